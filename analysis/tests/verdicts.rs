@@ -3,12 +3,16 @@
 use bulkhead_analysis::plan::repair::{Number, repaired, repairs};
 use bulkhead_analysis::plan::{Kind, Plan, plan};
 use bulkhead_model::load_tasks_text;
+use bulkhead_model::tasks::TaskSystem;
+
+fn load(inside: &str) -> TaskSystem {
+    let text = format!("<task-system name=\"s\">{inside}</task-system>");
+    load_tasks_text("case", &text, &Default::default())
+        .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
 
 fn judged(inside: &str) -> Plan {
-    let text = format!("<task-system name=\"s\">{inside}</task-system>");
-    let system = load_tasks_text("case", &text, &Default::default())
-        .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-    plan(&system).unwrap()
+    plan(&load(inside)).unwrap()
 }
 
 /// Bounds of tasks in microseconds, and whether everything holds.
@@ -362,6 +366,50 @@ fn those_who_share_a_resource_share_a_processor() {
         .collect();
     assert_eq!(failed.len(), 1);
     assert!(!failed[0].holds && !three.schedulable);
+}
+
+/// Tests that also bound late tasks end at the period, and what rests on such a bound has none either: it is said.
+#[test]
+fn a_test_that_ends_says_where() {
+    let notes = |inside: &str| -> Vec<Option<String>> {
+        let responses = judged(inside).constraints.into_iter();
+        let responses = responses.filter(|one| one.kind == Kind::Response);
+        responses.map(|one| one.note).collect()
+    };
+    let task = |name: &str, period, cost| {
+        format!("<task name=\"{name}\" period=\"{period}ms\" cost=\"{cost}ms\"/>")
+    };
+    let all = [("a", 10, 6), ("b", 10, 6), ("c", 20, 14), ("d", 40, 2)];
+    let all = all.map(|(name, period, cost)| task(name, period, cost));
+    let policy = "<processors count=\"2\" policy=\"global-fixed-priority\"/>";
+    let ends = |period| {
+        Some(format!(
+            "more than its period of {period}ms, at which the test ends"
+        ))
+    };
+    let rests = Some("it rests on a bound of `c`, which has none".to_owned());
+    let found = notes(&(policy.to_owned() + &all.concat()));
+    assert_eq!(found, [None, None, ends(20), rests]);
+    let phases = "<processors count=\"1\" policy=\"three-phase\"/><tdma overhead=\"0ns\"/><share core=\"0\" slot=\"100us\"/>";
+    let tasks = [("a", 10, 3), ("b", 30, 20)];
+    let tasks = tasks.map(|(name, period, cost)| task(name, period, cost));
+    assert_eq!(
+        notes(&(phases.to_owned() + &tasks.concat())),
+        [ends(10), None]
+    );
+}
+
+/// A longer period helps only until another task goes first: (5, 7, D=6) beside (7, 14, D=13) passes with periods from 12 to 14.
+#[test]
+fn the_repair_of_a_period_stops_where_priorities_change() {
+    let system = load(
+        "<processors count=\"1\" policy=\"rate-monotonic\"/>\
+         <task name=\"t0\" period=\"7ns\" deadline=\"6ns\" cost=\"5ns\"/><task name=\"t1\" period=\"14ns\" deadline=\"13ns\" cost=\"7ns\"/>",
+    );
+    let all = repairs(&system, &plan(&system).unwrap());
+    let mut periods = all.iter().filter(|one| one.number == Number::Period);
+    let longer = periods.find(|one| one.subject == "t0");
+    assert_eq!(longer.map(|one| one.to), Some(12));
 }
 
 /// Where a deadline is the period, a longer period moves both; the repair says so, because the file may give the deadline.

@@ -112,7 +112,12 @@ pub fn render(error: &Error, fancy: bool) -> String {
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(110);
+    // Names have hyphens and slashes: lines break between words only.
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(110)
+        .with_break_words(false)
+        .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
     let mut out = String::new();
     for one in &all {
         // Writing to a string cannot fail.
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_bad_description_shows_its_place() {
-        let text = "<system name=\"s\" platform=\"tiled-gem5\" duration=\"5\"/>\n";
+        let text = "<system name=\"s\" platform=\"tiled-2ghz\" duration=\"5\"/>\n";
         let errors = load_system_text("s.xml", text, &LoadOptions::default()).expect_err("no unit");
         insta::assert_snapshot!(render(&errors.into(), false));
     }

@@ -9,6 +9,7 @@ mod arrivals;
 mod below;
 mod bus;
 mod card;
+mod crash;
 mod env;
 mod local;
 mod outside;
@@ -17,6 +18,7 @@ mod second;
 use crate::accelerator::Accelerator;
 use crate::cache::{Done, Hierarchy};
 use crate::config::{PlatformConfig, PlatformKind, TileConfig};
+use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
 use crate::dtu::{Dtu, DtuEvent, TileKind};
@@ -148,6 +150,8 @@ struct Local {
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
+    /// Programs that crashed here.
+    crashes: Vec<Crashed>,
     /// The owner of the hart and the activities that wait for it, as TileMux reports them.
     processor: Processor,
     /// What the tile sees, if it is to be compared.
@@ -180,7 +184,7 @@ impl Tile {
         let (l1i, l1d) = (config.l1i.as_ref()?, config.l1d.as_ref()?);
         let seed = platform.seed ^ (config.id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let unit = match platform.kind {
-            PlatformKind::Bare => None,
+            PlatformKind::Bare | PlatformKind::Mesh => None,
             PlatformKind::Tiled => Some(Dtu::new(
                 config.dtu.as_ref()?,
                 config.id,
@@ -261,6 +265,7 @@ impl Tile {
                 end: None,
                 markers: Vec::new(),
                 markers_lost: 0,
+                crashes: Vec::new(),
                 processor: Processor::new(config.id, platform.ticks_per_second),
                 timeline: None,
             },
@@ -332,6 +337,11 @@ impl Tile {
     /// Markers that were not kept, because there were too many.
     pub fn markers_lost(&self) -> u64 {
         self.local.markers_lost
+    }
+
+    /// What was kept of programs that crashed, in order of time.
+    pub fn crashes(&self) -> &[Crashed] {
+        &self.local.crashes
     }
 
     /// Books who waited for the hart up to now.

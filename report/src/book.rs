@@ -5,13 +5,20 @@
 
 use maud::{Markup, html};
 
-/// Pages that figures lead to.
+/// Pages that figures lead to; those of pages elsewhere are public.
 pub(crate) const CHIP: &str = "reference/results";
 pub(crate) const FLOWS: &str = "reference/results";
 pub(crate) const LEDGER: &str = "reference/ledger";
 pub(crate) const BOUNDS: &str = "reference/bounds";
 pub(crate) const TASKS: &str = "tasks";
 pub(crate) const FRAMES: &str = "network";
+pub(crate) const AUDIT: &str = "audit";
+pub(crate) const VERDICTS: &str = "reference/exit-codes";
+pub(crate) const ANALYSES: &str = "reference/schedulability";
+/// The study of MC2.
+pub const STUDY: &str = "studies/mc2";
+/// The reproduction of M3.
+pub const M3: &str = "papers/m3";
 
 /// The book, seen from the folder of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +69,9 @@ mod tests {
     #[test]
     fn every_page_that_is_linked_exists() {
         let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        for page in [CHIP, FLOWS, LEDGER, BOUNDS, TASKS, FRAMES] {
+        let of_runs = [CHIP, FLOWS, LEDGER, BOUNDS, TASKS, FRAMES];
+        let of_others = [AUDIT, VERDICTS, ANALYSES, STUDY, M3];
+        for page in of_runs.into_iter().chain(of_others) {
             assert!(docs.join(format!("{page}.md")).is_file(), "{page}");
         }
     }

@@ -33,6 +33,8 @@ pub enum Ink {
     Kernel,
     /// Words beside the bars.
     Word,
+    /// What belongs to somebody with a colour of its own.
+    Own(RGBColor),
 }
 
 impl Ink {
@@ -44,6 +46,17 @@ impl Ink {
             Self::Limit => RGBColor(160, 20, 30),
             Self::Kernel => RGBColor(110, 110, 110),
             Self::Word => RGBColor(28, 36, 48),
+            Self::Own(colour) => colour,
+        }
+    }
+
+    /// What can be read on it.
+    fn contrast(self) -> RGBColor {
+        let RGBColor(r, g, b) = self.colour();
+        // Brightness as the eye weighs it (ITU-R BT.601), in thousandths.
+        match 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) {
+            140_000.. => Self::Word.colour(),
+            _ => WHITE,
         }
     }
 }
@@ -59,8 +72,8 @@ pub enum Shape {
     Up(f64, Ink),
     /// An arrow down: a deadline.
     Down(f64, Ink),
-    /// Bright words in a bar from here to there, if it is wide enough.
-    Label(f64, f64, String),
+    /// Words in a bar of this colour from here to there, if it is wide enough.
+    Label(f64, f64, String, Ink),
     /// Words that begin here.
     Words(f64, String, Ink),
 }
@@ -70,6 +83,8 @@ pub enum Shape {
 pub struct Lane {
     /// Its name at the left.
     pub name: String,
+    /// The colour that it has on every picture, if it has one.
+    pub colour: Option<RGBColor>,
     /// What is in it; later ones cover earlier ones.
     pub shapes: Vec<Shape>,
     /// Words at the right of it.
@@ -151,12 +166,12 @@ fn draw(
                 1,
             )
         }
-        Shape::Label(from, to, text) => {
+        Shape::Label(from, to, text, ink) => {
             let (from, to) = (x(*from), x(*to));
             if to - from < 4 + (CHARACTER as i32) * text.chars().count() as i32 {
                 return Ok(());
             }
-            let style = words(WHITE, HPos::Center);
+            let style = words(ink.contrast(), HPos::Center);
             let middle = ((from + to) / 2, middle);
             area.draw(&Text::new(text.clone(), middle, style))
                 .map_err(failed)
@@ -233,8 +248,13 @@ fn drawn(frame: &Frame<'_>, lanes: &[Lane], times: Scale) -> Result<String, Erro
             let top = legend as i32 + lane * row;
             let middle = top + lane / 2;
             let name = words(Ink::Word.colour(), HPos::Right);
-            area.draw(&Text::new(short(&one.name), (left - 8, middle), name))
+            area.draw(&Text::new(short(&one.name), (left - 10, middle), name))
                 .map_err(failed)?;
+            if let Some(colour) = one.colour {
+                let corners = [(left - 7, top + 6), (left - 3, top + lane - 6)];
+                area.draw(&Rectangle::new(corners, colour.filled()))
+                    .map_err(failed)?;
+            }
             for shape in &one.shapes {
                 draw(&area, shape, &x, top, lane)?;
             }

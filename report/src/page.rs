@@ -2,11 +2,11 @@
 //!
 //! What it deliberately does not know: a browser's scripts; there are none.
 
-use super::format::{grouped, share, span};
+use super::format::{counted, grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, Upright, application_bars, chart, cumulative};
 use super::table::{FLOW_BOUND, added, culprits, frames_of, percentile, unbounded, victims};
 use crate::Error;
-use crate::book::{BOUNDS, Book, FLOWS, FRAMES, LEDGER, TASKS};
+use crate::book::{BOUNDS, Book, FLOWS, FRAMES, LEDGER, TASKS, VERDICTS};
 use crate::distribution::{note, shown};
 use crate::palette::{ITSELF, Palette};
 use crate::result::{Distribution, FlowResult, RunResult, Sample, VariantResult};
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 
 const STYLE: &str = "
 :root { --ink: #1c2430; --soft: #5b6675; --line: #e2e6ec; --good: #00795a; --bad: #b3261e; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: #fff; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 h3 { font-size: 1rem; margin-bottom: .3rem; } .soft { color: var(--soft); } code { font-size: .85rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th { text-align: right; font-weight: 600; color: var(--soft); border-bottom: 2px solid var(--line); padding: .25rem .7rem; }
 td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(--line); } th:first-child, td:first-child, td.text, th.text { text-align: left; padding-left: 0; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } svg { width: 100%; height: auto; } .scroll { overflow-x: auto; }
-td { white-space: nowrap; } td.text { white-space: normal; min-width: 6rem; } details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
+pre { font-size: .85rem; } .whole { white-space: nowrap; } td { white-space: nowrap; } td.text { white-space: normal; min-width: 6rem; } details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
 ";
 
 /// A whole page around `body`.
@@ -55,6 +55,10 @@ pub fn report(result: &RunResult, notes: &[String], book: &Book) -> Result<Strin
     let title = format!("{} - Bulkhead", result.system);
     let verdict = html! {
         (result.whole_verdict().markup(&result.happened()))
+        p.soft { "What each word here means: " (book.more(VERDICTS)) }
+        @for (title, crash) in result.crashes() {
+            details open { summary { (title) } pre.scroll { (crash.text()) } }
+        }
         @for note in notes { p.soft { (note) } }
     };
     Ok(page(&title, &chip(result, &verdict, book)?))
@@ -79,12 +83,12 @@ fn chip(result: &RunResult, head: &Markup, book: &Book) -> Result<Markup, Error>
     let peer = peer.map(|peer| chip(peer, &html! {}, book)).transpose()?;
     Ok(html! {
         h1 { (result.system) }
-        p.soft { "on " (result.platform) "; " (result.variants.len()) " variants; cycles are those of the user tiles' harts ("
+        p.soft { "on " (result.platform) "; " (counted(result.variants.len(), "variant")) "; cycles are those of the user tiles' harts ("
             (format!("{:.0} MHz", result.ticks_per_second as f64 / result.cycle_ticks.max(1) as f64 / 1e6)) ")" }
         (head)
         @if let Some(peer) = &result.peer { (neighbour(peer)) }
         @for flow in &flows { (flow_section(result, flow, book)?) }
-        @if !spans.is_empty() { (span_section(result, &spans)?) }
+        @if !spans.is_empty() { (span_section(result, &spans, book)?) }
         (crate::chip::section(result, &palette, book))
         (blame_section(result, &flows, &palette, book)?)
         (request_section(result, book))
@@ -275,13 +279,13 @@ fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> M
             td { @match &flow.bound { Some(bound) => (both(result, bound.ticks)), None => "none" } }
             td.text { @if total == 0 { "nobody" } @else {
                 @for (index, (name, ticks)) in blame.iter().filter(|b| b.1 > 0).take(3).enumerate() {
-                    @if index > 0 { ", " } (name) " " (share(*ticks, total))
+                    @if index > 0 { ", " } span.whole { (name) " " (share(*ticks, total)) }
                 } } }
         }
     }
 }
 
-fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Error> {
+fn span_section(result: &RunResult, applications: &[&str], book: &Book) -> Result<Markup, Error> {
     let mut charts = Vec::new();
     for &application in applications {
         let series: Vec<Series> = result
@@ -308,6 +312,7 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
     }
     Ok(html! {
         h2 { "Spans that applications measured" }
+        p.soft { (book.more(FLOWS)) }
         div.scroll { table {
             tr { th { "variant" } th.text { "application" } th { "samples" } th { "least" } th { "p50" } th { "p99" } th { "worst" } th { "mean" } th { "deviation" } }
             @for variant in &result.variants { @for one in &variant.spans {

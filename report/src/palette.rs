@@ -36,7 +36,6 @@ pub struct Palette {
 impl Palette {
     /// Colours of everybody in a result: first those of the placement in the order of tiles, then whoever was seen besides.
     pub fn of(result: &RunResult) -> Self {
-        let mut names: Vec<String> = Vec::new();
         let residents = result
             .placement
             .tiles
@@ -45,7 +44,13 @@ impl Palette {
         let placed = residents.map(|one| one.name.as_str());
         let waits = result.variants.iter().flat_map(|v| &v.interference);
         let seen = waits.flat_map(|entry| [entry.victim.as_str(), entry.culprit.as_str()]);
-        for name in placed.chain(seen).map(bare) {
+        Self::named(placed.chain(seen).map(bare))
+    }
+
+    /// Colours of these, each name once, in their order.
+    pub fn named<'a>(all: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        for name in all {
             if fixed(name).is_none() && !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }

@@ -9,7 +9,9 @@ use super::plan::{
     Grid, choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
 };
 use crate::Error;
+use crate::book::{ANALYSES, BOUNDS, Book, TASKS, VERDICTS};
 use crate::format::span;
+use crate::palette::Palette;
 use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, instants};
 use bulkhead_analysis::plan::repair::Repair;
 use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
@@ -25,14 +27,17 @@ const SCHEDULES: usize = 12;
 const WIDE: f64 = 150.0;
 /// Characters of a reason that fit into a picture.
 const REASON: usize = 62;
+/// Characters that fit into it beside each other.
+const WIDTH: f64 = 72.0;
 
-/// The page of a task system. `found` are its repairs, if they were looked for.
+/// The page of a task system. `found` are its repairs, if they were looked for; `book`: where the book is.
 ///
 /// # Errors
 /// [`Error`] if a picture cannot be drawn.
-pub fn tasks(plan: &Plan, found: Option<&[Repair]>) -> Result<String, Error> {
+pub fn tasks(plan: &Plan, found: Option<&[Repair]>, book: &Book) -> Result<String, Error> {
     let name = &plan.system.name;
     let repaired = found.map(repairs).unwrap_or_default();
+    let palette = Palette::named(plan.system.tasks.iter().map(|task| task.name.as_str()));
     let body = html! {
         h1 { (name) }
         p { (heading(plan)) "." }
@@ -40,10 +45,10 @@ pub fn tasks(plan: &Plan, found: Option<&[Repair]>) -> Result<String, Error> {
         @let failed: Vec<String> = plan.failures().into_iter().map(failure).collect();
         (list("What fails", &failed))
         (list("Single changes that repair it, smallest first", &lines(&repaired)))
-        (judged(plan, "processor")?)
+        (judged(plan, "processor", &palette, book)?)
         @if !plan.choices.is_empty() { (list("Open in the description, and chosen", &lines(&choices(plan)))) }
         (list("Notes", &plan.notes))
-        (methods(plan.constraints.iter()))
+        (methods(plan.constraints.iter(), book))
     };
     Ok(page(&format!("{name} - Bulkhead"), &body))
 }
@@ -57,6 +62,7 @@ pub fn system(
     runs: &[Run],
     chosen: &[Choice],
     found: &[SystemRepair],
+    book: &Book,
 ) -> Result<String, Error> {
     let all = || runs.iter().flat_map(|run| run.verdict.all());
     let change =
@@ -65,28 +71,35 @@ pub fn system(
         .iter()
         .map(|choice| format!("{}: {}", choice.what, choice.how))
         .collect();
+    let plans = runs.iter().flat_map(|run| &run.verdict.tasks);
+    let tasks = plans.flat_map(|plan| &plan.system.tasks);
+    let palette = Palette::named(tasks.map(|task| task.name.as_str()));
     let mut parts = Vec::new();
     for run in runs {
-        parts.push(variant(run)?);
+        parts.push(variant(run, &palette, book)?);
     }
     let body = html! {
         h1 { (name) }
         (system_verdict(runs).markup(&[]))
+        p.soft { "What each word here means: " (book.more(VERDICTS)) }
         (list("Single changes that repair it, smallest first", &found.iter().map(change).collect::<Vec<_>>()))
         @for part in &parts { (part) }
         (list("Open in the description, and chosen", &chosen))
-        (methods(all()))
+        (methods(all(), book))
     };
     Ok(page(&format!("{name} - Bulkhead"), &body))
 }
 
 /// One variant: its tasks by policy, then its flows and quotas.
-fn variant(run: &Run) -> Result<Markup, Error> {
+fn variant(run: &Run, palette: &Palette, book: &Book) -> Result<Markup, Error> {
     let verdict = &run.verdict;
     let failed: Vec<String> = verdict.all().filter(|c| !c.holds).map(failure).collect();
     let mut plans = Vec::new();
     for plan in &verdict.tasks {
-        plans.push((plan.system.policy.word(), judged(plan, "tile")?));
+        plans.push((
+            plan.system.policy.word(),
+            judged(plan, "tile", palette, book)?,
+        ));
     }
     let constraints = &verdict.constraints;
     let times: Vec<Time> = constraints
@@ -100,7 +113,8 @@ fn variant(run: &Run) -> Result<Markup, Error> {
         @for (policy, part) in &plans { p.soft { "Tiles with " (policy) "; memory interference as included in the tasks' costs." } (part) }
         @if !constraints.is_empty() {
             h3 { "Flows and quotas" }
-            @if !times.is_empty() { (picture(bars(&times)?)) }
+            p.soft { (book.more(BOUNDS)) }
+            @if !times.is_empty() { (picture(bars(&times, palette)?)) }
             (cells(&grid(constraints.iter())))
         }
         @if !verdict.assumptions.is_empty() {
@@ -110,7 +124,7 @@ fn variant(run: &Run) -> Result<Markup, Error> {
 }
 
 /// Pictures and tables of one task system. `place` is what its processors are called.
-fn judged(plan: &Plan, place: &str) -> Result<Markup, Error> {
+fn judged(plan: &Plan, place: &str, palette: &Palette, book: &Book) -> Result<Markup, Error> {
     let groups = instants(&plan.system).map_err(Error::new)?;
     let is_task = |kind: Kind| matches!(kind, Kind::Response | Kind::Tardiness);
     let rest = || plan.constraints.iter().filter(|c| !is_task(c.kind));
@@ -133,18 +147,19 @@ fn judged(plan: &Plan, place: &str) -> Result<Markup, Error> {
             ..time
         });
     let (of_tasks, others): (Vec<Time>, Vec<Time>) = judged.partition(|time| time.is_task);
-    let schedules = schedules(plan, &groups, place)?;
+    let schedules = schedules(plan, &groups, place, palette)?;
     Ok(html! {
         @if !of_tasks.is_empty() {
             h2 { "Responses and deadlines" }
-            (picture(bars(&of_tasks)?))
+            p.soft { (book.more(TASKS)) }
+            (picture(bars(&of_tasks, palette)?))
             (left_out(of_tasks.len()))
             (cells(&task_grid(plan)))
         }
         (schedules)
         @if rest().next().is_some() {
             h2 { "Everything else that must hold" }
-            @if !others.is_empty() { (picture(bars(&others)?)) (left_out(others.len())) }
+            @if !others.is_empty() { (picture(bars(&others, palette)?)) (left_out(others.len())) }
             (cells(&grid(rest())))
         }
     })
@@ -179,14 +194,15 @@ fn cells(grid: &Grid) -> Markup {
 }
 
 /// Which test stands behind which constraint.
-fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Markup {
+fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>, book: &Book) -> Markup {
     let mut all: Vec<(&str, &str)> = constraints.map(|c| (noun(c.kind), c.method)).collect();
     all.sort_unstable();
     all.dedup();
     html! {
         @if !all.is_empty() {
             details { summary { "How bounds were found" }
-                ul { @for (what, method) in &all { li { (what) ": " (method) } } } }
+                ul { @for (what, method) in &all { li { (what) ": " (method) } } }
+                p { (book.more(ANALYSES)) } }
         }
     }
 }
@@ -295,7 +311,7 @@ fn unit(longest: u64) -> (f64, &'static str) {
 }
 
 /// Bounds as bars with marks at the deadlines.
-fn bars(times: &[Time]) -> Result<String, Error> {
+fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     let mut times: Vec<&Time> = times.iter().collect();
     if times.len() > LANES {
         times.sort_by_key(|time| time.holds);
@@ -316,6 +332,12 @@ fn bars(times: &[Time]) -> Result<String, Error> {
         (decade, format!("time from arrival in {unit} (logarithmic)"))
     } else {
         (0.0, format!("time from arrival in {unit}"))
+    };
+    let end = scaled(most) * 1.04;
+    // The share of the picture before a time.
+    let place = |at: f64| match logarithmic {
+        true => (at / begin).ln() / (end / begin).ln(),
+        false => at / end,
     };
     let lane = |time: &&Time| {
         let mut shapes = Vec::new();
@@ -338,15 +360,25 @@ fn bars(times: &[Time]) -> Result<String, Error> {
             } else {
                 format!("no bound: {}", time.why)
             };
-            shapes.push(Shape::Words(begin, shortened(&text), ink));
+            // Behind the mark of the deadline if there is room for all of it.
+            let due = time.due.map_or(0.0, |due| place(scaled(due)));
+            let behind = text.chars().count() as f64 <= (1.0 - due) * WIDTH;
+            let at = time.due.filter(|_| behind).map_or(begin, scaled);
+            shapes.push(Shape::Words(at, shortened(&text), ink));
         }
         let limit = time.allowed.or(time.due);
-        let of = limit.map_or(String::new(), |due| {
-            format!(" of {}", span(microseconds(due)))
-        });
+        let of = match limit {
+            // Whoever may be as late as it is has a deadline, but no limit.
+            Some(due) if time.holds && time.bound.is_some_and(|bound| bound > due) => {
+                format!(", due at {}", span(microseconds(due)))
+            }
+            Some(due) => format!(" of {}", span(microseconds(due))),
+            None => String::new(),
+        };
         let bound = time.bound.map(|bound| span(microseconds(bound)));
         Lane {
             name: time.name.clone(),
+            colour: time.is_task.then(|| palette.colour(&time.name)),
             shapes,
             aside: match bound {
                 Some(bound) => format!("{bound}{of}"),
@@ -378,7 +410,7 @@ fn bars(times: &[Time]) -> Result<String, Error> {
     }
     let frame = Frame {
         axis: &axis,
-        range: (begin, scaled(most) * 1.04),
+        range: (begin, end),
         logarithmic,
         legend: &legend,
     };
@@ -395,7 +427,12 @@ fn shortened(text: &str) -> String {
 }
 
 /// The schedules of the processors, those with a failure first if there are too many.
-fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error> {
+fn schedules(
+    plan: &Plan,
+    groups: &[Group],
+    place: &str,
+    palette: &Palette,
+) -> Result<Markup, Error> {
     let constraint = |task: usize| {
         let name = &plan.system.tasks[task].name;
         let all = plan.constraints.iter();
@@ -423,7 +460,7 @@ fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error
         parts.push(match &group.schedule {
             Ok(schedule) => html! {
                 h3 { (title(group)) }
-                (picture(gantt(plan, schedule, group.processor.is_none())?))
+                (picture(gantt(plan, schedule, palette, group.processor.is_none())?))
                 @if schedule.cut { p.soft { "Cut: the first busy period, or a first deadline, ends after the picture, or there is no end of it." } }
                 @for note in &schedule.notes { p.soft { (note) } }
             },
@@ -442,24 +479,31 @@ fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error
 }
 
 /// Tasks as rows over time.
-fn gantt(plan: &Plan, schedule: &CriticalInstant, together: bool) -> Result<String, Error> {
+fn gantt(
+    plan: &Plan,
+    schedule: &CriticalInstant,
+    palette: &Palette,
+    together: bool,
+) -> Result<String, Error> {
     let (size, unit) = unit(schedule.length);
     let scaled = |time: u64| time as f64 / size;
     let several = together && plan.system.processors > 1;
     let mut lanes = Vec::new();
     for (index, row) in schedule.rows.iter().enumerate() {
+        let name = row.task.map(|task| plan.system.tasks[task].name.as_str());
+        let colour = name.map(|name| palette.colour(name));
         let mut shapes = Vec::new();
         for run in schedule.runs.iter().filter(|run| run.row == index) {
             let ink = match row.task {
                 _ if run.late => Ink::Late,
                 Some(_) if run.part != Part::Runs => Ink::Bound,
-                Some(_) => Ink::Response,
+                Some(_) => colour.map_or(Ink::Response, Ink::Own),
                 None => Ink::Kernel,
             };
             let (start, end) = (scaled(run.start), scaled(run.end));
             shapes.push(Shape::Bar(start, end, 0.5, ink));
             if several {
-                shapes.push(Shape::Label(start, end, run.processor.to_string()));
+                shapes.push(Shape::Label(start, end, run.processor.to_string(), ink));
             }
         }
         let releases = row.releases.iter();
@@ -467,9 +511,8 @@ fn gantt(plan: &Plan, schedule: &CriticalInstant, together: bool) -> Result<Stri
         let deadlines = row.deadlines.iter();
         shapes.extend(deadlines.map(|at| Shape::Down(scaled(*at), Ink::Limit)));
         lanes.push(Lane {
-            name: row.task.map_or("kernel".to_owned(), |task| {
-                plan.system.tasks[task].name.clone()
-            }),
+            name: name.unwrap_or("kernel").to_owned(),
+            colour,
             shapes,
             aside: row
                 .response
@@ -480,9 +523,9 @@ fn gantt(plan: &Plan, schedule: &CriticalInstant, together: bool) -> Result<Stri
     let sample = |ink: Ink| Shape::Bar(0.0, 1.0, 0.5, ink);
     let mut legend = vec![(
         if several {
-            "runs, with the number of the processor"
+            "runs (in the task's colour), with the number of the processor"
         } else {
-            "runs"
+            "runs (in the task's colour)"
         },
         sample(Ink::Response),
     )];

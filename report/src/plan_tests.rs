@@ -1,5 +1,6 @@
 //! Tests of plans as text and as pages: what a user reads, and that no task is missing in a picture.
 
+use crate::book::Book;
 use crate::plan::{judged, repairs};
 use crate::plan_page;
 use bulkhead_analysis::plan::repair::{Number, Repair};
@@ -69,7 +70,7 @@ fn plain(markup: &str) -> String {
 #[test]
 fn the_page_of_a_failing_system_reads_well() {
     let (plan, found) = planned(FIT);
-    let page = plan_page::tasks(&plan, Some(&found)).expect("draws");
+    let page = plan_page::tasks(&plan, Some(&found), &Book::default()).expect("draws");
     let (text, pictures) = words(&page);
     insta::assert_snapshot!(text);
     for expected in [
@@ -99,7 +100,7 @@ fn every_task_of_the_catalog_is_in_the_pictures() {
     for (name, _) in catalog::TASKS {
         let system = load_tasks(name, &LoadOptions::default()).expect("valid");
         let plan = plan(&system).expect("covered");
-        let page = plan_page::tasks(&plan, None).expect("draws");
+        let page = plan_page::tasks(&plan, None, &Book::default()).expect("draws");
         for loading in ["src=", "href=", "<script", "<link", "url("] {
             assert!(!page.contains(loading), "{name} loads something: {loading}");
         }
@@ -120,7 +121,7 @@ fn names_and_odd_systems_are_drawn() {
          <task name=\"a-name-longer-than-most-lanes\" period=\"1s\" cost=\"1us\"/>\
          <task name=\"b\" period=\"4us\" cost=\"3us\"/></task-system>",
     );
-    let page = plan_page::tasks(&plan, None).expect("draws");
+    let page = plan_page::tasks(&plan, None, &Book::default()).expect("draws");
     let (text, pictures) = words(&page);
     assert!(
         pictures[0].contains("a-name-longer-than-most…"),
@@ -140,7 +141,7 @@ fn the_page_of_a_chip_shows_each_variant() {
         <flow name=\"loop\" from=\"sensor\" to=\"actuator\" deadline=\"150us\"/></system>";
     let system = load_system_text("loop.xml", text, &LoadOptions::default()).expect("valid");
     let runs = runs(&system).expect("covered");
-    let page = plan_page::system(&system.name, &runs, &[], &[]).expect("draws");
+    let page = plan_page::system(&system.name, &runs, &[], &[], &Book::default()).expect("draws");
     let (text, pictures) = words(&page);
     insta::assert_snapshot!(text);
     assert!(pictures.iter().any(|picture| picture.contains("sensor")));

@@ -5,6 +5,7 @@
 //! file is the same, byte for byte, whenever and wherever the run is repeated. Spans of time are integers in ticks
 //! (`ticks_per_second`), the exact unit of the machine; `cycle_ticks` converts to cycles of the reference clock.
 
+use crate::crash::Crash;
 use crate::format::span;
 use crate::placement::Placement;
 use crate::verdict::{Promise, Verdict};
@@ -386,6 +387,9 @@ pub struct Incident {
     pub application: String,
     /// What happened.
     pub what: String,
+    /// Backtrace and registers, if it is a crash of a program of the description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash: Option<Crash>,
 }
 
 /// A check value.
@@ -437,6 +441,34 @@ impl RunResult {
         let all = self.variants.iter();
         all.flat_map(|variant| variant.incidents.iter().map(move |one| of(variant, one)))
             .collect()
+    }
+
+    /// Crashes with their backtraces: each one once, with where it happened.
+    pub fn crashes(&self) -> Vec<(String, &Crash)> {
+        let mut all: Vec<(Vec<&str>, &str, &Crash)> = Vec::new();
+        for variant in &self.variants {
+            for incident in &variant.incidents {
+                let Some(crash) = &incident.crash else {
+                    continue;
+                };
+                let who = incident.application.as_str();
+                let same = |known: &&mut (_, &str, &Crash)| {
+                    (known.1, &known.2.backtrace) == (who, &crash.backtrace)
+                };
+                match all.iter_mut().find(same) {
+                    Some(known) => {
+                        if !known.0.contains(&&*variant.name) {
+                            known.0.push(&variant.name);
+                        }
+                    }
+                    None => all.push((vec![&variant.name], who, crash)),
+                }
+            }
+        }
+        let titled = all.into_iter().map(|(variants, who, crash)| {
+            (format!("Crash of {who} ({})", variants.join(", ")), crash)
+        });
+        titled.collect()
     }
 
     /// Something ended as it must not: every incident is such an end. That nothing can happen any more is one only for who had to

@@ -146,6 +146,9 @@ pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} on {}", result.system, result.platform);
     let _ = write!(out, "{}", result.whole_verdict().head(&result.happened()));
+    for (title, crash) in result.crashes() {
+        let _ = write!(out, "\n{title}:\n{}", crash.text());
+    }
     measured(result, &mut out);
     out
 }

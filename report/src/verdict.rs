@@ -5,6 +5,7 @@
 //! them, how it reads and which exit code it is are decided here alone. What it deliberately does not know: what is promised, and how a
 //! promise is judged.
 
+use crate::format::counted;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
@@ -345,10 +346,6 @@ fn line(promise: &Promise) -> String {
     let why = promise.because.as_ref();
     let why = why.map_or(String::new(), |why| format!(" ({why})"));
     format!("{}{}{why}", prefix(&promise.variant), promise.what)
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -208,6 +208,7 @@ impl Chips {
             outcome: other.outcome.unwrap_or(Outcome::Limit),
             ticks: machine.now(),
             markers: observed::markers(machine),
+            crashes: machine.crashes(),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
             carried: machine.carried(),

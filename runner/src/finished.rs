@@ -48,7 +48,7 @@ impl Finished {
     /// has not, go: `result.json` is the only result there.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
         let before = earlier(folder);
-        std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+        let book = place::pages(folder)?;
         let mut written = Vec::new();
         let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
             let path = folder.join(name);
@@ -58,8 +58,7 @@ impl Finished {
         };
         add(
             "report.html".to_owned(),
-            report::page::report(&self.result, &self.truncations(), &place::book(folder))?
-                .as_bytes(),
+            report::page::report(&self.result, &self.truncations(), &book)?.as_bytes(),
         )?;
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;

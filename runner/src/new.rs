@@ -41,8 +41,8 @@ fn sources(
         (Language::Rust, Kind::One) => (
             &[("src/main.rs", include_str!("../template/rust/main.rs.in"))],
             &[
-                ("ONE", "."),
-                ("WHAT", "this folder, which is a Cargo package"),
+                ("ONE", "src/main.rs"),
+                ("WHAT", "the source of a binary of this Cargo package"),
             ],
         ),
         (Language::Rust, Kind::Two) => (

@@ -4,6 +4,7 @@
 //! chip was run, and what follows from what it saw.
 
 use crate::measure::MarkerEvent;
+use bulkhead_machine::crash::Crashed;
 use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome};
@@ -41,6 +42,8 @@ pub struct Observed {
     pub ticks: u64,
     /// Every marker.
     pub markers: Vec<MarkerEvent>,
+    /// Registers and stacks of programs that crashed.
+    pub crashes: Vec<Crashed>,
     /// Who waited for whom.
     pub ledger: Ledger,
     /// Counters.

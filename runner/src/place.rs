@@ -7,8 +7,14 @@ use bulkhead_model::input;
 use bulkhead_report::book::Book;
 use std::path::{Component, Path, PathBuf};
 
-/// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it), or the first folder upwards from the executable or
-/// from here that holds Bulkhead's sources.
+/// The checkout that this program was built from, for copies that `cargo install` puts elsewhere.
+const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it); the first folder upwards from the executable or
+/// from here that holds Bulkhead's sources; `share/bulkhead` beside the folder of the executable; or where it was built.
+///
+/// # Errors
+/// If none of them holds Bulkhead's sources.
 pub fn root() -> Result<PathBuf, Error> {
     let is_root = |folder: &Path| {
         folder.join("rust-toolchain.toml").is_file() && folder.join("software").is_dir()
@@ -26,16 +32,21 @@ pub fn root() -> Result<PathBuf, Error> {
             "set it to the folder with the launcher, or unset it",
         ));
     }
-    let starts = [std::env::current_exe().ok(), std::env::current_dir().ok()];
-    starts
-        .iter()
-        .flatten()
-        .flat_map(|start| start.ancestors())
+    let executable = std::env::current_exe().ok();
+    let starts = [executable.clone(), std::env::current_dir().ok()];
+    let above = starts.iter().flatten().flat_map(|start| start.ancestors());
+    let shared = executable
+        .as_deref()
+        .and_then(|file| Some(file.parent()?.parent()?.join("share/bulkhead")));
+    let built = Path::new(BUILT_FROM);
+    above
+        .chain(shared.as_deref())
+        .chain([built])
         .find(|folder| is_root(folder))
-        .map(Path::to_path_buf)
+        .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
         .ok_or_else(|| {
             Error::input(
-                "the sources of the chip's software are not found",
+                "the sources of the chip's software are not found: this copy of Bulkhead was built from a folder that is gone",
                 "run the launcher of a checkout (./bulkhead), or set BULKHEAD_ROOT to its folder",
             )
         })
@@ -59,6 +70,15 @@ pub fn book(folder: &Path) -> Book {
         })
     };
     found().unwrap_or_default()
+}
+
+/// Makes a folder for pages; gives the book, seen from it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn pages(folder: &Path) -> Result<Book, Error> {
+    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    Ok(book(folder))
 }
 
 /// The way from one folder to another, both absolute.

@@ -44,11 +44,31 @@ impl bulkhead_model::Programs for Library {
     }
 
     fn names(&self) -> Vec<String> {
-        self.known
-            .keys()
-            .filter(|name| !name.starts_with("tiled/"))
-            .cloned()
-            .collect()
+        let known = self.known.keys();
+        let known = known.filter(|name| !name.starts_with("tiled/")).cloned();
+        self.beside().into_iter().chain(known).collect()
+    }
+}
+
+impl Library {
+    /// Sources of programs beside the description, which come first among the names that are offered.
+    fn beside(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for folder in ["", "src", "src/bin"] {
+            // A description without a folder of its own is in the current one.
+            let place = Path::new(".").join(&self.base).join(folder);
+            for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+                let path = Path::new(folder).join(entry.file_name());
+                let is_program = match folder {
+                    "" => path.extension().is_some_and(|ending| ending == "c"),
+                    "src" => path.file_name().is_some_and(|name| name == "main.rs"),
+                    _ => path.extension().is_some_and(|ending| ending == "rs"),
+                };
+                all.extend(path.to_str().filter(|_| is_program).map(str::to_owned));
+            }
+        }
+        all.sort();
+        all
     }
 }
 
@@ -57,8 +77,8 @@ enum Own {
     Elf(PathBuf),
     C(PathBuf),
     Package(PathBuf),
-    /// One of a package's binaries: the package, and the binary's name.
-    Binary(PathBuf, String),
+    /// One of a package's binaries: the package, and the binary's source.
+    Binary(PathBuf, PathBuf),
 }
 
 fn cargo() -> Command {
@@ -100,8 +120,8 @@ impl Library {
             Some(Own::C(path))
         } else if name.starts_with("c/") && in_workloads.is_file() {
             Some(Own::C(in_workloads))
-        } else if let Some((package, binary)) = binary_of(&path) {
-            Some(Own::Binary(package, binary))
+        } else if let Some(package) = package_of(&path) {
+            Some(Own::Binary(package, path))
         } else if path.is_file() {
             Some(Own::Elf(path))
         } else {
@@ -127,7 +147,7 @@ impl Library {
             .filter_map(|name| self.known.get(*name))
             .collect();
         let built = if ours.is_empty() {
-            BTreeMap::new()
+            Vec::new()
         } else {
             let mut command = cargo();
             command.current_dir(&self.root);
@@ -145,14 +165,15 @@ impl Library {
         for name in wanted {
             let path = match (self.known.get(name), self.own(name)) {
                 (Some((package, binary)), _) => built
-                    .get(&(package.clone(), binary.clone()))
-                    .cloned()
+                    .iter()
+                    .find(|one| (&one.package, &one.name) == (package, binary))
+                    .map(|one| one.executable.clone())
                     .ok_or_else(|| missing(name))?,
                 (None, Some(Own::Elf(path))) => path,
                 (None, Some(Own::C(source))) => self.build_c(&source)?,
                 (None, Some(Own::Package(folder))) => built_of(&folder, None, name, &self.root)?,
-                (None, Some(Own::Binary(folder, binary))) => {
-                    built_of(&folder, Some(&binary), name, &self.root)?
+                (None, Some(Own::Binary(folder, source))) => {
+                    built_of(&folder, Some(&source), name, &self.root)?
                 }
                 (None, None) => {
                     return Err(Error::input(
@@ -170,13 +191,12 @@ impl Library {
     }
 }
 
-/// Package and name of the binary that `PACKAGE/src/bin/NAME.rs` is the source of.
-fn binary_of(source: &Path) -> Option<(PathBuf, String)> {
-    let name = source.file_name()?.to_str()?.strip_suffix(".rs")?;
-    let package = source.parent()?.parent()?.parent()?;
-    let is_source = source.parent()?.ends_with("src/bin") && source.is_file();
-    (is_source && package.join("Cargo.toml").is_file())
-        .then(|| (package.to_owned(), name.to_owned()))
+/// The package that a source in Rust belongs to.
+fn package_of(source: &Path) -> Option<PathBuf> {
+    let is_source = source.is_file() && source.extension().is_some_and(|ending| ending == "rs");
+    let mut above = source.ancestors().skip(1).filter(|_| is_source);
+    let package = above.find(|folder| folder.join("Cargo.toml").is_file())?;
+    Some(package.to_owned())
 }
 
 impl Library {
@@ -295,12 +315,18 @@ pub fn source(file: &str) -> &str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-/// Runs a build; gives the executables by package and binary.
-fn run(
-    command: Command,
-    what: &str,
-    folders: &[(&Path, &str)],
-) -> Result<BTreeMap<(String, String), PathBuf>, Error> {
+/// A binary that was built.
+#[derive(Debug, PartialEq, Eq)]
+struct Built {
+    package: String,
+    name: String,
+    /// Its source, absolute.
+    source: PathBuf,
+    executable: PathBuf,
+}
+
+/// Runs a build; gives the executables.
+fn run(command: Command, what: &str, folders: &[(&Path, &str)]) -> Result<Vec<Built>, Error> {
     Ok(executables(&build(command, what, "--bins", folders)?))
 }
 
@@ -350,21 +376,18 @@ fn build(
 }
 
 /// Reads Cargo's messages.
-fn executables(messages: &str) -> BTreeMap<(String, String), PathBuf> {
+fn executables(messages: &str) -> Vec<Built> {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|message| message["reason"] == "compiler-artifact")
         .filter_map(|message| {
-            let path = message["executable"].as_str()?;
-            let binary = message["target"]["name"].as_str()?;
-            Some((
-                (
-                    package_name(message["package_id"].as_str()?),
-                    binary.to_owned(),
-                ),
-                PathBuf::from(path),
-            ))
+            Some(Built {
+                package: package_name(message["package_id"].as_str()?),
+                name: message["target"]["name"].as_str()?.to_owned(),
+                source: PathBuf::from(message["target"]["src_path"].as_str()?),
+                executable: PathBuf::from(message["executable"].as_str()?),
+            })
         })
         .collect()
 }
@@ -378,10 +401,10 @@ fn package_name(identifier: &str) -> String {
     }
 }
 
-/// Builds a user's package; gives the binary with this name, or the only one that there is.
+/// Builds a user's package; gives the binary with this source, or the only one that there is.
 fn built_of(
     folder: &Path,
-    binary: Option<&str>,
+    source: Option<&Path>,
     name: &str,
     root: &Path,
 ) -> Result<PathBuf, Error> {
@@ -401,13 +424,20 @@ fn built_of(
         name,
         &[(&home, "cargo"), (root, "bulkhead"), (&folder, ".")],
     )?;
-    let wanted = |name: &str| binary.is_none_or(|binary| binary == name);
-    let mut paths = built
-        .into_iter()
-        .filter(|((_, name), _)| wanted(name))
-        .map(|(_, path)| path);
+    let absolute = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let source = source.map(absolute);
+    let wanted = |one: &Built| {
+        source
+            .as_ref()
+            .is_none_or(|source| absolute(&one.source) == *source)
+    };
+    let mut paths = built.iter().filter(|one| wanted(one));
     match (paths.next(), paths.next()) {
-        (Some(path), None) => Ok(path),
+        (Some(one), None) => Ok(one.executable.clone()),
+        (None, _) if source.is_some() => Err(Error::input(
+            format!("no binary of its package has {name} as its source"),
+            "name the file with the program's `main`, such as src/main.rs or src/bin/NAME.rs",
+        )),
         (None, _) => Err(missing(name)),
         (Some(_), Some(_)) => Err(Error::input(
             format!("the package {name} has more than one binary"),
@@ -440,12 +470,16 @@ mod tests {
     #[test]
     fn executables_come_from_cargos_messages() {
         let line = json!({ "reason": "compiler-artifact", "package_id": "path+file:///w/workloads/control#bulkhead-control@0.1.0",
-            "target": { "name": "sensor" }, "executable": "/w/target/sensor" });
+            "target": { "name": "sensor", "src_path": "/w/workloads/control/src/sensor.rs" }, "executable": "/w/target/sensor" });
         let other = json!({ "reason": "compiler-artifact", "package_id": "x", "target": { "name": "lib" }, "executable": null });
         let found = executables(&format!("{line}\nnot json\n{other}\n"));
-        let key = ("bulkhead-control".to_owned(), "sensor".to_owned());
-        assert_eq!(found.get(&key), Some(&PathBuf::from("/w/target/sensor")));
-        assert_eq!(found.len(), 1);
+        let sensor = Built {
+            package: "bulkhead-control".to_owned(),
+            name: "sensor".to_owned(),
+            source: PathBuf::from("/w/workloads/control/src/sensor.rs"),
+            executable: PathBuf::from("/w/target/sensor"),
+        };
+        assert_eq!(found, [sensor]);
     }
 
     #[test]

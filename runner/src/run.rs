@@ -5,6 +5,7 @@
 
 use crate::chips::images;
 use crate::collect;
+use crate::crash;
 use crate::error::Error;
 pub use crate::finished::Finished;
 use crate::image::BootImage;
@@ -13,15 +14,16 @@ use crate::observed::{Counts, Observed, OtherSeen};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::parallel::in_parallel;
 use crate::place;
-use crate::programs::{Library, Program, source};
+use crate::places::{place_of, program_of};
+use crate::programs::{Library, Program};
 use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::watch::{Log, Watcher};
-use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
+use bulkhead_report::crash::Crash;
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
     End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
@@ -130,7 +132,7 @@ pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
 pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     match system.platform.kind {
         PlatformKind::Tiled => Ok(&crate::tiled::Tiled),
-        PlatformKind::Bare => Err(Error::input(
+        PlatformKind::Bare | PlatformKind::Mesh => Err(Error::input(
             format!(
                 "the platform {} has no data transfer units",
                 system.platform.name
@@ -330,7 +332,7 @@ fn finish(
         let mut variant = read(paradigm, &job.name, &job.system, &own, programs, seen);
         variant
             .incidents
-            .extend(peer_incidents(&job.system, seen, &variant.end)?);
+            .extend(peer_incidents(&job.system, programs, seen, &variant.end)?);
         if let (Some(peer), Some(other)) = (&job.system.peer, &seen.other) {
             let variant = peer_variant(&job.name, &peer.system, programs, &other.observed)?;
             peers.push((peer, variant));
@@ -466,12 +468,6 @@ fn read(
     seen: &Observed,
 ) -> VariantResult {
     let kernel = paradigm.programs(system).first().copied().unwrap_or("");
-    let locate = |application: &str, pc: u64| {
-        let app = system.apps.iter().find(|app| app.name == application);
-        let name = app.map_or(kernel, |app| &app.program);
-        let program = programs.iter().find(|program| program.name == name)?;
-        Some(place_of(program, pc))
-    };
     let end = end(kernel, programs, seen.outcome);
     let said = Said {
         names,
@@ -479,7 +475,7 @@ fn read(
         markers: &seen.markers,
         end: &end,
     };
-    let mut incidents = paradigm.incidents(system, &said, &locate);
+    let mut incidents = incidents(paradigm, system, programs, &said, seen);
     incidents.extend(trapped(names, seen.outcome, &end));
     incidents.extend(unexplained(system, &end, &incidents));
     VariantResult {
@@ -506,6 +502,39 @@ fn read(
     }
 }
 
+/// What went wrong, with places in the sources and backtraces.
+fn incidents(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    programs: &[Program],
+    said: &Said<'_>,
+    seen: &Observed,
+) -> Vec<Incident> {
+    let locate = |application: &str, pc: u64| {
+        Some(place_of(
+            program_of(paradigm, system, programs, application)?,
+            pc,
+        ))
+    };
+    let mut all = paradigm.incidents(system, said, &locate);
+    for incident in &mut all {
+        let program = program_of(paradigm, system, programs, &incident.application);
+        incident.crash = program.and_then(|program| crash_of(program, incident, seen));
+    }
+    all
+}
+
+/// The backtrace of a crash, if the machine kept what it needs.
+fn crash_of(program: &Program, incident: &Incident, seen: &Observed) -> Option<Crash> {
+    if incident.kind != IncidentKind::Crash {
+        return None;
+    }
+    let mut kept = seen.crashes.iter();
+    let kept = kept.find(|one| (Some(one.at), one.owner.tile) == (incident.at, incident.tile))?;
+    let read = |address| kept.word(address);
+    Some(crash::of(&program.elf, &kept.trap, &kept.registers, &read))
+}
+
 /// The trap that ended a run, if one did.
 fn trapped(names: &Names, outcome: Outcome, end: &End) -> Option<Incident> {
     let (Outcome::Unhandled { tile, at, .. }, End::Trap { what }) = (outcome, end) else {
@@ -516,6 +545,7 @@ fn trapped(names: &Names, outcome: Outcome, end: &End) -> Option<Incident> {
         who => who,
     };
     Some(Incident {
+        crash: None,
         kind: IncidentKind::KernelStopped,
         at: Some(at),
         tile,
@@ -530,39 +560,13 @@ fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Inc
         return None;
     };
     incidents.is_empty().then(|| Incident {
+        crash: None,
         kind: IncidentKind::KernelStopped,
         at: None,
         tile: system.kernel_tile,
         application: "kernel".to_owned(),
         what: format!("ended the system with code {code} without saying why"),
     })
-}
-
-/// Where in the source a program counter lies. Of functions that were inlined into each other, the innermost that is neither the
-/// compiler's nor of a package of others; then the function that they are in.
-fn place_of(program: &Program, pc: u64) -> String {
-    let resolver = Resolver::new(&program.elf);
-    let named = |mut place: Location| {
-        place.file = place.file.map(|file| source(&file).to_owned());
-        place
-    };
-    let place = named(resolver.resolve(pc));
-    let mut frames = resolver.inlined(pc).into_iter().map(named);
-    let own = frames.find(|frame| {
-        let file = frame.file.as_deref();
-        file.is_some_and(|file| !file.starts_with('/') && !file.starts_with("cargo/"))
-    });
-    match (own, &place.function) {
-        (Some(own), Some((outer, _))) if own.function.as_ref().is_some_and(|f| f.0 != *outer) => {
-            format!("{own}, inlined into {outer}")
-        }
-        (Some(own), _) if own.file != place.file => Location {
-            function: place.function,
-            ..own
-        }
-        .to_string(),
-        _ => place.to_string(),
-    }
 }
 
 /// The console of both chips.
@@ -629,7 +633,12 @@ fn peer_result(
 }
 
 /// What went wrong on the peer's chip; `end`: why the run ended, which is the first chip's affair.
-fn peer_incidents(system: &System, seen: &Observed, end: &End) -> Result<Vec<Incident>, Error> {
+fn peer_incidents(
+    system: &System,
+    programs: &[Program],
+    seen: &Observed,
+    end: &End,
+) -> Result<Vec<Incident>, Error> {
     let (Some(peer), Some(other)) = (&system.peer, &seen.other) else {
         return Ok(Vec::new());
     };
@@ -644,7 +653,7 @@ fn peer_incidents(system: &System, seen: &Observed, end: &End) -> Result<Vec<Inc
         // Who still worked when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
     };
-    let mut all = paradigm.incidents(&peer.system, &said, &|_, _| None);
+    let mut all = incidents(paradigm, &peer.system, programs, &said, &other.observed);
     if let (Some(outcome), Some(own)) = (other.outcome, &own) {
         all.extend(trapped(&names, outcome, own));
     }
@@ -707,6 +716,7 @@ mod tests {
     #[test]
     fn nothing_of_a_variant_holds_whose_kernel_stopped() {
         let incident = |kind| Incident {
+            crash: None,
             kind,
             at: None,
             tile: 0,

@@ -227,6 +227,7 @@ pub fn execute_beside(
         outcome,
         ticks: machine.now(),
         markers: markers(machine),
+        crashes: machine.crashes(),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         carried: machine.carried(),

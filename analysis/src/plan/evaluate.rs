@@ -45,6 +45,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
         _ => by_processor(system)?,
     };
     let method = method(system.policy);
+    let mut above = None;
     for (index, known) in judged {
         responses[index] = known.response;
         let task = &system.tasks[index];
@@ -58,6 +59,10 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
         );
         constraint.holds |= known.met && known.response.is_none();
         constraint.note = note(system, index);
+        if known.response.is_none() {
+            constraint.note = constraint.note.or_else(|| ended(system, index, above));
+            above = above.or(Some(index));
+        }
         all.push(constraint);
     }
     // Tasks in the order of the file, whatever the test did.
@@ -79,6 +84,21 @@ fn note(system: &TaskSystem, index: usize) -> Option<String> {
         ));
     }
     None
+}
+
+/// Why a test that also bounds late tasks has no bound for this one; `above`: a more important one that it has none for.
+fn ended(system: &TaskSystem, index: usize, above: Option<usize>) -> Option<String> {
+    let name = |task: usize| &system.tasks[task].name;
+    let period = system.tasks[index].period;
+    let at_period = || format!("more than its period of {period}, at which the test ends");
+    match (system.policy, above) {
+        (Policy::ThreePhase, _) | (Policy::GlobalFixedPriority, None) => Some(at_period()),
+        (Policy::GlobalFixedPriority, Some(above)) => Some(format!(
+            "it rests on a bound of `{}`, which has none",
+            name(above)
+        )),
+        _ => None,
+    }
 }
 
 /// The test behind a policy's response times.

@@ -22,6 +22,8 @@ const TASKS_MAX: usize = 60;
 /// Jobs of one picture at most, for each of its tasks and at least; more are too narrow to be seen.
 const JOBS_EACH: u64 = 4;
 const JOBS: u64 = 400;
+/// Jobs of the task with the shortest period that fit beside each other, unless a first job or the busy period takes longer.
+const JOBS_ROW: u64 = 24;
 /// Steps of the iteration towards the end of a busy period.
 const STEPS: usize = 1000;
 
@@ -201,7 +203,8 @@ fn simulated(
     // The busy period goes before late deadlines.
     let mut length = match busy {
         Some(busy) if jobs(&all, wanted) > most => busy.max(1),
-        _ => wanted,
+        Some(busy) => wanted.min(busy.max(readable(&all[handlers..]))),
+        None => wanted,
     };
     while length > 1 && jobs(&all, length) > most {
         length = length.div_ceil(2);
@@ -315,6 +318,12 @@ fn busy_period(all: &[Task], processors: u32) -> Option<Nanoseconds> {
         busy = next;
     }
     None
+}
+
+/// How long a picture is at most in which the jobs of every task can be told apart.
+fn readable(tasks: &[Task]) -> Nanoseconds {
+    let shortest = tasks.iter().map(|task| task.period).min();
+    shortest.unwrap_or(u64::MAX).saturating_mul(JOBS_ROW).max(1)
 }
 
 /// Jobs that are released before `length`.

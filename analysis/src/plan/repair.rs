@@ -569,46 +569,88 @@ fn nearest(from: u64, extreme: u64, passes: impl Fn(u64) -> Option<bool>) -> Opt
     Some(good)
 }
 
+/// Where a search stops on its way from `from` to the extreme: where priorities by period change, a longer period may make things worse.
+fn stops(system: &TaskSystem, knob: &Knob) -> Vec<u64> {
+    let level = |index: usize| system.tasks[index].criticality;
+    let by_period = match system.policy {
+        Policy::RateMonotonic => true,
+        Policy::Mc2 => level(knob.index) == 'B',
+        _ => false,
+    };
+    let mut all = Vec::new();
+    if knob.number == Number::Period && by_period {
+        let others = (0..system.tasks.len()).filter(|&other| {
+            other != knob.index && (system.policy != Policy::Mc2 || level(other) == 'B')
+        });
+        let periods = others.map(|other| nanoseconds(system.tasks[other].period));
+        all.extend(periods.flat_map(|period| [period.saturating_sub(1), period]));
+        all.retain(|&stop| stop > knob.from && stop < knob.extreme);
+        all.sort_unstable();
+        all.dedup();
+    }
+    all.push(knob.extreme);
+    all
+}
+
 fn search(
     written: &TaskSystem,
     decided: &TaskSystem,
     knob: &Knob,
     effort: &Effort,
 ) -> Option<Repair> {
-    let (from, extreme) = (knob.from, knob.extreme);
+    let from = knob.from;
+    let mut bad = from;
+    for stop in stops(written, knob) {
+        let Some(to) = within(written, decided, knob, (bad, stop), effort)? else {
+            bad = stop;
+            continue;
+        };
+        let relative = u128::from(from.abs_diff(to)) * 1_000_000;
+        return Some(Repair {
+            number: knob.number,
+            subject: knob.subject.clone(),
+            from,
+            to,
+            unit: knob.unit,
+            relative: u64::try_from(relative.div_ceil(u128::from(from.max(1)))).unwrap_or(u64::MAX),
+            with_deadline: knob.number == Number::Period
+                && written.tasks[knob.index].deadline == written.tasks[knob.index].period,
+            anew: changed(written, knob, to).1,
+        });
+    }
+    None
+}
+
+/// The value nearest to `bad`, which fails, up to `end` that passes; the inner `None` if `end` does not, the outer one if the effort is used up.
+fn within(
+    written: &TaskSystem,
+    decided: &TaskSystem,
+    knob: &Knob,
+    (bad, end): (u64, u64),
+    effort: &Effort,
+) -> Option<Option<u64>> {
     let quickly = |value: u64| effort.holds(&changed(decided, knob, value).0, 1);
     // Every assignment is tried for few tasks only.
     let plans = if written.tasks.len() <= 12 { 10 } else { 3 };
     let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, plans);
     // More processors ask for other places than those that were chosen; for the others they are a good start.
-    let quick = knob.number != Number::Processors && quickly(extreme)?;
+    let quick = knob.number != Number::Processors && quickly(end)?;
     let start = if quick {
-        nearest(from, extreme, quickly)?
+        nearest(bad, end, quickly)?
     } else {
-        extreme
+        end
     };
     if !wholly(start)? {
-        return None;
+        return Some(None);
     }
     // Other choices may do with less.
-    let towards = if start > from { start - 1 } else { start + 1 };
-    let to = if towards != from && wholly(towards)? {
-        nearest(from, towards, wholly)?
+    let towards = if start > bad { start - 1 } else { start + 1 };
+    let to = if towards != bad && wholly(towards)? {
+        nearest(bad, towards, wholly)?
     } else {
         start
     };
-    let relative = u128::from(from.abs_diff(to)) * 1_000_000;
-    Some(Repair {
-        number: knob.number,
-        subject: knob.subject.clone(),
-        from,
-        to,
-        unit: knob.unit,
-        relative: u64::try_from(relative.div_ceil(u128::from(from.max(1)))).unwrap_or(u64::MAX),
-        with_deadline: knob.number == Number::Period
-            && written.tasks[knob.index].deadline == written.tasks[knob.index].period,
-        anew: changed(written, knob, to).1,
-    })
+    Some(Some(to))
 }
 
 /// `system` with a repair carried out.

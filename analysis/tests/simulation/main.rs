@@ -76,4 +76,5 @@ policies! {
 cases! {
     preemption_delay: caches::one;
     quotas_of_a_tile: quotas::one;
+    quotas_of_many_jobs: quotas::many;
 }

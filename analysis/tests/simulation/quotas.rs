@@ -3,12 +3,14 @@
 //! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. An application that
 //! begins while nobody or a less urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent
 //! one, or to none. A budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
-//! of a slice. Applications without a budget fill whatever is left. A message interrupts whoever is not more urgent than its receiver, at
-//! the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
+//! of a slice. A budget has eight pieces at most: one that is used in more of them, or in crumbs, comes back later as a whole. Requests of
+//! the kernel come as often as they may. Applications without a budget fill whatever is left. A message interrupts whoever is not more
+//! urgent than its receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
 //! cost, as often as they may come. One without does what it can: it loops for ever, has half a budget's work once in its period, or
 //! sleeps and wakes up as often as it can, with a little work each time.
 
 use bulkhead_analysis::admission::{self, RECEIVED_CYCLES};
+use bulkhead_analysis::communication::Chip;
 use bulkhead_model::{LoadOptions, System, load_system_text};
 use std::fmt::Write;
 
@@ -16,6 +18,10 @@ use crate::measure::Known;
 use crate::random::Random;
 
 const US: u64 = 1000;
+/// Pieces that a budget comes back in at most.
+const PIECES: usize = 8;
+/// A piece that is shorter comes back with the next one.
+const CRUMB: u64 = 5 * US;
 
 /// One application while it runs.
 struct App {
@@ -48,20 +54,41 @@ impl App {
         !self.jobs.is_empty() && self.there(now) > 0
     }
 
+    /// A piece comes back then, behind those that are on their way; `in_use`: the first one is not used up.
+    fn comes_back(&mut self, at: u64, time: u64, in_use: bool) {
+        let count = self.refills.len();
+        let Some(last) = self.refills.last_mut() else {
+            return self.refills.push((at, time));
+        };
+        let later = at.max(last.0);
+        let crumb = last.1 < CRUMB && (count > 1 || !in_use);
+        if count == PIECES || last.0 == at || crumb {
+            *last = (later, last.1 + time);
+        } else {
+            self.refills.push((later, time));
+        }
+    }
+
     /// Takes time away; it comes back a period after the work was released, or after it was there, whichever is later.
     fn charge(&mut self, now: u64, mut time: u64) {
-        self.refills.sort_unstable();
-        let mut back = Vec::new();
-        for refill in &mut self.refills {
-            let used = refill.1.min(time);
-            refill.1 -= used;
-            time -= used;
-            if used > 0 {
-                back.push((refill.0.max(self.release) + self.period, used));
-            }
+        // Pieces that were there before the work was released are one.
+        while self.refills.len() > 1 && self.refills[1].0 <= self.release {
+            self.refills[1].1 += self.refills[0].1;
+            self.refills.remove(0);
         }
-        self.refills.retain(|r| r.1 > 0);
-        self.refills.extend(back);
+        while time > 0 && self.refills[0].1 > 0 {
+            let (at, there) = self.refills[0];
+            let used = there.min(time);
+            time -= used;
+            let in_use = used < there;
+            match in_use {
+                true => self.refills[0].1 -= used,
+                false => {
+                    self.refills.remove(0);
+                }
+            }
+            self.comes_back(at.max(self.release) + self.period, used, in_use);
+        }
         if self.there(now) == 0 {
             let next = self.refills.iter().map(|r| r.0).min();
             self.release = self.release.max(next.unwrap_or(now));
@@ -75,6 +102,10 @@ struct Tile<'a> {
     running: Option<usize>,
     switch: u64,
     slice: u64,
+    /// What a request of the kernel takes, and after how long another one may come while somebody with a budget wants the hart.
+    request: (u64, u64),
+    /// Until then none does.
+    calm: u64,
     now: u64,
     random: &'a mut Random,
 }
@@ -183,6 +214,13 @@ impl Tile<'_> {
         true
     }
 
+    /// A request of the kernel, on nobody's account.
+    fn ask(&mut self) {
+        let (cost, distance) = self.request;
+        self.now += cost;
+        self.calm = self.now + distance;
+    }
+
     fn follow(&mut self, end: u64, received: u64) {
         while self.now < end {
             self.arrive();
@@ -192,9 +230,19 @@ impl Tile<'_> {
                     self.switch_to(None);
                     continue;
                 }
-                self.now = self.now.max(self.change().min(end));
+                let change = self.change().min(end);
+                // One that begins just before somebody comes.
+                if self.random.one_in(2) {
+                    self.now = self.now.max(change - 1);
+                    self.ask();
+                }
+                self.now = self.now.max(change);
                 continue;
             };
+            if self.calm <= self.now && self.random.one_in(2) {
+                self.ask();
+                continue;
+            }
             if self.running != Some(index) {
                 self.switch_to(Some(index));
                 // Who has used up all on the way must wait again.
@@ -210,6 +258,12 @@ impl Tile<'_> {
             let run = left
                 .min(app.there(self.now))
                 .min(change - self.now)
+                .min(
+                    self.calm
+                        .checked_sub(self.now)
+                        .filter(|calm| *calm > 0)
+                        .unwrap_or(u64::MAX),
+                )
                 .min(if app.slice == 0 { u64::MAX } else { slice });
             self.now += run;
             app.charge(self.now, run);
@@ -234,18 +288,37 @@ impl Tile<'_> {
     }
 }
 
-fn described(random: &mut Random) -> String {
+/// `many`: jobs of the first application share a budget, more of them than a budget has pieces.
+fn described(random: &mut Random, many: bool) -> String {
     let mut text = "<system name=\"s\" platform=\"tiled-gem5\"><domain name=\"d\">".to_owned();
     let count = random.between(2, 4);
     let mut left = 85;
     let mut senders = String::new();
     for number in 0..count {
-        let period = random.of_list(&[1000, 1500, 2000, 3000, 4000, 6000]) * US;
-        let share = random.between(5, (left / 2).max(6));
+        let shared = many && number == 0;
+        let period = match shared {
+            // Each job begins a piece of the budget with two switches.
+            true => random.of_list(&[24_000, 32_000, 48_000]) * US,
+            false => random.of_list(&[1000, 1500, 2000, 3000, 4000, 6000]) * US,
+        };
+        let share = match shared {
+            true => random.between(40, 70),
+            false => random.between(5, (left / 2).max(6)),
+        };
         left -= share.min(left);
         let budget = (period * share / 100).max(60 * US);
         let priority = random.between(1, 3);
         let task = match random.below(3) {
+            _ if shared => {
+                let jobs = random.between(8, 16);
+                let distance = period / jobs;
+                // Of the budgets about a half, with switches.
+                let each = budget / (2 * jobs + 1);
+                let cost = each * random.between(2, 60) / 100;
+                format!(
+                    "<task period=\"{distance}ns\" deadline=\"{distance}ns\" cost=\"{cost}ns\"/>"
+                )
+            }
             0 => String::new(),
             kind => {
                 // One budget a job, or several.
@@ -315,8 +388,18 @@ fn apps(system: &System, random: &mut Random) -> Vec<App> {
 
 /// One random tile: the response of everybody who has a `<task>`, against what `check` says.
 pub fn one(random: &mut Random) -> Result<Known, String> {
-    let text = described(random);
-    let system = load_system_text("s", &text, &LoadOptions::default());
+    let text = described(random, false);
+    judged(&text, random)
+}
+
+/// The same where more jobs share a budget than it has pieces.
+pub fn many(random: &mut Random) -> Result<Known, String> {
+    let text = described(random, true);
+    judged(&text, random)
+}
+
+fn judged(text: &str, random: &mut Random) -> Result<Known, String> {
+    let system = load_system_text("s", text, &LoadOptions::default());
     let system = system.map_err(|error| format!("{error}\n{text}"))?;
     let tiles = admission::tiles(&system).map_err(|error| error.to_string())?;
     let [tile] = &tiles[..] else {
@@ -325,6 +408,8 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
     let found = system.platform.tile(2).expect("the tile");
     let hertz = found.pipeline.clock.frequency.0;
     let received = RECEIVED_CYCLES * 1_000_000_000 / hertz;
+    let requests = admission::requests(&system, &Chip::new(&system.platform), 2);
+    let requests = requests.map_err(|error| error.to_string())?;
     let slice = system.tilemux.iter().find(|mux| mux.tile == 2);
     let slice = slice.map_or(1_000_000, |mux| mux.slice.nanoseconds());
     let mut worst = vec![0; system.apps.len()];
@@ -336,12 +421,20 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
             running: None,
             switch: tile.switch,
             slice,
+            request: (requests.cost, requests.period),
+            calm: 0,
             now: 0,
             random,
         };
         // Who sleeps and wakes all the time makes many events.
         let sleepers = tile.apps.iter().any(|app| app.sleeps.is_some());
-        let end = if sleepers { 15_000 } else { 60_000 };
+        let longest = tile.apps.iter().map(|app| app.period / US).max();
+        let longest = longest.unwrap_or(0);
+        let end = if sleepers {
+            15_000.max(2 * longest)
+        } else {
+            60_000.max(8 * longest)
+        };
         tile.follow(end * US, received);
         for (worst, one) in worst.iter_mut().zip(&tile.worst) {
             *worst = (*one).max(*worst);

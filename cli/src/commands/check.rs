@@ -113,8 +113,12 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     }
     let assumed = |origin: &&Origin| origin.source.starts_with("assumption");
     say(&format!(
-        "{}: valid\n\n{}\n{}\nSources: {} of values, {} of them assumptions",
+        "{}: valid\n{}\n{}\n{}\nSources: {} of values, {} of them assumptions",
         platform.name,
+        platform
+            .about
+            .as_ref()
+            .map_or(String::new(), |about| format!("{about}\n")),
         render(&table),
         render(&memories),
         platform.origins.len(),
@@ -127,8 +131,8 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
 fn check_tasks(system: &TaskSystem, options: &Check) -> Outcome {
     let judged = plan::judged(system)?;
     let verdict = report::verdict(&judged.plan);
-    write_page(options.page.as_deref(), || {
-        plan_page::tasks(&judged.plan, Some(&judged.repairs))
+    write_page(options.page.as_deref(), |book| {
+        plan_page::tasks(&judged.plan, Some(&judged.repairs), book)
     })?;
     if options.json {
         print_json(&report::with_verdict(&judged, &verdict)?)?;
@@ -150,8 +154,8 @@ fn check_system(options: &Check) -> Outcome {
     } else {
         system_plan::repairs(&options.system, &options.set)?
     };
-    write_page(options.page.as_deref(), || {
-        plan_page::system(&system.name, &runs, &[], &repairs)
+    write_page(options.page.as_deref(), |book| {
+        plan_page::system(&system.name, &runs, &[], &repairs, book)
     })?;
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();

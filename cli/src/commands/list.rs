@@ -13,7 +13,7 @@ use std::path::Path;
 /// Platforms with their size.
 pub fn platforms(as_json: bool) -> Outcome {
     let options = LoadOptions::default();
-    let mut table = plain(&["name", "tiles", "clock", "memory"]);
+    let mut table = plain(&["name", "tiles", "clock", "memory", "description"]);
     let mut list = Vec::new();
     for name in platform_names(&options) {
         let platform = load_platform(&name, &options)?;
@@ -33,9 +33,11 @@ pub fn platforms(as_json: bool) -> Outcome {
             ),
             format!("{} MHz", hertz / 1_000_000),
             format!("{} MiB", bytes >> 20),
+            platform.about.clone().unwrap_or_default(),
         ]);
         list.push(json!({
             "name": name, "tiles": platform.tiles.len(), "memories": platform.memories.len(), "hertz": hertz, "bytes": bytes,
+            "about": platform.about,
         }));
     }
     if as_json {

@@ -13,7 +13,8 @@ pub mod run;
 pub mod shell;
 pub mod study;
 
-use bulkhead_runner::Error;
+use bulkhead_report::book::Book;
+use bulkhead_runner::{Error, place};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,13 +40,15 @@ fn say_with_files(text: &str, folder: &Path, written: &[PathBuf]) {
     say(&text);
 }
 
-/// Writes a page if it is asked for.
+/// Writes a page if it is asked for; `page` hears where the book is.
 fn write_page(
     file: Option<&Path>,
-    page: impl FnOnce() -> Result<String, bulkhead_report::Error>,
+    page: impl FnOnce(&Book) -> Result<String, bulkhead_report::Error>,
 ) -> Result<(), Error> {
     let Some(file) = file else { return Ok(()) };
-    std::fs::write(file, page()?).map_err(|error| Error::file(file, error))
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    let book = place::book(folder.unwrap_or(Path::new(".")));
+    std::fs::write(file, page(&book)?).map_err(|error| Error::file(file, error))
 }
 
 /// What is said of it.

@@ -31,7 +31,9 @@ pub fn plan(options: &Plan) -> Outcome {
         return plan_system(options);
     };
     let plan = plan::planned(&system)?;
-    write_page(options.page.as_deref(), || plan_page::tasks(&plan, None))?;
+    write_page(options.page.as_deref(), |book| {
+        plan_page::tasks(&plan, None, book)
+    })?;
     let verdict = report::verdict(&plan);
     let (code, good) = (verdict.code(false), verdict.is_kept());
     let format = match options.export {
@@ -79,8 +81,8 @@ fn plan_system(options: &Plan) -> Outcome {
         ));
     }
     let plan = system_plan::planned(&options.system, &options.set)?;
-    write_page(options.page.as_deref(), || {
-        plan_page::system(&plan.system, &plan.runs, &plan.choices, &[])
+    write_page(options.page.as_deref(), |book| {
+        plan_page::system(&plan.system, &plan.runs, &plan.choices, &[], book)
     })?;
     let verdict = report::system_verdict(&plan.runs);
     let (code, good) = (verdict.code(false), verdict.is_kept());

@@ -21,7 +21,8 @@ pub fn reproduce(options: &Reproduce) -> Outcome {
         quick: options.quick,
     };
     let all = reproduce::m3(wanted, &Bars::new())?;
-    place::write(&options.out.join("report.html"), reproduce::report(&all)?)?;
+    let page = reproduce::report(&all, &place::pages(&options.out)?)?;
+    place::write(&options.out.join("report.html"), page)?;
     let json = serde_json::to_string_pretty(&all)
         .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     place::write(&options.out.join("result.json"), json)?;

@@ -206,7 +206,7 @@ fn sensitivity(options: &StudySensitivity) -> Outcome {
     bar.finish_and_clear();
     Answer {
         name: "sensitivity.json",
-        page: study::sensitivity_page(&all),
+        page: study::sensitivity_page(&all, &place::pages(&options.out)?),
         shows: "",
         table: study::sensitivity_table(&all),
     }
@@ -233,7 +233,7 @@ fn variants(options: &StudyVariants) -> Outcome {
     bar.finish_and_clear();
     Answer {
         name: "variants.json",
-        page: study::variants_page(&all),
+        page: study::variants_page(&all, &place::pages(&options.out)?),
         shows: " (what differs, and what speaks for it)",
         table: study::variants_table(&all),
     }

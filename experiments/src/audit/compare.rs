@@ -5,22 +5,27 @@
 use bulkhead_abi::dtu::TILEMUX_ACTIVITY;
 use bulkhead_analysis::communication::SystemBounds;
 use bulkhead_model::System;
-use bulkhead_report::audit::result::{Difference, FlowAudit, RequestAudit};
+use bulkhead_report::audit::result::{AttackResult, Difference, FlowAudit, RequestAudit};
 use bulkhead_report::distribution::distribution;
-use bulkhead_report::result::{FlowResult, Interference, Sample};
+use bulkhead_report::result::{
+    FlowResult, Incident, IncidentKind, Interference, Sample, TaskResult,
+};
 use bulkhead_runner::collect;
+use bulkhead_runner::measure::MarkerEvent;
 use bulkhead_runner::seen::{Owner, Resource, STRIDE, Timeline};
 use bulkhead_runner::tiled::alone::{self, Alone};
 use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
+use bulkhead_runner::tiled::promises;
 use bulkhead_runner::tiled::requests;
 use bulkhead_runner::tiled::{console, names};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Frames wait beside each other, so their waits can add up to more than the time that passed.
 const ALL_FRAMES: &str = ", waits of all frames added up";
 
 /// Everything about one run that is compared.
+#[derive(Default)]
 pub struct Facts {
     /// Name and worst latency of each flow and span.
     latencies: BTreeMap<String, u64>,
@@ -28,8 +33,16 @@ pub struct Facts {
     flows: Vec<FlowResult>,
     /// Flows with the number of samples that got lost.
     lost: BTreeMap<String, u64>,
-    /// Applications that stopped other than with exit code 0, the kernel, and traps that nobody handles.
-    stopped: Vec<String>,
+    /// Applications that stopped other than with exit code 0, the kernel, and traps that nobody handles: one entry for each time.
+    pub stopped: Vec<String>,
+    /// Why an application was not there at the end.
+    pub gone: Option<String>,
+    /// Applications that ended, in whatever way.
+    ended: BTreeSet<String>,
+    /// Jobs since the start of the attack of applications with a `<task>`.
+    tasks: Vec<TaskResult>,
+    /// Name of each flow and span with how many were measured since then.
+    measured: BTreeMap<String, u64>,
     checks: BTreeMap<String, Vec<u64>>,
     instructions: u64,
     /// Waits for others.
@@ -59,6 +72,7 @@ impl Facts {
             counted.map(|sample| sample.latency).max()
         };
         let mut latencies = BTreeMap::new();
+        let mut measured = BTreeMap::new();
         let mut lost = BTreeMap::new();
         let mut flows = collect::flows(system, &names, &seen.markers, seen.ticks);
         for flow in &mut flows {
@@ -67,11 +81,14 @@ impl Facts {
             if flow.latency.count > 0 {
                 latencies.insert(format!("flow {}", flow.name), flow.latency.max);
             }
+            measured.insert(format!("flow {}", flow.name), flow.latency.count);
             lost.insert(flow.name.clone(), flow.lost);
         }
         for span in collect::spans(system, &names, &seen.markers, seen.ticks) {
             if is_own(&span.application) {
                 let name = format!("spans of {}", span.application);
+                let counted = span.samples.iter().filter(|sample| sample.begin >= start);
+                measured.insert(name.clone(), counted.count() as u64);
                 latencies.extend(worst(&span.samples).map(|w| (name, w)));
             }
         }
@@ -139,13 +156,44 @@ impl Facts {
             (std::cmp::Reverse(line.ticks), names)
         });
         let requests = collect::requests(system, &names, &seen.ledger);
+        let since: Vec<MarkerEvent> = seen
+            .markers
+            .iter()
+            .copied()
+            .filter(|marker| marker.at >= start)
+            .collect();
+        let tasks = collect::tasks(system, &names, &since, seen.ticks).into_iter();
+        let apps = (0..system.apps.len()).filter(|&app| stand.is_own(app));
+        let manages = |name: &str| {
+            let mut managers = system.managers.iter();
+            let manager = managers.position(|manager| manager.name == name);
+            let mut own = apps.clone().map(|app| system.manager_of(app));
+            manager.is_some_and(|manager| own.any(|of| system.is_within(of, manager)))
+        };
+        // A manager also ends with an error because somebody else below it did.
+        let concerns = |one: &Incident| {
+            let of_manager = one.kind == IncidentKind::Crash && manages(&one.application);
+            is_own(&one.application) || of_manager
+        };
         Self {
             latencies,
+            measured,
             flows,
             lost,
+            tasks: tasks.filter(|task| is_own(&task.application)).collect(),
+            gone: apps
+                .clone()
+                .find_map(|app| promises::gone(system, &incidents, app)),
+            ended: seen
+                .console
+                .lines()
+                .filter_map(names::notice)
+                .filter(|notice| notice.what.starts_with("stopped") && is_own(&notice.name))
+                .map(|notice| notice.name)
+                .collect(),
             stopped: incidents
-                .into_iter()
-                .filter(|i| is_own(&i.application))
+                .iter()
+                .filter(|one| concerns(one))
                 .map(|i| format!("{} {}", i.application, i.what))
                 .chain(kernel_end(system, &seen.console))
                 .chain(seen.trapped.clone())
@@ -203,14 +251,57 @@ impl Facts {
         worst
     }
 
+    /// What did not come in time, or at all, and does alone: by subject, how much of it is missing, and the words. Delay without a bound
+    /// is how it shows. Whose own start an attack shifts may have done more of its work before it; then only late jobs count.
+    pub fn shortfalls(&self, alone: &Self, from_reset: bool) -> Vec<(String, u64, String)> {
+        let mut all = Vec::new();
+        for before in &alone.tasks {
+            let mut tasks = self.tasks.iter();
+            let Some(now) = tasks.find(|task| task.application == before.application) else {
+                continue;
+            };
+            let name = format!("task {}", before.application);
+            if now.misses > before.misses.max(before.allowed) {
+                let words = format!(
+                    "{} jobs late, {} without an attack",
+                    now.misses, before.misses
+                );
+                all.push((name.clone(), now.misses - before.misses, words));
+            }
+            // One may come just after the end.
+            if now.jobs + 1 < before.jobs && !from_reset {
+                let words = format!("{} jobs, {} without an attack", now.jobs, before.jobs);
+                all.push((format!("jobs of {name}"), before.jobs - now.jobs, words));
+            }
+        }
+        for (name, &count) in alone.measured.iter().filter(|(_, count)| **count > 0) {
+            if self.measured.get(name).copied().unwrap_or(0) == 0 && !from_reset {
+                let words = format!("none came to its end, {count} without an attack");
+                all.push((name.clone(), count, words));
+            }
+        }
+        // Whoever runs on alone, and tells no error: somebody made it end.
+        let early = self.ended.difference(&alone.ended);
+        for name in early.filter(|_| !from_reset) {
+            let words = "ended, and runs on without an attack".to_owned();
+            all.push((format!("application {name}"), 1, words));
+        }
+        all
+    }
+
     /// What the attack did beyond delays.
     pub fn harm(&self, alone: &Self) -> Vec<String> {
-        let mut harm: Vec<String> = self
-            .stopped
-            .iter()
-            .filter(|what| !alone.stopped.contains(what))
-            .cloned()
-            .collect();
+        let mut known = alone.stopped.clone();
+        let mut harm = Vec::new();
+        for what in &self.stopped {
+            // As often as alone is no harm.
+            match known.iter().position(|one| way(one) == way(what)) {
+                Some(at) => {
+                    known.remove(at);
+                }
+                None => harm.push(what.clone()),
+            }
+        }
         for (application, values) in &alone.checks {
             let attacked = self.checks.get(application).map_or(&[][..], Vec::as_slice);
             // A slower run may not have come as far.
@@ -229,6 +320,36 @@ impl Facts {
         }
         harm
     }
+}
+
+/// The way in which somebody ended, without what it said: that may count what it did until then.
+fn way(stopped: &str) -> &str {
+    let last = stopped.find("; it said last: ");
+    let panic = || {
+        stopped
+            .find("stopped: panic: ")
+            .map(|at| at + "stopped: panic".len())
+    };
+    &stopped[..last.or_else(panic).unwrap_or(stopped.len())]
+}
+
+/// The worst shortfall of each subject over all attacks that were felt, in words.
+pub fn shortfalls<'a>(
+    alone: &Facts,
+    attacks: impl Iterator<Item = (&'a AttackResult, &'a Facts)>,
+) -> Vec<String> {
+    let mut worst: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    for (attack, facts) in attacks {
+        for (subject, missing, words) in facts.shortfalls(alone, attack.from_reset) {
+            let known = worst.entry(subject).or_default();
+            if missing > known.0 {
+                *known = (missing, format!("{words}, beside {}", attack.name));
+            }
+        }
+    }
+    let all = worst.into_iter();
+    all.map(|(subject, (_, words))| format!("{subject}: {words}"))
+        .collect()
 }
 
 /// What the kernel says if it stops. Only the kernel can begin a line so.
@@ -301,7 +422,9 @@ pub fn flows(
             return Err(why);
         }
         let mut measured = measured.iter().filter(|_| stand.chip == 0);
-        let known = measured.find(|known| known.flow == flow.name).cloned();
+        let known = measured
+            .find(|known| known.is_of(system, &flow.name))
+            .cloned();
         let length = alone::slicing(system).map_or(0, |slicing| slicing.0);
         let known = known.or_else(|| alone::alone(system, &names, flow, &seen.slices, length));
         let known = known.ok_or("its requests alone were not counted")?;
@@ -372,6 +495,20 @@ pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestA
         .collect()
 }
 
+/// Applications of the domain, and those outside that they send to: adversaries replace these.
+pub fn needs(stand: &Stand) -> Vec<(&str, &str)> {
+    let system = stand.system();
+    let own = system.apps.iter().enumerate();
+    let own = own.filter(|(index, _)| stand.is_own(*index));
+    let mut all = Vec::new();
+    for (_, app) in own {
+        for gate in app.sgates.iter().filter(|gate| !stand.is_own(gate.to)) {
+            all.push((app.name.as_str(), system.apps[gate.to].name.as_str()));
+        }
+    }
+    all
+}
+
 /// What limits the protection beyond requests: shared tiles and channels from outside.
 pub fn openings(stand: &Stand) -> Vec<String> {
     let system = stand.system();
@@ -403,15 +540,101 @@ pub fn openings(stand: &Stand) -> Vec<String> {
                 app.name
             ));
         }
-        for gate in app.sgates.iter().filter(|_| stand.is_own(index)) {
-            if !stand.is_own(gate.to) {
-                let server = &system.apps[gate.to].name;
-                all.push(format!(
-                    "{} depends on {server}, which an adversary replaces",
-                    app.name
-                ));
-            }
-        }
     }
+    let needs = needs(stand).into_iter();
+    all.extend(
+        needs
+            .map(|(app, server)| format!("{app} depends on {server}, which an adversary replaces")),
+    );
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_comes_more_often_is_harm() {
+        let stopped = |ends: &[&str]| Facts {
+            stopped: ends.iter().map(|&end| end.to_owned()).collect(),
+            ..Facts::default()
+        };
+        let alone = stopped(&["server stopped: exit 1", "server stopped: exit 2"]);
+        assert!(alone.harm(&alone).is_empty());
+        // Whatever it says, the end is the same.
+        let said = |number: u64| {
+            let exit = format!("server stopped: exit 1; it said last: {number} requests");
+            let panic = format!("client stopped: panic: {number} sums at client.rs:7");
+            stopped(&[&exit, &panic])
+        };
+        assert_eq!(said(7).harm(&said(9)), Vec::<String>::new());
+        let crash = "server stopped: its tile was lost";
+        let attacked = stopped(&["server stopped: exit 1", crash, "server stopped: exit 1"]);
+        assert_eq!(attacked.harm(&alone), [crash, "server stopped: exit 1"]);
+    }
+
+    #[test]
+    fn who_ends_early_is_a_shortfall() {
+        let ended = |names: &[&str]| Facts {
+            ended: names.iter().map(|&name| name.to_owned()).collect(),
+            ..Facts::default()
+        };
+        let (alone, attacked) = (ended(&["short"]), ended(&["short", "controller"]));
+        let subjects = |from_reset| -> Vec<String> {
+            let all = attacked.shortfalls(&alone, from_reset).into_iter();
+            all.map(|one| one.0).collect()
+        };
+        assert_eq!(subjects(false), ["application controller"]);
+        assert_eq!(subjects(true), Vec::<String>::new());
+    }
+
+    #[test]
+    fn jobs_that_are_late_or_do_not_come_are_shortfalls() {
+        let facts = |jobs, misses, loops| Facts {
+            tasks: vec![TaskResult {
+                application: "ctl".to_owned(),
+                deadline: 1,
+                allowed: 1,
+                jobs,
+                misses,
+                missing: 0,
+                worst: None,
+            }],
+            measured: BTreeMap::from([("flow loop".to_owned(), loops)]),
+            ..Facts::default()
+        };
+        let alone = facts(10, 0, 5);
+        // What the description allows, and a job that comes just after the end.
+        assert!(facts(9, 1, 1).shortfalls(&alone, false).is_empty());
+        let subjects = |attacked: Facts, from_reset| -> Vec<String> {
+            let all = attacked.shortfalls(&alone, from_reset).into_iter();
+            all.map(|(subject, missing, _)| format!("{subject} {missing}"))
+                .collect()
+        };
+        let hung = ["task ctl 3", "jobs of task ctl 6", "flow loop 5"];
+        assert_eq!(subjects(facts(4, 3, 0), false), hung);
+        // Whatever was done before a later start is not missing.
+        assert_eq!(subjects(facts(4, 3, 0), true), hung[..1]);
+        let attack = |name: &str| AttackResult {
+            name: name.to_owned(),
+            plans: Vec::new(),
+            arguments: Vec::new(),
+            identical: false,
+            from_reset: false,
+            slowdown: 1000,
+            of: String::new(),
+            waited: 1,
+            harm: Vec::new(),
+        };
+        let (mild, bad) = (attack("mild"), attack("bad"));
+        let (few, many) = (facts(10, 2, 5), facts(10, 7, 5));
+        let said = shortfalls(
+            &alone,
+            [(&mild, &few), (&bad, &many), (&mild, &few)].into_iter(),
+        );
+        assert_eq!(
+            said,
+            ["task ctl: 7 jobs late, 0 without an attack, beside bad"]
+        );
+    }
 }

@@ -31,7 +31,7 @@ use bulkhead_runner::tiled::lonely::{self, Added};
 use bulkhead_runner::tiled::quiet::{ADVERSARY, ADVERSARY_WITH_CARD};
 use bulkhead_runner::tiled::{admission, attacked, catalogue};
 use compare::Facts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Attacks that are drawn before the next look at their results. Fixed, so that the search does not depend on how many
@@ -104,17 +104,18 @@ pub struct Finished {
 impl Finished {
     /// Exit code of the command.
     pub fn code(&self) -> u8 {
-        self.result.verdict().code(false)
+        self.result.code()
     }
 
     /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let book = place::pages(folder)?;
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
         let files = [
             (
                 "audit.html",
-                bulkhead_report::audit::page::page(&self.result),
+                bulkhead_report::audit::page::page(&self.result, &book),
             ),
             ("audit.json", json),
         ];
@@ -505,6 +506,8 @@ impl Checking<'_> {
         let requests = compare::requests(stand, reference, &facts);
         let flows = compare::flows(stand, (alone, &self.alone.alone), reference, &facts);
         let openings = compare::openings(stand);
+        let needs = compare::needs(stand).into_iter();
+        let needs: BTreeSet<&str> = needs.map(|(_, server)| server).collect();
         let mut reasons = Vec::new();
         for attack in &attacks {
             let harm = attack.harm.iter();
@@ -560,6 +563,11 @@ impl Checking<'_> {
                     _ => {}
                 }
             }
+            let felt = attacks
+                .iter()
+                .zip(&facts)
+                .filter(|(attack, _)| !attack.identical);
+            reasons.extend(compare::shortfalls(reference, felt));
             reasons.extend(openings.iter().cloned());
         }
         let verdict = match (broken, identical, reasons.is_empty()) {
@@ -617,6 +625,9 @@ impl Checking<'_> {
                 Verdict::Unbounded => !owed,
                 Verdict::Broken => false,
             },
+            stopped: reference.stopped.clone(),
+            gone: reference.gone.clone(),
+            needs: needs.into_iter().map(str::to_owned).collect(),
             reasons,
             notes,
             attacks,

@@ -10,9 +10,12 @@ use bulkhead_analysis::mc2::open_parameters::{FROZEN, OPEN};
 use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::task_system::CATEGORIES;
+use bulkhead_report::book::{Book, STUDY};
+use bulkhead_report::format::counted;
 use bulkhead_report::page;
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
+use bulkhead_runner::place;
 use maud::{Markup, html};
 use rayon::prelude::*;
 use std::fmt::Write;
@@ -167,16 +170,16 @@ pub fn csv(result: &StudyResult) -> String {
     out
 }
 
-/// The page of a study.
-pub fn page(result: &StudyResult) -> Result<String, Error> {
+/// The page of a study. `book`: where the book is.
+pub fn page(result: &StudyResult, book: &Book) -> Result<String, Error> {
     let figures = Figures::mc2()?;
     let identity = &result.identity;
     let body = html! {
         h1 { "Schedulability study of the mixed-criticality kernel" }
-        p.soft { (result.scenarios) " scenarios, " (identity.schemes.len()) " schemes, " (result.systems)
+        p.soft { (counted(result.scenarios, "scenario")) ", " (counted(identity.schemes.len(), "scheme")) ", " (result.systems)
             " generated systems; every share of schedulable systems is known within " (format!("{:.3}", result.widest)) " at 95 %. Paper: " (figures.source) }
         h2 { "Areas" }
-        p { "The schedulable-utilisation area (SUA) of a scheme is the sum of the areas under its curves, in processors." }
+        p { "The schedulable-utilisation area (SUA) of a scheme is the sum of the areas under its curves, in processors. " (book.more(STUDY)) }
         div.scroll { table {
             tr { th { "scheme" } th { "area" } th { "mean of a scenario" } }
             @for area in &result.areas {
@@ -184,7 +187,7 @@ pub fn page(result: &StudyResult) -> Result<String, Error> {
             }
         } }
         h2 { "Beside the paper" }
-        (comparison_table(&result.comparisons))
+        (comparison_table(&result.comparisons, book))
         @if result.cut_off > 0 { p.bad { (result.cut_off) " curves are above zero at the right end of the axis: their areas are too small." } }
         h2 { "The paper's observations" }
         (observation_table(&result.observations))
@@ -201,7 +204,10 @@ pub fn page(result: &StudyResult) -> Result<String, Error> {
     Ok(page::page("Schedulability study - Bulkhead", &body))
 }
 
-fn comparison_table(comparisons: &[Comparison]) -> Markup {
+fn comparison_table(comparisons: &[Comparison], book: &Book) -> Markup {
+    if comparisons.is_empty() {
+        return html! { p { "The paper compares none of these schemes with each other in these scenarios. " (book.more(STUDY)) } };
+    }
     html! {
         div.scroll { table {
             tr { th { "area of" } th.text { "over" } th.text { "scenarios" } th { "ours" } th { "paper" } th { "difference" } th.text { "where" } }
@@ -213,11 +219,14 @@ fn comparison_table(comparisons: &[Comparison]) -> Markup {
                 }
             }
         } }
-        p.soft { "Differences in percentage points. The interval (95 %) is as if both schemes had judged different systems; they judge the same, so the true one is narrower." }
+        p.soft { "Differences in percentage points. The interval (95 %) is as if both schemes had judged different systems; they judge the same, so the true one is narrower. " (book.more(STUDY)) }
     }
 }
 
 fn observation_table(observations: &[Observation]) -> Markup {
+    if observations.is_empty() {
+        return html! { p { "None of them is about these schemes alone." } };
+    }
     html! {
         div.scroll { table {
             tr { th { "observation" } th.text { "claim" } th.text { "of the sums" } th { "holds in" } th { "surely" } th { "fails in" } th { "surely" } th { "equal in" } }
@@ -240,7 +249,7 @@ fn open_parameters(parameters: &StudyParameters) -> Markup {
             @for open in OPEN {
                 tr {
                     td { code { (open.name) } } td.text { ((open.value)(parameters)) } td.text { (open.unit) }
-                    td.text { @for (value, when) in open.earlier { (value) " (" (when) ") " } } td.text { (open.reason) }
+                    td.text { @for (value, when) in open.earlier { div { (value) " (" (when) ")" } } } td.text { (open.reason) }
                 }
             }
         } }
@@ -286,7 +295,10 @@ pub fn write(folder: &Path, result: &StudyResult) -> Result<(), Error> {
         replace(&folder.join("plots").join(name), &svg)
     })?;
     replace(&folder.join("counts.csv"), &csv(result))?;
-    replace(&folder.join("index.html"), &page(result)?)?;
+    replace(
+        &folder.join("index.html"),
+        &page(result, &place::pages(folder)?)?,
+    )?;
     let summary = serde_json::to_string_pretty(result)
         .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     replace(&folder.join("summary.json"), &summary)

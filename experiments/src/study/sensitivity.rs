@@ -10,6 +10,7 @@ use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::study::Study;
 use bulkhead_analysis::mc2::task_system::Scenario;
+use bulkhead_report::book::{Book, STUDY};
 use bulkhead_report::page;
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
@@ -119,10 +120,10 @@ pub fn sensitivity_table(all: &Sensitivity) -> String {
 }
 
 /// The variations as a page.
-pub fn sensitivity_page(all: &Sensitivity) -> String {
+pub fn sensitivity_page(all: &Sensitivity, book: &Book) -> String {
     let body = html! {
         h1 { "Sensitivity of the schedulability study" }
-        p.soft { "Ratios of areas in percent over " (all.scenarios) " scenarios; each open parameter at a low and a high value, all others unchanged. *: only large messages, only high bandwidths." }
+        p.soft { "Ratios of areas in percent over " (all.scenarios) " scenarios; each open parameter at a low and a high value, all others unchanged. *: only large messages, only high bandwidths. " (book.more(STUDY)) }
         div.scroll { table {
             tr { th { "parameter" } th.text { "value" } @if let Some(first) = all.variations.first() { @for one in &first.comparisons { th { (heading(one)) } } } }
             @for one in &all.variations {

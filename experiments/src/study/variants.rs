@@ -12,6 +12,7 @@ use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::study::Study;
 use bulkhead_analysis::mc2::task_system::{Scenario, matching};
 use bulkhead_analysis::mc2::variants::Variant;
+use bulkhead_report::book::{Book, STUDY};
 use bulkhead_report::page;
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
@@ -231,10 +232,10 @@ pub fn variants_table(all: &Variants) -> String {
 }
 
 /// The variants as a page.
-pub fn variants_page(all: &Variants) -> String {
+pub fn variants_page(all: &Variants, book: &Book) -> String {
     let body = html! {
         h1 { "Variants of the schedulability study" }
-        p.soft { (legend(all)) }
+        p.soft { (legend(all)) " " (book.more(STUDY)) }
         div.scroll { table {
             tr { th { "variant" } @for (name, _) in COLUMNS { th { (name) } } }
             @for row in &all.rows {
@@ -280,6 +281,6 @@ mod tests {
         for text in ["frozen", "second", "paper", "±"] {
             assert!(table.contains(text), "{text}");
         }
-        assert!(variants_page(&all).contains(VARIANTS[1].what));
+        assert!(variants_page(&all, &Book::default()).contains(VARIANTS[1].what));
     }
 }

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 4 GHz ticks, refill every 2000 ticks (1000 cycles of 2 GHz), as on the platform `tiled-gem5`.
+    /// 4 GHz ticks, refill every 2000 ticks (1000 cycles of 2 GHz), as on the platform `tiled-2ghz`.
     fn bucket(rate: u64, amount: u64, limit: u64) -> Bucket {
         let mut bucket = Bucket::new(2000, 4_000_000_000);
         bucket.set_rate(0, rate);

@@ -6,6 +6,7 @@ use super::bus::{Bus, Timing};
 use super::config::HartConfig;
 use super::counters::Counters;
 use super::csr::{Csrs, status};
+use super::execute_remote::RemoteAccess;
 use super::lines::KnownLines;
 use super::load_store_queue::{Late, LineBytes, Split};
 use super::mmu::{Mmu, Walk};
@@ -14,6 +15,7 @@ use super::pmp::Pmp;
 use super::predictor::Predictor;
 use super::statistics::HartStatistics;
 use super::store_buffer::StoreBuffer;
+use super::user_trap::UserTrap;
 use super::{Stop, UnhandledTrap};
 use crate::types::Tick;
 
@@ -149,6 +151,8 @@ pub struct Core {
     pub late: Vec<Late>,
     /// Loads across lines of which a part waits.
     pub splits: Vec<Split>,
+    /// Accesses to memories behind a network, in program order.
+    pub remote: Vec<RemoteAccess>,
     /// Tick at which the current block would have started had nothing delayed it since; time between blocks.
     pub base: Tick,
     pub reset_time: Tick,
@@ -178,6 +182,8 @@ pub struct Core {
     pub admitted: u64,
     /// The hart has left machine mode and not looked yet whether it may go on.
     pub resumes: bool,
+    /// The registers of the last program that trapped, for whoever says later that it crashed.
+    pub user_trap: UserTrap,
 }
 
 impl Core {
@@ -215,6 +221,7 @@ impl Core {
             refused: Exit::Suspend(Stop::Horizon),
             late: Vec::new(),
             splits: Vec::new(),
+            remote: Vec::new(),
             base: 0,
             reset_time: 0,
             horizon: 0,
@@ -233,6 +240,7 @@ impl Core {
             tokens: None,
             admitted: NO_LINE,
             resumes: false,
+            user_trap: UserTrap::NONE,
         }
     }
 
@@ -383,6 +391,7 @@ impl Core {
         self.statistics.stall_store += self.delay_until(stores, offset);
         self.pending.retire(self.base + offset);
         self.stores.retire(self.base + offset);
+        self.remote.clear();
         Ok(())
     }
 
@@ -404,6 +413,7 @@ impl Core {
         self.stores.clear();
         self.late.clear();
         self.splits.clear();
+        self.remote.clear();
         (self.reserving, self.acquiring, self.ordering) = (false, false, false);
         self.walk = None;
         self.fetches = [None; 2];

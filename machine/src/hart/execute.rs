@@ -10,6 +10,7 @@ use super::isa::{Kind, Op, SINK, Unit, float, m};
 use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
+use bulkhead_abi::marker::MarkerKind;
 
 /// How a block ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -212,6 +213,9 @@ pub fn run_blocks<B: Bus>(
                 let machine_mode = core.privilege == Privilege::Machine;
                 let now = core.base + op.cycle as Tick * cycle;
                 bus.marker(now, op.imm as u16, a, machine_mode);
+                if op.imm == MarkerKind::ActivityFault as i32 && machine_mode {
+                    core.report_crash(bus, now, a);
+                }
             }
             Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
             Kind::CacheBlock => {

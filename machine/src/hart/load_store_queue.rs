@@ -179,6 +179,7 @@ impl Core {
                 }
             }
         }
+        self.complete_trap(&action);
     }
 
     fn add_part(&mut self, op: &Op, part: u64) {

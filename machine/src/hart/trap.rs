@@ -107,6 +107,9 @@ impl Core {
         self.base += self.costs.trap_entry;
         self.reservation = None;
         self.reserving = false;
+        if !interrupt && !to_supervisor && self.privilege == Privilege::User {
+            self.remember_trap(UnhandledTrap { cause, pc, value });
+        }
         let old = self.csr.mstatus;
         let previous = self.privilege as u64;
         if to_supervisor {

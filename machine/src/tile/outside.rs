@@ -3,6 +3,7 @@
 //! Why it exists: where lines hold data, what a program has stored may be in no memory tile yet.
 
 use super::{Local, Tile};
+use crate::cache::Hierarchy;
 use crate::fabric::Fabric;
 use std::ops::Range;
 
@@ -44,15 +45,21 @@ impl Local {
     }
 }
 
-impl Tile {
+impl Local {
     /// Reads memory as the tile's hart finds it. False: the tile may not read there.
-    pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
-        for piece in self.local.pieces(physical, buffer.len()) {
+    pub(super) fn peek(
+        &self,
+        caches: &Hierarchy,
+        physical: u64,
+        buffer: &mut [u8],
+        fabric: &Fabric,
+    ) -> bool {
+        for piece in self.pieces(physical, buffer.len()) {
             let Some(piece) = piece else {
                 return false;
             };
             let count = piece.range.len();
-            let above = self.local.holds_data.then(|| self.caches.peek(piece.line));
+            let above = self.holds_data.then(|| caches.peek(piece.line));
             let from = match above.flatten() {
                 Some(line) => &line[piece.offset..piece.offset + count],
                 None => &fabric.ram[piece.memory][piece.at..piece.at + count],
@@ -60,6 +67,13 @@ impl Tile {
             buffer[piece.range].copy_from_slice(from);
         }
         true
+    }
+}
+
+impl Tile {
+    /// Reads memory as the tile's hart finds it. False: the tile may not read there.
+    pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
+        self.local.peek(&self.caches, physical, buffer, fabric)
     }
 
     /// Writes memory and whatever of it the tile's caches have, as a tool does that loads a program. False: the tile may not read there.

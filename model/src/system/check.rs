@@ -407,7 +407,9 @@ fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Dia
 fn quotas(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     const SECOND: u64 = 1_000_000_000;
     let mut sum = 0u64;
-    for (holder, cpu) in system.times_of(0, tile) {
+    let times = system.times_of(0, tile).into_iter();
+    // What is longer than its period is a mistake of its own.
+    for (holder, cpu) in times.filter(|(_, cpu)| cpu.budget <= cpu.period) {
         let (node, name) = match holder {
             Holder::App(app) => (places.apps[app], "application"),
             Holder::Manager(manager) => (places.managers[manager], "manager"),

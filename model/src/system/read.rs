@@ -349,6 +349,11 @@ impl<'a> Reader<'a, '_> {
     /// first free tile; an application for which none is free goes to the shared tile with the fewest on it.
     fn place_tiles(&mut self) {
         let mut taken: Vec<(u16, String)> = Vec::new();
+        // Tiles that some line of the file names: they are not free, wherever it stands.
+        let managers = self.managers.iter().map(|manager| manager.tile);
+        let named: Vec<u16> = managers
+            .chain(self.apps.iter().map(|app| app.tile))
+            .collect();
         let count = self.managers.len();
         for pass in [true, false] {
             for index in 0..count + self.apps.len() {
@@ -372,7 +377,9 @@ impl<'a> Reader<'a, '_> {
                     continue;
                 }
                 let tile = if pass {
-                    if let Err((problem, help)) = self.usable(tile, &name, is_unit, &taken) {
+                    if let Err((problem, help)) =
+                        self.usable(tile, &name, is_unit, (&taken, &named))
+                    {
                         self.errors
                             .push(Diagnostic::new(problem, node.place(attribute), help));
                         continue;
@@ -446,14 +453,12 @@ impl<'a> Reader<'a, '_> {
         id: u16,
         name: &str,
         is_unit: bool,
-        taken: &[(u16, String)],
+        (taken, named): (&[(u16, String)], &[u16]),
     ) -> Result<(), (Problem, String)> {
         let tile = u64::from(id);
-        let free: Vec<String> = self
-            .free_tiles(is_unit, taken)
-            .iter()
-            .map(u16::to_string)
-            .collect();
+        let free = self.free_tiles(is_unit, taken).into_iter();
+        let free = free.filter(|tile| !named.contains(tile));
+        let free: Vec<String> = free.map(|tile| tile.to_string()).collect();
         let help = match &free[..] {
             [] => "no tile is free".to_owned(),
             [one] => format!("tile {one} is free"),

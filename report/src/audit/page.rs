@@ -4,18 +4,19 @@
 
 use super::result::{AuditResult, Clock, DomainResult};
 use super::text::{MEASURED_AND_ANALYSED, both, chip, difference, factor, peers, slowdown, told};
+use crate::book::{AUDIT, BOUNDS, Book, LEDGER};
 use crate::format::{grouped, span};
 use crate::page;
 use maud::{Markup, html};
 
-/// The page.
-pub fn page(result: &AuditResult) -> String {
+/// The page. `book`: where the book is.
+pub fn page(result: &AuditResult, book: &Book) -> String {
     let window = result.window as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
     let body = html! {
         h1 { (result.system) ": non-interference" }
         p.soft { "on " (result.platform) (peers(result)) @if let Some(name) = &result.variant { "; variant " (name) }
             "; " (span(window)) " of simulated time compared, seed " (result.seed) }
-        (result.verdict().markup(&[]))
+        (result.verdict().markup(&result.happened()))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
             "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
             "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
@@ -27,8 +28,8 @@ pub fn page(result: &AuditResult) -> String {
         p.soft { "Identical: no attack changed one tick. Bounded: changes were seen, and every kind of request and flow of the "
             "domain has a bound that holds for every attack and keeps its deadline. Unbounded: changes were seen, and something has no bound. Broken: "
             "an attack stopped an application, changed a result, or made a request exceed its bound. A search can find "
-            "disturbance; that there is none it cannot prove, so only a bound speaks of attacks that were not tried." }
-        @for domain in &result.domains { (section(result.clock(domain), domain)) }
+            "disturbance; that there is none it cannot prove, so only a bound speaks of attacks that were not tried. " (book.more(AUDIT)) }
+        @for domain in &result.domains { (section(result.clock(domain), domain, book)) }
         h2 { "Provenance" }
         p.soft { "Bulkhead " (result.provenance.version) ". The check is deterministic: the same inputs and seed give the same page." }
         @if !result.provenance.overrides.is_empty() { p { "Overrides: " @for o in &result.provenance.overrides { code { (o) } " " } } }
@@ -47,6 +48,14 @@ fn worst(domain: &DomainResult) -> Option<&super::result::AttackResult> {
     domain.attacks.get(domain.worst?)
 }
 
+fn class(domain: &DomainResult) -> &'static str {
+    match (domain.held, &domain.gone) {
+        (false, _) => "bad",
+        (true, Some(_)) => "soft",
+        (true, None) => "good",
+    }
+}
+
 fn row(domain: &DomainResult) -> Markup {
     let felt = domain
         .attacks
@@ -56,7 +65,7 @@ fn row(domain: &DomainResult) -> Markup {
     html! {
         tr {
             td { (domain.name) " (" (domain.criticality) (chip(domain)) ")" }
-            td.text { span class=(if domain.held { "good" } else { "bad" }) { (domain.verdict.text()) } }
+            td.text { span class=(class(domain)) { (domain.verdict.text()) @if domain.gone.is_some() { ", not judged" } } }
             td { (domain.attacks.len()) }
             td { (felt) }
             td { @match worst(domain) { Some(attack) => { (factor(attack.slowdown)) }, None => { "1.000" } } }
@@ -65,11 +74,11 @@ fn row(domain: &DomainResult) -> Markup {
     }
 }
 
-fn section(clock: Clock, domain: &DomainResult) -> Markup {
+fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
         h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.verdict.text()) }
-        p { "Applications: " (domain.applications.join(", ")) ". In the places of " (domain.attackers.join(", "))
-            " stand adversaries, from " (both(clock, domain.start)) " after reset on." }
+        p { "Applications: " (domain.applications.join(", ")) ". Adversaries take the places of " (domain.attackers.join(", "))
+            ", from " (both(clock, domain.start)) " after reset on." }
         @if !domain.reasons.is_empty() { ul { @for reason in &domain.reasons { li { (reason) } } } }
         @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
         @if let Some(attack) = worst(domain) {
@@ -79,7 +88,7 @@ fn section(clock: Clock, domain: &DomainResult) -> Markup {
             @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
             @if !domain.account.is_empty() {
                 p { "The ledger's account of this attack. Without one, the domain waited "
-                    (both(clock, domain.waits_alone)) " for itself and the refresh." }
+                    (both(clock, domain.waits_alone)) " for itself and the refresh. " (book.more(LEDGER)) }
                 div.scroll { table {
                     tr { th { "victim" } th.text { "waited for" } th.text { "at" } th { "cycles" } }
                     @for entry in &domain.account {
@@ -89,15 +98,16 @@ fn section(clock: Clock, domain: &DomainResult) -> Markup {
                 } }
             }
         }
-        @if !domain.flows.is_empty() { (flows(clock, domain)) }
-        @if !domain.requests.is_empty() { (requests(clock, domain)) }
+        @if !domain.flows.is_empty() { (flows(clock, domain, book)) }
+        @if !domain.requests.is_empty() { (requests(clock, domain, book)) }
         details { summary { "Every attack" } (attacks(clock, domain)) }
     }
 }
 
-fn flows(clock: Clock, domain: &DomainResult) -> Markup {
+fn flows(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
         h3 { "Flows" }
+        p.soft { (book.more(BOUNDS)) }
         div.scroll { table {
             tr { th { "flow" } th { "worst alone" } th { "worst attacked" } th { "bound: " (MEASURED_AND_ANALYSED) } th { "deadline" } }
             @for flow in &domain.flows {
@@ -112,10 +122,11 @@ fn flows(clock: Clock, domain: &DomainResult) -> Markup {
     }
 }
 
-fn requests(clock: Clock, domain: &DomainResult) -> Markup {
+fn requests(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     let cycles = |ticks: u64| grouped(ticks.div_ceil(clock.cycle_ticks.max(1)));
     html! {
         h3 { "Worst requests, in cycles" }
+        p.soft { (book.more(BOUNDS)) }
         div.scroll { table {
             tr { th { "application" } th.text { "request" } th { "alone" } th { "attacked" } th { "bound" } }
             @for request in &domain.requests {

@@ -112,12 +112,33 @@ impl AuditResult {
             };
             let what = format!("{what}: {}", domain.verdict.text());
             let name = format!("domain {}", domain.name);
-            match domain.attacks.is_empty() || domain.attackers.is_empty() {
-                true => Promise::not_judged(&name, what, "no other domain can attack it"),
-                false => Promise::judged(&name, what, domain.held),
+            if domain.attacks.is_empty() || domain.attackers.is_empty() {
+                return Promise::not_judged(&name, what, "no other domain can attack it");
+            }
+            let promise = Promise::judged(&name, what, domain.held);
+            match domain.gone() {
+                Some(why) => promise.unless_held(&why),
+                None => promise,
             }
         };
         self.domains.iter().map(of).collect()
+    }
+
+    /// What ended as it must not while all attackers slept, a line each. Whoever depends on somebody whom an adversary replaces may
+    /// end for want of it.
+    pub fn happened(&self) -> Vec<String> {
+        let whole = |domain: &&DomainResult| domain.needs.is_empty();
+        let of = |domain: &DomainResult| {
+            let line =
+                |end: &String| format!("domain {}, while all others slept: {end}", domain.name);
+            domain.stopped.iter().map(line).collect::<Vec<_>>()
+        };
+        self.domains.iter().filter(whole).flat_map(of).collect()
+    }
+
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        self.verdict().code(!self.happened().is_empty())
     }
 }
 
@@ -145,6 +166,15 @@ pub struct DomainResult {
     pub owed: bool,
     /// What is owed holds.
     pub held: bool,
+    /// How its applications and the kernel ended while all attackers slept, other than with exit code 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<String>,
+    /// Why the comparison ends early: one of them was not there again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<String>,
+    /// Applications of other domains that it sends to: adversaries replace them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
     /// Why the verdict is not better.
     pub reasons: Vec<String>,
     /// What a reader must know to judge the verdict.
@@ -163,6 +193,20 @@ pub struct DomainResult {
     pub flows: Vec<FlowAudit>,
     /// Worst requests over all attacks, with bounds.
     pub requests: Vec<RequestAudit>,
+}
+
+impl DomainResult {
+    /// Why nothing can be said of it: it was not there to be attacked.
+    pub fn gone(&self) -> Option<String> {
+        let why = self.gone.as_ref()?;
+        Some(match self.needs.as_slice() {
+            [] => why.clone(),
+            needs => format!(
+                "{why}; it depends on {}, replaced by adversaries",
+                needs.join(", ")
+            ),
+        })
+    }
 }
 
 /// One attack.

@@ -5,6 +5,7 @@ use super::result::{
     RequestAudit, SCHEMA, Verdict,
 };
 use super::text;
+use crate::book::Book;
 use crate::result::{Bound, Interference, Provenance};
 
 fn sample() -> AuditResult {
@@ -43,6 +44,9 @@ fn sample() -> AuditResult {
             verdict: Verdict::Bounded,
             owed: true,
             held: true,
+            stopped: Vec::new(),
+            gone: None,
+            needs: Vec::new(),
             reasons: Vec::new(),
             notes: vec!["a note".to_owned()],
             attacks: vec![
@@ -108,9 +112,40 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     assert!(said.contains("no other domain can attack it"), "{said}");
 }
 
+/// Whoever is not there cannot be disturbed.
+#[test]
+fn a_domain_that_stopped_by_itself_is_not_held() {
+    let mut result = sample();
+    result.domains[0].stopped = vec!["sensor stopped: exit 3".to_owned()];
+    // Started again, it is there, but has ended as it must not.
+    assert_eq!(result.code(), 4);
+    assert_eq!(result.verdict().counts().held, 1);
+    result.domains[0].gone = Some("`sensor` was gone before the end: stopped: exit 3".to_owned());
+    for verdict in [Verdict::Identical, Verdict::Bounded] {
+        result.domains[0].verdict = verdict;
+        let said = text::summary(&result);
+        for part in [
+            "Nothing was judged, of 1 promise:",
+            "Happened:\n  domain control, while all others slept: sensor stopped: exit 3",
+            "`sensor` was gone before the end",
+            " - not judged",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        assert_eq!(result.code(), 4);
+    }
+    // Without the server that an adversary replaces it may stop.
+    result.domains[0].needs = vec!["server".to_owned()];
+    assert_eq!(result.code(), 0);
+    assert_eq!(result.verdict().counts().not_judged, 1);
+    // What failed has failed.
+    result.domains[0].held = false;
+    assert_eq!(result.code(), 3);
+}
+
 #[test]
 fn the_page_says_the_same_and_loads_nothing() {
-    let page = super::page::page(&sample());
+    let page = super::page::page(&sample(), &Book::default());
     for part in [
         "bounded disturbance",
         "1.250",
@@ -172,7 +207,7 @@ fn the_summary_of_two_chips_says_which_domain_is_where() {
 
 #[test]
 fn the_page_of_two_chips_uses_each_chips_clock() {
-    let page = super::page::page(&two_chips());
+    let page = super::page::page(&two_chips(), &Book::default());
     for part in [
         "and far on tiled-fpga",
         "far/net (B, chip far)",

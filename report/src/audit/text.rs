@@ -109,7 +109,7 @@ pub fn summary(result: &AuditResult) -> String {
         },
         span(window)
     );
-    out.push_str(&result.verdict().head(&[]));
+    out.push_str(&result.verdict().head(&result.happened()));
     for domain in &result.domains {
         out.push('\n');
         one(&mut out, result.clock(domain), domain);
@@ -137,6 +137,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     };
     let owed = match (domain.held, domain.owed) {
         (false, _) => " - FAILED",
+        (true, _) if domain.gone.is_some() => " - not judged",
         (true, true) => "",
         (true, false) => " (a more critical domain exists; owed only that nothing breaks)",
     };

@@ -28,7 +28,7 @@ pub fn incidents(
         .lines()
         .filter_map(notice)
         .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
-        .filter(|notice| !(notice.what.ends_with("stopped by its manager")))
+        .filter(|notice| !(notice.what.ends_with(BY_ITS_MANAGER)))
         .map(|notice| {
             let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
             let why = match overflowed(system, console, &notice) {
@@ -36,6 +36,7 @@ pub fn incidents(
                 false => "",
             };
             Incident {
+                crash: None,
                 kind: match notice.what.starts_with("stopped: exit ") {
                     true => IncidentKind::Stopped,
                     false => IncidentKind::Crash,
@@ -48,10 +49,17 @@ pub fn incidents(
                     (None, Some(message)) if notice.what.ends_with("panic") => {
                         format!("{}: {message}", notice.what)
                     }
-                    (None, _) => match last_line(console, &notice) {
-                        Some(said) => format!("{}; it said last: {said}", notice.what),
-                        None => notice.what,
-                    },
+                    (None, _) => {
+                        let mut what = notice.what.clone();
+                        if what == "stopped: heap exhausted" {
+                            what += "; `memory` of the application gives it more";
+                        }
+                        what += &meaning(system, &notice).unwrap_or_default();
+                        if let Some(said) = last_line(console, &notice) {
+                            what += &format!("; it said last: {said}");
+                        }
+                        what
+                    }
                 },
             }
         });
@@ -86,6 +94,7 @@ pub fn kernel_stop(
         }
     };
     Some(Incident {
+        crash: None,
         kind: IncidentKind::KernelStopped,
         at: None,
         tile: system.kernel_tile,
@@ -125,6 +134,7 @@ fn given_up(system: &System, console: &str) -> Vec<Incident> {
             .split_once("` is not started again: ")?;
         let app = system.apps.iter().find(|app| app.name == name)?;
         is_below(system, name, manager).then(|| Incident {
+            crash: None,
             kind: IncidentKind::Stopped,
             at: None,
             tile: app.tile,
@@ -143,6 +153,9 @@ pub fn is_done_to(incident: &Incident) -> bool {
     let ended = matches!(incident.kind, IncidentKind::Crash | IncidentKind::Stopped);
     ended && (incident.what.starts_with(NOT_AGAIN) || incident.what == TILE_LOST)
 }
+
+/// How the kernel's line ends about an application that its manager stopped.
+pub const BY_ITS_MANAGER: &str = "stopped by its manager";
 
 /// What the kernel says of an application whose tile was lost.
 const TILE_LOST: &str = "stopped: its tile was lost";
@@ -192,6 +205,27 @@ fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
     };
     let before = console.lines().take_while(|line| !is_end(line));
     before.filter_map(|line| line.strip_prefix(&own)).last()
+}
+
+/// What the header of programs in C says of an exit code, if it is the code of one of its errors.
+fn meaning(system: &System, ended: &Notice) -> Option<String> {
+    const HEADER: &str = include_str!("../../../software/lib/c/include/bulkhead.h");
+    let app = system.apps.iter().find(|app| app.name == ended.name)?;
+    if !(app.program.ends_with(".c") || app.program.starts_with("c/")) {
+        return None;
+    }
+    let code = ended.what.strip_prefix("stopped: exit ")?;
+    let mut lines = HEADER.lines().map(str::trim);
+    let wanted = format!(" = {code},");
+    let line = lines.find(|line| line.starts_with("BH_") && line.contains(&wanted))?;
+    let (name, rest) = line.split_once(" = ")?;
+    let about = rest
+        .split_once("/* ")
+        .map(|(_, about)| about.trim_end_matches(" */"));
+    Some(match about {
+        Some(about) => format!(" ({name}: {about})"),
+        None => format!(" ({name})"),
+    })
 }
 
 /// What a program said when it panicked.
@@ -287,6 +321,23 @@ mod tests {
         let console = console.replace("[hog-1] act", "[root] act");
         let more = ": stack overflow; `stack` of the application gives it more";
         assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);
+    }
+
+    #[test]
+    fn exit_codes_of_programs_in_c_have_names() {
+        let text = "<system name='s' platform='tiled-gem5'><domain name='d'><app name='a' program='x.c'/><app name='b' program='control/sensor'/></domain></system>";
+        let system = load_system_text("s", text, &LoadOptions::default()).unwrap();
+        let ended = |name: &str, code: i64| {
+            let line = format!("kernel: activity 8 ({name}) on tile 6 stopped: exit {code}\n");
+            incidents(&system, &line, &[], &|_, _| None).remove(0).what
+        };
+        assert_eq!(
+            ended("a", -101),
+            "stopped: exit -101 (BH_NOT_FOUND: the description does not give it)"
+        );
+        assert_eq!(ended("a", -15), "stopped: exit -15 (BH_BUSY)");
+        assert_eq!(ended("a", 1), "stopped: exit 1");
+        assert_eq!(ended("b", -101), "stopped: exit -101");
     }
 
     #[test]

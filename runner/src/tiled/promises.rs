@@ -54,6 +54,19 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
+/// Why an application was not judged to the end: it stopped with an error, and was not there again.
+pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
+    let app = system.apps.get(app)?;
+    let own = |one: &&Incident| {
+        let ended = matches!(one.kind, IncidentKind::Crash | IncidentKind::Stopped);
+        ended && one.application == app.name
+    };
+    let ends = incidents.iter().filter(own);
+    let last = ends.clone().next_back()?;
+    let is_gone = ends.clone().any(is_done_to) || ends.count() > app.restarts() as usize;
+    is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
+}
+
 /// Bounds of the responses of tasks, as `check` has them, and why others have none.
 #[derive(Default)]
 struct Responses {
@@ -92,19 +105,11 @@ impl Judge<'_> {
         Promise::not_judged(&self.variant.name, what, because)
     }
 
-    /// Why promises of these applications were not judged to the end: one of them stopped with an error and was not there again.
+    /// Why promises of these applications were not judged to the end.
     fn gone(&self, apps: &[usize]) -> Option<String> {
-        apps.iter().find_map(|&app| {
-            let app = self.system.apps.get(app)?;
-            let own = |one: &&Incident| {
-                let ended = matches!(one.kind, IncidentKind::Crash | IncidentKind::Stopped);
-                ended && one.application == app.name
-            };
-            let ends = self.variant.incidents.iter().filter(own);
-            let last = ends.clone().next_back()?;
-            let is_gone = ends.clone().any(is_done_to) || ends.count() > app.restarts() as usize;
-            is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
-        })
+        let incidents = &self.variant.incidents;
+        let mut apps = apps.iter();
+        apps.find_map(|&app| gone(self.system, incidents, app))
     }
 
     /// Applications run until they end by themselves, and failed services are started again as the description says.
@@ -126,9 +131,14 @@ impl Judge<'_> {
         let name = &flow.name;
         if flow.latency.count == 0 {
             let advice = match (flow.lost, &self.variant.end) {
-                (1.., _) => ": none that began has ended",
-                (0, End::Duration) => "; the system must first start, so give it a longer duration",
-                _ => "",
+                (begun @ 1.., _) => format!(
+                    ": of {begun} that began at `{}`, none ended at `{}`; both must mark the same numbers",
+                    flow.from, flow.to
+                ),
+                (0, End::Duration) => {
+                    "; the system must first start, so give it a longer duration".to_owned()
+                }
+                _ => String::new(),
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
         }
@@ -179,6 +189,9 @@ impl Judge<'_> {
                 let what = format!("task {name}: {misses} jobs late of {jobs}, {allowed} allowed");
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
+                    0 if task.worst.is_none() => promise.unless_held(
+                        "none of its jobs was completed: its program must say where each one ends (`complete`; in C `bh_complete`)",
+                    ),
                     0 => promise,
                     missing => {
                         let why = format!(
@@ -402,6 +415,7 @@ mod tests {
                 flows: vec![flow(&[900], Some(900))],
                 tasks: vec![task(5, 0)],
                 incidents: vec![Incident {
+                    crash: None,
                     kind,
                     at: None,
                     tile: 2,

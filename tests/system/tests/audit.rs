@@ -119,6 +119,67 @@ fn run_and_audit_give_a_flow_the_same_bound() {
     }
 }
 
+/// A system that is written down here.
+fn written(folder: &tempfile::TempDir, text: &str) -> PathBuf {
+    let path = folder.path().join("system.xml");
+    std::fs::write(&path, text).expect("it can be written");
+    path
+}
+
+/// Whoever is gone before anybody attacks cannot be disturbed, which is no protection.
+#[test]
+fn a_critical_task_that_crashes_by_itself_is_not_held() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = written(
+        &folder,
+        r#"<system name="crashed" platform="tiled-gem5" duration="20ms" manager-tile="1">
+  <domain name="control" criticality="A">
+    <app name="broken" tile="2" program="adversary/fault"><argument name="kind" value="panic"/></app>
+  </domain>
+  <domain name="others" criticality="E">
+    <app name="hog" tile="3" program="adversary/memcpy" memory="4MiB" background="true"><limit noc="8MiB/s" burst="4KiB"/></app>
+  </domain>
+</system>"#,
+    );
+    let finished = checked(path, "control", &[], 0);
+    let domain = only(&finished);
+    assert_eq!(domain.stopped.len(), 1, "{domain:?}");
+    let gone = domain.gone.as_deref().unwrap_or_default();
+    assert!(
+        gone.starts_with("`broken` was gone before the end: "),
+        "{gone}"
+    );
+    let counts = finished.result.verdict().counts();
+    assert_eq!((counts.held, counts.not_judged), (0, 1), "{counts:?}");
+    assert_eq!(finished.code(), 4);
+}
+
+/// An empty message says that the loop is over, and anybody with a gate may send it: the controller ends without an error.
+#[test]
+fn a_critical_task_that_an_attack_ends_has_failed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(system("loop")).expect("there");
+    let outsider = r#"program="adversary/message" background="true"><sgate name="target" to="controller" credits="1"/>"#;
+    let text = text.replace(
+        r#"program="adversary/memcpy" memory="4MiB" background="true">"#,
+        outsider,
+    );
+    let finished = checked(written(&folder, &text), "control", &[], 0);
+    let domain = only(&finished);
+    assert_eq!((domain.owed, domain.held), (true, false), "{domain:?}");
+    let ended = "application controller: ended, and runs on without an attack, beside ";
+    assert!(
+        domain
+            .reasons
+            .iter()
+            .any(|reason| reason.starts_with(ended)),
+        "{:?}",
+        domain.reasons
+    );
+    assert_eq!(domain.gone, None);
+    assert_eq!(finished.code(), 3);
+}
+
 #[test]
 fn the_check_is_deterministic() {
     let first = checked("quickstart", "control", &[], 5);

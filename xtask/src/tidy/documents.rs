@@ -70,7 +70,31 @@ fn markdown(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.files.iter().filter(|file| file.ending() == "md")
 }
 
-/// Relative links lead somewhere.
+/// What the book calls a heading in links: its words in small letters, joined by hyphens, without other marks.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter_map(|c| match c {
+        c if c.is_alphanumeric() || matches!(c, '_' | '-') => Some(c.to_ascii_lowercase()),
+        c if c.is_whitespace() => Some('-'),
+        _ => None,
+    });
+    kept.collect()
+}
+
+/// The anchors of a page: headings outside of blocks of code.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut in_code = false;
+    let outside = page.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        !in_code && !fence
+    });
+    let headings = outside.filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+/// Relative links lead somewhere, to a heading if they name one; blocks of code end.
 pub fn links(tree: &Tree) -> Vec<Violation> {
     let mut places: BTreeSet<String> = BTreeSet::new();
     for file in &tree.files {
@@ -83,10 +107,36 @@ pub fn links(tree: &Tree) -> Vec<Violation> {
     }
     let mut found = Vec::new();
     for file in markdown(tree) {
+        let fences = file.text.lines().map(str::trim_start);
+        let fences = fences.filter(|line| line.starts_with("```"));
+        if fences.count() % 2 != 0 {
+            found.push(Violation::new(
+                &file.path,
+                0,
+                "a block of code does not end",
+            ));
+        }
         for (index, line) in file.text.lines().enumerate() {
             for target in targets(line) {
-                let target = target.split('#').next().unwrap_or_default();
-                if target.is_empty() || target.contains("://") || target.ends_with(".png") {
+                let (target, heading) = target.split_once('#').unwrap_or((target, ""));
+                if target.contains("://") || target.ends_with(".png") {
+                    continue;
+                }
+                let page = match target {
+                    "" => file.path.clone(),
+                    target => resolve(&file.path, target),
+                };
+                let page = markdown(tree).find(|one| one.path == page);
+                if let Some(page) = page.filter(|_| !heading.is_empty())
+                    && !anchors(&page.text).contains(heading)
+                {
+                    found.push(Violation::new(
+                        &file.path,
+                        index + 1,
+                        format!("{} has no heading #{heading}", page.path),
+                    ));
+                }
+                if target.is_empty() {
                     continue;
                 }
                 if !places.contains(&resolve(&file.path, target)) {
@@ -170,11 +220,32 @@ mod tests {
     fn a_dead_link_is_found() {
         let page = (
             "docs/a/b.md",
-            "[x](../c.md#top) [y](https://example.org) [z](nowhere.md)",
+            "[x](../c.md) [y](https://example.org) [z](nowhere.md)",
         );
         let found = links(&tree(&[page, ("docs/c.md", "")]));
         assert_eq!(found.len(), 1);
         assert!(found[0].message.contains("nowhere.md"));
+    }
+
+    #[test]
+    fn a_heading_that_is_not_there_is_found() {
+        let page = (
+            "docs/a.md",
+            "## Own part\n[1](b.md#two-words-here) [2](b.md#in-code) [3](#own-part) [4](#other) [5](b.md#none)",
+        );
+        let other = ("docs/b.md", "# Two words, `here`\n```\n# In code\n```\n");
+        let found = links(&tree(&[page, other]));
+        let all: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+        assert_eq!(
+            all,
+            [
+                "docs/b.md has no heading #in-code",
+                "docs/a.md has no heading #other",
+                "docs/b.md has no heading #none"
+            ]
+        );
+        let open = links(&tree(&[("docs/c.md", "```text\n")]));
+        assert_eq!(open[0].message, "a block of code does not end");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use bulkhead_model::tasks::TaskSystem;
 
-use super::{CriticalInstant, JOBS, JOBS_EACH, Part, Row, Run, jobs};
+use super::{CriticalInstant, JOBS, JOBS_EACH, Part, Row, Run, jobs, readable};
 use crate::plan::prepare::{self, nanoseconds};
 use crate::schedulability::Task;
 
@@ -39,6 +39,8 @@ pub struct Stage {
     runs: Vec<Run>,
     responses: Vec<u64>,
     first_jobs: usize,
+    /// When the last of the first jobs was done.
+    first_done: u64,
 }
 
 impl Stage {
@@ -104,6 +106,7 @@ impl Stage {
             kernel: all.iter().any(|time| time.0 > 0) || !system.devices.is_empty(),
             responses: vec![0; tasks.len()],
             first_jobs: 0,
+            first_done: 0,
             runs: Vec::new(),
             coming: coming.into(),
             tasks,
@@ -173,12 +176,17 @@ impl Stage {
         let arrival = job.number.saturating_mul(task.period);
         let response = now.saturating_add(task.jitter).saturating_sub(arrival);
         self.responses[job.task] = self.responses[job.task].max(response);
-        self.first_jobs += usize::from(job.number == 0);
+        if job.number == 0 {
+            self.first_jobs += 1;
+            self.first_done = self.first_done.max(now);
+        }
     }
 
     /// The picture; `all`: every job that was released, taken or not.
     pub fn finish(self, notes: Vec<&'static str>) -> CriticalInstant {
-        let length = self.length;
+        // Responses are those of the whole simulation.
+        let least = self.first_done.saturating_add(self.first_done / 8);
+        let length = self.length.min(readable(&self.parameters).max(least));
         let mut rows = Vec::new();
         if self.kernel {
             rows.push(Row::default());
@@ -201,11 +209,16 @@ impl Stage {
                 response: Some(self.responses[position]).filter(|response| *response > 0),
             });
         }
+        let mut runs = self.runs;
+        runs.retain(|run| run.start < length);
+        for run in &mut runs {
+            run.end = run.end.min(length);
+        }
         CriticalInstant {
             rows,
-            runs: self.runs,
+            runs,
             length,
-            cut: self.first_jobs < self.tasks.len(),
+            cut: length < self.length || self.first_jobs < self.tasks.len(),
             notes,
         }
     }

@@ -152,16 +152,16 @@ mod tests {
         // 380 cycles where the paper has 316; the least and the worst of the sample are the paper's.
         let found: Vec<String> = of(&all).into_iter().map(|one| one.of).collect();
         assert!(
-            found.contains(&"round-trip/tiled-gem5/steady".to_owned()),
+            found.contains(&"round-trip/tiled-2ghz/steady".to_owned()),
             "{found:?}"
         );
         assert!(
-            !found.contains(&"round-trip/tiled-gem5/max".to_owned()),
+            !found.contains(&"round-trip/tiled-2ghz/max".to_owned()),
             "{found:?}"
         );
         let open = promise(&all).expect("figures");
         assert!(
-            open.what.contains("round-trip/tiled-gem5/steady"),
+            open.what.contains("round-trip/tiled-2ghz/steady"),
             "{}",
             open.what
         );
@@ -176,10 +176,10 @@ mod tests {
             .collect();
         let closed = promise(&all).expect("figures");
         assert_eq!(closed.judgement, bulkhead_report::verdict::Judgement::Held);
-        let lines = beside(&all, "round-trip/tiled-gem5/steady");
+        let lines = beside(&all, "round-trip/tiled-2ghz/steady");
         assert_eq!(
             lines[0],
-            "round-trip/tiled-gem5/steady: 380 where the paper has 316 (+20 %). made up. [docs/papers/m3.md]"
+            "round-trip/tiled-2ghz/steady: 380 where the paper has 316 (+20 %). made up. [docs/papers/m3.md]"
         );
     }
 

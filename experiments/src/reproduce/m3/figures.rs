@@ -142,7 +142,7 @@ mod tests {
         assert!(figures.others.iter().all(|f| !f.place.is_empty()));
         assert!(figures.slowdowns.iter().all(|f| !f.place.is_empty()));
         assert_eq!(
-            figures.slowdown("tiled-fpga", "accesses", "transfers"),
+            figures.slowdown("tiled-star", "accesses", "transfers"),
             Some(5.59)
         );
     }

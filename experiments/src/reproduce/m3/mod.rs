@@ -38,7 +38,7 @@ const LIMITS_FPGA: [u64; 4] = [4, 16, 64, 256];
 /// Backgrounds of the sweep.
 const SWEPT: [&str; 2] = ["accesses", "transfers"];
 /// The paper's platforms.
-const PLATFORMS: [&str; 2] = ["tiled-gem5", "tiled-fpga"];
+const PLATFORMS: [&str; 2] = ["tiled-2ghz", "tiled-star"];
 
 /// What to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -519,7 +519,7 @@ fn sweep(
     let alone = measured(base, "accesses")?;
     let mut all = Vec::new();
     let limits = match platform {
-        "tiled-fpga" => LIMITS_FPGA.as_slice(),
+        "tiled-star" => LIMITS_FPGA.as_slice(),
         _ => LIMITS.as_slice(),
     };
     for &limit in limits {
@@ -671,7 +671,7 @@ pub(crate) mod tests {
 
     fn one(foreground: &str, background: &str, slowdown: f64) -> Slowdown {
         Slowdown {
-            platform: "tiled-gem5".to_owned(),
+            platform: "tiled-2ghz".to_owned(),
             foreground: foreground.to_owned(),
             background: background.to_owned(),
             limit: None,
@@ -688,7 +688,7 @@ pub(crate) mod tests {
         Reproduced {
             source: figures.source.clone(),
             round_trips: vec![RoundTrip {
-                platform: "tiled-gem5".to_owned(),
+                platform: "tiled-2ghz".to_owned(),
                 all: distribution([316, 320, 3460]),
                 steady: distribution([380]),
                 published: figures.round_trips.first().cloned(),
@@ -732,7 +732,7 @@ pub(crate) mod tests {
         all.claims = claims(&all, &figures);
         assert_eq!(all.code(), 3);
         let said = summary(&all);
-        assert!(said.contains("limited to 8 MiB/s on tiled-gem5"), "{said}");
+        assert!(said.contains("limited to 8 MiB/s on tiled-2ghz"), "{said}");
         assert!(
             said.contains("[docs/papers/m3.md, Figures 4 and 5"),
             "{said}"
@@ -752,7 +752,7 @@ pub(crate) mod tests {
         let mut all = reproduced();
         all.claims = claims(&all, &figures);
         insta::assert_snapshot!(summary(&all));
-        let page = report(&all).expect("draws");
+        let page = report(&all, &bulkhead_report::book::Book::default()).expect("draws");
         assert!(page.contains("Table I") && !page.contains("<script"));
     }
 }

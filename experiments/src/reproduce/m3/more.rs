@@ -83,7 +83,7 @@ pub fn summary(all: &Reproduced) -> String {
         }
         let _ = writeln!(
             out,
-            "Figure 3, tiled-fpga: worst request latency in ms; the server needs 1 ms for each request\n{}",
+            "Figure 3, tiled-star: worst request latency in ms; the server needs 1 ms for each request\n{}",
             render(&table)
         );
         if let Some(note) = footnote(bounds(&all.priorities)) {
@@ -124,7 +124,7 @@ pub fn sections(all: &Reproduced) -> Result<Vec<Markup>, Error> {
     if !all.priorities.is_empty() {
         sections.push(priorities(&all.priorities)?);
     }
-    for platform in ["tiled-gem5", "tiled-fpga"] {
+    for platform in ["tiled-2ghz", "tiled-star"] {
         let list: Vec<&Waiting> = all
             .waiting
             .iter()
@@ -164,7 +164,7 @@ fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
                 tr { td { (one.clients) } td { (milliseconds(one.plain)) } td.soft { (bound(&one.plain_bound)) } td { (low(one)) } td.soft { (low_bound(one)) } td { (milliseconds(one.high)) } td.soft { (bound(&one.high_bound)) } }
             }
         } }
-        p.soft { "Worst request latency in ms on tiled-fpga. The server needs 1 ms for each request and looks at the gate of the \
+        p.soft { "Worst request latency in ms on tiled-star. The server needs 1 ms for each request and looks at the gate of the \
             first client first; a request that it has begun is not interrupted. " (footnote(bounds(all)).unwrap_or_default()) }
         (picture(chart(&axes, &lines, Mark::Line)?))
     })
@@ -229,7 +229,7 @@ mod tests {
             low_bound: Beside::None("a client may keep it out".to_owned()),
         };
         let way = |method: &str, suspend, wake, clocked| Waiting {
-            platform: "tiled-gem5".to_owned(),
+            platform: "tiled-2ghz".to_owned(),
             method: method.to_owned(),
             suspend,
             wake,

@@ -5,6 +5,7 @@
 use super::beside::ASSUMPTION;
 use super::defences::{self, footnote};
 use super::{Reproduced, Slowdown, WORKLOADS, differences, more};
+use bulkhead_report::book::{Book, M3};
 use bulkhead_report::distribution::{note, shown};
 use bulkhead_report::page::{page, picture};
 use bulkhead_report::plot::{Axes, Bar, Mark, Series, bars, chart};
@@ -236,8 +237,8 @@ fn cell(list: &[&Slowdown], foreground: &str, background: &str) -> String {
         })
 }
 
-/// The page.
-pub fn report(all: &Reproduced) -> Result<String, Error> {
+/// The page. `book`: where the book is.
+pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
     let mut sections: Vec<Markup> = Vec::new();
     if !all.round_trips.is_empty() {
         sections.push(round_trips(all)?);
@@ -255,7 +256,7 @@ pub fn report(all: &Reproduced) -> Result<String, Error> {
         p.soft { (all.source) ". Only values that the paper's text or tables state stand here as the paper's; its plots were not measured." }
         (all.verdict().markup(&[]))
         p.soft { (ASSUMPTION) }
-        @for section in sections { (section) }
+        @for section in sections { (section) p.soft { (book.more(M3)) } }
     };
     Ok(page("M3 beside Bulkhead", &body))
 }

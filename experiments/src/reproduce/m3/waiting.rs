@@ -39,7 +39,7 @@ pub struct Waiting {
 /// Runs the experiment.
 pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
     let mut all = Vec::new();
-    for platform in ["tiled-gem5", "tiled-fpga"] {
+    for platform in ["tiled-2ghz", "tiled-star"] {
         let options = Options {
             system: "m3/sleep".into(),
             overrides: vec![format!("@platform={platform}")],
@@ -124,7 +124,7 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
         let mut found = all.iter();
         found.find(|one| one.platform == platform && one.method == method)
     };
-    for platform in ["tiled-gem5", "tiled-fpga"] {
+    for platform in ["tiled-2ghz", "tiled-star"] {
         let methods = METHODS.map(|method| of(platform, method));
         let [Some(sleep), Some(syscall), Some(poll)] = methods else {
             continue;

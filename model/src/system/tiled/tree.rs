@@ -533,15 +533,39 @@ impl Tree<'_, '_> {
             let link = u128::from(system.platform.network.link_capacity().0);
             let capacity = peak.min(link);
             let mut sum = 0u128;
-            for (app, node) in system.apps.iter().zip(&self.places.apps) {
-                let is_used = app.memory_tile == memory.id
-                    || app.mgates.iter().any(|gate| gate.memory_tile == memory.id);
-                let Some(limit) = app.limit.filter(|_| is_used) else {
-                    continue;
-                };
+            let all = system.apps.iter().zip(&self.places.apps);
+            // What no link carries is a mistake of its own.
+            let limited: Vec<_> = all
+                .filter_map(|(app, node)| {
+                    let is_used = app.memory_tile == memory.id
+                        || app.mgates.iter().any(|gate| gate.memory_tile == memory.id);
+                    let limit = app
+                        .limit
+                        .filter(|limit| is_used && u128::from(limit.noc.0) <= link)?;
+                    Some((limit, *node))
+                })
+                .collect();
+            for (limit, node) in &limited {
                 let before = sum;
-                // A single limit above it is as good as none.
-                sum += u128::from(limit.noc.0).min(capacity);
+                // A single limit above it is as good as none; beside others it alone is wrong.
+                if u128::from(limit.noc.0) > capacity {
+                    if limited.len() > 1 {
+                        let what = format!(
+                            "a limit of {} is above all that memory tile {} gives, {}, and others use it",
+                            limit.noc,
+                            memory.id,
+                            Rate(capacity as u64)
+                        );
+                        let place = node.child("limit").map_or(&node.span, |l| l.place("noc"));
+                        self.error(
+                            what,
+                            place,
+                            "write what the others leave, or `none` for no limit",
+                        );
+                    }
+                    continue;
+                }
+                sum += u128::from(limit.noc.0);
                 if before <= capacity && sum > capacity {
                     let what = format!(
                         "the limits of all that use memory tile {} add up to more than it gives, {}",

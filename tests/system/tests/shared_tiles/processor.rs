@@ -77,11 +77,12 @@ fn the_ledger_names_who_starves_others() {
         "{} of {}: {hart:?}, {budget:?}",
         seen.ticks, result.ticks_per_second
     );
-    // Six tenths of each period, but for the system's start, and the period that had begun at the end.
+    // At most six tenths of each period. The urgent one is started when the patient one has used up its first budget, because requests
+    // of the kernel wait while somebody with a priority runs; of the second budget it takes its six tenths at least once.
     let hungry = of(&hart, "hungry");
     let most = seen.ticks * 6 / 10;
     let period = result.ticks_per_second / 1000;
-    assert!((most - 2 * period..most).contains(&hungry), "{hart:?}");
+    assert!((period * 6 / 10..most).contains(&hungry), "{hart:?}");
     assert!(
         hart.iter()
             .all(|(name, ticks)| *name == "hungry" || ticks * 20 < hungry)
@@ -89,8 +90,9 @@ fn the_ledger_names_who_starves_others() {
     // What its own budget keeps from it is nobody else's fault.
     assert_eq!(budget.len(), 1, "{budget:?}");
     assert_eq!(budget[0].0, "own limit");
+    // 900 us in each 4 ms, and there are less than two of those.
     assert!(
-        (hungry / 9..hungry / 4).contains(&budget[0].1),
+        (2 * period..4 * period).contains(&budget[0].1),
         "{budget:?}"
     );
     // Without the urgent one, nobody is in the way but TileMux.

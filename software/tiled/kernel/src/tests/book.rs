@@ -1,0 +1,36 @@
+//! The book says what things cost, and says so of this kernel.
+
+use crate::activity::{ACTIVITY_COST, PLACE_COST};
+use bulkhead_capabilities::Space;
+
+#[test]
+fn the_book_says_what_things_cost() {
+    let page = |name: &str| {
+        let path = format!("{}/../../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("the page is there")
+    };
+    let (node, holder) = (Space::NODE_COST, Space::HOLDER_COST);
+    // What an application gets for what it causes itself.
+    let objects = 4096 / node;
+    for (name, said) in [
+        (
+            "reference/resources.md",
+            format!(
+                "pays {node} bytes for the node, {holder} for the place among the holders and {ACTIVITY_COST} for what"
+            ),
+        ),
+        ("reference/resources.md", format!("a node of {node} bytes")),
+        (
+            "reference/tiled-os.md",
+            format!("A capability costs {node} bytes"),
+        ),
+        (
+            "quotas.md",
+            format!(
+                "an object costs {node} bytes, an activity {PLACE_COST}. Without a limit, an application gets 4 KiB for what it causes itself: {objects}\nobjects."
+            ),
+        ),
+    ] {
+        assert!(page(name).contains(&said), "{name} does not say: {said}");
+    }
+}
