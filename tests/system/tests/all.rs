@@ -23,6 +23,7 @@ mod kills;
 mod managers;
 mod memory_bounds;
 mod network;
+mod one_shot;
 mod pager;
 mod patience;
 mod pipes;

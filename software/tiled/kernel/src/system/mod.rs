@@ -194,13 +194,13 @@ impl System {
     /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
-        !self.only_waits() | (self.due.len() | self.timers.len() != 0)
+        let waiting = self.due.len() | self.replies.len() | self.reports.len();
+        waiting | self.timers.len() | self.jobs.count != 0
     }
 
     /// Whether there is nothing to do but to wait: for tiles, for servers, until a moment.
-    #[inline(always)]
     pub fn only_waits(&self) -> bool {
-        !(self.has_replies() | self.has_reports() | self.has_jobs())
+        self.replies.len() | self.reports.len() | self.jobs.count == 0
     }
 
     /// When the next patience ends, in nanoseconds since reset.

@@ -122,8 +122,8 @@ impl System {
         };
         let first = *first;
         let until = hardware.time().saturating_add(self.patience);
-        // All tiles have the same time, so this one's ends last; there is room for each tile once.
-        let _ = self.due.push((until, index as u16));
+        // All tiles have the same time, so this one's ends last.
+        self.expect(until, index);
         if !hardware.request(tile.id, first.request, first.number) {
             self.lose(hardware, index);
         }
@@ -161,11 +161,16 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
+    /// A tile is looked at again at a moment that is later than those of others. There is room for each tile once.
+    fn expect(&mut self, until: u64, index: usize) {
+        if let Err(due) = self.due.push((until, index as u16)) {
+            panic!("{due:?}: the tile has a moment already");
+        }
+    }
+
     /// A tile need not answer any more.
     pub(super) fn answered_for(&mut self, index: usize) {
-        if let Some(at) = self.due.iter().position(|due| usize::from(due.1) == index) {
-            self.due.remove(at);
-        }
+        self.due.retain(|due| usize::from(due.1) != index);
     }
 
     /// The number of an activity that is gone comes back when no request about it is under way.
@@ -212,7 +217,7 @@ impl System {
         }
         // The rest is due at once.
         self.answered_for(index);
-        let _ = self.due.push((hardware.time(), index as u16));
+        self.expect(hardware.time(), index);
         self.due.rotate_right(1);
     }
 
