@@ -116,14 +116,14 @@ impl System {
     }
 
     fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
-        let tile = &mut self.tiles[index];
-        let Some(&first) = tile.asked.front() else {
+        let Some(&first) = self.tiles[index].asked.front() else {
             return;
         };
         let until = hardware.time().saturating_add(self.patience);
         // All tiles have the same time, so this one's ends last.
         self.expect(until, index);
-        if !hardware.request(tile.id, first.request, first.number) {
+        let tile = self.tiles[index].id;
+        if !hardware.request(tile, first.request, first.number) {
             self.lose(hardware, index);
         }
     }
