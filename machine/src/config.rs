@@ -5,8 +5,11 @@
 //! component's clock, and latencies are in cycles of that clock. `PlatformConfig::validate` checks what the machine
 //! relies on.
 
+pub mod dram;
+
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
+use crate::config::dram::ControllerConfig;
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
 use crate::types::{LINE_MAX, Tick, TileId};
@@ -299,6 +302,9 @@ pub struct DramConfig {
     pub refresh: u64,
     /// Fixed latency of the controller before the banks.
     pub frontend: u64,
+    /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one the schedule of a request is
+    /// fixed when it arrives, by the values above.
+    pub controller: Option<ControllerConfig>,
 }
 
 /// DDR3-1600 with one tick a cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of
@@ -318,6 +324,7 @@ impl Default for DramConfig {
             refresh_interval: 6240,
             refresh: 128,
             frontend: 8,
+            controller: None,
         }
     }
 }

@@ -581,7 +581,7 @@ impl Machine {
             .iter()
             .map(|m| MemoryReport {
                 tile: m.id,
-                counters: *m.dram.statistics(),
+                counters: m.dram.statistics(),
             })
             .collect();
         memories.sort_by_key(|m| m.tile);

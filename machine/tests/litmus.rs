@@ -58,14 +58,15 @@ impl Chip {
     }
 }
 
-/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, and whether reads and
-/// writes have a network each.
+/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, whether reads and
+/// writes have a network each, and which controller the memory has, if it has a queue.
 #[derive(Clone, Debug)]
 struct Start {
     wait: [i32; 4],
     lines: [u64; 2],
     old: [u8; 4],
     split: bool,
+    controller: Option<usize>,
 }
 
 fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
@@ -137,6 +138,9 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
             }
         }
     }
+    if let Some(which) = start.controller {
+        queued(&mut config, which);
+    }
     let mut machine = Machine::new(&config).unwrap();
     for (number, ops) in threads.iter().enumerate() {
         let code = match chip {
@@ -176,12 +180,14 @@ fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> b
         (0..LINES, 1..LINES),
         prop::array::uniform4(0u8..4),
         any::<bool>(),
+        prop::option::of(0..CONTROLLERS),
     );
-    let starts = starts.prop_map(|(wait, (first, distance), old, split)| Start {
+    let starts = starts.prop_map(|(wait, (first, distance), old, split, controller)| Start {
         wait,
         lines: [first, (first + distance) % LINES],
         old,
         split,
+        controller,
     });
     let mut runner = TestRunner::new_with_rng(
         Config {

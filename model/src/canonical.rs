@@ -8,7 +8,8 @@
 //! run.
 
 use crate::platform::{
-    Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
+    Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, Platform, PlatformKind,
+    Replacement, Spread, Topology,
 };
 use crate::system::{App, Cable, CableEnd, ModuleSource, Quotas, Scope, System, TileLimit};
 use crate::tree::Element;
@@ -720,7 +721,46 @@ fn write_dram(writer: &mut Writer, platform: &Platform, part: &Dram) {
         .attribute("refresh-interval", part.refresh_interval)
         .attribute("refresh", part.refresh)
         .attribute("frontend", part.frontend);
+    if let Some(controller) = &part.controller {
+        write_controller(writer, platform, &part.name, controller);
+    }
     close(writer, platform, &format!("dram[{}]", part.name));
+}
+
+fn write_controller(writer: &mut Writer, platform: &Platform, dram: &str, part: &Controller) {
+    let spread = |spread| match spread {
+        Spread::Row => "row",
+        Spread::Burst => "burst",
+        Spread::Block => "block",
+    };
+    let (policy, cap) = match part.policy {
+        MemoryPolicy::Fcfs => ("fcfs", None),
+        MemoryPolicy::FrFcfs { cap } => ("fr-fcfs", Some(cap)),
+        MemoryPolicy::Slots => ("slots", None),
+    };
+    let queue = part.write_queue;
+    writer
+        .start("controller")
+        .attribute("policy", policy)
+        .optional("cap", cap)
+        .attribute("queue", part.queue)
+        .attribute("page", if part.closed_page { "closed" } else { "open" })
+        .optional("write-queue", queue.map(|queue| queue.size))
+        .optional("write-high", queue.map(|queue| queue.high))
+        .optional("write-low", queue.map(|queue| queue.low))
+        .attribute("channels", part.channels)
+        .attribute("channel-map", spread(part.channel_map))
+        .attribute("bank-map", spread(part.bank_map))
+        .attribute("xor", part.xor)
+        .attribute("write-cas", part.write_cas)
+        .attribute("row-active", part.row_active)
+        .attribute("read-to-precharge", part.read_to_precharge)
+        .attribute("column-gap", part.column_gap)
+        .attribute("activate-gap", part.activate_gap)
+        .attribute("four-activates", part.four_activates)
+        .attribute("write-to-read", part.write_to_read)
+        .attribute("read-to-write", part.read_to_write);
+    close(writer, platform, &format!("dram[{dram}]/controller"));
 }
 
 fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {

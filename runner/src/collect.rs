@@ -350,7 +350,8 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
             | MarkerKind::MuxRuns
             | MarkerKind::MuxMember
             | MarkerKind::MuxReady
-            | MarkerKind::MuxBudget,
+            | MarkerKind::MuxBudget
+            | MarkerKind::MuxWorks,
         ) => "schedule of a tile",
         None => return format!("{:#x} with {}", marker.kind, marker.value),
     };

@@ -10,6 +10,9 @@ use bulkhead_machine::config::{
     PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
+use bulkhead_machine::dram::banks::Timing;
+use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
+use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_model::System;
 use bulkhead_model::platform::{self, Platform};
@@ -69,7 +72,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             .iter()
             .map(|memory| MemoryConfig {
                 id: memory.id,
-                dram: dram(&memory.dram, cycle(&memory.dram.clock)),
+                dram: dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock)),
                 size: memory.size.0,
                 router: memory.router,
             })
@@ -243,7 +246,7 @@ fn accelerator(unit: &platform::Accelerator, cycle: u64, ticks: u64) -> Accelera
     }
 }
 
-fn dram(dram: &platform::Dram, cycle: u64) -> DramConfig {
+fn dram(dram: &platform::Dram, size: u64, cycle: u64) -> DramConfig {
     DramConfig {
         cycle,
         banks: dram.banks,
@@ -257,6 +260,67 @@ fn dram(dram: &platform::Dram, cycle: u64) -> DramConfig {
         refresh_interval: dram.refresh_interval.into(),
         refresh: dram.refresh.into(),
         frontend: dram.frontend.into(),
+        controller: dram
+            .controller
+            .as_ref()
+            .map(|part| controller(dram, part, size, cycle)),
+    }
+}
+
+fn controller(
+    dram: &platform::Dram,
+    part: &platform::Controller,
+    size: u64,
+    cycle: u64,
+) -> ControllerConfig {
+    let ticks = |cycles: u32| u64::from(cycles) * cycle;
+    let spread = |spread| match spread {
+        platform::Spread::Row => Some(dram.row.0),
+        platform::Spread::Burst => Some(dram.burst.into()),
+        platform::Spread::Block => None,
+    };
+    ControllerConfig {
+        timing: Timing {
+            cycle,
+            burst: ticks(dram.burst.div_ceil(2 * dram.bus)),
+            cas: ticks(dram.cas),
+            write_cas: ticks(part.write_cas),
+            activate: ticks(dram.activate),
+            precharge: ticks(dram.precharge),
+            row_active: ticks(part.row_active),
+            read_to_precharge: ticks(part.read_to_precharge),
+            write_recovery: ticks(dram.write_recovery),
+            column: ticks(part.column_gap),
+            activate_gap: ticks(part.activate_gap),
+            four_activates: ticks(part.four_activates),
+            write_to_read: ticks(part.write_to_read),
+            read_to_write: ticks(part.read_to_write),
+            refresh_interval: ticks(dram.refresh_interval),
+            refresh: ticks(dram.refresh),
+        },
+        map: AddressMap {
+            size,
+            channels: part.channels,
+            channel_interleave: spread(part.channel_map),
+            banks: dram.banks,
+            bank_interleave: spread(part.bank_map),
+            row: dram.row.0,
+            xor: part.xor,
+        },
+        burst_bytes: dram.burst.into(),
+        frontend: ticks(dram.frontend),
+        policy: match part.policy {
+            platform::MemoryPolicy::Fcfs => Policy::Fcfs,
+            platform::MemoryPolicy::FrFcfs { cap } => Policy::FirstReady { cap },
+            platform::MemoryPolicy::Slots => Policy::Slots,
+        },
+        closed_page: part.closed_page,
+        queue: part.queue,
+        write_queue: part.write_queue.map(|queue| WriteQueue {
+            size: queue.size,
+            high: queue.high,
+            low: queue.low,
+        }),
     }
 }
 

@@ -295,7 +295,7 @@ impl Facts {
         let mut harm = Vec::new();
         for what in &self.stopped {
             // As often as alone is no harm.
-            match known.iter().position(|one| one == what) {
+            match known.iter().position(|one| way(one) == way(what)) {
                 Some(at) => {
                     known.remove(at);
                 }
@@ -320,6 +320,17 @@ impl Facts {
         }
         harm
     }
+}
+
+/// The way in which somebody ended, without what it said: that may count what it did until then.
+fn way(stopped: &str) -> &str {
+    let last = stopped.find("; it said last: ");
+    let panic = || {
+        stopped
+            .find("stopped: panic: ")
+            .map(|at| at + "stopped: panic".len())
+    };
+    &stopped[..last.or_else(panic).unwrap_or(stopped.len())]
 }
 
 /// The worst shortfall of each subject over all attacks that were felt, in words.
@@ -411,7 +422,9 @@ pub fn flows(
             return Err(why);
         }
         let mut measured = measured.iter().filter(|_| stand.chip == 0);
-        let known = measured.find(|known| known.flow == flow.name).cloned();
+        let known = measured
+            .find(|known| known.is_of(system, &flow.name))
+            .cloned();
         let length = alone::slicing(system).map_or(0, |slicing| slicing.0);
         let known = known.or_else(|| alone::alone(system, &names, flow, &seen.slices, length));
         let known = known.ok_or("its requests alone were not counted")?;
@@ -548,6 +561,13 @@ mod tests {
         };
         let alone = stopped(&["server stopped: exit 1", "server stopped: exit 2"]);
         assert!(alone.harm(&alone).is_empty());
+        // Whatever it says, the end is the same.
+        let said = |number: u64| {
+            let exit = format!("server stopped: exit 1; it said last: {number} requests");
+            let panic = format!("client stopped: panic: {number} sums at client.rs:7");
+            stopped(&[&exit, &panic])
+        };
+        assert_eq!(said(7).harm(&said(9)), Vec::<String>::new());
         let crash = "server stopped: its tile was lost";
         let attacked = stopped(&["server stopped: exit 1", crash, "server stopped: exit 1"]);
         assert_eq!(attacked.harm(&alone), [crash, "server stopped: exit 1"]);

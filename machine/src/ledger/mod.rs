@@ -32,6 +32,10 @@ pub enum Resource {
     DramBus(TileId),
     /// The bank had another row open: precharge and activation, booked to who opened that row.
     DramRow(TileId),
+    /// The memory controller preferred another request, or its queue was full.
+    DramQueue(TileId),
+    /// The chips may not open that many rows in so short a time (tRRD, tFAW).
+    DramActivates(TileId),
     /// The DRAM was refreshing; the culprit is the victim, because nobody else can be blamed.
     Refresh(TileId),
     /// The token bucket was empty; the culprit is the victim.
@@ -87,6 +91,8 @@ impl fmt::Display for Resource {
             Resource::DramBank { memory, bank } => write!(f, "memory {memory} bank {bank}"),
             Resource::DramBus(memory) => write!(f, "memory {memory} data bus"),
             Resource::DramRow(memory) => write!(f, "memory {memory} open row"),
+            Resource::DramQueue(memory) => write!(f, "memory {memory} queue"),
+            Resource::DramActivates(memory) => write!(f, "memory {memory} activations"),
             Resource::Refresh(memory) => write!(f, "memory {memory} refresh"),
             Resource::Bucket => f.write_str("token bucket"),
             Resource::CacheSet(level) => write!(f, "{level} eviction"),

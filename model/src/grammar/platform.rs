@@ -4,13 +4,14 @@
 //! clock of the tile's pipeline).
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
-use super::{AttributeRule, ElementRule, any, default, once, optional, required, some};
+use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
 const CYCLES: super::Kind = Integer {
     min: 0,
     max: 1_000_000,
 };
+const SPREAD: super::Kind = Choice(&["row", "burst", "block"]);
 const LATENCY: super::Kind = Integer {
     min: 1,
     max: 1_000_000,
@@ -500,6 +501,106 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
             required("refresh", CYCLES, "Length of a refresh (tRFC)."),
             required("frontend", CYCLES, "Fixed latency of the controller."),
+            SOURCE,
+        ],
+        children: &[maybe("controller"), any("origin")],
+    },
+    ElementRule {
+        name: "controller",
+        about: "A memory controller that keeps requests in a queue and chooses each command. Without it, the schedule of a request is \
+                fixed when it arrives: in order of arrival, without the constraints below.",
+        attributes: &[
+            required(
+                "policy",
+                Choice(&["fcfs", "fr-fcfs", "slots"]),
+                "`fcfs`: columns in order of arrival, rows are opened ahead; `fr-fcfs`: accesses to open rows first, then the oldest; \
+                 `slots`: round robin over the tiles, one burst a slot of fixed length, rows are closed after each.",
+            ),
+            default(
+                "cap",
+                Integer { min: 1, max: 1024 },
+                "4",
+                "`fr-fcfs`: accesses to an open row that may overtake an older one to the same bank.",
+            ),
+            default(
+                "queue",
+                Integer { min: 1, max: 1024 },
+                "32",
+                "Accesses that the policy sees at once (a request counts once for each row that it touches); with `slots` each tile \
+                 has a queue of its own.",
+            ),
+            default(
+                "page",
+                Choice(&["open", "closed"]),
+                "open",
+                "`closed`: a row is closed as soon as nothing in the queue wants it.",
+            ),
+            default(
+                "write-queue",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "Bursts of writes that are acknowledged at once and written later; 0: none. Reads go first meanwhile.",
+            ),
+            default(
+                "write-high",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "From so many bursts on, the write queue is drained.",
+            ),
+            default(
+                "write-low",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "A drain ends here.",
+            ),
+            default(
+                "channels",
+                Integer { min: 1, max: 16 },
+                "1",
+                "Channels, each with its own banks and buses; a power of two.",
+            ),
+            default(
+                "channel-map",
+                SPREAD,
+                "burst",
+                "What goes round the channels: `row` or `burst`; `block`: each is one part of the memory.",
+            ),
+            default(
+                "bank-map",
+                SPREAD,
+                "row",
+                "What goes round the banks: `row` or `burst`; `block`: each is one part of the memory, so nothing is interleaved.",
+            ),
+            default(
+                "xor",
+                Boolean,
+                "false",
+                "The bank's number is combined with the low bits of the row's by exclusive or.",
+            ),
+            required("write-cas", CYCLES, "Write to first data (tCWL)."),
+            required("row-active", CYCLES, "Activation to precharge (tRAS)."),
+            required("read-to-precharge", CYCLES, "Read to precharge (tRTP)."),
+            required(
+                "column-gap",
+                CYCLES,
+                "Column access to column access (tCCD).",
+            ),
+            required(
+                "activate-gap",
+                CYCLES,
+                "Activation to activation of another bank (tRRD).",
+            ),
+            required(
+                "four-activates",
+                CYCLES,
+                "Window with at most four activations (tFAW).",
+            ),
+            required("write-to-read", CYCLES, "End of write data to read (tWTR)."),
+            required(
+                "read-to-write",
+                CYCLES,
+                "Gap on the data bus between a read and a write (tRTW).",
+            ),
             SOURCE,
         ],
         children: &[any("origin")],

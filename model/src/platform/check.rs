@@ -318,6 +318,12 @@ fn memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
             ));
         }
     }
+    for (node, dram) in root
+        .all("dram")
+        .filter_map(|node| Some((node, node.child("controller")?)))
+    {
+        controller(root, node, dram, errors);
+    }
     for node in root.all("dram") {
         let (length, interval) = (node.integer("refresh"), node.integer("refresh-interval"));
         if interval != 0 && length >= interval {
@@ -370,6 +376,55 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 break;
             }
             used.push(router);
+        }
+    }
+}
+
+/// What a controller with a queue needs.
+fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic>) {
+    let what = || format!("the controller of dram `{}`", dram.text("name"));
+    let mut refuse = |attribute: &Node, name, cause: String, help: String| {
+        let problem = Problem::Geometry {
+            what: what(),
+            cause,
+        };
+        errors.push(Diagnostic::new(problem, attribute.place(name), help));
+    };
+    if dram.integer("frontend") == 0 {
+        let cause = "requests must reach its queue before a command is chosen".into();
+        let help = "write frontend=\"1\" or more".into();
+        refuse(dram, "frontend", cause, help);
+    }
+    let channels = node.integer("channels");
+    if !channels.is_power_of_two() {
+        let cause = format!("channels is {channels}, which is no power of two");
+        let help = format!("the nearest are {}", neighbours(channels));
+        refuse(node, "channels", cause, help);
+    }
+    let size = node.integer("write-queue");
+    let (high, low) = (node.integer("write-high"), node.integer("write-low"));
+    if size > 0 && node.text("policy") == "slots" {
+        let cause = "slots are for reads and writes alike, and there is a write queue".into();
+        let help = "leave write-queue out".into();
+        refuse(node, "write-queue", cause, help);
+    } else if size > 0 && !(low < high && high <= size) {
+        let cause =
+            format!("a write queue of {size} bursts cannot be drained from {high} to {low}");
+        let help = format!("write-low must be less than write-high, and that at most {size}");
+        refuse(node, "write-high", cause, help);
+    }
+    let whole = channels * dram.integer("banks") * dram.size("row").0;
+    let name = dram.text("name");
+    for memory in root
+        .all("memory")
+        .filter(|memory| memory.text("dram") == name)
+    {
+        let size = memory.size("size");
+        if whole > 0 && !size.0.is_multiple_of(whole) {
+            let cause =
+                format!("{size} are no whole number of rows in every bank of every channel");
+            let help = format!("write a multiple of {}", Size(whole));
+            refuse(memory, "size", cause, help);
         }
     }
 }

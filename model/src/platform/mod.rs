@@ -269,6 +269,90 @@ pub struct Dram {
     pub refresh: u32,
     /// Fixed latency of the controller.
     pub frontend: u32,
+    /// How it chooses commands; `None`: the schedule of a request is fixed when it arrives.
+    pub controller: Option<Controller>,
+}
+
+impl Dram {
+    /// Channels.
+    pub fn channels(&self) -> u32 {
+        self.controller.as_ref().map_or(1, |c| c.channels)
+    }
+}
+
+/// A memory controller with a queue. All latencies in cycles of the memory's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Controller {
+    /// Who goes first.
+    pub policy: MemoryPolicy,
+    /// Accesses that the policy sees.
+    pub queue: u32,
+    /// A row is closed as soon as nothing in the queue wants it.
+    pub closed_page: bool,
+    /// Where writes wait, if they are acknowledged at once.
+    pub write_queue: Option<WriteQueue>,
+    /// Channels.
+    pub channels: u32,
+    /// What goes round the channels.
+    pub channel_map: Spread,
+    /// What goes round the banks.
+    pub bank_map: Spread,
+    /// The bank's number is combined with the row's.
+    pub xor: bool,
+    /// tCWL.
+    pub write_cas: u32,
+    /// tRAS.
+    pub row_active: u32,
+    /// tRTP.
+    pub read_to_precharge: u32,
+    /// tCCD.
+    pub column_gap: u32,
+    /// tRRD.
+    pub activate_gap: u32,
+    /// tFAW.
+    pub four_activates: u32,
+    /// tWTR.
+    pub write_to_read: u32,
+    /// tRTW.
+    pub read_to_write: u32,
+}
+
+/// Who goes first at a memory controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryPolicy {
+    /// First come, first served.
+    Fcfs,
+    /// Accesses to open rows first, then the oldest.
+    FrFcfs {
+        /// Accesses to an open row that may overtake an older one to the same bank.
+        cap: u32,
+    },
+    /// Round robin over the tiles, one burst a slot.
+    Slots,
+}
+
+/// Bounds of a write queue, in bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WriteQueue {
+    /// How many it holds.
+    pub size: u32,
+    /// From here on it is drained.
+    pub high: u32,
+    /// A drain ends here.
+    pub low: u32,
+}
+
+/// What goes round channels or banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// Rows.
+    Row,
+    /// Bursts.
+    Burst,
+    /// Nothing: each is one part of the memory.
+    Block,
 }
 
 /// Shape of the network.

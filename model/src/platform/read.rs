@@ -4,8 +4,9 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Dram, Dtu, LocalMemory, Memory, Network, NetworkCard, Operation,
-    Origin, Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
+    Accelerator, Cache, Clock, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy, Network,
+    NetworkCard, Operation, Origin, Pipeline, PipelineModel, Platform, PlatformKind, Replacement,
+    Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -322,6 +323,7 @@ impl Reader<'_> {
             refresh_interval: number("refresh-interval"),
             refresh: number("refresh"),
             frontend: number("frontend"),
+            controller: node.child("controller").map(controller),
         })
     }
 
@@ -422,7 +424,8 @@ impl Reader<'_> {
     /// Collects where values come from, and checks that `origin` names attributes that exist.
     fn origins(&mut self) -> Vec<Origin> {
         let mut origins = Vec::new();
-        for node in std::iter::once(self.root).chain(&self.root.children) {
+        let top = std::iter::once(self.root).chain(&self.root.children);
+        for node in top {
             let identity = match node.rule.name {
                 "network" | "timebase" => None,
                 "tile" | "memory" => Some(node.integer("id").to_string()),
@@ -432,37 +435,45 @@ impl Reader<'_> {
                 Some(identity) => format!("{}[{identity}]", node.rule.name),
                 None => node.rule.name.to_owned(),
             };
-            for origin in node.all("origin") {
-                let attributes: Vec<String> = origin
-                    .text("of")
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .collect();
-                for attribute in &attributes {
-                    if node.rule.attribute(attribute).is_none() {
-                        self.errors.push(node::unknown_attribute(
-                            attribute,
-                            node.rule,
-                            origin.place("of"),
-                        ));
-                    }
-                }
-                let source = origin.text("source");
-                origins.push(Origin {
-                    element: element.clone(),
-                    attributes,
-                    source,
-                });
+            if let Some(inner) = node.child("controller") {
+                self.origins_of(inner, &format!("{element}/controller"), &mut origins);
             }
-            if let Some(source) = node.maybe_text("source") {
-                origins.push(Origin {
-                    element,
-                    attributes: Vec::new(),
-                    source,
-                });
-            }
+            self.origins_of(node, &element, &mut origins);
         }
         origins
+    }
+
+    /// Where the values of one element come from.
+    fn origins_of(&mut self, node: &Node, element: &str, origins: &mut Vec<Origin>) {
+        for origin in node.all("origin") {
+            let attributes: Vec<String> = origin
+                .text("of")
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
+            for attribute in &attributes {
+                if node.rule.attribute(attribute).is_none() {
+                    self.errors.push(node::unknown_attribute(
+                        attribute,
+                        node.rule,
+                        origin.place("of"),
+                    ));
+                }
+            }
+            let source = origin.text("source");
+            origins.push(Origin {
+                element: element.to_owned(),
+                attributes,
+                source,
+            });
+        }
+        if let Some(source) = node.maybe_text("source") {
+            origins.push(Origin {
+                element: element.to_owned(),
+                attributes: Vec::new(),
+                source,
+            });
+        }
     }
 }
 
@@ -490,5 +501,41 @@ fn cache(node: &Node) -> Cache {
             "random" => Replacement::Random,
             _ => Replacement::Lru,
         },
+    }
+}
+
+fn controller(node: &Node) -> Controller {
+    let number = |attribute| narrow(node.integer(attribute));
+    let spread = |attribute| match node.text(attribute).as_str() {
+        "row" => Spread::Row,
+        "burst" => Spread::Burst,
+        _ => Spread::Block,
+    };
+    let size = number("write-queue");
+    Controller {
+        policy: match node.text("policy").as_str() {
+            "fcfs" => MemoryPolicy::Fcfs,
+            "slots" => MemoryPolicy::Slots,
+            _ => MemoryPolicy::FrFcfs { cap: number("cap") },
+        },
+        queue: number("queue"),
+        closed_page: node.text("page") == "closed",
+        write_queue: (size > 0).then(|| WriteQueue {
+            size,
+            high: number("write-high"),
+            low: number("write-low"),
+        }),
+        channels: number("channels"),
+        channel_map: spread("channel-map"),
+        bank_map: spread("bank-map"),
+        xor: node.boolean("xor"),
+        write_cas: number("write-cas"),
+        row_active: number("row-active"),
+        read_to_precharge: number("read-to-precharge"),
+        column_gap: number("column-gap"),
+        activate_gap: number("activate-gap"),
+        four_activates: number("four-activates"),
+        write_to_read: number("write-to-read"),
+        read_to_write: number("read-to-write"),
     }
 }

@@ -28,7 +28,7 @@ pub fn incidents(
         .lines()
         .filter_map(notice)
         .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
-        .filter(|notice| !(notice.what.ends_with("stopped by its manager")))
+        .filter(|notice| !(notice.what.ends_with(BY_ITS_MANAGER)))
         .map(|notice| {
             let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
             let why = match overflowed(system, console, &notice) {
@@ -153,6 +153,9 @@ pub fn is_done_to(incident: &Incident) -> bool {
     let ended = matches!(incident.kind, IncidentKind::Crash | IncidentKind::Stopped);
     ended && (incident.what.starts_with(NOT_AGAIN) || incident.what == TILE_LOST)
 }
+
+/// How the kernel's line ends about an application that its manager stopped.
+pub const BY_ITS_MANAGER: &str = "stopped by its manager";
 
 /// What the kernel says of an application whose tile was lost.
 const TILE_LOST: &str = "stopped: its tile was lost";

@@ -2,9 +2,10 @@
 //!
 //! Why it exists: a program that loops, waits for ever or prints for ever must not look like one that did its work. The system ends by
 //! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this module says whose
-//! work that interrupted, and what those applications did last. What it deliberately does not know: why they did not finish.
+//! work that interrupted, and what those applications did last. A manager may also end, or stop what is below it, before that has finished. What it deliberately does not know: why they did not finish.
 
-use super::names::notice;
+use super::console::BY_ITS_MANAGER;
+use super::names::{Notice, notice};
 use crate::collect;
 use crate::paradigm::Said;
 use bulkhead_machine::types::Owner;
@@ -13,7 +14,7 @@ use bulkhead_report::format::span;
 use bulkhead_report::result::{End, Incident, IncidentKind};
 use std::collections::BTreeSet;
 
-/// An incident for each foreground application that has not ended though the run has. If all of them have and the system has not,
+/// An incident for each foreground application that has not ended by itself though the run has. If all of them have and the system has not,
 /// the root manager is named. Without applications in the foreground there is nothing to finish.
 pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let when = match said.end {
@@ -24,17 +25,22 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
             )
         }
         End::Idle => "has not finished and never will: nothing more can happen".to_owned(),
-        // The system ended by itself, or the kernel stopped, and nobody could finish.
+        // The root manager waits for the managers below it, and not for what is below them.
+        End::Exit { code: 0 } => "has not finished, and the system has ended".to_owned(),
+        // The kernel stopped, or somebody failed, and nobody could finish.
         End::Exit { .. } | End::Trap { .. } => return Vec::new(),
     };
-    let ended: BTreeSet<String> = said
-        .console
-        .lines()
-        .filter_map(notice)
-        .filter(|notice| notice.what.starts_with("stopped"))
-        .map(|notice| notice.name)
-        .collect();
-    let foreground = system.apps.iter().filter(|app| !app.background);
+    let notices = said.console.lines().filter_map(notice);
+    let notices = notices.filter(|notice| notice.what.starts_with("stopped"));
+    let (stopped, ended): (Vec<_>, Vec<_>) =
+        notices.partition(|notice| notice.what.ends_with(BY_ITS_MANAGER));
+    let names = |notices: Vec<Notice>| -> BTreeSet<String> {
+        notices.into_iter().map(|notice| notice.name).collect()
+    };
+    let (stopped, ended) = (names(stopped), names(ended));
+    // Logic in hardware has nothing to finish.
+    let foreground = system.apps.iter();
+    let foreground = foreground.filter(|app| !app.background && !app.is_unit());
     let open = foreground.filter(|app| !ended.contains(&app.name));
     let of = |application: &str, tile: u16, what: String| Incident {
         crash: None,
@@ -46,7 +52,12 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     };
     let mut all: Vec<Incident> = open
         .map(|app| {
-            let mut what = format!("{when}; {}", last(system, said, &app.name));
+            let last = last(system, said, &app.name);
+            if stopped.contains(&app.name) {
+                let what = format!("was stopped by its manager before it had finished; {last}");
+                return of(&app.name, app.tile, what);
+            }
+            let mut what = format!("{when}; {last}");
             if !app.rgates.is_empty() {
                 what += "; if it serves others until the end, write background=\"true\"";
             }
@@ -56,7 +67,8 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let root = system.managers.iter().find(|one| one.parent.is_none());
     // Where everybody is in the background, the system serves for as long as it is let.
     let works = system.apps.iter().any(|app| !app.background);
-    if let (true, Some(root)) = (all.is_empty() && works, root)
+    let over = matches!(said.end, End::Exit { .. });
+    if let (true, Some(root)) = (all.is_empty() && works && !over, root)
         && !ended.contains(&root.name)
     {
         let what = format!(
@@ -133,7 +145,7 @@ mod tests {
             told(&console, &[release], &End::Duration),
             [(
                 "controller".to_owned(),
-                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms"
+                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; if it serves others until the end, write background=\"true\""
                     .to_owned()
             )]
         );
@@ -141,12 +153,31 @@ mod tests {
         assert_eq!(idle.len(), 2);
         assert_eq!(
             idle[0].1,
-            "has not finished and never will: nothing more can happen; it printed nothing and set no marker"
+            "has not finished and never will: nothing more can happen; it printed nothing and set no marker; if it serves others until the end, write background=\"true\""
         );
-        // Who ends the system himself, or loses the kernel, is no such case.
-        assert_eq!(told("", &[], &End::Exit { code: 0 }), []);
+        // Whoever loses the kernel is no such case.
+        assert_eq!(told("", &[], &End::Exit { code: 2 }), []);
         let what = "x".to_owned();
         assert_eq!(told("", &[], &End::Trap { what }), []);
+    }
+
+    #[test]
+    fn a_manager_that_ends_first_is_no_way_to_finish() {
+        let console = format!(
+            "{SENSOR}{ACTUATOR}kernel: activity 3 (controller) on tile 3 stopped: exit 0\n"
+        );
+        let end = End::Exit { code: 0 };
+        assert_eq!(told(&console, &[], &end), []);
+        let never = told(&format!("{SENSOR}{ACTUATOR}"), &[], &end);
+        let nothing = "it printed nothing and set no marker";
+        let what = format!("has not finished, and the system has ended; {nothing}");
+        assert_eq!((never.len(), never[0].0.as_str()), (1, "controller"));
+        assert!(never[0].1.starts_with(&what), "{never:?}");
+        let stopped = console.replace("exit 0\n", "stopped by its manager\n");
+        let found = told(&stopped, &[], &end);
+        assert_eq!(found.len(), 3, "{found:?}");
+        let what = format!("was stopped by its manager before it had finished; {nothing}");
+        assert!(found.iter().all(|one| one.1 == what), "{found:?}");
     }
 
     #[test]

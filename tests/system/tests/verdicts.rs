@@ -122,6 +122,26 @@ fn neither_finishes(text: &str) {
     }
 }
 
+/// Nobody waits for what is below a manager that does not do its work and ends.
+#[test]
+fn a_program_below_a_manager_that_ends_first_has_not_finished() {
+    let text = r#"<system name="thief" platform="tiled-gem5" duration="20ms" manager-tile="1">
+  <domain name="d"><app name="good" tile="2" program="bandwidth/compute"><argument name="runs" value="3"/></app></domain>
+  <manager name="thief" tile="3" program="adversary/thief-manager"><domain name="lost">
+    <app name="victim" tile="4" program="bandwidth/compute"><argument name="runs" value="3"/><task period="1ms"/></app>
+  </domain></manager>
+</system>"#;
+    let over = ran(text, &[]);
+    assert_eq!(over.result.variants[0].end, End::Exit { code: 0 });
+    assert_eq!(over.code(), 4);
+    let incidents = &over.result.variants[0].incidents;
+    let who: Vec<_> = incidents
+        .iter()
+        .map(|one| (one.kind, one.application.as_str()))
+        .collect();
+    assert_eq!(who, [(IncidentKind::Unfinished, "victim")]);
+}
+
 #[test]
 fn jobs_that_miss_their_deadline_fail_the_run() {
     // A job of the sensor takes about six microseconds; two warm up.
@@ -289,12 +309,12 @@ fn a_failing_claim_of_a_reproduction_fails_and_names_its_page() {
     let all = m3::against(&figures, wanted, &Silent).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(all.code(), 3);
     let explained = figures.explanations.iter();
-    let mut explained = explained.filter(|one| one.of == "round-trip/tiled-fpga/steady");
+    let mut explained = explained.filter(|one| one.of == "round-trip/tiled-star/steady");
     let page = &explained.next().expect("the book explains it").page;
     let verdict = all.verdict();
     let broken = verdict.promises().iter();
     let mut broken = broken.filter(|one| one.judgement == Judgement::Failed);
-    let claim = broken.find(|one| one.what.starts_with("round trip on tiled-fpga: "));
+    let claim = broken.find(|one| one.what.starts_with("round trip on tiled-star: "));
     let why = claim.expect("the claim fails").because.as_deref();
     assert!(why.is_some_and(|why| why.ends_with(&format!("[{page}]"))));
     let report = m3::report(&all, &bulkhead_report::book::Book::default()).expect("draws");

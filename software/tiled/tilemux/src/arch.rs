@@ -93,7 +93,8 @@ extern "C" fn start() -> ! {
     };
     // SAFETY: runs once, before the first trap.
     let tilemux = unsafe { &mut *TILEMUX.0.get() };
-    let tilemux = tilemux.insert(TileMux::new(policy, config.slice.max(1), second));
+    let slice = config.slice.max(1);
+    let tilemux = tilemux.insert(TileMux::new(policy, slice, second, config.distance));
     if second {
         bulkhead_hal::dtu::start_second(second_start as *const () as u64);
     }

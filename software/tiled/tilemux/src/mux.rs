@@ -115,15 +115,6 @@ impl Paged {
     }
 }
 
-impl Lazy {
-    /// Whether `next` goes on where this one ends.
-    fn ends_at(&self, next: &Self) -> bool {
-        next.address == self.address + self.bytes
-            && next.physical == self.physical + self.bytes
-            && next.rights == self.rights
-    }
-}
-
 /// What an activity wanted of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -234,15 +225,10 @@ impl<W: Witness> Mux<W> {
                 let within = within.filter(|offset| offset / PAGE < o.pages);
                 if o.rights & MAP_LAZY != 0 {
                     let region = lazy_region(o.address, o.physical, o.pages, rights);
-                    target.lazy = match (target.lazy, region) {
-                        (None, Some(region)) => Some(region),
-                        // A long region comes in pieces.
-                        (Some(first), Some(next)) if first.ends_at(&next) => Some(Lazy {
-                            bytes: first.bytes + next.bytes,
-                            ..first
-                        }),
-                        _ => return Err(TileMuxError::BadRequest),
-                    };
+                    if region.is_none() || target.lazy.is_some() {
+                        return Err(TileMuxError::BadRequest);
+                    }
+                    target.lazy = region;
                     return Ok(None);
                 }
                 target
@@ -467,6 +453,12 @@ impl<W: Witness> Mux<W> {
         }
     }
 
+    /// Places of activities that wait for their pagers.
+    pub fn paging(&self) -> impl Iterator<Item = usize> {
+        let waits = |a: &Option<Activity>| a.is_some_and(|a| matches!(a.state, State::Paging(_)));
+        (0..ACTIVITIES).filter(move |place| waits(&self.activities[*place]))
+    }
+
     /// Makes a page of an activity known to the unit. False if the activity may not use it so.
     pub fn translate(
         &mut self,
@@ -479,12 +471,8 @@ impl<W: Witness> Mux<W> {
         let Some(place) = self.place(id) else {
             return false;
         };
-        let access = match rights & TLB_WRITE {
-            0 => Access::Read,
-            _ => Access::Write,
-        };
         // If it is mapped already, this does nothing.
-        self.fault(machine, place, page, access);
+        self.fault(machine, place, page, Access::of_rights(rights));
         let Some(activity) = self.at(place) else {
             return false;
         };
@@ -586,10 +574,9 @@ impl<W: Witness> Mux<W> {
         self.scheduler.gives_back(place, next)
     }
 
-    /// Whether the activity in a place has a budget and is not less urgent than that in another one.
-    pub fn pays(&self, place: usize, running: usize) -> bool {
-        let limited = self.at(place).is_some_and(|activity| activity.limited);
-        limited && self.urgency(place) >= self.urgency(running)
+    /// Whether the activity in a place has a budget.
+    pub fn is_limited(&self, place: usize) -> bool {
+        self.at(place).is_some_and(|activity| activity.limited)
     }
 
     /// Those who wait for a moment: places and moments.
@@ -652,11 +639,6 @@ fn map_error(error: MapError) -> TileMuxError {
         MapError::BadAddress | MapError::Mapped => TileMuxError::BadRequest,
         MapError::NoTable => TileMuxError::NoTable,
     }
-}
-
-/// Whether a cause tells of a fault that only its activity is to blame for, as opposed to an `ecall`.
-pub const fn is_environment_call(cause: u64) -> bool {
-    cause == 8
 }
 
 /// What `Ecall::Panic` tells.
