@@ -48,6 +48,14 @@ impl<P, T> Line<P, T> {
         first
     }
 
+    /// Takes the first entry out, if it is the one.
+    pub fn pop_front_if(&mut self, is_it: impl FnOnce(&T) -> bool) -> Option<T> {
+        match self.front().is_some_and(is_it) {
+            true => self.pop_front(),
+            false => None,
+        }
+    }
+
     /// The first entry.
     pub fn front(&self) -> Option<&T> {
         self.first.as_ref()

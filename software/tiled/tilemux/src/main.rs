@@ -69,8 +69,6 @@ struct TileMux {
     mux: Mux<Markers>,
     tile: Tile,
     running: Option<Running>,
-    /// A second hart hears of announced messages first.
-    second: bool,
     /// Until this moment the kernel's requests wait while somebody with a priority wants the hart: one has just been carried out.
     calm: u64,
     /// Nanoseconds from one request to the next one then.
@@ -91,12 +89,11 @@ fn unseen() -> u64 {
 }
 
 impl TileMux {
-    fn new(policy: Policy, slice: u64, second: bool, distance: u64) -> Self {
+    fn new(policy: Policy, slice: u64, distance: u64) -> Self {
         Self {
             mux: Mux::new(policy, slice, Markers),
             tile: Tile::new(),
             running: None,
-            second,
             calm: 0,
             distance,
             unseen: unseen(),
@@ -181,10 +178,7 @@ impl TileMux {
         access: Access,
     ) -> Option<Resume> {
         let asked = self.mux.pager(&self.tile, place, address, access)?;
-        let cause = match access {
-            Access::Write => 15,
-            Access::Read | Access::Execute => 13,
-        };
+        let cause = if access == Access::Write { 15 } else { 13 };
         let value = address;
         let reason = StopCause::Fault { cause, pc, value };
         Some(self.ask((id, place), asked, access, reason, Registers::Dropped))
@@ -221,10 +215,12 @@ impl TileMux {
             Ecall::Print => match self.print(id, place, first, second) {
                 Err(Unprinted::Page(address)) => {
                     // The call is made again when the page is there.
-                    context.registers[A0] = first;
-                    context.registers[0] -= 4;
+                    (context.registers[A0], context.registers[0]) = (first, pc);
                     let asked = self.ask_for_call((id, place), (pc, address), Access::Read);
-                    return asked.unwrap_or(Resume::Same);
+                    return asked.unwrap_or_else(|| {
+                        (context.registers[A0], context.registers[0]) = (1, pc + 4);
+                        Resume::Same
+                    });
                 }
                 Ok(result) => context.registers[A0] = result,
                 Err(Unprinted::Result(result)) => {
@@ -268,17 +264,7 @@ impl TileMux {
                 arch::mapped(place);
                 found = self.mux.readable(&self.tile, id, address);
             }
-            match found {
-                Some(physical) => *byte = arch::read_byte(physical),
-                None if self
-                    .mux
-                    .pager(&self.tile, place, address, Access::Read)
-                    .is_some() =>
-                {
-                    return Err(Unprinted::Page(address));
-                }
-                None => return Err(Unprinted::Result(1)),
-            }
+            *byte = arch::read_byte(found.ok_or(Unprinted::Page(address))?);
         }
         if length == 0 {
             return Err(Unprinted::Result(0));
@@ -344,7 +330,8 @@ impl TileMux {
                 }
             }
         }
-        if self.second {
+        // A second hart, if there is one, has told of it.
+        if csr::mip() & csr::SOFTWARE != 0 {
             device::set_software_interrupt(false);
         }
         (receiver, self.tile.take_timer() || changed)
@@ -514,13 +501,11 @@ impl TileMux {
         let Some(Running { place, .. }) = previous.filter(|_| unread) else {
             return false;
         };
-        let Some(endpoint) = self.mux.awaits(place) else {
-            return false;
-        };
-        if endpoint != NO_ENDPOINT && !tile::unread(endpoint) {
-            return false;
+        let awaited = self.mux.awaits(place);
+        let is_there = awaited.is_some_and(|e| e == NO_ENDPOINT || tile::unread(e));
+        if is_there {
+            self.mux.wake(place, dtu::time());
         }
-        self.mux.wake(place, dtu::time());
-        true
+        is_there
     }
 }

@@ -194,11 +194,6 @@ impl<W: Witness> Mux<W> {
         self.activities.get(place)?.as_ref()
     }
 
-    /// An activity.
-    pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.at(self.place(id)?)
-    }
-
     fn find(&mut self, id: u16) -> Result<(usize, &mut Activity), TileMuxError> {
         let place = self.place(id).ok_or(TileMuxError::NoActivity)?;
         let found = self.activities[place].as_mut();
@@ -276,15 +271,8 @@ impl<W: Witness> Mux<W> {
             }
             Order::SetPager(o) => {
                 let (_, target) = self.created(o.activity)?;
-                let bytes = o.pages.checked_mul(PAGE).filter(|bytes| *bytes > 0);
+                let bytes = user_bytes(o.address, o.pages).filter(|_| target.paged.is_none());
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
-                let end = o.address.checked_add(bytes);
-                if !o.address.is_multiple_of(PAGE)
-                    || end.is_none_or(|end| end > USER_END)
-                    || target.paged.is_some()
-                {
-                    return Err(TileMuxError::BadRequest);
-                }
                 target
                     .space
                     .extend(o.tables, o.table_pages)
@@ -494,7 +482,7 @@ impl<W: Witness> Mux<W> {
 
     /// Tile-physical address of a readable byte of an activity.
     pub fn readable(&self, machine: &impl Machine, id: u16, address: u64) -> Option<u64> {
-        let activity = self.activity(id)?;
+        let activity = self.at(self.place(id)?)?;
         let (physical, rights) = activity.space.translate(machine, address)?;
         (rights.read && address & !(PAGE - 1) != DTU_BASE).then_some(physical)
     }
@@ -622,11 +610,16 @@ impl<W: Witness> Mux<W> {
     }
 }
 
-fn lazy_region(address: u64, physical: u64, pages: u64, rights: Rights) -> Option<Lazy> {
+/// Bytes of pages that begin at an address, if there are some and all can be the user's.
+fn user_bytes(address: u64, pages: u64) -> Option<u64> {
     let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0)?;
     let end = address.checked_add(bytes)?;
-    let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
-    (aligned && end <= USER_END).then_some(Lazy {
+    (address.is_multiple_of(PAGE) && end <= USER_END).then_some(bytes)
+}
+
+fn lazy_region(address: u64, physical: u64, pages: u64, rights: Rights) -> Option<Lazy> {
+    let bytes = user_bytes(address, pages)?;
+    physical.is_multiple_of(PAGE).then_some(Lazy {
         address,
         physical,
         bytes,

@@ -20,6 +20,7 @@ use bulkhead_abi::tilemux::{
 use bulkhead_hal::dtu::{self, SavedCommand};
 use bulkhead_hal::paging::TableMemory;
 use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
+use zerocopy::IntoBytes;
 
 /// What becomes of the command registers of an activity that leaves the unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -213,14 +214,7 @@ impl Tile {
 
     /// Tells the kernel that an activity stopped.
     pub fn notify(&mut self, activity: u16, cause: StopCause) {
-        let mut bytes = [0; 40];
-        for (place, word) in bytes
-            .chunks_exact_mut(8)
-            .zip(encode_stopped(activity, cause))
-        {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        let data = arch::out(&bytes);
+        let data = arch::out(encode_stopped(activity, cause).as_bytes());
         // The kernel takes notifications before everything else, so room comes soon.
         while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
     }
@@ -248,10 +242,9 @@ impl Tile {
             Access::Write => PagerAccess::Write,
             Access::Execute => PagerAccess::Execute,
         };
-        let mut bytes = [0; 8 * FAULT_WORDS];
-        bytes[..8].copy_from_slice(&page.to_le_bytes());
-        bytes[8..].copy_from_slice(&(access as u64).to_le_bytes());
-        let sent = dtu::send(endpoint, arch::out(&bytes), PRINT_REPLY, activity.into()).is_ok();
+        let words: [u64; FAULT_WORDS] = [page, access as u64];
+        let data = arch::out(words.as_bytes());
+        let sent = dtu::send(endpoint, data, PRINT_REPLY, activity.into()).is_ok();
         self.asked += u32::from(sent);
         sent
     }

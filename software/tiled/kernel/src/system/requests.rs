@@ -116,15 +116,14 @@ impl System {
     }
 
     fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
-        let tile = &mut self.tiles[index];
-        let Some(first) = tile.asked.front() else {
+        let Some(&first) = self.tiles[index].asked.front() else {
             return;
         };
-        let first = *first;
         let until = hardware.time().saturating_add(self.patience);
         // All tiles have the same time, so this one's ends last.
         self.expect(until, index);
-        if !hardware.request(tile.id, first.request, first.number) {
+        let tile = self.tiles[index].id;
+        if !hardware.request(tile, first.request, first.number) {
             self.lose(hardware, index);
         }
     }
@@ -142,15 +141,10 @@ impl System {
         number: u64,
         answer: TileMuxError,
     ) {
-        let is_awaited = |asked: &Asked| asked.number == number;
         let index = (number % (1 << TILE_BITS)) as usize;
         let tile = self.tiles.get_mut(index);
-        let Some(tile) = tile.filter(|t| t.asked.front().is_some_and(is_awaited)) else {
-            return;
-        };
-        let Some(asked) = tile.asked.pop_front() else {
-            return;
-        };
+        let asked = tile.and_then(|tile| tile.asked.pop_front_if(|asked| asked.number == number));
+        let Some(asked) = asked else { return };
         self.forget_request(&asked);
         self.answered_for(index);
         self.send_request(hardware, index);
