@@ -20,6 +20,7 @@ pub mod memory_map;
 pub mod message;
 pub mod network;
 pub mod news;
+pub mod one_shot;
 pub mod pager;
 pub mod syscall;
 pub mod tilemux;

@@ -56,6 +56,8 @@ codes! {
         MuxReady = 19,
         /// The budget of an activity of this tile lets it run again from a moment on (value: [`Since`]).
         MuxBudget = 20,
+        /// TileMux carries out a request of the kernel for an activity (value: its number), until it chooses who runs next.
+        MuxWorks = 21,
     }
 }
 

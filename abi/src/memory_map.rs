@@ -40,3 +40,25 @@ pub const MEMORY_BASE: u64 = 0x8000_0000;
 pub const PMP_WINDOW_SIZE: u64 = 0x2000_0000;
 /// Number of protection windows; endpoints `0..PMP_WINDOWS` of every unit are memory endpoints for them.
 pub const PMP_WINDOWS: u64 = 4;
+
+/// Start of the windows of all tiles on a chip with local memories: the window of core `row << 6 | column` starts at
+/// `TILE_WINDOWS + (core << TILE_WINDOW_SHIFT)`, so that the low 32 bits are an address of the Epiphany architecture.
+pub const TILE_WINDOWS: u64 = 0x1_0000_0000;
+/// Bits of an address within a tile's window: a window has 1 MiB.
+pub const TILE_WINDOW_SHIFT: u32 = 20;
+/// Bits of a column, and of a row, in the number of a core.
+pub const CORE_BITS: u32 = 6;
+/// Rows, and columns, of a mesh at most.
+pub const MESH_SIDE: u16 = 1 << CORE_BITS;
+/// Where a tile's registers are in its window: a page. Its local memory starts at 0 and ends before.
+pub const TILE_REGISTERS: u64 = 0xF_0000;
+/// Size of the page of registers.
+pub const TILE_REGISTERS_SIZE: u64 = 0x1000;
+/// Register: bit 0 raises or lowers the software interrupt of the tile's hart.
+pub const TILE_DOORBELL: u64 = 0x00;
+/// Register: a write starts the tile's hart at that address; it reads 1 if the hart was started.
+pub const TILE_START: u64 = 0x08;
+/// Register: the number of the core; cannot be written.
+pub const TILE_CORE: u64 = 0x10;
+/// External memory of a chip with local memories.
+pub const EXTERNAL_MEMORY: u64 = 0x2_0000_0000;

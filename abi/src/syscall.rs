@@ -69,8 +69,8 @@ pub const SERVICES_MAX: u16 = 4;
 pub const SEL_DESCRIPTION: u16 = 5;
 /// Pieces that are cut out of one memory at most; this bounds the search for a gap. Pieces can be cut further.
 pub const PIECES_MAX: u8 = 64;
-/// Pages of one [`Syscall::Map`] at most; this bounds the call.
-pub const MAP_PAGES_MAX: u64 = 512;
+/// Pages of one [`Syscall::Map`] or [`Syscall::MapFrom`] at most: TileMux maps them in one piece, whoever more urgent wants the hart.
+pub const MAP_PAGES_MAX: u64 = 64;
 /// Pages of one [`Syscall::SetPager`] at most.
 pub const PAGED_PAGES_MAX: u64 = 1 << 18;
 /// Capabilities of one [`Syscall::Exchange`] at most.
@@ -261,7 +261,7 @@ calls! {
         address: u64,
         /// Offset into its memory, page aligned.
         offset: u64,
-        /// Number of pages, at most [`MAP_PAGES_MAX`].
+        /// Number of pages, at most [`MAP_PAGES_MAX`]; with [`MAP_LAZY`], as many as there are.
         pages: u64,
         /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], and [`MAP_LAZY`].
         rights: u8,

@@ -43,6 +43,12 @@ pub const PRINT_REPLY_SLOT: u16 = 64;
 /// First endpoint of a user tile that is free for activities.
 pub const FIRST_ENDPOINT: u16 = 10;
 
+/// Nanoseconds between two requests of the kernel that a TileMux carries out while somebody with a priority wants its hart, whoever caused
+/// them: two million cycles of the hart (`hertz`), some tens of times what a request takes.
+pub const fn request_distance(hertz: u64) -> u64 {
+    (2_000_000 * 1_000_000_000_u64).div_ceil(if hertz == 0 { 1 } else { hertz })
+}
+
 /// Activities that TileMux takes at most.
 pub const ACTIVITIES: usize = 16;
 
@@ -74,6 +80,8 @@ pub struct TileMuxConfig {
     pub policy: u64,
     /// Harts of the tile: with 2, the second takes the interrupts for messages to activities that do not run.
     pub harts: u64,
+    /// [`request_distance`] of the tile.
+    pub distance: u64,
 }
 
 codes! {
@@ -138,6 +146,13 @@ macro_rules! requests {
         }
 
         impl Request {
+            /// The activity that it is about.
+            pub const fn activity(&self) -> u16 {
+                match *self {
+                    $(Request::$name { activity, .. } => activity,)+
+                }
+            }
+
             /// The request as words.
             pub fn encode(&self) -> Words<8> {
                 let mut words = Words::new();

@@ -21,8 +21,8 @@
 //! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for
 //!    each turn that it gives to equals. Being displaced costs it nothing, because the other one pays for both ways;
 //! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* for each begin;
-//! 4. an interrupt by the answer to somebody's text (below), on *a*'s account;
-//! 5. what began before: one piece of TileMux that cannot be interrupted, and accesses of somebody less urgent (below).
+//! 4. a request of the kernel, on nobody's account (below);
+//! 5. what began before: one switch that cannot be interrupted, and accesses of somebody less urgent (below).
 //!
 //! So a job of cost *c* needs *c* of its quota, two switches for each begin, one for each turn, and these interrupts; if that is more
 //! than its budget it waits for the next one. A job that waits for others in its middle begins again, which is not counted. Before, a
@@ -42,9 +42,19 @@
 //! A message interrupts who runs only if its receiver waits for it and is not less urgent, and only once for each time that it waits:
 //! the tile's unit sees to that, or its second hart. So however many gates somebody makes, whoever sends to them, and however many
 //! messages come, they take nothing from the more urgent; and of somebody who is not less urgent the one message is on the receiver's
-//! account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The answer to a printed text costs a switch at most. Not
-//! counted, and on the account of who runs: the kernel's requests to TileMux, answers to texts of the more urgent, and what no clock
-//! reading of TileMux sees, the saving and restoring of registers around a trap (some 100 cycles, of a switch's 1000).
+//! account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The kernel's answers to printed texts interrupt nobody,
+//! and a pager's answer interrupts like a message for the activity that waits for the page.
+//!
+//! **The kernel's requests** start, stop and wake activities and map pages, on any tile and caused by anybody. TileMux carries them out one
+//! at a time. One costs a switch, at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`] more, because it maps at most
+//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages, and later the timer's interrupt with which TileMux listens again.
+//! After each, whoever wanted the hart, the next waits until nobody with a priority wants the hart, or
+//! until [`request_distance`] is over. So all of them together take no more than one sporadic task above everybody
+//! does, and the one that began before a job was released is the first of them: as release jitter of its own length. Of answers of
+//! pagers there is one for each fault of somebody, who ran for that; those that come while TileMux works anyway are part of its work.
+//!
+//! Not counted, and on the account of who runs, is what no clock reading of TileMux sees, the saving and restoring of registers around a
+//! trap (some 100 cycles, of a switch's 1000).
 //!
 //! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: whoever is released while
 //! somebody less urgent runs waits for the accesses under way, as many as the hart's buffers hold, one after the other. TileMux
@@ -54,6 +64,7 @@
 use crate::communication::{Chip, ChipError, local_chunks};
 use crate::schedulability::fixed_priority;
 use crate::schedulability::task::{Task, TaskError};
+use bulkhead_abi::tilemux::request_distance;
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_model::System;
 use bulkhead_model::system::time::Holder;
@@ -70,6 +81,10 @@ pub const SWITCH_LINES: u64 = 96;
 pub const INTERRUPT_CYCLES: u64 = 400;
 /// Cycles of an interrupt by a message for somebody who is not less urgent and does not begin, at most.
 pub const RECEIVED_CYCLES: u64 = 800;
+/// Cycles of a request of the kernel that finds everything in the caches, at most, besides the way to TileMux and back.
+pub const REQUEST_CYCLES: u64 = 6000;
+/// Cache lines that it touches, at most: three page tables of 64 that are cleared, the entries of the pages, what TileMux itself uses.
+pub const REQUEST_LINES: u64 = 256;
 /// Pieces of a budget at most (`exec::account`).
 pub const REFILLS: u64 = 8;
 /// Pieces that are shorter come back with the next one, in nanoseconds (`exec::tile`).
@@ -144,14 +159,41 @@ pub fn tiles(system: &System) -> Result<Vec<TileAdmission>, AdmissionError> {
 /// # Errors
 /// [`AdmissionError::Chip`] if the tile does not exist.
 pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionError> {
+    work(system, chip, tile, (SWITCH_CYCLES, SWITCH_LINES))
+}
+
+/// The kernel's requests to the TileMux of a tile, as a task above everybody.
+///
+/// # Errors
+/// [`AdmissionError::Chip`] if the tile does not exist.
+pub fn requests(system: &System, chip: &Chip, tile: u16) -> Result<Task, AdmissionError> {
+    // The timer's interrupt may come with everything in the caches only: the request, or who runs since, has just been there.
+    let cycles = SWITCH_CYCLES + REQUEST_CYCLES + RECEIVED_CYCLES;
+    let cost = work(system, chip, tile, (cycles, SWITCH_LINES + REQUEST_LINES))?;
+    let period = request_distance(chip.tile(tile)?.pipeline.clock.frequency.0);
+    Ok(Task {
+        cost,
+        period,
+        deadline: period,
+        jitter: cost,
+        blocking: 0,
+    })
+}
+
+/// Nanoseconds of so many cycles and lines of TileMux on a tile, at most.
+fn work(
+    system: &System,
+    chip: &Chip,
+    tile: u16,
+    (cycles, lines): (u64, u64),
+) -> Result<u64, AdmissionError> {
     // TileMux lies in the first memory tile.
     let memory = system.platform.memories.first().map_or(0, |m| m.id);
     let line = chip.line_read(tile, memory)?.uncontended();
     let found = chip.tile(tile)?;
     let cycle = chip.cycle(found.pipeline.clock.frequency.0);
     let second = found.l2.as_ref().map_or(0, |l2| u64::from(l2.latency)) * cycle;
-    let ticks =
-        u128::from(SWITCH_CYCLES * cycle) + u128::from(SWITCH_LINES) * (line + u128::from(second));
+    let ticks = u128::from(cycles * cycle) + u128::from(lines) * (line + u128::from(second));
     let per_second = u128::from(chip.ticks_per_second());
     Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
 }
@@ -274,8 +316,6 @@ struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
     distance: Time,
-    /// The answer to somebody's text.
-    interrupts: u64,
     /// The interrupt by the message that it waits for.
     received: u64,
     /// Length of a turn, if it has equals.
@@ -287,8 +327,7 @@ impl Share<'_> {
     /// quota does not pay for the jobs.
     fn charged(&self, job: &Job, cpu: Cpu, chunk: u64) -> (u64, Option<Time>) {
         // What comes for it before it begins the first time may come at any moment of the period before.
-        let own = [job.cost, job.interrupts, job.received];
-        let own = own.into_iter().fold(0, u64::saturating_add);
+        let own = job.cost.saturating_add(job.received);
         // A turn begins or ends with a switch.
         let turns = match job.turn {
             Some(turn) if turn > self.switch => own / (turn - self.switch),
@@ -359,6 +398,7 @@ fn slice(system: &System, tile: u16) -> u64 {
 
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
     let switch = switch(system, chip, tile)?;
+    let requests = requests(system, chip, tile)?;
     let found = chip.tile(tile)?;
     let hertz = found.pipeline.clock.frequency.0;
     let share = Share {
@@ -374,11 +414,10 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let mut others = Others::default();
         share.others(0, holder, cpu.priority, &mut others);
         let mut own = sporadic(cpu.budget.nanoseconds(), cpu);
-        // With the answer to a text.
-        own.blocking = 2 * switch + leave(system, chip, tile, cpu.priority)?;
+        own.blocking = switch + leave(system, chip, tile, cpu.priority)?;
         own.blocking = own.blocking.saturating_add(others.overrun);
         let mut tasks = others.tasks;
-        tasks.push(own);
+        tasks.extend([requests, own]);
         let responses = fixed_priority::response_times(&tasks)?;
         let chunk = responses.last().copied().flatten();
         let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds());
@@ -398,7 +437,6 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let job = Job {
             cost,
             distance,
-            interrupts: switch,
             received: match holder {
                 Holder::App(_) => share.received,
                 Holder::Manager(_) => 0,
@@ -551,10 +589,10 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // And for each job two switches, one for a text's answer, and a message before and after its begin.
+        // And for each job two switches, and a message before and after its begin.
         let (switch, received) = (10_662, 400);
         assert_eq!(refused[0].switch, switch);
-        let extra = 3 * switch + 2 * received;
+        let extra = 2 * switch + 2 * received;
         let greedy = (2_000_000 + extra) * 10;
         assert_eq!(refused[0].reservations[0].unpaid, Some(greedy.div_ceil(15)));
         assert!(find("slow").response.unwrap() > 5_000_000);

@@ -251,6 +251,19 @@ pub enum Export {
     Csv,
 }
 
+/// Reads `5=program` or `1-15=program`.
+fn tiles_and_program(text: &str) -> Result<(u16, u16, PathBuf), String> {
+    let wanted = "write a tile or two with a `-` between them, `=`, and a program: 1-15=program";
+    let (tiles, elf) = text.split_once('=').ok_or(wanted)?;
+    let (first, last) = tiles.split_once('-').unwrap_or((tiles, tiles));
+    let number = |text: &str| text.parse::<u16>().map_err(|_| wanted.to_owned());
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last || elf.is_empty() {
+        return Err(wanted.to_owned());
+    }
+    Ok((first, last, elf.into()))
+}
+
 /// Arguments of `boot`.
 #[derive(Args)]
 pub struct Boot {
@@ -259,6 +272,9 @@ pub struct Boot {
     /// Platform: a name of the catalog, or a file that ends in .xml
     #[arg(long, default_value = "single")]
     pub platform: PathBuf,
+    /// A program for other tiles of a mesh, such as 5=other or 1-15=other
+    #[arg(long, value_name = "TILES=ELF", value_parser = tiles_and_program)]
+    pub on: Vec<(u16, u16, PathBuf)>,
     /// Stop after this many cycles of the hart (exit code 4)
     #[arg(long, value_name = "N")]
     pub max_cycles: Option<u64>,

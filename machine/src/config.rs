@@ -5,11 +5,15 @@
 //! component's clock, and latencies are in cycles of that clock. `PlatformConfig::validate` checks what the machine
 //! relies on.
 
+pub mod dram;
+
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
+use crate::config::dram::ControllerConfig;
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
 use crate::types::{LINE_MAX, Tick, TileId};
+use bulkhead_abi::memory_map::{MESH_SIDE, TILE_REGISTERS as REGISTERS};
 use thiserror::Error;
 
 /// A chip.
@@ -42,6 +46,8 @@ pub enum PlatformKind {
     Bare,
     /// Each tile's memory windows are backed by memory endpoints of its DTU.
     Tiled,
+    /// Each tile has a local memory and no caches; the tiles read and write each other's.
+    Mesh,
 }
 
 /// A processing tile with one hart or two.
@@ -57,6 +63,8 @@ pub struct TileConfig {
     pub l1d: Option<CacheConfig>,
     /// Private second-level cache, shared by instructions and data.
     pub l2: Option<CacheConfig>,
+    /// Local memory in place of caches, on meshes.
+    pub local_memory: Option<LocalMemoryConfig>,
     /// Data transfer unit; needed on tiled platforms.
     pub dtu: Option<DtuConfig>,
     /// Router that the tile is attached to (ignored by a crossbar).
@@ -84,6 +92,7 @@ impl TileConfig {
             l1i: None,
             l1d: None,
             l2: None,
+            local_memory: None,
             dtu: None,
             router: 0,
             privileged: false,
@@ -92,6 +101,37 @@ impl TileConfig {
             network_card: None,
             exit: false,
             uart: false,
+        }
+    }
+}
+
+/// A local memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalMemoryConfig {
+    /// Bytes: pages of 4 KiB, at most what the tile's window has below its registers.
+    pub size: u64,
+    /// Ticks a cycle.
+    pub cycle: Tick,
+    /// Banks, each with so many consecutive bytes; a power of two.
+    pub banks: u32,
+    /// Ports of a bank: 1, for the hart and the network, or 2, one for each.
+    pub ports: u32,
+    /// Bytes that a port moves in a cycle: a power of two from 8 to 64.
+    pub width: u32,
+    /// Cycles from a request of the network at a port to the answer. What a load of the own hart takes is in its pipeline.
+    pub latency: u64,
+}
+
+/// 32 KiB in four banks of one port of eight bytes, with one tick a cycle.
+impl Default for LocalMemoryConfig {
+    fn default() -> Self {
+        Self {
+            size: 32 << 10,
+            cycle: 1,
+            banks: 4,
+            ports: 1,
+            width: 8,
+            latency: 1,
         }
     }
 }
@@ -262,6 +302,9 @@ pub struct DramConfig {
     pub refresh: u64,
     /// Fixed latency of the controller before the banks.
     pub frontend: u64,
+    /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one the schedule of a request is
+    /// fixed when it arrives, by the values above.
+    pub controller: Option<ControllerConfig>,
 }
 
 /// DDR3-1600 with one tick a cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of
@@ -281,6 +324,7 @@ impl Default for DramConfig {
             refresh_interval: 6240,
             refresh: 128,
             frontend: 8,
+            controller: None,
         }
     }
 }
@@ -313,6 +357,12 @@ pub enum Channels {
     Shared,
     /// One network for reads, one for writes and messages.
     Split,
+    /// One network for requests of reads, one for everything that carries data away (writes, and what was read), one for
+    /// acknowledgements of writes.
+    Acknowledged {
+        /// Cycles between two packets on a link of the first network, at least.
+        read_interval: u64,
+    },
 }
 
 /// The network. Latencies in cycles of its clock.
@@ -380,7 +430,7 @@ impl PlatformConfig {
         if self.ticks_per_second == 0 || self.timebase_hz == 0 {
             return fail("ticks_per_second and timebase_hz must be at least 1".into());
         }
-        if self.tiles.is_empty() || self.memories.is_empty() {
+        if self.tiles.is_empty() || self.memories.is_empty() && self.kind != PlatformKind::Mesh {
             return fail("at least one processing tile and one memory tile are needed".into());
         }
         let mut ids: Vec<TileId> = self.tiles.iter().map(|t| t.id).collect();
@@ -415,7 +465,11 @@ impl PlatformConfig {
             }
         }
         for tile in &self.tiles {
-            if let Err(what) = self.validate_tile(tile) {
+            let valid = match self.kind {
+                PlatformKind::Mesh => self.validate_local(tile),
+                PlatformKind::Bare | PlatformKind::Tiled => self.validate_tile(tile),
+            };
+            if let Err(what) = valid {
                 return fail(format!("tile {}: {what}", tile.id));
             }
         }
@@ -436,7 +490,11 @@ impl PlatformConfig {
     /// current in the memory tiles at once, and caches only decide what an access costs. Data transfer units and network
     /// cards need that still (decision record 0003).
     pub fn lines_hold_data(&self) -> bool {
-        self.kind == PlatformKind::Bare && self.tiles.iter().all(|t| t.network_card.is_none())
+        match self.kind {
+            PlatformKind::Bare => self.tiles.iter().all(|t| t.network_card.is_none()),
+            PlatformKind::Tiled => false,
+            PlatformKind::Mesh => true,
+        }
     }
 
     fn validate_cable(&self, index: usize, cable: &CableConfig) -> Result<(), String> {
@@ -530,6 +588,64 @@ impl PlatformConfig {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl PlatformConfig {
+    /// Checks a tile of a mesh.
+    fn validate_local(&self, tile: &TileConfig) -> Result<(), String> {
+        let Some(memory) = &tile.local_memory else {
+            return Err("needs a local memory on a mesh".into());
+        };
+        let others = tile.l1i.is_some() || tile.l1d.is_some() || tile.l2.is_some();
+        if others
+            || tile.dtu.is_some()
+            || tile.second_hart
+            || tile.accelerator.is_some()
+            || tile.network_card.is_some()
+        {
+            return Err("a tile with a local memory has one hart and nothing else".into());
+        }
+        let Topology::Mesh { columns, rows } = self.network.topology else {
+            return Err("local memories are joined by a mesh".into());
+        };
+        if columns > MESH_SIDE || rows > MESH_SIDE {
+            return Err(format!("a mesh has at most {MESH_SIDE} rows and columns"));
+        }
+        let place = |t: &&TileConfig| t.router == tile.router;
+        if self.tiles.iter().filter(place).count() != 1 {
+            return Err(format!("router {} has another tile, too", tile.router));
+        }
+        if self.memories.len() > 1 {
+            return Err("a mesh has at most one external memory".into());
+        }
+        if tile.hart.ticks_per_cycle == 0 || memory.cycle == 0 || memory.latency == 0 {
+            return Err("the clocks and the memory's latency must be at least 1".into());
+        }
+        if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
+            return Err(format!("a fetch has 16 to {LINE_MAX} bytes"));
+        }
+        if memory.size == 0 || !memory.size.is_multiple_of(0x1000) || memory.size > REGISTERS {
+            return Err(format!(
+                "local memory: {} bytes are no pages of 4 KiB within {REGISTERS}",
+                memory.size
+            ));
+        }
+        let banks = u64::from(memory.banks.max(1));
+        let bank = memory.size / banks;
+        if banks * bank != memory.size || !bank.is_power_of_two() || bank < LINE_MAX as u64 {
+            return Err(format!(
+                "local memory: {} banks do not divide {} bytes into powers of two from {LINE_MAX} on",
+                memory.banks, memory.size
+            ));
+        }
+        if !(1..=2).contains(&memory.ports) {
+            return Err("local memory: a bank has 1 or 2 ports".into());
+        }
+        if !memory.width.is_power_of_two() || !(8..=64).contains(&memory.width) {
+            return Err("local memory: a port moves 8, 16, 32 or 64 bytes a cycle".into());
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! is in one place with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
 use crate::config::PlatformConfig;
-use crate::dram::Dram;
+use crate::dram::MemoryController;
 use crate::engine::EventQueue;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, Packet, PacketKind};
@@ -18,7 +18,7 @@ pub struct MemoryTile {
     /// Number on the network.
     pub id: TileId,
     /// The controller.
-    pub dram: Dram,
+    pub dram: MemoryController,
 }
 
 /// Where an access lies in a memory, if it does.
@@ -42,6 +42,8 @@ pub struct Fabric {
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,
     processing: usize,
+    /// The earliest decision of a memory controller.
+    decision: Tick,
     /// The time of the last event.
     now: Tick,
     /// Lines hold data: memory gives and takes the bytes of a line when it serves the request.
@@ -63,7 +65,7 @@ impl Fabric {
                 .iter()
                 .map(|m| MemoryTile {
                     id: m.id,
-                    dram: Dram::new(&m.dram, m.id),
+                    dram: MemoryController::new(&m.dram, m.id),
                 })
                 .collect(),
             ram: config
@@ -75,6 +77,7 @@ impl Fabric {
             observer: None,
             arrivals: EventQueue::new(),
             processing: config.tiles.len(),
+            decision: Tick::MAX,
             now: 0,
             lines_hold_data: config.lines_hold_data(),
             busy: vec![0; config.tiles.len()],
@@ -84,7 +87,8 @@ impl Fabric {
     /// The time of the next event.
     #[inline]
     pub fn next_time(&self) -> Tick {
-        self.network.next_time().min(self.arrivals.next_time())
+        let packets = self.network.next_time().min(self.arrivals.next_time());
+        packets.min(self.decision)
     }
 
     /// Takes a packet from a processing tile; gives the time of its first event.
@@ -119,6 +123,11 @@ impl Fabric {
     /// Processes the next event; gives a packet that will arrive at a processing tile.
     pub fn step(&mut self) -> Option<Delivery> {
         self.now = self.next_time();
+        let packets = self.network.next_time().min(self.arrivals.next_time());
+        if self.decision < packets {
+            self.decide();
+            return None;
+        }
         if self.arrivals.next_time() < self.network.next_time() {
             let arrival = self.arrivals.pop();
             let (now, (memory, packet)) = arrival.expect("an arrival has the earliest time");
@@ -164,7 +173,7 @@ impl Fabric {
         let ram = &mut self.ram[index];
         let range = range(ram, address, bytes);
         let error = range.is_none();
-        let mut done = now;
+        let mut done = Some(now);
         if let Some(range) = range {
             let (dram, owner) = (&mut memory.dram, packet.owner);
             let ledger = &mut self.ledger;
@@ -212,7 +221,7 @@ impl Fabric {
                 }
                 let data = (packet.transaction != CacheRead).then(|| ram[range].into());
                 let kind = PacketKind::ReadResponse { error, data, bytes };
-                return self.respond(done, packet, account, kind);
+                return self.answer(index, done, packet, account, kind);
             }
         }
         let kind = if write {
@@ -224,7 +233,54 @@ impl Fabric {
                 bytes,
             }
         };
-        self.respond(done, packet, account, kind);
+        self.answer(index, done, packet, account, kind);
+    }
+
+    /// Answers at `done`, or when the controller has served the access.
+    fn answer(
+        &mut self,
+        index: usize,
+        done: Option<Tick>,
+        packet: Box<Packet>,
+        account: Account,
+        kind: PacketKind,
+    ) {
+        match done {
+            Some(at) => self.respond(at, packet, account, kind),
+            None => {
+                self.memories[index].dram.hold(packet, kind);
+                self.answers(index);
+            }
+        }
+    }
+
+    /// The earliest decision of the memory controllers.
+    fn decide(&mut self) {
+        let (index, memory) = self
+            .memories
+            .iter_mut()
+            .enumerate()
+            .find(|(_, memory)| memory.dram.next_time() == self.decision)
+            .unwrap_or_else(|| panic!("no controller decides at {}", self.decision));
+        let ledger = &mut self.ledger;
+        match &mut self.observer {
+            None => memory.dram.step(ledger, None),
+            Some(observer) => {
+                let id = memory.id;
+                let mut report = |activity| observer.bank(id, &activity);
+                memory.dram.step(ledger, Some(&mut report));
+            }
+        }
+        self.answers(index);
+    }
+
+    /// Sends what a memory's controller has served.
+    fn answers(&mut self, index: usize) {
+        for (at, packet, account, kind) in self.memories[index].dram.answers() {
+            self.respond(at, packet, account, kind);
+        }
+        let times = self.memories.iter().map(|memory| memory.dram.next_time());
+        self.decision = times.min().unwrap_or(Tick::MAX);
     }
 
     fn respond(&mut self, at: Tick, mut packet: Box<Packet>, account: Account, kind: PacketKind) {

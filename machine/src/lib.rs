@@ -21,6 +21,7 @@ pub mod fabric;
 pub mod hart;
 pub mod image;
 pub mod ledger;
+pub mod local_tile;
 pub mod machine;
 pub mod noc;
 pub mod observe;

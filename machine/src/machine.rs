@@ -13,6 +13,7 @@
 //! Engineering 5, 1979) with the network's latency as lookahead.
 
 mod cables;
+mod mesh;
 
 pub use cables::Outgoing;
 
@@ -29,6 +30,7 @@ use crate::timeline::Timeline;
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
+use mesh::Mesh;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use thiserror::Error;
@@ -116,7 +118,9 @@ impl Times {
 /// A chip that can run.
 pub struct Machine {
     config: PlatformConfig,
+    /// Tiles with caches; none on a mesh.
     tiles: Vec<Tile>,
+    mesh: Mesh,
     fabric: Fabric,
     /// Of each tile, kept together because every window looks at all of them.
     times: Vec<Times>,
@@ -151,19 +155,20 @@ impl Machine {
         }
         let kinds: Arc<[TileKind]> = kinds.into();
         let fabric = Fabric::new(config);
-        let tiles = config
-            .tiles
-            .iter()
-            .filter_map(|t| Tile::new(t, config, kinds.clone()))
-            .collect();
         let (entry, exit) = (
             fabric.network.entry_lookahead(),
             fabric.network.exit_lookahead(),
         );
         let across = entry + fabric.network.turn_lookahead() + exit;
+        let tiles = config
+            .tiles
+            .iter()
+            .filter_map(|t| Tile::new(t, config, kinds.clone()))
+            .collect();
         Ok(Self {
             config: config.clone(),
             tiles,
+            mesh: Mesh::new(config, across),
             times: Vec::new(),
             fabric,
             now: 0,
@@ -213,7 +218,11 @@ impl Machine {
     /// If there is no such tile, or the range is not in its memory.
     pub fn peek(&self, tile: TileId, physical: u64, buffer: &mut [u8]) -> Result<(), MachineError> {
         let bytes = buffer.len() as u64;
-        match self.tile(tile)?.peek(physical, buffer, &self.fabric) {
+        let found = match self.mesh.tile(tile) {
+            Some(local) => self.mesh.peek(local, physical, buffer, &self.fabric),
+            None => self.tile(tile)?.peek(physical, buffer, &self.fabric),
+        };
+        match found {
             true => Ok(()),
             false => Err(MachineError::OutsideMemory {
                 address: physical,
@@ -260,6 +269,7 @@ impl Machine {
                 let reach = PMP_WINDOWS * PMP_WINDOW_SIZE;
                 (offset < reach).then(|| (self.config.memories[0].id, offset))
             }
+            PlatformKind::Mesh => None,
             PlatformKind::Tiled => {
                 let unit = self.tile(tile).ok()?.unit()?;
                 unit.translate_window(physical, false).ok()
@@ -277,11 +287,15 @@ impl Machine {
         physical: u64,
         bytes: &[u8],
     ) -> Result<(), MachineError> {
-        self.tile(tile)?;
         let outside = MachineError::OutsideMemory {
             address: physical,
             bytes: bytes.len() as u64,
         };
+        if let Some(local) = self.mesh.position(tile) {
+            let loaded = self.mesh.poke(local, physical, bytes, &mut self.fabric);
+            return if loaded { Ok(()) } else { Err(outside) };
+        }
+        self.tile(tile)?;
         let (memory, address) = self.place(tile, physical).ok_or(outside.clone())?;
         self.load_memory(memory, address, bytes)
             .map_err(|_| outside)
@@ -310,7 +324,10 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn hart(&self, tile: TileId) -> Result<&Hart, MachineError> {
-        Ok(self.tile(tile)?.hart())
+        match self.mesh.tile(tile) {
+            Some(local) => Ok(local.hart()),
+            None => Ok(self.tile(tile)?.hart()),
+        }
     }
 
     /// A tile's hart, to hurt it as a fault of the hardware or an attacker would.
@@ -318,7 +335,10 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn hart_mut(&mut self, tile: TileId) -> Result<&mut Hart, MachineError> {
-        Ok(self.tile_mut(tile)?.hart_mut())
+        match self.mesh.position(tile) {
+            Some(position) => Ok(self.mesh.tiles[position].hart_mut()),
+            None => Ok(self.tile_mut(tile)?.hart_mut()),
+        }
     }
 
     /// Starts a tile's hart at `pc` in machine mode, with these values in `a0` and `a1`.
@@ -333,7 +353,10 @@ impl Machine {
         a1: u64,
     ) -> Result<(), MachineError> {
         let now = self.now;
-        self.tile_mut(tile)?.start(now, pc, a0, a1);
+        match self.mesh.tile_mut(tile) {
+            Some(local) => local.start(now, pc, a0, a1),
+            None => self.tile_mut(tile)?.start(now, pc, a0, a1),
+        }
         Ok(())
     }
 
@@ -374,7 +397,10 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn set_tohost(&mut self, tile: TileId, physical: u64) -> Result<(), MachineError> {
-        self.tile_mut(tile)?.set_tohost(physical);
+        match self.mesh.tile_mut(tile) {
+            Some(local) => local.set_tohost(physical),
+            None => self.tile_mut(tile)?.set_tohost(physical),
+        }
         Ok(())
     }
 
@@ -397,7 +423,11 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn console(&self, tile: TileId) -> Result<&[u8], MachineError> {
-        Ok(self.tile(tile)?.uart().map_or(&[], |u| u.output()))
+        let uart = match self.mesh.tile(tile) {
+            Some(local) => local.uart(),
+            None => self.tile(tile)?.uart(),
+        };
+        Ok(uart.map_or(&[], |u| u.output()))
     }
 
     /// Gives a tile's console bytes to read; ignored without a console.
@@ -405,7 +435,11 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn feed_console(&mut self, tile: TileId, bytes: &[u8]) -> Result<(), MachineError> {
-        if let Some(uart) = self.tile_mut(tile)?.uart_mut() {
+        let uart = match self.mesh.position(tile) {
+            Some(position) => self.mesh.tiles[position].uart_mut(),
+            None => self.tile_mut(tile)?.uart_mut(),
+        };
+        if let Some(uart) = uart {
             uart.feed(bytes);
         }
         Ok(())
@@ -416,6 +450,9 @@ impl Machine {
     pub fn markers(&self) -> Vec<Marker> {
         let mut all: Vec<Marker> = Vec::new();
         for tile in &self.tiles {
+            all.extend_from_slice(tile.markers());
+        }
+        for tile in &self.mesh.tiles {
             all.extend_from_slice(tile.markers());
         }
         all.sort_by_key(|m| (m.tick, m.tile));
@@ -536,6 +573,7 @@ impl Machine {
                 counters: *hart.statistics(),
             }));
         }
+        harts.extend(self.mesh.harts(&self.config));
         harts.sort_by_key(|h| h.tile);
         let mut memories: Vec<MemoryReport> = self
             .fabric
@@ -543,7 +581,7 @@ impl Machine {
             .iter()
             .map(|m| MemoryReport {
                 tile: m.id,
-                counters: *m.dram.statistics(),
+                counters: m.dram.statistics(),
             })
             .collect();
         memories.sort_by_key(|m| m.tile);
@@ -562,7 +600,13 @@ impl Machine {
             .collect();
         Statistics {
             ticks: self.now,
-            markers_lost: self.tiles.iter().map(|t| t.markers_lost()).sum(),
+            markers_lost: self.tiles.iter().map(|t| t.markers_lost()).sum::<u64>()
+                + self
+                    .mesh
+                    .tiles
+                    .iter()
+                    .map(|t| t.markers_lost())
+                    .sum::<u64>(),
             harts,
             caches,
             memories,
@@ -588,6 +632,10 @@ impl Machine {
                 add(format!("{:?}", card.counters));
             }
         }
+        for tile in &self.mesh.tiles {
+            add(format!("{:?}", tile.uart().map(|u| u.output())));
+            add(format!("{:?}", tile.memory().statistics()));
+        }
         if let Some(observer) = &self.fabric.observer {
             hash.update(observer.bytes());
         }
@@ -603,6 +651,8 @@ impl Machine {
         }
         self.times.clear();
         self.times.extend(self.tiles.iter().map(Times::of));
+        self.mesh.begin();
+        let is_mesh = self.config.kind == PlatformKind::Mesh;
         let mut windows = 0u32;
         loop {
             windows = windows.wrapping_add(1);
@@ -611,7 +661,11 @@ impl Machine {
             {
                 progress(self.now);
             }
-            if let Some(outcome) = self.window(limit.ticks) {
+            let outcome = match is_mesh {
+                true => self.mesh_window(limit.ticks),
+                false => self.window(limit.ticks),
+            };
+            if let Some(outcome) = outcome {
                 self.settle_processors();
                 return outcome;
             }
@@ -699,7 +753,11 @@ impl Machine {
             .tiles
             .iter()
             .filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
-        let (at, tile, end) = ends.min_by_key(|(at, tile, _)| (*at, *tile))?;
+        let locals = self.mesh.tiles.iter();
+        let locals = locals.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
+        let (at, tile, end) = ends
+            .chain(locals)
+            .min_by_key(|(at, tile, _)| (*at, *tile))?;
         self.now = self.now.max(at);
         Some(match end {
             End::Exit(code) => Outcome::Exit { at, tile, code },

@@ -184,7 +184,7 @@ impl Tile {
         let (l1i, l1d) = (config.l1i.as_ref()?, config.l1d.as_ref()?);
         let seed = platform.seed ^ (config.id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let unit = match platform.kind {
-            PlatformKind::Bare => None,
+            PlatformKind::Bare | PlatformKind::Mesh => None,
             PlatformKind::Tiled => Some(Dtu::new(
                 config.dtu.as_ref()?,
                 config.id,

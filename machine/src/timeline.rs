@@ -135,6 +135,9 @@ impl fmt::Display for Event {
                     (Transaction::DmaWrite, true) => "the acknowledgement of a written chunk",
                     (Transaction::Message, true) => "the acknowledgement of a message",
                     (Transaction::Message, false) => "a message",
+                    (Transaction::RemoteLoad, _) => "a load across the network",
+                    (Transaction::RemoteStore, _) => "a store across the network",
+                    (Transaction::RemoteAtomic, _) => "an atomic operation across the network",
                     (Transaction::Register, true) => "the answer of another tile's unit",
                     _ => "an access to the unit's registers",
                 };

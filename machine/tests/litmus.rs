@@ -1,8 +1,9 @@
 //! Litmus tests: what threads of different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
 //!
-//! Caches are not coherent here, so a store is followed by a flush of its line, and a load comes after one. Each test runs with many
-//! random starts, places of its variables and old lines in the caches. What the model forbids never happens; SB without fences shows the
-//! outcome that only late stores explain, where a read may overtake a write on its way to memory.
+//! Two kinds of chips. Caches are not coherent, so a store is followed by a flush of its line, and a load comes after one. On a mesh of local
+//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not. Each test runs with many random starts,
+//! places of its variables and old lines in the caches. What the model forbids never happens; without fences the outcomes show
+//! that only late stores, or reads that overtake writes, explain.
 
 mod common;
 
@@ -37,20 +38,46 @@ enum Do {
 }
 use Do::*;
 
-/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, and whether reads and
-/// writes have a network each.
+/// Where the variables are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chip {
+    /// In one memory, behind caches.
+    Caches,
+    /// In the local memories of a mesh of 2 x 2 tiles.
+    Mesh,
+}
+const CHIPS: [Chip; 2] = [Chip::Caches, Chip::Mesh];
+
+impl Chip {
+    fn address(self, line: u64) -> u64 {
+        match self {
+            Chip::Caches => MEMORY_BASE + DATA + line * 64,
+            // Two variables of one tile are in different banks or in one.
+            Chip::Mesh => window(line & 1, line >> 1 & 1) + 0x1000 + (line >> 2) * 0x200,
+        }
+    }
+}
+
+/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, whether reads and
+/// writes have a network each, and which controller the memory has, if it has a queue.
 #[derive(Clone, Debug)]
 struct Start {
     wait: [i32; 4],
     lines: [u64; 2],
     old: [u8; 4],
     split: bool,
+    controller: Option<usize>,
 }
 
-fn thread(ops: &[Do], start: &Start, number: usize) -> Program {
+fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
     let mut p = Program::default();
+    let flush = |p: &mut Program, address| {
+        if chip == Chip::Caches {
+            p.cbo(CBO_FLUSH, address);
+        }
+    };
     for (variable, line) in start.lines.iter().enumerate() {
-        p.li(ADDRESS + variable as u32, MEMORY_BASE + DATA + line * 64);
+        p.li(ADDRESS + variable as u32, chip.address(*line));
         if start.old[number] >> variable & 1 != 0 {
             p.ld(T0, ADDRESS + variable as u32, 0);
         }
@@ -64,25 +91,26 @@ fn thread(ops: &[Do], start: &Start, number: usize) -> Program {
             W(variable, value) => {
                 let address = ADDRESS + variable;
                 p.addi(VALUE, ZERO, value as i32).sd(VALUE, address, 0);
-                p.cbo(CBO_FLUSH, address);
+                flush(&mut p, address);
             }
             R(variable) => {
-                p.cbo(CBO_FLUSH, ADDRESS + variable)
-                    .ld(found, ADDRESS + variable, 0);
+                flush(&mut p, ADDRESS + variable);
+                p.ld(found, ADDRESS + variable, 0);
                 found += 1;
             }
             RDependent(variable) => {
                 p.xor(T1, found - 1, found - 1)
                     .add(T1, T1, ADDRESS + variable);
-                p.cbo(CBO_FLUSH, T1).ld(found, T1, 0);
+                flush(&mut p, T1);
+                p.ld(found, T1, 0);
                 found += 1;
             }
             Add(variable, value) => {
                 let address = ADDRESS + variable;
-                p.cbo(CBO_FLUSH, address).addi(VALUE, ZERO, value as i32);
-                // amoadd.d.aqrl
-                p.word(3 << 25 | VALUE << 20 | address << 15 | 3 << 12 | found << 7 | 0x2f);
-                p.cbo(CBO_FLUSH, address);
+                flush(&mut p, address);
+                p.addi(VALUE, ZERO, value as i32);
+                p.amo(0, 3, found, address, VALUE);
+                flush(&mut p, address);
                 found += 1;
             }
             F => {
@@ -95,18 +123,31 @@ fn thread(ops: &[Do], start: &Start, number: usize) -> Program {
 }
 
 /// What the loads found, in the order of threads, and what the variables are at the end.
-fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
-    let mut config = platform(PlatformKind::Bare, threads.len() as u16);
-    if start.split {
-        config.network.channels = Channels::Split;
+fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
+    let mut config = match chip {
+        Chip::Caches => platform(PlatformKind::Bare, threads.len() as u16),
+        Chip::Mesh => mesh(2, 2),
+    };
+    match chip {
+        Chip::Caches if start.split => config.network.channels = Channels::Split,
+        Chip::Caches => {}
+        Chip::Mesh => {
+            for tile in &mut config.tiles {
+                let memory = tile.local_memory.as_mut().unwrap();
+                memory.ports = 1 + u32::from(start.split);
+            }
+        }
+    }
+    if let Some(which) = start.controller {
+        queued(&mut config, which);
     }
     let mut machine = Machine::new(&config).unwrap();
     for (number, ops) in threads.iter().enumerate() {
-        thread(ops, start, number).start_at(
-            &mut machine,
-            number as u16,
-            0x1_0000 * (number as u64 + 1),
-        );
+        let code = match chip {
+            Chip::Caches => 0x1_0000 * (number as u64 + 1),
+            Chip::Mesh => 0,
+        };
+        thread(chip, ops, start, number).start_at(&mut machine, number as u16, code);
     }
     let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
@@ -119,26 +160,34 @@ fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
         seen.extend((0..loads.count()).map(|n| hart.register(FOUND as usize + n)));
     }
     for line in start.lines {
-        let at = (DATA + line * 64) as usize;
-        let word = &machine.memory(MEMORY).unwrap()[at..at + 8];
-        seen.push(u64::from_le_bytes(word.try_into().unwrap()));
+        let mut word = [0; 8];
+        match chip {
+            Chip::Caches => {
+                let at = (DATA + line * 64) as usize;
+                word.copy_from_slice(&machine.memory(MEMORY).unwrap()[at..at + 8]);
+            }
+            Chip::Mesh => machine.peek(0, chip.address(line), &mut word).unwrap(),
+        }
+        seen.push(u64::from_le_bytes(word));
     }
     seen
 }
 
 /// How many of many starts end in an outcome.
-fn count(threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 {
+fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 {
     let starts = (
         prop::array::uniform4(0i32..40),
         (0..LINES, 1..LINES),
         prop::array::uniform4(0u8..4),
         any::<bool>(),
+        prop::option::of(0..CONTROLLERS),
     );
-    let starts = starts.prop_map(|(wait, (first, distance), old, split)| Start {
+    let starts = starts.prop_map(|(wait, (first, distance), old, split, controller)| Start {
         wait,
         lines: [first, (first + distance) % LINES],
         old,
         split,
+        controller,
     });
     let mut runner = TestRunner::new_with_rng(
         Config {
@@ -152,7 +201,8 @@ fn count(threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 
     let found = std::cell::Cell::new(0);
     runner
         .run(&starts, |start| {
-            found.set(found.get() + u32::from(wanted(&outcome(threads, &start))));
+            let seen = outcome(chip, threads, &start);
+            found.set(found.get() + u32::from(wanted(&seen)));
             Ok(())
         })
         .unwrap();
@@ -164,15 +214,20 @@ const X: u32 = 0;
 const Y: u32 = 1;
 
 fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
-    assert_eq!(count(threads, CASES, forbidden), 0);
+    for chip in CHIPS {
+        assert_eq!(count(chip, threads, CASES, &forbidden), 0, "{chip:?}");
+    }
 }
 
 #[test]
 fn store_buffering() {
     let forbidden = |o: &[u64]| o[..2] == [0, 0];
     never(&[&[W(X, 1), F, R(Y)], &[W(Y, 1), F, R(X)]], forbidden);
-    let seen = count(&[&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]], CASES, forbidden);
-    assert!(seen > 0, "stores are never late");
+    for chip in CHIPS {
+        let threads: [&[Do]; 2] = [&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]];
+        let seen = count(chip, &threads, CASES, forbidden);
+        assert!(seen > 0, "stores are never late: {chip:?}");
+    }
 }
 
 #[test]
@@ -180,17 +235,23 @@ fn message_passing() {
     let forbidden = |o: &[u64]| o[..2] == [1, 0];
     never(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], forbidden);
     never(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), RDependent(X)]], forbidden);
-    let both = count(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], CASES, |o| {
-        o[..2] == [1, 1]
-    });
-    assert!(both > 0, "the message never comes");
+    for chip in CHIPS {
+        let threads: [&[Do]; 2] = [&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]];
+        let both = count(chip, &threads, CASES, |o| o[..2] == [1, 1]);
+        assert!(both > 0, "the message never comes: {chip:?}");
+    }
+    // A store to another tile arrives late, and a load from another tile is served late.
+    let threads: [&[Do]; 2] = [&[W(X, 1), W(Y, 1)], &[R(Y), R(X)]];
+    assert!(count(Chip::Mesh, &threads, 4 * CASES, forbidden) > 0);
 }
 
 #[test]
 fn load_buffering() {
-    never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], |o| {
-        o[..2] == [1, 1]
-    });
+    let forbidden = |o: &[u64]| o[..2] == [1, 1];
+    never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], forbidden);
+    // A hart goes on with a store while a load is under way.
+    let threads: [&[Do]; 2] = [&[R(X), W(Y, 1)], &[R(Y), W(X, 1)]];
+    assert!(count(Chip::Mesh, &threads, 4 * CASES, forbidden) > 0);
 }
 
 #[test]

@@ -96,6 +96,15 @@ impl Flag {
     }
 }
 
+fn in_pieces(machine: &mut Machine) {
+    let mut length = 1;
+    while machine.now() < LIMIT.ticks {
+        length = length * 5 % 97;
+        let ticks = (machine.now() + length).min(LIMIT.ticks);
+        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
+    }
+}
+
 fn at_once(machine: &mut Machine) {
     machine.run(LIMIT, None);
 }
@@ -138,16 +147,25 @@ fn what_is_not_flushed_is_not_seen() {
 fn the_length_of_a_window_changes_nothing() {
     for rounds in 1000..1010 {
         let flag = Flag::new(rounds, 0, 1);
-        let whole = flag.times(at_once);
-        let pieces = flag.times(|machine| {
-            let mut length = 1;
-            while machine.now() < LIMIT.ticks {
-                length = length * 5 % 97;
-                let ticks = (machine.now() + length).min(LIMIT.ticks);
-                assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
+        assert_eq!(flag.times(at_once), flag.times(in_pieces));
+    }
+}
+
+/// A controller with a queue serves in an order of its own; the promises are the same.
+#[test]
+fn controllers_that_reorder_keep_the_order_of_memory() {
+    for which in 0..CONTROLLERS {
+        for rounds in 1000..1005 {
+            for (writing, reading) in [(0, 1), (2, 0)] {
+                let mut flag = Flag::new(rounds, writing, reading);
+                queued(&mut flag.config, which);
+                let [stored, seen] = flag.times(at_once);
+                assert!(seen > stored + 50, "{stored} {seen}");
+                assert_eq!(flag.times(in_pieces), [stored, seen]);
+                let busy = Flag { busy: true, ..flag };
+                assert_eq!(busy.times(at_once), [stored, seen], "tile {}", busy.third);
             }
-        });
-        assert_eq!(whole, pieces);
+        }
     }
 }
 

@@ -8,7 +8,8 @@
 //! run.
 
 use crate::platform::{
-    Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
+    Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, Platform, PlatformKind,
+    Replacement, Spread, Topology,
 };
 use crate::system::{App, Cable, CableEnd, ModuleSource, Quotas, Scope, System, TileLimit};
 use crate::tree::Element;
@@ -487,6 +488,7 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
     let kind = match platform.kind {
         PlatformKind::Tiled => "tiled",
         PlatformKind::Bare => "bare",
+        PlatformKind::Mesh => "mesh",
     };
     writer
         .start("platform")
@@ -515,6 +517,19 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
         .caches
         .iter()
         .for_each(|part| write_cache(writer, platform, part));
+    for part in &platform.local_memories {
+        writer
+            .start("local-memory")
+            .attribute("name", &part.name)
+            .attribute("clock", &part.clock.name)
+            .size("size", part.size)
+            .attribute("banks", part.banks)
+            .attribute("ports", part.ports)
+            .bytes("width", part.width)
+            .attribute("latency", part.latency)
+            .bytes("fetch", part.fetch);
+        close(writer, platform, &format!("local-memory[{}]", part.name));
+    }
     platform
         .dtus
         .iter()
@@ -555,6 +570,10 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional("l1i", name(&tile.l1i))
             .optional("l1d", name(&tile.l1d))
             .optional("l2", name(&tile.l2))
+            .optional(
+                "local-memory",
+                tile.local_memory.as_ref().map(|memory| &memory.name),
+            )
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
             .optional(
                 "accelerator",
@@ -702,7 +721,46 @@ fn write_dram(writer: &mut Writer, platform: &Platform, part: &Dram) {
         .attribute("refresh-interval", part.refresh_interval)
         .attribute("refresh", part.refresh)
         .attribute("frontend", part.frontend);
+    if let Some(controller) = &part.controller {
+        write_controller(writer, platform, &part.name, controller);
+    }
     close(writer, platform, &format!("dram[{}]", part.name));
+}
+
+fn write_controller(writer: &mut Writer, platform: &Platform, dram: &str, part: &Controller) {
+    let spread = |spread| match spread {
+        Spread::Row => "row",
+        Spread::Burst => "burst",
+        Spread::Block => "block",
+    };
+    let (policy, cap) = match part.policy {
+        MemoryPolicy::Fcfs => ("fcfs", None),
+        MemoryPolicy::FrFcfs { cap } => ("fr-fcfs", Some(cap)),
+        MemoryPolicy::Slots => ("slots", None),
+    };
+    let queue = part.write_queue;
+    writer
+        .start("controller")
+        .attribute("policy", policy)
+        .optional("cap", cap)
+        .attribute("queue", part.queue)
+        .attribute("page", if part.closed_page { "closed" } else { "open" })
+        .optional("write-queue", queue.map(|queue| queue.size))
+        .optional("write-high", queue.map(|queue| queue.high))
+        .optional("write-low", queue.map(|queue| queue.low))
+        .attribute("channels", part.channels)
+        .attribute("channel-map", spread(part.channel_map))
+        .attribute("bank-map", spread(part.bank_map))
+        .attribute("xor", part.xor)
+        .attribute("write-cas", part.write_cas)
+        .attribute("row-active", part.row_active)
+        .attribute("read-to-precharge", part.read_to_precharge)
+        .attribute("column-gap", part.column_gap)
+        .attribute("activate-gap", part.activate_gap)
+        .attribute("four-activates", part.four_activates)
+        .attribute("write-to-read", part.write_to_read)
+        .attribute("read-to-write", part.read_to_write);
+    close(writer, platform, &format!("dram[{dram}]/controller"));
 }
 
 fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
@@ -725,11 +783,12 @@ fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
         .bytes("chunk", part.chunk)
         .attribute(
             "channels",
-            if part.split_channels {
-                "split"
-            } else {
-                "shared"
+            match (part.split_channels, part.read_interval) {
+                (_, Some(_)) => "acknowledged",
+                (true, None) => "split",
+                (false, None) => "shared",
             },
-        );
+        )
+        .optional("read-interval", part.read_interval);
     close(writer, platform, "network");
 }

@@ -5,6 +5,14 @@
 
 /// Names and texts of the platforms.
 pub const PLATFORMS: &[(&str, &str)] = &[
+    (
+        "epiphany3",
+        include_str!("../../catalog/platforms/epiphany3.xml"),
+    ),
+    (
+        "epiphany5",
+        include_str!("../../catalog/platforms/epiphany5.xml"),
+    ),
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
         "tiled-256",
@@ -21,6 +29,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     (
         "tiled-accelerated",
         include_str!("../../catalog/platforms/tiled-accelerated.xml"),
+    ),
+    (
+        "tiled-ddr3",
+        include_str!("../../catalog/platforms/tiled-ddr3.xml"),
     ),
     (
         "tiled-star",
@@ -94,6 +106,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/m3/switch.xml"),
     ),
     (
+        "memory-policies",
+        include_str!("../../catalog/systems/memory-policies.xml"),
+    ),
+    (
         "network/far",
         include_str!("../../catalog/systems/network/far.xml"),
     ),
@@ -136,12 +152,12 @@ pub const TASKS: &[(&str, &str)] = &[
 /// The system that runs if none is named.
 pub const DEFAULT_SYSTEM: &str = "quickstart";
 
-/// The text of an entry, by its name or one that it had before.
-pub(crate) fn find(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+/// Name and text of an entry, by its name or one that it had before.
+pub(crate) fn find(
+    table: &[(&'static str, &'static str)],
+    name: &str,
+) -> Option<(&'static str, &'static str)> {
     let alias = ALIASES.iter().find(|alias| alias.0 == name);
     let name = alias.map_or(name, |alias| alias.1);
-    table
-        .iter()
-        .find(|entry| entry.0 == name)
-        .map(|entry| entry.1)
+    table.iter().find(|entry| entry.0 == name).copied()
 }

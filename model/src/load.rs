@@ -193,7 +193,11 @@ fn load_tasks_source(
     tasks::read(&tree, &mut errors).ok_or_else(|| Errors::new(errors))
 }
 
-fn names(kind: &str, table: &[(&str, &'static str)], options: &LoadOptions<'_>) -> Vec<String> {
+fn names(
+    kind: &str,
+    table: &[(&'static str, &'static str)],
+    options: &LoadOptions<'_>,
+) -> Vec<String> {
     fn collect(folder: &Path, prefix: &str, found: &mut Vec<String>) {
         let Ok(entries) = std::fs::read_dir(folder) else {
             return;
@@ -254,7 +258,7 @@ type Found = (Arc<Source>, Option<PathBuf>);
 fn find(
     path: &Path,
     kind: &'static str,
-    table: &[(&str, &'static str)],
+    table: &[(&'static str, &'static str)],
     options: &LoadOptions<'_>,
 ) -> Result<Found, Diagnostic> {
     let name = path.display().to_string();
@@ -265,9 +269,9 @@ fn find(
                 return file_source(&file);
             }
         }
-        if let Some(text) = catalog::find(table, &name) {
+        if let Some((entry, text)) = catalog::find(table, &name) {
             let source = Source {
-                name: format!("{name}.xml"),
+                name: format!("{entry}.xml"),
                 text: text.into(),
             };
             return Ok((Arc::new(source), None));

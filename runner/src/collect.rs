@@ -205,6 +205,7 @@ pub fn group(resource: Resource) -> String {
     match resource {
         Resource::Link(_) => "network links".to_owned(),
         Resource::DramBank { memory, .. } => format!("memory {memory} banks"),
+        Resource::LocalMemory { tile, .. } => format!("local memory of tile {tile}"),
         other => other.to_string(),
     }
 }
@@ -255,6 +256,9 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
         Transaction::DmaRead => Some("transfer chunk, read"),
         Transaction::DmaWrite => Some("transfer chunk, write"),
         Transaction::Message => Some("message"),
+        Transaction::RemoteLoad => Some("remote load"),
+        Transaction::RemoteStore => Some("remote store"),
+        Transaction::RemoteAtomic => Some("remote atomic"),
         Transaction::Register => None,
     }
 }
@@ -346,7 +350,8 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
             | MarkerKind::MuxRuns
             | MarkerKind::MuxMember
             | MarkerKind::MuxReady
-            | MarkerKind::MuxBudget,
+            | MarkerKind::MuxBudget
+            | MarkerKind::MuxWorks,
         ) => "schedule of a tile",
         None => return format!("{:#x} with {}", marker.kind, marker.value),
     };

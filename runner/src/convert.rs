@@ -6,10 +6,13 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, DramConfig, DtuConfig, MemoryConfig, NetworkConfig, PlatformConfig,
-    PlatformKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, Channels, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig,
+    PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
+use bulkhead_machine::dram::banks::Timing;
+use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
+use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_model::System;
 use bulkhead_model::platform::{self, Platform};
@@ -28,6 +31,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
         kind: match platform.kind {
             platform::PlatformKind::Tiled => PlatformKind::Tiled,
             platform::PlatformKind::Bare => PlatformKind::Bare,
+            platform::PlatformKind::Mesh => PlatformKind::Mesh,
         },
         ticks_per_second: ticks,
         timebase_hz: platform.timebase.0,
@@ -42,6 +46,10 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                     l1i: tile.l1i.as_ref().map(|c| cache(c, core)),
                     l1d: tile.l1d.as_ref().map(|c| cache(c, core)),
                     l2: tile.l2.as_ref().map(|c| cache(c, core)),
+                    local_memory: tile
+                        .local_memory
+                        .as_ref()
+                        .map(|memory| local_memory(memory, cycle(&memory.clock))),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
                     privileged: tile.privileged,
@@ -64,7 +72,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             .iter()
             .map(|memory| MemoryConfig {
                 id: memory.id,
-                dram: dram(&memory.dram, cycle(&memory.dram.clock)),
+                dram: dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock)),
                 size: memory.size.0,
                 router: memory.router,
             })
@@ -140,7 +148,9 @@ fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
             .l1d
             .as_ref()
             .or(tile.l1i.as_ref())
-            .map_or(64, |c| c.line),
+            .map(|c| c.line)
+            .or(tile.local_memory.as_ref().map(|memory| memory.fetch))
+            .unwrap_or(64),
         load_to_use: p.load_to_use,
         multiply: p.multiply,
         divide: p.divide,
@@ -179,6 +189,17 @@ fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
             platform::Replacement::Random => Replacement::Random,
         },
         way_mask: 0,
+    }
+}
+
+fn local_memory(memory: &platform::LocalMemory, cycle: u64) -> LocalMemoryConfig {
+    LocalMemoryConfig {
+        size: memory.size.0,
+        cycle,
+        banks: memory.banks,
+        ports: memory.ports,
+        width: memory.width,
+        latency: memory.latency.into(),
     }
 }
 
@@ -225,7 +246,7 @@ fn accelerator(unit: &platform::Accelerator, cycle: u64, ticks: u64) -> Accelera
     }
 }
 
-fn dram(dram: &platform::Dram, cycle: u64) -> DramConfig {
+fn dram(dram: &platform::Dram, size: u64, cycle: u64) -> DramConfig {
     DramConfig {
         cycle,
         banks: dram.banks,
@@ -239,6 +260,67 @@ fn dram(dram: &platform::Dram, cycle: u64) -> DramConfig {
         refresh_interval: dram.refresh_interval.into(),
         refresh: dram.refresh.into(),
         frontend: dram.frontend.into(),
+        controller: dram
+            .controller
+            .as_ref()
+            .map(|part| controller(dram, part, size, cycle)),
+    }
+}
+
+fn controller(
+    dram: &platform::Dram,
+    part: &platform::Controller,
+    size: u64,
+    cycle: u64,
+) -> ControllerConfig {
+    let ticks = |cycles: u32| u64::from(cycles) * cycle;
+    let spread = |spread| match spread {
+        platform::Spread::Row => Some(dram.row.0),
+        platform::Spread::Burst => Some(dram.burst.into()),
+        platform::Spread::Block => None,
+    };
+    ControllerConfig {
+        timing: Timing {
+            cycle,
+            burst: ticks(dram.burst.div_ceil(2 * dram.bus)),
+            cas: ticks(dram.cas),
+            write_cas: ticks(part.write_cas),
+            activate: ticks(dram.activate),
+            precharge: ticks(dram.precharge),
+            row_active: ticks(part.row_active),
+            read_to_precharge: ticks(part.read_to_precharge),
+            write_recovery: ticks(dram.write_recovery),
+            column: ticks(part.column_gap),
+            activate_gap: ticks(part.activate_gap),
+            four_activates: ticks(part.four_activates),
+            write_to_read: ticks(part.write_to_read),
+            read_to_write: ticks(part.read_to_write),
+            refresh_interval: ticks(dram.refresh_interval),
+            refresh: ticks(dram.refresh),
+        },
+        map: AddressMap {
+            size,
+            channels: part.channels,
+            channel_interleave: spread(part.channel_map),
+            banks: dram.banks,
+            bank_interleave: spread(part.bank_map),
+            row: dram.row.0,
+            xor: part.xor,
+        },
+        burst_bytes: dram.burst.into(),
+        frontend: ticks(dram.frontend),
+        policy: match part.policy {
+            platform::MemoryPolicy::Fcfs => Policy::Fcfs,
+            platform::MemoryPolicy::FrFcfs { cap } => Policy::FirstReady { cap },
+            platform::MemoryPolicy::Slots => Policy::Slots,
+        },
+        closed_page: part.closed_page,
+        queue: part.queue,
+        write_queue: part.write_queue.map(|queue| WriteQueue {
+            size: queue.size,
+            high: queue.high,
+            low: queue.low,
+        }),
     }
 }
 
@@ -256,10 +338,12 @@ fn network(network: &platform::Network, cycle: u64) -> NetworkConfig {
         interface: network.interface.into(),
         header: network.header,
         chunk: network.chunk,
-        channels: if network.split_channels {
-            Channels::Split
-        } else {
-            Channels::Shared
+        channels: match (network.split_channels, network.read_interval) {
+            (_, Some(interval)) => Channels::Acknowledged {
+                read_interval: interval.into(),
+            },
+            (true, None) => Channels::Split,
+            (false, None) => Channels::Shared,
         },
     }
 }

@@ -14,11 +14,11 @@ use crate::observed::{Counts, Observed, OtherSeen};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::parallel::in_parallel;
 use crate::place;
-use crate::programs::{Library, Program, source};
+use crate::places::{place_of, program_of};
+use crate::programs::{Library, Program};
 use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::watch::{Log, Watcher};
-use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
@@ -31,9 +31,6 @@ use bulkhead_report::result::{
 use bulkhead_report::verdict::{Promise, Verdict};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-
-/// What incidents call the program of [`Paradigm::programs`] that comes first.
-const KERNEL: &str = "kernel";
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +132,7 @@ pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
 pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     match system.platform.kind {
         PlatformKind::Tiled => Ok(&crate::tiled::Tiled),
-        PlatformKind::Bare => Err(Error::input(
+        PlatformKind::Bare | PlatformKind::Mesh => Err(Error::input(
             format!(
                 "the platform {} has no data transfer units",
                 system.platform.name
@@ -527,25 +524,6 @@ fn incidents(
     all
 }
 
-/// The program of an application, a manager or the kernel; none of what only its creator knows.
-fn program_of<'p>(
-    paradigm: &dyn Paradigm,
-    system: &System,
-    programs: &'p [Program],
-    name: &str,
-) -> Option<&'p Program> {
-    let apps = system.apps.iter().map(|app| (&app.name, &*app.program));
-    let managers = system.managers.iter();
-    let managers = managers.map(|manager| (&manager.name, &*manager.program));
-    let mut all = apps.chain(managers);
-    let program = match all.find(|one| one.0 == name) {
-        Some((_, program)) => program,
-        None if name == KERNEL => paradigm.programs(system).first().copied()?,
-        None => return None,
-    };
-    programs.iter().find(|one| one.name == program)
-}
-
 /// The backtrace of a crash, if the machine kept what it needs.
 fn crash_of(program: &Program, incident: &Incident, seen: &Observed) -> Option<Crash> {
     if incident.kind != IncidentKind::Crash {
@@ -589,33 +567,6 @@ fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Inc
         application: "kernel".to_owned(),
         what: format!("ended the system with code {code} without saying why"),
     })
-}
-
-/// Where in the source a program counter lies. Of functions that were inlined into each other, the innermost that is neither the
-/// compiler's nor of a package of others; then the function that they are in.
-fn place_of(program: &Program, pc: u64) -> String {
-    let resolver = Resolver::new(&program.elf);
-    let named = |mut place: Location| {
-        place.file = place.file.map(|file| source(&file).to_owned());
-        place
-    };
-    let place = named(resolver.resolve(pc));
-    let mut frames = resolver.inlined(pc).into_iter().map(named);
-    let own = frames.find(|frame| {
-        let file = frame.file.as_deref();
-        file.is_some_and(|file| !file.starts_with('/') && !file.starts_with("cargo/"))
-    });
-    match (own, &place.function) {
-        (Some(own), Some((outer, _))) if own.function.as_ref().is_some_and(|f| f.0 != *outer) => {
-            format!("{own}, inlined into {outer}")
-        }
-        (Some(own), _) if own.file != place.file => Location {
-            function: place.function,
-            ..own
-        }
-        .to_string(),
-        _ => place.to_string(),
-    }
 }
 
 /// The console of both chips.

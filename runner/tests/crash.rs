@@ -64,6 +64,7 @@ fn crashed(kind: u32) -> Option<Booted> {
     assert!(status.success());
     let options = Options {
         elf: &path("crash.elf"),
+        others: &[],
         platform: Path::new("single"),
         max_cycles: Some(10_000_000),
         trace: None,

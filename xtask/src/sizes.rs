@@ -52,9 +52,8 @@ fn add(sizes: &mut BTreeMap<String, Size>, file: &File) {
 const TRUSTED: [&str; 2] = ["software/tiled/kernel", "software/tiled/tilemux"];
 /// What is not counted with them: layouts and numbers that all software shares, and collections.
 const SHARED: [&str; 2] = ["abi", "software/lib/common"];
-/// The trusted parts have this many lines of code at most. 10 500 are wanted, and were reached; who pays for which switch, and what an
-/// audit found afterwards, added 118 lines (decision record 0002).
-const CODE_MAX: usize = 10_650;
+/// The trusted parts have this many lines of code at most.
+const CODE_MAX: usize = 10_500;
 /// Less than this share of them is unsafe, in percent.
 const UNSAFE_MAX: usize = 3;
 

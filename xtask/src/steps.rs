@@ -221,13 +221,14 @@ fn miri_toolchain(root: &Path) -> Option<String> {
     name.map(str::to_owned)
 }
 
-/// The capabilities' examples and attacks where every access to memory is checked; the random tests would take hours there.
-fn miri_step(root: &Path) -> Step {
+/// Tests of a pure crate where every access to memory is checked: those whose names contain one of these words. The random tests would
+/// take hours there.
+fn miri_step(root: &Path, name: &'static str, package: &str, tests: &[&str]) -> Step {
     let toolchain = miri_toolchain(root).unwrap_or_else(|| "nightly".to_owned());
     let miri = ["run", &toolchain, "cargo", "miri"];
     let action = if can("rustup", &[&miri[..], &["--version"]].concat()) {
-        let package = ["test", "--quiet", "-p", "bulkhead-capabilities", "--lib"];
-        let arguments = [&miri[..], &package, &["--", "examples", "attacks"]].concat();
+        let package = ["test", "--quiet", "-p", package, "--lib", "--"];
+        let arguments = [&miri[..], &package, tests].concat();
         Action::Miri(arguments.iter().map(|&a| a.to_owned()).collect())
     } else {
         Action::Skip(format!(
@@ -235,11 +236,25 @@ fn miri_step(root: &Path) -> Step {
         ))
     };
     Step {
-        name: "capabilities under Miri",
+        name,
         action,
         variable: None,
     }
 }
+
+/// The examples of the one-shot RTOS's policy.
+const ONE_SHOT: &[&str] = &[
+    "alarms::",
+    "suspension::",
+    "tasks::",
+    "watch::",
+    "a_burst",
+    "a_caller",
+    "one_caller",
+    "a_line",
+    "the_life",
+    "waiting_for",
+];
 
 /// The whole test suite; `only` selects steps by a part of their name.
 pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
@@ -322,7 +337,18 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             variable: None,
         }
     });
-    steps.push(miri_step(root));
+    steps.push(miri_step(
+        root,
+        "capabilities under Miri",
+        "bulkhead-capabilities",
+        &["examples", "attacks"],
+    ));
+    steps.push(miri_step(
+        root,
+        "one-shot policy under Miri",
+        "bulkhead-exec-one-shot",
+        ONE_SHOT,
+    ));
     steps.push(python_step());
     steps.push(step(
         "laws (tidy)",

@@ -292,6 +292,9 @@ struct Contended<'a> {
     /// Sum over the transactions of each one's own bound here.
     cap: u128,
     cap_method: Method,
+    /// Sum over the transactions of what the order of service lets others do before each, without outages: those count once, in the
+    /// window of the whole sequence.
+    order: u128,
     /// Whose traffic counts in the window of the whole sequence.
     rivals: Vec<Rival<'a>>,
     /// Service of the sequence's own transactions, each of which may keep another one waiting.
@@ -327,7 +330,7 @@ impl<'a> Contended<'a> {
             .into_iter()
             .filter(|&source| (users.len() == 1 && users.contains(&source)) || !demanded(source))
             .collect();
-        let (mut cap, mut own) = (0u128, 0u128);
+        let (mut cap, mut own, mut order) = (0u128, 0u128, 0u128);
         let mut of_others = 0u128;
         let mut least = u128::MAX;
         let mut cap_method = Method::Order;
@@ -336,6 +339,11 @@ impl<'a> Contended<'a> {
             for step in class.own_steps(index) {
                 let (wait, method) =
                     single(scenario, stays, id, index, step.input, &BTreeSet::new())?;
+                let rivals = rivals(scenario, stays, index, Some(id));
+                let before =
+                    order_bound(scenario.resources[index].arbitration, &rivals, step.input)
+                        .saturating_add(scenario.tail(index));
+                order = order.saturating_add(count.saturating_mul(before));
                 if !mine.is_empty() {
                     let (wait, _) = single(scenario, stays, id, index, step.input, &mine)?;
                     of_others = of_others.saturating_add(count.saturating_mul(wait));
@@ -372,6 +380,7 @@ impl<'a> Contended<'a> {
             index,
             cap,
             cap_method,
+            order,
             rivals,
             own,
         }))
@@ -380,14 +389,18 @@ impl<'a> Contended<'a> {
     /// Longest wait here if the whole sequence takes `window`.
     fn wait(&self, window: u128) -> (u128, Method) {
         let resource = &self.scenario.resources[self.index];
+        let down = outages(resource.outage.as_ref(), window);
         // What was over before the sequence began, an earlier sequence of the same source, say, may still be served.
         let start = self
             .own
             .saturating_add(self.scenario.tail(self.index))
-            .saturating_add(outages(resource.outage.as_ref(), window));
+            .saturating_add(down);
         let (sum, method) = others(&self.rivals, start, window, self.scenario.ticks_per_second);
-        if sum < self.cap {
+        let order = self.order.saturating_add(down);
+        if sum < self.cap.min(order) {
             (sum, method)
+        } else if order < self.cap {
+            (order, Method::Order)
         } else {
             (self.cap, self.cap_method)
         }
@@ -454,11 +467,15 @@ fn single(
     let tail = scenario.tail(resource);
     let down = |w| outages(shared.outage.as_ref(), w).saturating_add(tail);
     let order = order_bound(shared.arbitration, &rivals, input);
-    let order = least_window(u128::MAX, |w| order.saturating_add(down(w)))
-        .ok_or(CommunicationError::TooLarge)?;
+    let any = order == u128::MAX;
+    let order = least_window(u128::MAX, |w| order.saturating_add(down(w)));
     let second = scenario.ticks_per_second;
-    let window = least_window(order, |w| others(&rivals, down(w), w, second).0);
-    Ok(window.map_or((order, Method::Order), |w| {
-        (w, others(&rivals, down(w), w, second).1)
-    }))
+    let cap = order.unwrap_or(u128::MAX);
+    let window = least_window(cap, |w| others(&rivals, down(w), w, second).0);
+    match (window, order) {
+        (Some(w), _) => Ok((w, others(&rivals, down(w), w, second).1)),
+        (None, Some(order)) => Ok((order, Method::Order)),
+        (None, None) if any => Err(CommunicationError::Overtaken(shared.name.clone())),
+        (None, None) => Err(CommunicationError::TooLarge),
+    }
 }

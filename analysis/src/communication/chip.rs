@@ -4,14 +4,14 @@
 //! It knows hardware only; [`super::system`] knows who sends what.
 //!
 //! What it takes for granted, as `docs/decisions/0001-foundations.md` defines the chip: one packet at a time on a link,
-//! virtual cut-through, XY routes; cache lines, DMA and messages enter through inputs of their own; a memory serves in
-//! order of arrival and keeps rows open. A memory access is bounded as if it always found another row open, and as if
-//! nothing but the bursts of one access overlapped.
+//! virtual cut-through, XY routes; cache lines, DMA and messages enter through inputs of their own. What an access of a memory takes is
+//! the business of [`super::memory`].
 
-use super::scenario::{Arbitration, Outage, Pool, Resource, Step, Ticks, TransactionClass};
+use super::memory::MemoryTiming;
+use super::scenario::{Arbitration, Pool, Resource, Step, Ticks, TransactionClass};
 use bulkhead_abi::dtu::{CHUNK_MAX, PRIVILEGED_CREDIT, WRITE_BACKS};
 use bulkhead_abi::message::HEADER_SIZE;
-use bulkhead_model::platform::{Dram, Dtu, Memory, Platform, Tile, Topology};
+use bulkhead_model::platform::{Dtu, Memory, Platform, Tile, Topology};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -114,10 +114,12 @@ impl<'a> Chip<'a> {
         }
         for memory in &platform.memories {
             let index = chip.resources.len();
+            let timing = MemoryTiming::new(&memory.dram, chip.cycle(memory.dram.clock.frequency.0));
             chip.resources.push(Resource {
                 name: format!("memory {}", memory.id),
-                arbitration: Arbitration::ArrivalOrder,
-                outage: chip.refresh(&memory.dram),
+                arbitration: timing.arbitration(),
+                outage: timing.refresh(),
+                backlog: timing.backlog(),
             });
             chip.memories.insert(memory.id, index);
         }
@@ -127,6 +129,7 @@ impl<'a> Chip<'a> {
                 name: format!("receive unit of tile {}", tile.id),
                 arbitration: Arbitration::ArrivalOrder,
                 outage: None,
+                backlog: 0,
             });
         }
         chip
@@ -315,7 +318,7 @@ impl<'a> Chip<'a> {
         let (out, back) = if write { (bytes, 0) } else { (0, bytes) };
         let mut trip = Trip::default();
         self.packet(&mut trip, plane, tile, memory, out, input);
-        self.access(&mut trip, target, bytes, write, input == CACHE);
+        self.access(&mut trip, target, (bytes, write, input == CACHE), tile);
         self.packet(&mut trip, plane, memory, tile, back, CACHE);
         let mut class = trip.class(name, bytes, slots);
         if input == CACHE {
@@ -501,6 +504,7 @@ impl<'a> Chip<'a> {
                 name: format!("link {} -> {}{suffix}", name(from), name(to)),
                 arbitration: Arbitration::RoundRobin,
                 outage: None,
+                backlog: 0,
             });
         }
     }
@@ -548,59 +552,19 @@ impl<'a> Chip<'a> {
     }
 
     /// Adds one access of a memory.
-    fn access(&self, trip: &mut Trip, memory: &Memory, bytes: u64, write: bool, line: bool) {
-        let dram = &memory.dram;
-        let cycle = self.cycle(dram.clock.frequency.0);
-        let burst_bytes = u64::from(dram.burst).max(1);
-        let burst = burst_bytes.div_ceil(2 * u64::from(dram.bus).max(1)).max(1) * cycle;
-        // An access that is not aligned may touch one burst more; lines are aligned.
-        let aligned = bytes.div_ceil(burst_bytes);
-        let bursts = if line {
-            aligned
-        } else {
-            (bytes - 1).div_ceil(burst_bytes) + 1
-        };
-        let open = u64::from(dram.precharge + dram.activate + dram.cas) * cycle;
-        let recovery = if write {
-            u64::from(dram.write_recovery) * cycle
-        } else {
-            0
-        };
-        // The bursts of an access lie in one row, or in two of neighbouring banks that open at the same time. Where that
-        // need not be so, each burst is taken to open a row.
-        let overlapping = dram.banks > 1 && bytes <= dram.row.0;
-        let (service, occupancy) = if overlapping {
-            (open + bursts * burst, open + bursts * burst + recovery)
-        } else {
-            let each = open + burst + recovery;
-            (bursts * each, bursts * each)
-        };
-        let front = u64::from(dram.frontend) * cycle;
-        trip.fixed(front + cycle - 1, front);
-        trip.steps.push(Step {
-            resource: self.memories.get(&memory.id).copied(),
-            input: 0,
-            occupancy,
-            tail: recovery,
-            elsewhere: false,
-            latency: service,
-        });
-        trip.least += u64::from(dram.cas) * cycle + aligned * burst;
-    }
-
-    fn refresh(&self, dram: &Dram) -> Option<Outage> {
-        let cycle = self.cycle(dram.clock.frequency.0);
-        let largest = CHUNK_MAX as u64 / u64::from(dram.burst).max(1) + 2;
-        let access = u64::from(dram.precharge + dram.activate + dram.cas + dram.write_recovery)
-            + largest * u64::from(dram.burst).div_ceil(2 * u64::from(dram.bus).max(1));
-        (dram.refresh_interval > 0).then(|| Outage {
-            period: u64::from(dram.refresh_interval) * cycle,
-            // It lets the running access end, and may fall into the access that is looked at.
-            jitter: 2 * access * cycle,
-            // All rows are closed; what was in the middle of one opens it again.
-            duration: (u64::from(dram.precharge + dram.activate + dram.cas + dram.refresh) + 1)
-                * cycle,
-        })
+    fn access(&self, trip: &mut Trip, memory: &Memory, work: (u64, bool, bool), tile: u16) {
+        let cycle = self.cycle(memory.dram.clock.frequency.0);
+        let (bytes, write, line) = work;
+        let access = MemoryTiming::new(&memory.dram, cycle).access(bytes, write, line, tile);
+        trip.fixed(access.front, access.front_least);
+        let resource = self.memories.get(&memory.id).copied();
+        trip.steps.extend(
+            access
+                .steps
+                .into_iter()
+                .map(|step| Step { resource, ..step }),
+        );
+        trip.least += access.least;
     }
 }
 

@@ -365,6 +365,8 @@ fn at_once(rivals: &[Rival], amount: impl Fn(&User) -> u128) -> u128 {
 pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], input: u16) -> u128 {
     match arbitration {
         Arbitration::ArrivalOrder => at_once(rivals, |u| u128::from(u.outstanding) * u.own),
+        Arbitration::AnyOrder if rivals.iter().all(|r| r.users.is_empty()) => 0,
+        Arbitration::AnyOrder => u128::MAX,
         Arbitration::RoundRobin => {
             let steps = || {
                 rivals
@@ -511,6 +513,7 @@ mod tests {
                 name: "r".into(),
                 arbitration: Arbitration::ArrivalOrder,
                 outage: None,
+                backlog: 0,
             }],
             sources: vec![source(Some(regulator), vec![command])],
         };

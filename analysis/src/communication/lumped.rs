@@ -8,7 +8,9 @@
 
 use super::bound::Work;
 use super::interference::{Rival, Stays, Victim, least_window, outages};
-use super::scenario::{Arbitration, CommunicationError, NetworkScenario, Step, TransactionId};
+use super::scenario::{
+    Arbitration, CommunicationError, NetworkScenario, Resource, Step, TransactionId,
+};
 
 /// Ticks for which a step blocks the bus.
 fn span(step: &Step) -> u128 {
@@ -62,6 +64,10 @@ fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
         .any(|r| r.arbitration == Arbitration::RoundRobin)
     {
         order = order.saturating_add(packets.saturating_mul(round));
+    }
+    let any = |r: &Resource| r.arbitration == Arbitration::AnyOrder;
+    if scenario.resources.iter().any(any) {
+        order = u128::MAX;
     }
     let order = least_window(u128::MAX, |w| order.saturating_add(down(w)));
     let cap = order.unwrap_or(u128::MAX);

@@ -55,6 +55,7 @@ mod bound;
 mod chip;
 mod interference;
 mod lumped;
+mod memory;
 mod messages;
 mod scenario;
 mod system;
@@ -63,6 +64,7 @@ pub use bound::{
     Bound, FlowBound, Method, ResourceWait, Stage, Work, flow_bound, transaction_bound,
 };
 pub use chip::{Chip, ChipError};
+pub use memory::{MemoryAccess, MemoryTiming};
 pub use scenario::{
     Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Pool, Regulator, Resource,
     Source, Step, Ticks, TransactionClass, TransactionId,

@@ -29,6 +29,8 @@ pub struct Resource {
     pub arbitration: Arbitration,
     /// Time in which it serves nobody.
     pub outage: Option<Outage>,
+    /// Work that it has acknowledged and not done yet, at most (a write queue): whoever comes may find all of it.
+    pub backlog: Ticks,
 }
 
 /// Order of service.
@@ -38,6 +40,8 @@ pub enum Arbitration {
     RoundRobin,
     /// In order of arrival, not preemptive.
     ArrivalOrder,
+    /// In any order, not preemptive: nothing but limits on what others send bounds a wait.
+    AnyOrder,
 }
 
 /// Regular time without service, such as the refresh of a memory.
@@ -201,6 +205,11 @@ pub enum CommunicationError {
     /// The resource has no time left for anybody.
     #[error("{0} is never in service: its outages fill its time")]
     NeverInService(String),
+    /// Younger transactions may overtake, and nothing bounds how many.
+    #[error(
+        "{0} serves in any order, and those who meet there may send more than it serves: nothing bounds how many overtake"
+    )]
+    Overtaken(String),
     /// The bound is larger than what a 64-bit tick can hold.
     #[error("the bound does not fit into 64 bits of ticks")]
     TooLarge,
@@ -280,13 +289,15 @@ impl NetworkScenario {
 }
 
 impl NetworkScenario {
-    /// The longest that a transaction which its source no longer counts may still occupy `resource`. One at most does.
+    /// The longest that what its sources no longer count may still occupy `resource`: one transaction at most that is over, and what was
+    /// acknowledged early.
     pub(super) fn tail(&self, resource: usize) -> u128 {
         let classes = self.sources.iter().flat_map(|s| &s.classes);
         let steps = classes
             .flat_map(|c| &c.steps)
             .filter(|s| s.resource == Some(resource));
-        steps.map(|s| u128::from(s.tail)).max().unwrap_or(0)
+        let over = steps.map(|s| u128::from(s.tail)).max().unwrap_or(0);
+        over + u128::from(self.resources[resource].backlog)
     }
 }
 

@@ -3,12 +3,14 @@
 //! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. An application that
 //! begins while nobody or a less urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent
 //! one, or to none. A budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
-//! of a slice. A budget has eight pieces at most: one that is used in more of them, or in crumbs, comes back later as a whole. Applications without a budget fill whatever is left. A message interrupts whoever is not more urgent than its receiver, at
-//! the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
+//! of a slice. A budget has eight pieces at most: one that is used in more of them, or in crumbs, comes back later as a whole. Requests of
+//! the kernel come as often as they may. Applications without a budget fill whatever is left. A message interrupts whoever is not more
+//! urgent than its receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
 //! cost, as often as they may come. One without does what it can: it loops for ever, has half a budget's work once in its period, or
 //! sleeps and wakes up as often as it can, with a little work each time.
 
 use bulkhead_analysis::admission::{self, RECEIVED_CYCLES};
+use bulkhead_analysis::communication::Chip;
 use bulkhead_model::{LoadOptions, System, load_system_text};
 use std::fmt::Write;
 
@@ -100,6 +102,10 @@ struct Tile<'a> {
     running: Option<usize>,
     switch: u64,
     slice: u64,
+    /// What a request of the kernel takes, and after how long another one may come while somebody with a budget wants the hart.
+    request: (u64, u64),
+    /// Until then none does.
+    calm: u64,
     now: u64,
     random: &'a mut Random,
 }
@@ -208,6 +214,13 @@ impl Tile<'_> {
         true
     }
 
+    /// A request of the kernel, on nobody's account.
+    fn ask(&mut self) {
+        let (cost, distance) = self.request;
+        self.now += cost;
+        self.calm = self.now + distance;
+    }
+
     fn follow(&mut self, end: u64, received: u64) {
         while self.now < end {
             self.arrive();
@@ -217,9 +230,19 @@ impl Tile<'_> {
                     self.switch_to(None);
                     continue;
                 }
-                self.now = self.now.max(self.change().min(end));
+                let change = self.change().min(end);
+                // One that begins just before somebody comes.
+                if self.random.one_in(2) {
+                    self.now = self.now.max(change - 1);
+                    self.ask();
+                }
+                self.now = self.now.max(change);
                 continue;
             };
+            if self.calm <= self.now && self.random.one_in(2) {
+                self.ask();
+                continue;
+            }
             if self.running != Some(index) {
                 self.switch_to(Some(index));
                 // Who has used up all on the way must wait again.
@@ -235,6 +258,12 @@ impl Tile<'_> {
             let run = left
                 .min(app.there(self.now))
                 .min(change - self.now)
+                .min(
+                    self.calm
+                        .checked_sub(self.now)
+                        .filter(|calm| *calm > 0)
+                        .unwrap_or(u64::MAX),
+                )
                 .min(if app.slice == 0 { u64::MAX } else { slice });
             self.now += run;
             app.charge(self.now, run);
@@ -379,6 +408,8 @@ fn judged(text: &str, random: &mut Random) -> Result<Known, String> {
     let found = system.platform.tile(2).expect("the tile");
     let hertz = found.pipeline.clock.frequency.0;
     let received = RECEIVED_CYCLES * 1_000_000_000 / hertz;
+    let requests = admission::requests(&system, &Chip::new(&system.platform), 2);
+    let requests = requests.map_err(|error| error.to_string())?;
     let slice = system.tilemux.iter().find(|mux| mux.tile == 2);
     let slice = slice.map_or(1_000_000, |mux| mux.slice.nanoseconds());
     let mut worst = vec![0; system.apps.len()];
@@ -390,6 +421,8 @@ fn judged(text: &str, random: &mut Random) -> Result<Known, String> {
             running: None,
             switch: tile.switch,
             slice,
+            request: (requests.cost, requests.period),
+            calm: 0,
             now: 0,
             random,
         };

@@ -8,9 +8,12 @@ use bulkhead_runner::bare as boot;
 
 /// Boots a program and says what came of it.
 pub fn boot(options: &Boot) -> Outcome {
+    let on = options.on.iter();
+    let others: Vec<_> = on.map(|(a, b, elf)| (*a, *b, elf.as_path())).collect();
     let booted = boot::boot(
         &boot::Options {
             elf: &options.elf,
+            others: &others,
             platform: &options.platform,
             max_cycles: options.max_cycles,
             trace: options.trace.as_deref(),

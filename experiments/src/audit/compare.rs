@@ -422,7 +422,9 @@ pub fn flows(
             return Err(why);
         }
         let mut measured = measured.iter().filter(|_| stand.chip == 0);
-        let known = measured.find(|known| known.flow == flow.name).cloned();
+        let known = measured
+            .find(|known| known.is_of(system, &flow.name))
+            .cloned();
         let length = alone::slicing(system).map_or(0, |slicing| slicing.0);
         let known = known.or_else(|| alone::alone(system, &names, flow, &seen.slices, length));
         let known = known.ok_or("its requests alone were not counted")?;

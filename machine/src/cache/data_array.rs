@@ -19,6 +19,18 @@ pub struct HeldLine<'a> {
     pub reserved: bool,
 }
 
+/// Copies the bytes of a line; those of the usual 64 without a call.
+#[inline(always)]
+pub(super) fn copy_line(to: &mut [u8], from: &[u8]) {
+    match (
+        <&mut [u8; 64]>::try_from(&mut *to),
+        <&[u8; 64]>::try_from(from),
+    ) {
+        (Ok(to), Ok(from)) => *to = *from,
+        _ => to.copy_from_slice(from),
+    }
+}
+
 impl Cache {
     /// From now on lines hold data. To be called while the cache is empty.
     pub fn hold_bytes(&mut self) {
@@ -66,7 +78,7 @@ impl Cache {
         self.dirty[set] |= 1 << way;
         if self.holds_bytes() {
             let slot = self.slot(set, way);
-            self.bytes[slot].copy_from_slice(bytes);
+            copy_line(&mut self.bytes[slot], bytes);
         }
         true
     }
@@ -155,13 +167,13 @@ impl Cache {
         let slot = &mut self.bytes[start..start + bytes.len()];
         if let Some(e) = evicted {
             if e.dirty || cfg!(debug_assertions) {
-                self.evicted.copy_from_slice(slot);
+                copy_line(&mut self.evicted, slot);
             }
             if e.address == self.reserved {
                 self.reserved = NO_LINE;
             }
         }
-        slot.copy_from_slice(bytes);
+        copy_line(slot, bytes);
     }
 
     /// Lets a hart use a line that is here.

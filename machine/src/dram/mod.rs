@@ -10,6 +10,14 @@
 //! access can follow the last one of its bank after the burst. Constraints between banks (tRRD, tFAW), tRAS and bus
 //! turn-around are not modelled.
 
+pub mod banks;
+mod channel;
+pub mod controller;
+pub mod map;
+mod tile;
+
+pub use tile::MemoryController;
+
 use crate::config::DramConfig;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
@@ -369,6 +377,7 @@ mod tests {
             refresh_interval: 0,
             refresh: 100,
             frontend: 10,
+            controller: None,
         }
     }
 

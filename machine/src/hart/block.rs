@@ -52,7 +52,7 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// An empty cache for a pipeline.
+    /// A cache for a pipeline. It gets its room with the first [`Self::clear`], so a hart that never runs has none.
     pub fn new(config: &HartConfig) -> Self {
         let latency = [
             1,
@@ -66,7 +66,7 @@ impl BlockCache {
             config.fp_sqrt,
         ];
         Self {
-            table: vec![NONE; TABLE + 1],
+            table: Vec::new(),
             operations: Vec::new(),
             masks: Vec::new(),
             bits: Vec::new(),
@@ -77,7 +77,8 @@ impl BlockCache {
 
     /// Drops all blocks; no index stays valid.
     pub fn clear(&mut self) {
-        self.table.fill(NONE);
+        self.table.clear();
+        self.table.resize(TABLE + 1, NONE);
     }
 
     /// The block with an index that [`Self::get`] or [`Self::across_pages`] gave.

@@ -61,6 +61,28 @@ pub enum Managed {
 #[error("bus access fault")]
 pub struct BusFault;
 
+/// What is asked of a memory behind a network, which does it when it serves the request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RemoteOperation {
+    /// Reads.
+    Load,
+    /// Writes the low bytes of a value.
+    Store(u64),
+    /// Reads, and reserves the eight bytes around the address for who asks.
+    Reserve,
+    /// Writes if the reservation is still there. The answer is 0 if it was.
+    Conditional(u64),
+    /// Reads, and writes what an atomic operation (its funct5) makes of that and the operand.
+    Modify(u8, u64),
+}
+
+impl RemoteOperation {
+    /// Whether nobody waits for a value: a store is posted.
+    pub const fn is_posted(&self) -> bool {
+        matches!(self, Self::Store(_))
+    }
+}
+
 /// The result of a device read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeviceRead {
@@ -85,6 +107,9 @@ pub type Place = u64;
 /// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
 /// functional accesses are naturally aligned or lie within one page.
 pub trait Bus {
+    /// Every access to the data side is asked for, loads too, each before the horizon: ports of memories are contended, and the hart
+    /// may remember nothing.
+    const EVERY_ACCESS: bool = false;
     /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
     /// Timing of one data access that lies within one cache line.
@@ -176,6 +201,27 @@ pub trait Bus {
         bytes: u8,
         value: u64,
     ) -> Result<DeviceWrite, BusFault>;
+    /// Whether an access goes to a memory (or, if it is not `atomic`, to a register) behind a network: among the pages of devices, but answered
+    /// later ([`Hart::complete_remote`](super::Hart::complete_remote)).
+    #[inline]
+    fn is_remote(&self, physical: u64, atomic: bool) -> bool {
+        let _ = (physical, atomic);
+        false
+    }
+    /// Asks a memory behind a network. Gives the token of the answer.
+    ///
+    /// # Errors
+    /// Nothing is there.
+    fn remote(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        bytes: u8,
+        operation: RemoteOperation,
+    ) -> Result<u32, BusFault> {
+        let _ = (now, physical, bytes, operation);
+        Err(BusFault)
+    }
     /// Changes when the physical map or the tile's rights change: the hart drops translations and decoded blocks. It may
     /// change only while the hart does not run, or in a device access.
     fn epoch(&self) -> u32;

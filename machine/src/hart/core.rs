@@ -6,6 +6,7 @@ use super::bus::{Bus, Timing};
 use super::config::HartConfig;
 use super::counters::Counters;
 use super::csr::{Csrs, status};
+use super::execute_remote::RemoteAccess;
 use super::lines::KnownLines;
 use super::load_store_queue::{Late, LineBytes, Split};
 use super::mmu::{Mmu, Walk};
@@ -150,6 +151,8 @@ pub struct Core {
     pub late: Vec<Late>,
     /// Loads across lines of which a part waits.
     pub splits: Vec<Split>,
+    /// Accesses to memories behind a network, in program order.
+    pub remote: Vec<RemoteAccess>,
     /// Tick at which the current block would have started had nothing delayed it since; time between blocks.
     pub base: Tick,
     pub reset_time: Tick,
@@ -218,6 +221,7 @@ impl Core {
             refused: Exit::Suspend(Stop::Horizon),
             late: Vec::new(),
             splits: Vec::new(),
+            remote: Vec::new(),
             base: 0,
             reset_time: 0,
             horizon: 0,
@@ -387,6 +391,7 @@ impl Core {
         self.statistics.stall_store += self.delay_until(stores, offset);
         self.pending.retire(self.base + offset);
         self.stores.retire(self.base + offset);
+        self.remote.clear();
         Ok(())
     }
 
@@ -408,6 +413,7 @@ impl Core {
         self.stores.clear();
         self.late.clear();
         self.splits.clear();
+        self.remote.clear();
         (self.reserving, self.acquiring, self.ordering) = (false, false, false);
         self.walk = None;
         self.fetches = [None; 2];

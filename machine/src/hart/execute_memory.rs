@@ -14,7 +14,7 @@ use super::trap::cause;
 use crate::types::Tick;
 
 impl Core {
-    fn fault(need: Need, address: u64) -> Exit {
+    pub(super) fn fault(need: Need, address: u64) -> Exit {
         Exit::Trap(Exception {
             cause: access_fault(need),
             value: address,
@@ -94,6 +94,12 @@ impl Core {
     ) -> Option<u64> {
         let offset = op.cycle as Tick * self.costs.cycle;
         if self.acquiring && self.after_acquire(offset) {
+            return None;
+        }
+        if B::EVERY_ACCESS
+            && let Err(exit) = self.before_store(offset)
+        {
+            self.refused = exit;
             return None;
         }
         let (timing, place) = match self.lines.timing(self.base + offset, physical, false) {
@@ -193,7 +199,9 @@ impl Core {
             return (timing, 0);
         }
         let place = bus.place(physical, write);
-        self.lines.note(physical, timing, place, write);
+        if !B::EVERY_ACCESS {
+            self.lines.note(physical, timing, place, write);
+        }
         if !self.late.is_empty() {
             self.perform_there(bus, now, physical);
         }
@@ -263,6 +271,9 @@ impl Core {
                     value: address,
                 }));
             }
+            if bus.is_remote(first, false) {
+                return self.remote_load(bus, op, first, address, bytes as u8);
+            }
             return self.device_load(bus, first, address, bytes, offset);
         }
         let in_page = 0x1000 - (address & 0xfff);
@@ -273,6 +284,9 @@ impl Core {
         }
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
+        }
+        if B::EVERY_ACCESS {
+            self.before_store(offset)?;
         }
         let (parts, crosses) = self.parts(first, second, in_page, bytes);
         let other = crosses.then_some(parts[1].0);
@@ -362,6 +376,10 @@ impl Core {
                     value: address,
                 }));
             }
+            if bus.is_remote(first, false) {
+                let store = Action::Store(bytes as u8, value);
+                return self.remote_store(bus, op, first, address, store);
+            }
             return self.device_store(bus, first, address, bytes, value, offset);
         }
         Self::check_range(bus, address, (first, second), bytes, Need::Write)?;
@@ -389,7 +407,7 @@ impl Core {
         Ok(())
     }
 
-    fn before_device(&self, offset: Tick) -> Result<Tick, Exit> {
+    pub(super) fn before_device(&self, offset: Tick) -> Result<Tick, Exit> {
         let now = self.base + offset;
         if now >= self.horizon {
             Err(Exit::Suspend(Stop::Device))
@@ -476,6 +494,11 @@ impl Core {
                 op.cycle as Tick * self.costs.cycle,
             )?,
         };
+        if bus.is_remote(physical, true) {
+            let offset = op.cycle as Tick * self.costs.cycle;
+            self.wait_other_network(physical, false, offset)?;
+            return Ok(physical);
+        }
         // Devices have no atomic accesses.
         if bus.is_device(physical) || !bus.allows(physical, bytes, need == Need::Write) {
             Err(Self::fault(need, address))
@@ -494,6 +517,9 @@ impl Core {
 
     /// Performs an atomic operation, or leaves it until its line comes.
     fn put_atomic<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, action: Action) {
+        if bus.is_remote(physical, true) {
+            return self.remote_atomic(bus, op, physical, action);
+        }
         let now = self.base + op.cycle as Tick * self.costs.cycle;
         let (timing, _) = self.ask(bus, now, physical, Access::Atomic);
         match timing {
@@ -516,7 +542,8 @@ impl Core {
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
-        let waits = (drain || a::releases(op)) && !self.late.is_empty();
+        let under_way = !self.late.is_empty() || !self.remote.is_empty();
+        let waits = (drain || a::releases(op)) && under_way;
         if waits || self.reserving || self.ordering {
             self.ordering = true;
             self.wait_all(offset)?;

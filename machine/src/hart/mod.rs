@@ -16,6 +16,7 @@ mod csr;
 mod execute;
 mod execute_cache;
 mod execute_memory;
+mod execute_remote;
 mod execute_system;
 mod fetch;
 mod isa;
@@ -37,8 +38,12 @@ mod user_trap;
 #[cfg(test)]
 mod window_tests;
 
-pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, Timing};
+pub use bus::{
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, RemoteOperation,
+    Timing,
+};
 pub use config::HartConfig;
+pub use isa::a::modify;
 pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
 
@@ -436,6 +441,12 @@ impl Hart {
     /// tells the time.
     pub fn take_line(&mut self, token: u32, address: u64, line: &mut impl LineBytes) {
         self.core.take_line(token, address, line);
+    }
+
+    /// The answer of a memory behind a network has come; the hart takes its value now. Nobody waits any more if the hart was reset
+    /// meanwhile.
+    pub fn complete_remote(&mut self, token: u32, at: Tick, value: u64) {
+        self.core.complete_remote(token, at, value);
     }
 
     /// Sets an interrupt input at the tick `at`. Also continues a hart in WFI or asleep if the interrupt is enabled in `mie`.

@@ -32,6 +32,10 @@ pub enum Resource {
     DramBus(TileId),
     /// The bank had another row open: precharge and activation, booked to who opened that row.
     DramRow(TileId),
+    /// The memory controller preferred another request, or its queue was full.
+    DramQueue(TileId),
+    /// The chips may not open that many rows in so short a time (tRRD, tFAW).
+    DramActivates(TileId),
     /// The DRAM was refreshing; the culprit is the victim, because nobody else can be blamed.
     Refresh(TileId),
     /// The token bucket was empty; the culprit is the victim.
@@ -40,6 +44,13 @@ pub enum Resource {
     CacheSet(Level),
     /// All miss registers of a cache were taken.
     Mshr(Level),
+    /// The port of a bank of a local memory was taken.
+    LocalMemory {
+        /// The tile.
+        tile: TileId,
+        /// The bank.
+        bank: u16,
+    },
     /// The DTU was working on something else.
     DtuBusy,
     /// The network card's link was sending an earlier frame.
@@ -80,10 +91,15 @@ impl fmt::Display for Resource {
             Resource::DramBank { memory, bank } => write!(f, "memory {memory} bank {bank}"),
             Resource::DramBus(memory) => write!(f, "memory {memory} data bus"),
             Resource::DramRow(memory) => write!(f, "memory {memory} open row"),
+            Resource::DramQueue(memory) => write!(f, "memory {memory} queue"),
+            Resource::DramActivates(memory) => write!(f, "memory {memory} activations"),
             Resource::Refresh(memory) => write!(f, "memory {memory} refresh"),
             Resource::Bucket => f.write_str("token bucket"),
             Resource::CacheSet(level) => write!(f, "{level} eviction"),
             Resource::Mshr(level) => write!(f, "{level} miss registers"),
+            Resource::LocalMemory { tile, bank } => {
+                write!(f, "local memory of tile {tile} bank {bank}")
+            }
             Resource::DtuBusy => f.write_str("DTU"),
             Resource::Cable => f.write_str("network cable"),
             Resource::NetworkCard => f.write_str("network card"),

@@ -116,6 +116,8 @@ pub struct Processor {
     works: bool,
     /// It has it because the chosen activity asked.
     asked: bool,
+    /// The activity that it works for meanwhile, because the kernel asked for that.
+    client: Option<u16>,
     /// Times of activities that are gone, by number.
     gone: BTreeMap<u16, Times>,
 }
@@ -132,6 +134,7 @@ impl Processor {
             chosen: IDLE_ACTIVITY,
             works: true,
             asked: false,
+            client: None,
             gone: BTreeMap::new(),
         }
     }
@@ -141,7 +144,11 @@ impl Processor {
         self.settle(now, ledger);
         let now = self.settled;
         let since = Since::unpack(value);
+        if matches!(kind, MarkerKind::MuxRuns | MarkerKind::MuxLeaves) {
+            self.client = None;
+        }
         match kind {
+            MarkerKind::MuxWorks => self.client = Some(since.activity),
             MarkerKind::MuxEnters => (self.works, self.asked) = (true, true),
             MarkerKind::MuxInterrupts => self.asked = false,
             MarkerKind::MuxLeaves => self.works = false,
@@ -212,6 +219,7 @@ impl Processor {
                 self.remove(id);
             }
             (self.chosen, self.works, self.asked) = (IDLE_ACTIVITY, true, false);
+            self.client = None;
         }
         self.book(now, ledger);
     }
@@ -223,10 +231,11 @@ impl Processor {
         let begin = self.settled;
         self.settled = now;
         // Nobody has the hart until TileMux has noticed that somebody is ready.
-        let holder = match self.chosen {
-            IDLE_ACTIVITY => TILEMUX_ACTIVITY,
-            _ if self.works => TILEMUX_ACTIVITY,
-            chosen => chosen,
+        let holder = match (self.client, self.chosen) {
+            (Some(client), _) => client,
+            (None, IDLE_ACTIVITY) => TILEMUX_ACTIVITY,
+            (None, _) if self.works => TILEMUX_ACTIVITY,
+            (None, chosen) => chosen,
         };
         for member in &mut self.members {
             let is_chosen = member.id == self.chosen;
@@ -238,7 +247,11 @@ impl Processor {
                 continue;
             }
             member.times.wanted += now - ready;
-            if is_chosen && (!self.works || self.asked) {
+            let works_for_it = match self.client {
+                Some(client) => client == member.id,
+                None => is_chosen && self.asked,
+            };
+            if is_chosen && !self.works || works_for_it {
                 member.times.had += now - ready;
                 continue;
             }

@@ -1,7 +1,9 @@
 //! Processor time by hand, and against a count of every single tick.
 
 use super::*;
-use MarkerKind::{MuxBudget, MuxEnters, MuxInterrupts, MuxLeaves, MuxMember, MuxReady, MuxRuns};
+use MarkerKind::{
+    MuxBudget, MuxEnters, MuxInterrupts, MuxLeaves, MuxMember, MuxReady, MuxRuns, MuxWorks,
+};
 use proptest::prelude::*;
 
 const TILE: TileId = 4;
@@ -106,6 +108,32 @@ fn a_call_is_work_of_the_caller_and_an_interrupt_is_not() {
         ]
     );
     assert_eq!(hart.times(), [(A, 34, 1), (B, 0, 40)]);
+}
+
+#[test]
+fn what_the_kernel_asks_is_the_fault_of_whom_it_is_for() {
+    let mut hart = Hart::ready_pair(A);
+    hart.all(10, &[(MuxEnters, 0, 0), (MuxInterrupts, 0, 0)]);
+    hart.say(12, MuxWorks, C, 0);
+    hart.say(20, MuxRuns, A, 0);
+    hart.say(21, MuxLeaves, 0, 0);
+    // In a call of A, and for B, which waits no longer than it did anyway.
+    hart.say(30, MuxEnters, 0, 0);
+    hart.say(31, MuxWorks, B, 0);
+    hart.say(35, MuxRuns, A, 0);
+    hart.say(36, MuxLeaves, 0, 0);
+    use Resource::Processor;
+    assert_eq!(
+        hart.booked(40),
+        [
+            (A, B, Processor, 4),
+            (A, C, Processor, 8),
+            (A, TILEMUX_ACTIVITY, Processor, 3),
+            (B, A, Processor, 10 + 9 + 1 + 1 + 4),
+            (B, C, Processor, 8),
+            (B, TILEMUX_ACTIVITY, Processor, 2 + 1),
+        ]
+    );
 }
 
 #[test]

@@ -132,7 +132,9 @@ impl Machine {
     /// When something happens next; nothing that comes from other chips later is among it.
     pub fn next_time(&self) -> Tick {
         let tiles = self.tiles.iter().map(|t| t.next_time());
+        let locals = self.mesh.tiles.iter().map(|t| t.next_time());
         tiles
+            .chain(locals)
             .min()
             .unwrap_or(Tick::MAX)
             .min(self.fabric.next_time())

@@ -22,6 +22,11 @@ use std::collections::VecDeque;
 /// Input ports of the link from a processing tile into the network: cache lines, DMA chunks, messages and the rest.
 const INTERFACE_PORTS: usize = 3;
 
+/// Numbers of the networks.
+const READS: usize = 0;
+const WRITES: usize = 1;
+const ACKNOWLEDGEMENTS: usize = 2;
+
 /// What a link did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
@@ -87,6 +92,10 @@ struct Flight {
 #[derive(Debug)]
 struct Link {
     shape: LinkShape,
+    /// Number of the first link of its network.
+    plane: u16,
+    /// Cycles that a packet takes at least.
+    interval: u64,
     /// Position of the tile at its end.
     tile: usize,
     queues: Vec<VecDeque<u32>>,
@@ -148,10 +157,10 @@ impl Network {
     pub fn new(config: &NetworkConfig, tiles: &[(TileId, u16, bool)]) -> Self {
         let places: Vec<(TileId, u16)> = tiles.iter().map(|t| (t.0, t.1)).collect();
         let shape = Shape::new(config.topology, &places);
-        let planes = if config.channels == Channels::Split {
-            2
-        } else {
-            1
+        let planes = match config.channels {
+            Channels::Shared => 1,
+            Channels::Split => 2,
+            Channels::Acknowledged { .. } => 3,
         };
         let highest = tiles.iter().map(|t| t.0).max().unwrap_or(0) as usize;
         let mut positions = vec![None; highest + 1];
@@ -159,7 +168,11 @@ impl Network {
             positions[t.0 as usize] = Some(i as u16);
         }
         let mut links = Vec::new();
-        for _ in 0..planes {
+        for plane in 0..planes {
+            let interval = match config.channels {
+                Channels::Acknowledged { read_interval } if plane == READS => read_interval.max(1),
+                _ => 1,
+            };
             for link in &shape.links {
                 let (ports, tile) = match (link.from, link.to) {
                     (Node::Tile(_), _) => (INTERFACE_PORTS, 0),
@@ -171,6 +184,8 @@ impl Network {
                 };
                 links.push(Link {
                     shape: *link,
+                    plane: (plane * shape.links.len()) as u16,
+                    interval,
                     tile: tile as usize,
                     queues: vec![VecDeque::new(); ports],
                     waiting: 0,
@@ -243,7 +258,7 @@ impl Network {
         self.links.iter().map(|link| &link.carried.bytes[..])
     }
 
-    /// Number of networks (2 with split channels).
+    /// Number of networks (2 with split channels, 3 with acknowledgements apart).
     pub fn planes(&self) -> usize {
         self.planes
     }
@@ -266,14 +281,7 @@ impl Network {
             return Err(packet);
         };
         let head = align(at, self.config.cycle) + self.entry_lookahead();
-        let plane = if self.planes == 1 {
-            0
-        } else {
-            match packet.kind {
-                PacketKind::ReadRequest { .. } | PacketKind::ReadResponse { .. } => 0,
-                _ => self.shape.links.len() as u16,
-            }
-        };
+        let plane = (self.plane(&packet.kind) * self.shape.links.len()) as u16;
         let port = if self.single_port[source] {
             0
         } else {
@@ -281,6 +289,10 @@ impl Network {
                 Transaction::CacheRead | Transaction::CacheWrite => 0,
                 Transaction::DmaRead | Transaction::DmaWrite => 1,
                 Transaction::Message | Transaction::Register => 2,
+                // The hart's own accesses, and what the memory answers to others.
+                Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {
+                    u16::from(packet.kind.is_response())
+                }
             }
         };
         let link = self.shape.injection[source] + plane;
@@ -304,6 +316,24 @@ impl Network {
             if rest == 0 {
                 return Ok(head);
             }
+        }
+    }
+
+    /// Which of the networks a packet takes.
+    fn plane(&self, kind: &PacketKind) -> usize {
+        let acknowledged = match self.config.channels {
+            Channels::Shared => return READS,
+            Channels::Split => false,
+            Channels::Acknowledged { .. } => true,
+        };
+        match kind {
+            PacketKind::ReadRequest { .. } => READS,
+            // Data are written, whoever asked for them.
+            PacketKind::ReadResponse { .. } if !acknowledged => READS,
+            PacketKind::Remote { operation, .. } if !operation.is_posted() => READS,
+            PacketKind::WriteResponse { .. } if acknowledged => ACKNOWLEDGEMENTS,
+            PacketKind::RemoteAnswer { bytes: 0, .. } if acknowledged => ACKNOWLEDGEMENTS,
+            _ => WRITES,
         }
     }
 
@@ -388,8 +418,10 @@ impl Network {
         let cycle = self.config.cycle;
         let l = &mut self.links[link as usize];
         let f = in_flight(&mut self.flights, flight);
-        let ticks = (f.wire as u64).div_ceil(self.config.width as u64).max(1) * cycle;
-        l.busy_until = now + ticks;
+        let cycles = (f.wire as u64).div_ceil(self.config.width as u64).max(1);
+        let ticks = cycles * cycle;
+        let taken = cycles.max(l.interval) * cycle;
+        l.busy_until = now + taken;
         l.holder = f.owner;
         l.next_port = port as usize + 1;
         if l.next_port >= l.queues.len() {
@@ -397,14 +429,14 @@ impl Network {
         }
         l.statistics.packets += 1;
         l.statistics.bytes += f.wire as u64;
-        l.statistics.busy += ticks;
+        l.statistics.busy += taken;
         l.carried.add(f.owner, f.wire as u64);
         if let Some(observe) = observe {
             observe(LinkActivity {
                 link,
                 owner: f.owner,
                 start: now,
-                end: now + ticks,
+                end: now + taken,
                 bytes: f.wire,
             });
         }
@@ -412,12 +444,7 @@ impl Network {
             Node::Router(router) => {
                 let hop = (self.config.link + self.config.router) * cycle;
                 f.account.service += hop;
-                let plane = if (link as usize) < self.shape.links.len() {
-                    0
-                } else {
-                    self.shape.links.len() as u16
-                };
-                let next = self.shape.routes[router as usize][f.destination as usize] + plane;
+                let next = self.shape.routes[router as usize][f.destination as usize] + l.plane;
                 self.queue.push(
                     now + hop,
                     next as u32,

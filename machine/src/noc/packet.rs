@@ -3,6 +3,7 @@
 //! A packet does not know the route or the state of any queue. It carries an [`Account`] from the first request of a
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
+use crate::hart::RemoteOperation;
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
 
@@ -47,6 +48,12 @@ pub enum Transaction {
     Message,
     /// An access to the registers of another tile's DTU.
     Register,
+    /// A load from another tile's local memory or registers, or from external memory: request to value.
+    RemoteLoad,
+    /// A store there: to the acknowledgement.
+    RemoteStore,
+    /// An atomic operation there: request to the old value.
+    RemoteAtomic,
 }
 
 /// What a packet is.
@@ -99,6 +106,24 @@ pub enum PacketKind {
         /// back. It travels in the packet's header, where requests for memory have their address.
         epoch: u64,
     },
+    /// An access of at most eight aligned bytes to a local memory or a register of the destination.
+    Remote {
+        /// Address in the memory, or in the page of registers.
+        address: u64,
+        /// Bytes of the access.
+        bytes: u8,
+        /// The access is to a register.
+        register: bool,
+        /// What is to be done.
+        operation: RemoteOperation,
+    },
+    /// What came of it.
+    RemoteAnswer {
+        /// The value; 0 for a store.
+        value: u64,
+        /// Bytes on the wire: 0 for the acknowledgement of a store.
+        bytes: u8,
+    },
     /// Acknowledgement of a message.
     MessageResponse {
         /// A code of `abi::dtu::DtuError`; 0 when the message was stored.
@@ -116,6 +141,13 @@ impl PacketKind {
                 ..
             }
             | PacketKind::WriteRequest { bytes, .. } => *bytes,
+            PacketKind::Remote {
+                bytes, operation, ..
+            } => match operation {
+                RemoteOperation::Load | RemoteOperation::Reserve => 0,
+                _ => u32::from(*bytes),
+            },
+            PacketKind::RemoteAnswer { bytes, .. } => u32::from(*bytes),
             PacketKind::Message {
                 payload, offset: 0, ..
             } => (bulkhead_abi::message::HEADER_SIZE + payload.len()) as u32,
@@ -131,6 +163,7 @@ impl PacketKind {
             PacketKind::ReadResponse { .. }
                 | PacketKind::WriteResponse { .. }
                 | PacketKind::MessageResponse { .. }
+                | PacketKind::RemoteAnswer { .. }
         )
     }
 }

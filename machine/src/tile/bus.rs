@@ -145,6 +145,15 @@ impl<const DATA: bool> TileBus<'_, DATA> {
         }
     }
 
+    /// A store to the host's word.
+    #[cold]
+    #[inline(never)]
+    fn stored_to_host(&mut self, now: Tick, place: Place, value: u64) {
+        if self.local.stored_to_host(now, value) {
+            self.write_place(place, 8, 0);
+        }
+    }
+
     /// Notes since when the hart waits for tokens, and books the wait when it is over.
     fn asked(&mut self, now: Tick, outcome: Result<(), Tick>) -> Result<(), Tick> {
         let hart = usize::from(self.second);
@@ -270,7 +279,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         debug_assert!(
             !DATA || now >= self.local.now,
@@ -282,7 +291,8 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             return self.data_host(now, physical, write);
         }
         match self.caches.data_hit(now, physical, write) {
-            Some(outcome) => self.note(timing(outcome)),
+            // Nobody waits for a miss: there is nothing to remember.
+            Some(outcome) => timing(outcome),
             None => self.data_miss(now, physical, write),
         }
     }
@@ -348,14 +358,14 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
         if DATA {
             self.caches.wrote(physical);
         }
-        if self.local.htif.is_at(physical) && self.local.stored_to_host(now, value) {
-            self.write_place(place, 8, 0);
+        if self.local.htif.is_at(physical) {
+            self.stored_to_host(now, place, value);
         }
     }
 

@@ -166,7 +166,9 @@ impl Tracer {
         let mut banks = BTreeMap::new();
         for memory in &config.memories {
             let group = writer.track(&format!("memory {}", memory.id), root);
-            for bank in 0..memory.dram.banks.min(u16::MAX.into()) as u16 {
+            let channels = memory.dram.controller.map_or(1, |c| c.map.channels);
+            let all = memory.dram.banks * channels;
+            for bank in 0..all.min(u16::MAX.into()) as u16 {
                 let track = writer.track(&format!("bank {bank}"), Some(group));
                 banks.insert((memory.id, bank), track);
             }
@@ -437,7 +439,8 @@ fn marker_name(kind: u16, value: u64) -> &'static str {
             | MarkerKind::MuxLeaves
             | MarkerKind::MuxRuns
             | MarkerKind::MuxMember
-            | MarkerKind::MuxBudget,
+            | MarkerKind::MuxBudget
+            | MarkerKind::MuxWorks,
         ) => "TileMux",
         None => "marker",
     }

@@ -5,8 +5,11 @@ use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
-use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE};
+use bulkhead_abi::memory_map::{CORE_BITS, DTU_BASE, MEMORY_BASE, TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bulkhead_machine::config::*;
+use bulkhead_machine::dram::banks::Timing;
+use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
+use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::TileId;
@@ -98,6 +101,16 @@ impl Program {
         let word = branch(self.here(), funct3, rs1, rs2, to);
         self.word(word)
     }
+    /// What follows begins a line of 64 bytes, fetched when it is jumped to.
+    pub fn jump_to_line(&mut self) -> &mut Self {
+        let here = self.here().0;
+        let line = (here + 1).next_multiple_of(16);
+        self.jump(Label(line));
+        while self.here().0 < line {
+            self.addi(ZERO, ZERO, 0);
+        }
+        self
+    }
     /// Makes the word at a place a jump to a label that was not known then.
     pub fn patch_jump(&mut self, at: Label, to: Label) {
         self.words[at.0] = branch(at, 0, ZERO, ZERO, to);
@@ -120,6 +133,10 @@ impl Program {
     }
     pub fn bytes(&self) -> Vec<u8> {
         self.words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+    /// An atomic operation of eight bytes (`funct5`, with the bits of acquire and release).
+    pub fn amo(&mut self, funct5: u32, aqrl: u32, rd: u32, address: u32, rs: u32) -> &mut Self {
+        self.word(funct5 << 27 | aqrl << 25 | rs << 20 | address << 15 | 3 << 12 | rd << 7 | 0x2f)
     }
     pub fn mret(&mut self) -> &mut Self {
         self.word(0x3020_0073)
@@ -268,6 +285,110 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         },
         seed: 1,
     }
+}
+
+/// Controllers with a queue that [`queued`] knows: in order, first ready, first ready with a write queue, slots.
+pub const CONTROLLERS: usize = 4;
+
+/// Gives the chip's memory a controller with a queue, DDR3-1600 behind two channels.
+pub fn queued(config: &mut PlatformConfig, which: usize) {
+    let MemoryConfig { dram, size, .. } = &mut config.memories[0];
+    let cycles = |n: u64| n * dram.cycle;
+    let timing = Timing {
+        cycle: dram.cycle,
+        burst: cycles(4),
+        cas: cycles(11),
+        write_cas: cycles(8),
+        activate: cycles(11),
+        precharge: cycles(11),
+        row_active: cycles(28),
+        read_to_precharge: cycles(6),
+        write_recovery: cycles(12),
+        column: cycles(4),
+        activate_gap: cycles(5),
+        four_activates: cycles(24),
+        write_to_read: cycles(6),
+        read_to_write: cycles(2),
+        refresh_interval: cycles(dram.refresh_interval),
+        refresh: cycles(dram.refresh),
+    };
+    let writes = WriteQueue {
+        size: 16,
+        high: 12,
+        low: 4,
+    };
+    dram.controller = Some(ControllerConfig {
+        timing,
+        map: AddressMap {
+            size: *size,
+            channels: 2,
+            channel_interleave: Some(256),
+            banks: 8,
+            bank_interleave: Some(8192),
+            row: 8192,
+            xor: true,
+        },
+        burst_bytes: 64,
+        frontend: cycles(dram.frontend),
+        policy: match which {
+            0 => Policy::Fcfs,
+            1 | 2 => Policy::FirstReady { cap: 4 },
+            _ => Policy::Slots,
+        },
+        closed_page: false,
+        queue: 32,
+        write_queue: (which == 2).then_some(writes),
+    });
+}
+
+/// A mesh of tiles with local memories, named by their routers: harts and memories of 600 MHz, a network of 1.2 GHz with three cycles a
+/// hop, and an external memory at router 0.
+pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
+    let tile = |router| TileConfig {
+        local_memory: Some(LocalMemoryConfig {
+            cycle: 2,
+            ..LocalMemoryConfig::default()
+        }),
+        router,
+        ..TileConfig::new(
+            router,
+            HartConfig {
+                ticks_per_cycle: 2,
+                store_buffer: 16,
+                load_buffer: 4,
+                ..HartConfig::default()
+            },
+        )
+    };
+    let network = NetworkConfig {
+        topology: Topology::Mesh { columns, rows },
+        width: 8,
+        header: 8,
+        link: 1,
+        router: 2,
+        interface: 1,
+        channels: Channels::Acknowledged { read_interval: 16 },
+        ..NetworkConfig::default()
+    };
+    PlatformConfig {
+        kind: PlatformKind::Mesh,
+        ticks_per_second: 1_200_000_000,
+        timebase_hz: 600_000_000,
+        tiles: (0..columns * rows).map(tile).collect(),
+        memories: vec![MemoryConfig {
+            id: 5000,
+            dram: DramConfig::default(),
+            size: 1 << 20,
+            router: 0,
+        }],
+        network,
+        ..platform(PlatformKind::Bare, 1)
+    }
+}
+
+/// Start of the window of the tile in this column and row of a mesh.
+pub fn window(column: u64, row: u64) -> u64 {
+    TILE_WINDOWS + ((row << CORE_BITS | column) << TILE_WINDOW_SHIFT)
 }
 
 pub fn set(machine: &mut Machine, tile: TileId, index: u16, endpoint: Endpoint) {

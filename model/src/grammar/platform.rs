@@ -4,13 +4,14 @@
 //! clock of the tile's pipeline).
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
-use super::{AttributeRule, ElementRule, any, default, once, optional, required, some};
+use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
 const CYCLES: super::Kind = Integer {
     min: 0,
     max: 1_000_000,
 };
+const SPREAD: super::Kind = Choice(&["row", "burst", "block"]);
 const LATENCY: super::Kind = Integer {
     min: 1,
     max: 1_000_000,
@@ -44,8 +45,8 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("name", Name, "Name of the platform."),
             required(
                 "kind",
-                Choice(&["tiled", "bare"]),
-                "`tiled`: every processing tile has a DTU and the tiled OS runs; `bare`: no DTUs, for single programs.",
+                Choice(&["tiled", "bare", "mesh"]),
+                "`tiled`: every processing tile has a DTU and the tiled OS runs; `bare`: no DTUs, for single programs; `mesh`: every tile has a local memory, which all others read and write.",
             ),
             optional("about", NOTE, "What the chip is, in one sentence."),
             SOURCE,
@@ -55,13 +56,14 @@ pub const ELEMENTS: &[ElementRule] = &[
             once("timebase"),
             some("pipeline"),
             any("cache"),
+            any("local-memory"),
             any("dtu"),
             any("accelerator"),
             any("network-card"),
-            some("dram"),
+            any("dram"),
             once("network"),
             some("tile"),
-            some("memory"),
+            any("memory"),
         ],
     },
     ElementRule {
@@ -244,6 +246,50 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Choice(&["lru", "tree-plru", "random"]),
                 "lru",
                 "Which line is replaced.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
+        name: "local-memory",
+        about: "The memory of a tile of a mesh, for its hart and, over the network, for all others.",
+        attributes: &[
+            required("name", Name, "Name of the memory."),
+            CLOCK,
+            required(
+                "size",
+                Size {
+                    min: 4096,
+                    max: 0xF_0000,
+                },
+                "Size in bytes, in whole pages of 4 KiB.",
+            ),
+            required(
+                "banks",
+                Integer { min: 1, max: 64 },
+                "Banks of consecutive bytes, each a power of two from 128 B on; each serves one access a turn at a port.",
+            ),
+            required(
+                "ports",
+                Integer { min: 1, max: 2 },
+                "Ports of a bank: 1, which hart and network share, or 2, one for each.",
+            ),
+            required(
+                "width",
+                Size { min: 8, max: 64 },
+                "Bytes that a port moves in a cycle, a power of two.",
+            ),
+            required(
+                "latency",
+                LATENCY,
+                "Cycles from the turn of a request of the network to its answer. What the hart waits for its own memory is in the pipeline's load-to-use.",
+            ),
+            default(
+                "fetch",
+                Size { min: 16, max: 128 },
+                "16B",
+                "Bytes of an instruction fetch, a power of two.",
             ),
             SOURCE,
         ],
@@ -457,6 +503,106 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("frontend", CYCLES, "Fixed latency of the controller."),
             SOURCE,
         ],
+        children: &[maybe("controller"), any("origin")],
+    },
+    ElementRule {
+        name: "controller",
+        about: "A memory controller that keeps requests in a queue and chooses each command. Without it, the schedule of a request is \
+                fixed when it arrives: in order of arrival, without the constraints below.",
+        attributes: &[
+            required(
+                "policy",
+                Choice(&["fcfs", "fr-fcfs", "slots"]),
+                "`fcfs`: columns in order of arrival, rows are opened ahead; `fr-fcfs`: accesses to open rows first, then the oldest; \
+                 `slots`: round robin over the tiles, one burst a slot of fixed length, rows are closed after each.",
+            ),
+            default(
+                "cap",
+                Integer { min: 1, max: 1024 },
+                "4",
+                "`fr-fcfs`: accesses to an open row that may overtake an older one to the same bank.",
+            ),
+            default(
+                "queue",
+                Integer { min: 1, max: 1024 },
+                "32",
+                "Accesses that the policy sees at once (a request counts once for each row that it touches); with `slots` each tile \
+                 has a queue of its own.",
+            ),
+            default(
+                "page",
+                Choice(&["open", "closed"]),
+                "open",
+                "`closed`: a row is closed as soon as nothing in the queue wants it.",
+            ),
+            default(
+                "write-queue",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "Bursts of writes that are acknowledged at once and written later; 0: none. Reads go first meanwhile.",
+            ),
+            default(
+                "write-high",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "From so many bursts on, the write queue is drained.",
+            ),
+            default(
+                "write-low",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "A drain ends here.",
+            ),
+            default(
+                "channels",
+                Integer { min: 1, max: 16 },
+                "1",
+                "Channels, each with its own banks and buses; a power of two.",
+            ),
+            default(
+                "channel-map",
+                SPREAD,
+                "burst",
+                "What goes round the channels: `row` or `burst`; `block`: each is one part of the memory.",
+            ),
+            default(
+                "bank-map",
+                SPREAD,
+                "row",
+                "What goes round the banks: `row` or `burst`; `block`: each is one part of the memory, so nothing is interleaved.",
+            ),
+            default(
+                "xor",
+                Boolean,
+                "false",
+                "The bank's number is combined with the low bits of the row's by exclusive or.",
+            ),
+            required("write-cas", CYCLES, "Write to first data (tCWL)."),
+            required("row-active", CYCLES, "Activation to precharge (tRAS)."),
+            required("read-to-precharge", CYCLES, "Read to precharge (tRTP)."),
+            required(
+                "column-gap",
+                CYCLES,
+                "Column access to column access (tCCD).",
+            ),
+            required(
+                "activate-gap",
+                CYCLES,
+                "Activation to activation of another bank (tRRD).",
+            ),
+            required(
+                "four-activates",
+                CYCLES,
+                "Window with at most four activations (tFAW).",
+            ),
+            required("write-to-read", CYCLES, "End of write data to read (tWTR)."),
+            required(
+                "read-to-write",
+                CYCLES,
+                "Gap on the data bus between a read and a write (tRTW).",
+            ),
+            SOURCE,
+        ],
         children: &[any("origin")],
     },
     ElementRule {
@@ -509,9 +655,15 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
             default(
                 "channels",
-                Choice(&["shared", "split"]),
+                Choice(&["shared", "split", "acknowledged"]),
                 "shared",
-                "`split`: separate networks for reads and for writes and messages.",
+                "`split`: separate networks for reads and for writes and messages; `acknowledged`: one for requests of reads, one for data, one for acknowledgements of writes (needed on meshes with local memories).",
+            ),
+            default(
+                "read-interval",
+                LATENCY,
+                "1",
+                "Cycles between two requests of reads on a link, at least (channels=\"acknowledged\").",
             ),
             SOURCE,
         ],
@@ -523,9 +675,28 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             required("id", TILE, "Number on the network."),
             required("pipeline", Name, "Its pipeline."),
-            required("l1i", Name, "First-level instruction cache."),
-            required("l1d", Name, "First-level data cache."),
+            optional(
+                "l1i",
+                Name,
+                "First-level instruction cache; needed unless the tile has a local memory.",
+            ),
+            optional(
+                "l1d",
+                Name,
+                "First-level data cache; needed unless the tile has a local memory.",
+            ),
             optional("l2", Name, "Private second-level cache."),
+            optional(
+                "local-memory",
+                Name,
+                "Its local memory, in place of caches (meshes).",
+            ),
+            default(
+                "count",
+                Integer { min: 1, max: 4096 },
+                "1",
+                "So many equal tiles, with numbers and routers that follow each other.",
+            ),
             optional("dtu", Name, "Its data transfer unit (tiled platforms)."),
             optional(
                 "accelerator",

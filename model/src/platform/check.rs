@@ -3,6 +3,7 @@
 //! Why it exists: the machine relies on them, and a user should read them as sentences with a place. What it
 //! deliberately does not know: files and XML.
 
+use super::read::numbers;
 use super::{Platform, PlatformKind, TICK_LIMIT, Tile, Topology, common_tick};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
@@ -17,8 +18,9 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
     powers_of_two(root, errors);
     tiles(platform, root, errors);
-    memories(root, errors);
+    memories(platform, root, errors);
     routers(platform, root, errors);
+    super::mesh::check(platform, root, errors);
 }
 
 fn clocks(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
@@ -108,7 +110,7 @@ fn neighbours(value: u64) -> String {
 
 /// Values that address bits are taken from.
 fn powers_of_two(root: &Node, errors: &mut Vec<Diagnostic>) {
-    const RULES: [(&str, &str, bool); 8] = [
+    const RULES: [(&str, &str, bool); 10] = [
         ("pipeline", "predictor-entries", true),
         ("pipeline", "l2-tlb-entries", true),
         ("dtu", "block", false),
@@ -117,6 +119,8 @@ fn powers_of_two(root: &Node, errors: &mut Vec<Diagnostic>) {
         ("dram", "bus", false),
         ("dram", "burst", false),
         ("network", "chunk", false),
+        ("local-memory", "width", false),
+        ("local-memory", "fetch", false),
     ];
     for (element, attribute, zero) in RULES {
         for node in root.all(element) {
@@ -168,7 +172,10 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 )
             } else {
                 (
-                    "has a DTU, but the platform is bare",
+                    match platform.kind {
+                        PlatformKind::Mesh => "has a DTU, but the platform is a mesh",
+                        _ => "has a DTU, but the platform is bare",
+                    },
                     "remove dtu=\"...\", or write kind=\"tiled\"",
                 )
             };
@@ -287,7 +294,17 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
     }
 }
 
-fn memories(root: &Node, errors: &mut Vec<Diagnostic>) {
+fn memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    if platform.memories.is_empty() && platform.kind != PlatformKind::Mesh {
+        errors.push(Diagnostic::new(
+            Problem::MissingElement {
+                element: "memory".into(),
+                parent: "platform".into(),
+            },
+            &root.span,
+            "add a <memory .../>: A memory tile.",
+        ));
+    }
     for node in root.all("memory") {
         let size = node.size("size");
         if !size.0.is_multiple_of(PAGE) {
@@ -300,6 +317,12 @@ fn memories(root: &Node, errors: &mut Vec<Diagnostic>) {
                 format!("write a multiple of {}", Size(PAGE)),
             ));
         }
+    }
+    for (node, dram) in root
+        .all("dram")
+        .filter_map(|node| Some((node, node.child("controller")?)))
+    {
+        controller(root, node, dram, errors);
     }
     for node in root.all("dram") {
         let (length, interval) = (node.integer("refresh"), node.integer("refresh-interval"));
@@ -324,27 +347,84 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         Topology::StarMesh { columns, rows } => (u64::from(columns) * u64::from(rows), false),
         Topology::Mesh { columns, rows } => (u64::from(columns) * u64::from(rows), true),
     };
+    // External memory is at the edge of a mesh of local memories, beside a tile.
+    let beside = platform.kind == PlatformKind::Mesh;
     let mut used = Vec::new();
     for node in root.all("tile").chain(root.all("memory")) {
-        let (id, router) = (node.integer("id"), node.integer("router"));
-        if router >= routers {
-            errors.push(Diagnostic::new(
-                Problem::Unknown {
-                    kind: "router",
-                    name: router.to_string(),
-                },
-                node.place("router"),
-                format!("the network has routers 0 to {}", routers - 1),
-            ));
-        } else if single && used.contains(&router) {
-            errors.push(Diagnostic::new(
-                Problem::Inconsistent(format!(
-                    "tile {id} shares router {router} with another tile"
-                )),
-                node.place("router"),
-                "a mesh has one tile at each router; use topology=\"star-mesh\" for several",
-            ));
+        let shares = beside && node.rule.name == "memory";
+        for (id, router) in numbers(node) {
+            let router = u64::from(router);
+            if router >= routers {
+                errors.push(Diagnostic::new(
+                    Problem::Unknown {
+                        kind: "router",
+                        name: router.to_string(),
+                    },
+                    node.place("router"),
+                    format!("the network has routers 0 to {}", routers - 1),
+                ));
+                break;
+            }
+            if single && !shares && used.contains(&router) {
+                errors.push(Diagnostic::new(
+                    Problem::Inconsistent(format!(
+                        "tile {id} shares router {router} with another tile"
+                    )),
+                    node.place("router"),
+                    "a mesh has one tile at each router; use topology=\"star-mesh\" for several",
+                ));
+                break;
+            }
+            used.push(router);
         }
-        used.push(router);
+    }
+}
+
+/// What a controller with a queue needs.
+fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic>) {
+    let what = || format!("the controller of dram `{}`", dram.text("name"));
+    let mut refuse = |attribute: &Node, name, cause: String, help: String| {
+        let problem = Problem::Geometry {
+            what: what(),
+            cause,
+        };
+        errors.push(Diagnostic::new(problem, attribute.place(name), help));
+    };
+    if dram.integer("frontend") == 0 {
+        let cause = "requests must reach its queue before a command is chosen".into();
+        let help = "write frontend=\"1\" or more".into();
+        refuse(dram, "frontend", cause, help);
+    }
+    let channels = node.integer("channels");
+    if !channels.is_power_of_two() {
+        let cause = format!("channels is {channels}, which is no power of two");
+        let help = format!("the nearest are {}", neighbours(channels));
+        refuse(node, "channels", cause, help);
+    }
+    let size = node.integer("write-queue");
+    let (high, low) = (node.integer("write-high"), node.integer("write-low"));
+    if size > 0 && node.text("policy") == "slots" {
+        let cause = "slots are for reads and writes alike, and there is a write queue".into();
+        let help = "leave write-queue out".into();
+        refuse(node, "write-queue", cause, help);
+    } else if size > 0 && !(low < high && high <= size) {
+        let cause =
+            format!("a write queue of {size} bursts cannot be drained from {high} to {low}");
+        let help = format!("write-low must be less than write-high, and that at most {size}");
+        refuse(node, "write-high", cause, help);
+    }
+    let whole = channels * dram.integer("banks") * dram.size("row").0;
+    let name = dram.text("name");
+    for memory in root
+        .all("memory")
+        .filter(|memory| memory.text("dram") == name)
+    {
+        let size = memory.size("size");
+        if whole > 0 && !size.0.is_multiple_of(whole) {
+            let cause =
+                format!("{size} are no whole number of rows in every bank of every channel");
+            let help = format!("write a multiple of {}", Size(whole));
+            refuse(memory, "size", cause, help);
+        }
     }
 }

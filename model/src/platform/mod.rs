@@ -6,6 +6,7 @@
 //! Cycles are those of the part's `clock`; a cache counts cycles of the pipeline of its tile.
 
 mod check;
+mod mesh;
 mod read;
 
 use serde::Serialize;
@@ -34,6 +35,9 @@ pub struct Platform {
     pub pipelines: Vec<Pipeline>,
     /// All caches.
     pub caches: Vec<Cache>,
+    /// All local memories that tiles name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub local_memories: Vec<LocalMemory>,
     /// All data transfer units.
     pub dtus: Vec<Dtu>,
     /// All streaming units.
@@ -60,6 +64,8 @@ pub enum PlatformKind {
     Tiled,
     /// No DTUs; single programs run.
     Bare,
+    /// Tiles with local memories that read and write each other's.
+    Mesh,
 }
 
 /// A clock.
@@ -170,6 +176,27 @@ pub enum Replacement {
     Random,
 }
 
+/// A local memory. The latency is in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LocalMemory {
+    /// Name.
+    pub name: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// Bytes.
+    pub size: Size,
+    /// Banks of consecutive bytes.
+    pub banks: u32,
+    /// Ports of a bank: 1 for hart and network, or 2.
+    pub ports: u32,
+    /// Bytes that a port moves in a cycle.
+    pub width: u32,
+    /// From the turn of a request of the network to its answer.
+    pub latency: u32,
+    /// Bytes of an instruction fetch.
+    pub fetch: u32,
+}
+
 /// A data transfer unit. All latencies in cycles of `clock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dtu {
@@ -242,6 +269,90 @@ pub struct Dram {
     pub refresh: u32,
     /// Fixed latency of the controller.
     pub frontend: u32,
+    /// How it chooses commands; `None`: the schedule of a request is fixed when it arrives.
+    pub controller: Option<Controller>,
+}
+
+impl Dram {
+    /// Channels.
+    pub fn channels(&self) -> u32 {
+        self.controller.as_ref().map_or(1, |c| c.channels)
+    }
+}
+
+/// A memory controller with a queue. All latencies in cycles of the memory's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Controller {
+    /// Who goes first.
+    pub policy: MemoryPolicy,
+    /// Accesses that the policy sees.
+    pub queue: u32,
+    /// A row is closed as soon as nothing in the queue wants it.
+    pub closed_page: bool,
+    /// Where writes wait, if they are acknowledged at once.
+    pub write_queue: Option<WriteQueue>,
+    /// Channels.
+    pub channels: u32,
+    /// What goes round the channels.
+    pub channel_map: Spread,
+    /// What goes round the banks.
+    pub bank_map: Spread,
+    /// The bank's number is combined with the row's.
+    pub xor: bool,
+    /// tCWL.
+    pub write_cas: u32,
+    /// tRAS.
+    pub row_active: u32,
+    /// tRTP.
+    pub read_to_precharge: u32,
+    /// tCCD.
+    pub column_gap: u32,
+    /// tRRD.
+    pub activate_gap: u32,
+    /// tFAW.
+    pub four_activates: u32,
+    /// tWTR.
+    pub write_to_read: u32,
+    /// tRTW.
+    pub read_to_write: u32,
+}
+
+/// Who goes first at a memory controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryPolicy {
+    /// First come, first served.
+    Fcfs,
+    /// Accesses to open rows first, then the oldest.
+    FrFcfs {
+        /// Accesses to an open row that may overtake an older one to the same bank.
+        cap: u32,
+    },
+    /// Round robin over the tiles, one burst a slot.
+    Slots,
+}
+
+/// Bounds of a write queue, in bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WriteQueue {
+    /// How many it holds.
+    pub size: u32,
+    /// From here on it is drained.
+    pub high: u32,
+    /// A drain ends here.
+    pub low: u32,
+}
+
+/// What goes round channels or banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// Rows.
+    Row,
+    /// Bursts.
+    Burst,
+    /// Nothing: each is one part of the memory.
+    Block,
 }
 
 /// Shape of the network.
@@ -287,6 +398,9 @@ pub struct Network {
     pub chunk: u32,
     /// Reads and writes have networks of their own.
     pub split_channels: bool,
+    /// So do acknowledgements; requests of reads follow each other on a link after this many cycles at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_interval: Option<u32>,
 }
 
 impl Network {
@@ -363,13 +477,16 @@ pub struct Tile {
     pub id: u16,
     /// Its hart.
     pub pipeline: Pipeline,
-    /// First-level instruction cache; today every tile has one.
+    /// First-level instruction cache; every tile without a local memory has one.
     pub l1i: Option<Cache>,
-    /// First-level data cache; today every tile has one.
+    /// First-level data cache; every tile without a local memory has one.
     pub l1d: Option<Cache>,
     /// Second-level cache.
     pub l2: Option<Cache>,
-    /// Data transfer unit; always there on tiled platforms, never on bare ones.
+    /// Local memory; always there on meshes, never on other platforms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_memory: Option<LocalMemory>,
+    /// Data transfer unit; always there on tiled platforms, never on others.
     pub dtu: Option<Dtu>,
     /// Its logic is this unit instead of a hart.
     pub accelerator: Option<Accelerator>,

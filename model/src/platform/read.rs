@@ -4,8 +4,9 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Dram, Dtu, Memory, Network, NetworkCard, Operation, Origin,
-    Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
+    Accelerator, Cache, Clock, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy, Network,
+    NetworkCard, Operation, Origin, Pipeline, PipelineModel, Platform, PlatformKind, Replacement,
+    Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -30,6 +31,16 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
+/// Number and router of each tile that an element stands for. The tables bound all of them below 2^14.
+pub(super) fn numbers(node: &Node) -> impl Iterator<Item = (u16, u16)> {
+    let count = match node.rule.name {
+        "tile" => node.integer("count"),
+        _ => 1,
+    };
+    let (id, router) = (node.integer("id"), node.integer("router"));
+    (0..count).map(move |i| ((id + i) as u16, (router + i) as u16))
+}
+
 struct Reader<'a> {
     root: &'a Node,
     errors: &'a mut Vec<Diagnostic>,
@@ -52,6 +63,10 @@ impl Reader<'_> {
             .filter_map(|node| self.pipeline(node, &clocks))
             .collect();
         let caches: Vec<_> = root.all("cache").map(cache).collect();
+        let local_memories: Vec<_> = root
+            .all("local-memory")
+            .filter_map(|node| self.local_memory(node, &clocks))
+            .collect();
         let dtus: Vec<_> = root
             .all("dtu")
             .filter_map(|node| self.dtu(node, &clocks))
@@ -71,13 +86,21 @@ impl Reader<'_> {
         if self.errors.len() > before {
             return None;
         }
-        let mut tiles: Vec<_> = root
-            .all("tile")
-            .filter_map(|node| {
-                let units = (&accelerators[..], &network_cards[..]);
-                self.tile(node, &pipelines, &caches, &dtus, units)
-            })
-            .collect();
+        let mut tiles = Vec::new();
+        for node in root.all("tile") {
+            let units = (&accelerators[..], &network_cards[..]);
+            let memories = (&caches[..], &local_memories[..]);
+            let Some(tile) = self.tile(node, &pipelines, memories, &dtus, units) else {
+                continue;
+            };
+            for (id, router) in numbers(node) {
+                tiles.push(Tile {
+                    id,
+                    router,
+                    ..tile.clone()
+                });
+            }
+        }
         let mut memories: Vec<_> = root
             .all("memory")
             .filter_map(|node| self.memory(node, &drams))
@@ -92,6 +115,7 @@ impl Reader<'_> {
             about: root.maybe_text("about"),
             kind: match root.text("kind").as_str() {
                 "bare" => PlatformKind::Bare,
+                "mesh" => PlatformKind::Mesh,
                 _ => PlatformKind::Tiled,
             },
             clocks,
@@ -100,6 +124,7 @@ impl Reader<'_> {
                 .map(|node| node.frequency("frequency"))?,
             pipelines,
             caches,
+            local_memories,
             dtus,
             accelerators,
             network_cards,
@@ -117,6 +142,7 @@ impl Reader<'_> {
             ("clock", "name"),
             ("pipeline", "name"),
             ("cache", "name"),
+            ("local-memory", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
             ("network-card", "name"),
@@ -130,13 +156,14 @@ impl Reader<'_> {
         let mut seen = Vec::new();
         for node in &self.root.children {
             if matches!(node.rule.name, "tile" | "memory") {
-                self.note_duplicate(
-                    "tile",
-                    node.integer("id").to_string(),
-                    node,
-                    "id",
-                    &mut seen,
-                );
+                let before = self.errors.len();
+                for (id, _) in numbers(node) {
+                    self.note_duplicate("tile", id.to_string(), node, "id", &mut seen);
+                    // One is enough to say that the numbers of several tiles overlap.
+                    if self.errors.len() > before {
+                        break;
+                    }
+                }
             }
         }
     }
@@ -223,6 +250,20 @@ impl Reader<'_> {
         })
     }
 
+    fn local_memory(&mut self, node: &Node, clocks: &[Clock]) -> Option<LocalMemory> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(LocalMemory {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            size: node.size("size"),
+            banks: number("banks"),
+            ports: number("ports"),
+            width: narrow(node.size("width").0),
+            latency: number("latency"),
+            fetch: narrow(node.size("fetch").0),
+        })
+    }
+
     fn dtu(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dtu> {
         let number = |attribute| narrow(node.integer(attribute));
         Some(Dtu {
@@ -282,6 +323,7 @@ impl Reader<'_> {
             refresh_interval: number("refresh-interval"),
             refresh: number("refresh"),
             frontend: number("frontend"),
+            controller: node.child("controller").map(controller),
         })
     }
 
@@ -303,7 +345,9 @@ impl Reader<'_> {
             interface: number("interface"),
             header: narrow(node.size("header").0),
             chunk: narrow(node.size("chunk").0),
-            split_channels: node.text("channels") == "split",
+            split_channels: node.text("channels") != "shared",
+            read_interval: (node.text("channels") == "acknowledged")
+                .then(|| number("read-interval")),
         })
     }
 
@@ -311,7 +355,7 @@ impl Reader<'_> {
         &mut self,
         node: &Node,
         pipelines: &[Pipeline],
-        caches: &[Cache],
+        (caches, local_memories): (&[Cache], &[LocalMemory]),
         dtus: &[Dtu],
         (accelerators, network_cards): (&[Accelerator], &[NetworkCard]),
     ) -> Option<Tile> {
@@ -322,6 +366,11 @@ impl Reader<'_> {
                 .cloned()
         };
         let (l1i, l1d, l2) = (cache("l1i"), cache("l1d"), cache("l2"));
+        let local_memory = self
+            .find(node, "local-memory", "local-memory", local_memories, |m| {
+                &m.name
+            })
+            .cloned();
         let dtu = self
             .find(node, "dtu", "dtu", dtus, |item| &item.name)
             .cloned();
@@ -348,6 +397,7 @@ impl Reader<'_> {
             l1i,
             l1d,
             l2,
+            local_memory,
             dtu,
             accelerator,
             network_card,
@@ -374,7 +424,8 @@ impl Reader<'_> {
     /// Collects where values come from, and checks that `origin` names attributes that exist.
     fn origins(&mut self) -> Vec<Origin> {
         let mut origins = Vec::new();
-        for node in std::iter::once(self.root).chain(&self.root.children) {
+        let top = std::iter::once(self.root).chain(&self.root.children);
+        for node in top {
             let identity = match node.rule.name {
                 "network" | "timebase" => None,
                 "tile" | "memory" => Some(node.integer("id").to_string()),
@@ -384,37 +435,45 @@ impl Reader<'_> {
                 Some(identity) => format!("{}[{identity}]", node.rule.name),
                 None => node.rule.name.to_owned(),
             };
-            for origin in node.all("origin") {
-                let attributes: Vec<String> = origin
-                    .text("of")
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .collect();
-                for attribute in &attributes {
-                    if node.rule.attribute(attribute).is_none() {
-                        self.errors.push(node::unknown_attribute(
-                            attribute,
-                            node.rule,
-                            origin.place("of"),
-                        ));
-                    }
-                }
-                let source = origin.text("source");
-                origins.push(Origin {
-                    element: element.clone(),
-                    attributes,
-                    source,
-                });
+            if let Some(inner) = node.child("controller") {
+                self.origins_of(inner, &format!("{element}/controller"), &mut origins);
             }
-            if let Some(source) = node.maybe_text("source") {
-                origins.push(Origin {
-                    element,
-                    attributes: Vec::new(),
-                    source,
-                });
-            }
+            self.origins_of(node, &element, &mut origins);
         }
         origins
+    }
+
+    /// Where the values of one element come from.
+    fn origins_of(&mut self, node: &Node, element: &str, origins: &mut Vec<Origin>) {
+        for origin in node.all("origin") {
+            let attributes: Vec<String> = origin
+                .text("of")
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
+            for attribute in &attributes {
+                if node.rule.attribute(attribute).is_none() {
+                    self.errors.push(node::unknown_attribute(
+                        attribute,
+                        node.rule,
+                        origin.place("of"),
+                    ));
+                }
+            }
+            let source = origin.text("source");
+            origins.push(Origin {
+                element: element.to_owned(),
+                attributes,
+                source,
+            });
+        }
+        if let Some(source) = node.maybe_text("source") {
+            origins.push(Origin {
+                element: element.to_owned(),
+                attributes: Vec::new(),
+                source,
+            });
+        }
     }
 }
 
@@ -442,5 +501,41 @@ fn cache(node: &Node) -> Cache {
             "random" => Replacement::Random,
             _ => Replacement::Lru,
         },
+    }
+}
+
+fn controller(node: &Node) -> Controller {
+    let number = |attribute| narrow(node.integer(attribute));
+    let spread = |attribute| match node.text(attribute).as_str() {
+        "row" => Spread::Row,
+        "burst" => Spread::Burst,
+        _ => Spread::Block,
+    };
+    let size = number("write-queue");
+    Controller {
+        policy: match node.text("policy").as_str() {
+            "fcfs" => MemoryPolicy::Fcfs,
+            "slots" => MemoryPolicy::Slots,
+            _ => MemoryPolicy::FrFcfs { cap: number("cap") },
+        },
+        queue: number("queue"),
+        closed_page: node.text("page") == "closed",
+        write_queue: (size > 0).then(|| WriteQueue {
+            size,
+            high: number("write-high"),
+            low: number("write-low"),
+        }),
+        channels: number("channels"),
+        channel_map: spread("channel-map"),
+        bank_map: spread("bank-map"),
+        xor: node.boolean("xor"),
+        write_cas: number("write-cas"),
+        row_active: number("row-active"),
+        read_to_precharge: number("read-to-precharge"),
+        column_gap: number("column-gap"),
+        activate_gap: number("activate-gap"),
+        four_activates: number("four-activates"),
+        write_to_read: number("write-to-read"),
+        read_to_write: number("read-to-write"),
     }
 }

@@ -3,6 +3,7 @@
 //! Why it exists: the machine is not only for the tiled OS. What it deliberately does not know: what the program is.
 
 pub mod device_tree;
+mod mesh;
 
 use crate::convert::convert;
 use crate::counters;
@@ -13,9 +14,10 @@ use crate::place;
 use crate::progress::{Progress, Stage};
 use crate::trap;
 use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_machine::config::PlatformKind;
+use bulkhead_machine::config::{PlatformConfig, PlatformKind};
 use bulkhead_machine::image::Image;
 use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
+use bulkhead_machine::statistics::Statistics;
 use bulkhead_report::crash::Crash;
 use bulkhead_report::result::Counter;
 use device_tree::device_tree;
@@ -28,8 +30,10 @@ use std::path::Path;
 /// How to boot.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The program.
+    /// The program, of the platform's first tile.
     pub elf: &'a Path,
+    /// Programs of other tiles (meshes): first and last tile of a row of them, and the program that each gets.
+    pub others: &'a [(u16, u16, &'a Path)],
     /// Name or file of the platform.
     pub platform: &'a Path,
     /// Cycles of the hart at most.
@@ -73,20 +77,20 @@ const SECONDS: u64 = 3600;
 pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Error> {
     let platform = load_platform(options.platform, &LoadOptions::default())?;
     let config = convert(&platform);
-    let name = options.elf.display().to_string();
-    let bytes = input::read(options.elf, input::BINARY_LIMIT).map_err(|error| {
-        Error::input(
-            format!("{name}: {error}"),
-            "name a static RV64GC program in ELF format",
-        )
-    })?;
-    let mut image = Image::parse(&name, &bytes).map_err(|error| {
-        Error::input(
-            error.to_string(),
-            "build it for riscv64gc-unknown-none-elf, statically linked",
-        )
-    })?;
-    if config.kind != PlatformKind::Bare {
+    let (image, bytes) = program(options.elf)?;
+    if config.kind == PlatformKind::Mesh {
+        return mesh::boot(options, &config, (image, bytes), progress);
+    }
+    if let Some((first, ..)) = options.others.first() {
+        return Err(Error::input(
+            format!(
+                "tile {first} of the platform {} cannot get a program of its own",
+                config.name
+            ),
+            "take a platform of kind mesh, such as `epiphany3`",
+        ));
+    }
+    if config.kind == PlatformKind::Tiled {
         return Err(Error::input(
             format!(
                 "on the platform {}, software reaches memory only after a kernel has configured the data transfer units",
@@ -101,7 +105,6 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         .map(|memory| memory.size)
         .next()
         .unwrap_or(0);
-    image.trim_headers(MEMORY_BASE);
     image.check_fits(MEMORY_BASE, size).map_err(|error| {
         Error::input(
             error.to_string(),
@@ -111,7 +114,6 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     let failed = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let mut machine = Machine::new(&config).map_err(|error| failed(&error))?;
     let tile = config.tiles[0].id;
-    let cycle = config.tiles[0].hart.ticks_per_cycle;
     for segment in &image.segments {
         machine
             .load_tile(tile, segment.address, &segment.data)
@@ -139,11 +141,48 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     machine
         .start_hart(tile, image.entry, 0, argument)
         .map_err(|error| failed(&error))?;
+    let ran = run(&mut machine, &config, options, progress)?;
+    let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
+    let crash = crashed(&machine, tile, ran.outcome, &bytes).map_err(|error| failed(&error))?;
+    ran.booted(tile, options.max_cycles, console, crash)
+}
+
+/// Reads a program.
+fn program(elf: &Path) -> Result<(Image, Vec<u8>), Error> {
+    let name = elf.display().to_string();
+    let bytes = input::read(elf, input::BINARY_LIMIT).map_err(|error| {
+        Error::input(
+            format!("{name}: {error}"),
+            "name a static RV64GC program in ELF format",
+        )
+    })?;
+    let mut image = Image::parse(&name, &bytes).map_err(|error| {
+        Error::input(
+            error.to_string(),
+            "build it for riscv64gc-unknown-none-elf, statically linked",
+        )
+    })?;
+    image.trim_headers(MEMORY_BASE);
+    Ok((image, bytes))
+}
+
+/// A run that is over.
+struct Ran {
+    outcome: Outcome,
+    digest: String,
+    statistics: Statistics,
+}
+
+/// Runs a machine whose programs are loaded and started.
+fn run(
+    machine: &mut Machine,
+    config: &PlatformConfig,
+    options: &Options<'_>,
+    progress: &dyn Progress,
+) -> Result<Ran, Error> {
+    let cycle = config.tiles[0].hart.ticks_per_cycle;
     if options.trace.is_some() {
-        machine.set_observer(Some(Box::new(Tracer::new(
-            &config,
-            TraceOptions::default(),
-        ))));
+        machine.set_observer(Some(Box::new(Tracer::new(config, TraceOptions::default()))));
     }
     let ticks = options
         .max_cycles
@@ -166,29 +205,44 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let statistics = machine.statistics();
-    let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
     if let (Some(path), Some(trace)) = (options.trace, trace) {
         place::write(path, trace)?;
     }
-    let (end, exit, code) = ending(outcome, options.max_cycles);
-    let crash = crashed(&machine, tile, outcome, &bytes).map_err(|error| failed(&error))?;
-    let hart = statistics
-        .harts
-        .iter()
-        .find(|hart| hart.tile == tile)
-        .ok_or_else(|| Error::Machine("the tile has no hart".to_owned()))?;
-    Ok(Booted {
-        end,
-        exit,
-        crash,
-        cycles: statistics.ticks / cycle,
-        instructions: hart.counters.instructions,
-        counters: counters::of_tile(&statistics, hart),
-        console,
+    Ok(Ran {
+        outcome,
         digest,
-        code,
+        statistics: machine.statistics(),
     })
+}
+
+impl Ran {
+    /// What came of it, with the counters of a tile.
+    fn booted(
+        self,
+        tile: u16,
+        max_cycles: Option<u64>,
+        console: String,
+        crash: Option<Crash>,
+    ) -> Result<Booted, Error> {
+        let (end, exit, code) = ending(self.outcome, max_cycles);
+        let hart = self
+            .statistics
+            .harts
+            .iter()
+            .find(|hart| hart.tile == tile)
+            .ok_or_else(|| Error::Machine("the tile has no hart".to_owned()))?;
+        Ok(Booted {
+            end,
+            exit,
+            crash,
+            cycles: self.statistics.ticks / hart.cycle,
+            instructions: hart.counters.instructions,
+            counters: counters::of_tile(&self.statistics, hart),
+            console,
+            digest: self.digest,
+            code,
+        })
+    }
 }
 
 /// The crash that ended the run, if one did. Addresses are physical: a program that turned address translation on shows the innermost

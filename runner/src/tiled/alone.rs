@@ -13,6 +13,7 @@ use crate::observed::Counts;
 use crate::tiled::bounds::{members, members_of};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
+use bulkhead_model::platform::Platform;
 use bulkhead_model::system::{App, Flow};
 use bulkhead_report::format::span;
 use bulkhead_report::result::{FlowResult, Sample};
@@ -22,6 +23,8 @@ use bulkhead_report::result::{FlowResult, Sample};
 pub struct Alone {
     /// Name of the flow.
     pub flow: String,
+    /// The chip that it ran on: what a flow did on another one says nothing.
+    pub platform: Platform,
     /// Worst end-to-end latency in ticks.
     pub worst: u64,
     /// For each application: the most that it did in a job.
@@ -33,6 +36,11 @@ pub struct Alone {
 }
 
 impl Alone {
+    /// Whether this is what a flow of a system did alone on the system's chip.
+    pub fn is_of(&self, system: &System, flow: &str) -> bool {
+        self.flow == flow && self.platform == system.platform
+    }
+
     /// What a bound that begins with this takes for granted.
     pub fn assumed(&self, ticks_per_second: u64) -> String {
         let jobs = match self.count {
@@ -139,6 +147,7 @@ pub fn alone(
     let apart = slicing(system).is_some_and(|(own, early)| own == length && early > 0);
     Some(Alone {
         flow: flow.name.clone(),
+        platform: system.platform.clone(),
         worst: flow.latency.max,
         jobs: members
             .iter()

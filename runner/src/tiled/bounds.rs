@@ -5,6 +5,7 @@
 
 use crate::collect;
 use crate::tiled::alone::Alone;
+use crate::tiled::lonely::Missing;
 use crate::tiled::requests::{self, converted};
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds};
@@ -54,25 +55,22 @@ pub fn shares_a_tile(system: &System, members: &[usize]) -> bool {
     })
 }
 
-/// Adds bounds to a variant. `missing`: flows that could not be measured alone, and why.
-pub fn add(
-    system: &System,
-    variant: &mut VariantResult,
-    alone: &[Alone],
-    missing: &[(String, String)],
-) {
+/// Adds bounds to a variant. `missing`: flows that could not be measured alone.
+pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone], missing: &[Missing]) {
     requests::add(system, &mut variant.requests);
     for flow in &mut variant.flows {
         let apps = members(system, flow);
-        let known = alone.iter().find(|known| known.flow == flow.name);
+        let known = alone.iter().find(|known| known.is_of(system, &flow.name));
         let bound = match (obstacle(system, &apps), known) {
             (Some(why), _) => Err(why),
             (None, Some(known)) => flow_bound(system, &apps, known),
             (None, None) => {
-                let why = missing.iter().find(|(name, _)| *name == flow.name);
+                let mut missing = missing.iter();
+                let why =
+                    missing.find(|one| one.flow == flow.name && one.platform == system.platform);
                 Err(why.map_or_else(
                     || "its applications were not measured alone".to_owned(),
-                    |(_, why)| why.clone(),
+                    |missing| missing.why.clone(),
                 ))
             }
         };
@@ -255,6 +253,7 @@ mod tests {
             };
             let alone = Alone {
                 flow: "f".to_owned(),
+                platform: system.platform.clone(),
                 worst,
                 jobs: vec![job],
                 count: 2,
@@ -280,6 +279,7 @@ mod tests {
             let apps = members(&system, &flow(&[1]));
             let alone = Alone {
                 flow: "loop".to_owned(),
+                platform: system.platform.clone(),
                 worst: 30_000,
                 jobs: apps.iter().map(|&app| known(app)).collect(),
                 count: 50,

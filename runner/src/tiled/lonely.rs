@@ -16,6 +16,7 @@ use crate::programs::Program;
 use crate::progress::Progress;
 use crate::session;
 use bulkhead_model::System;
+use bulkhead_model::platform::Platform;
 use bulkhead_model::system::Flow;
 use bulkhead_report::result::AddedRun;
 
@@ -26,25 +27,39 @@ pub struct Added {
     pub runs: Vec<AddedRun>,
     /// For the bounds.
     pub alone: Vec<Alone>,
-    /// Flows that were measured in vain, and why.
-    pub missing: Vec<(String, String)>,
+    /// Flows that were measured in vain.
+    pub missing: Vec<Missing>,
 }
 
-/// Plans a run for each flow of the chosen variants that may have a bound and that no chosen variant runs alone. A variant of the
+/// A flow that had no sample alone on a chip, and why.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// Name of the flow.
+    pub flow: String,
+    /// The chip.
+    pub platform: Platform,
+    /// Why there is nothing.
+    pub why: String,
+}
+
+/// Plans a run for each flow of the chosen variants that may have a bound and that no chosen variant runs alone on the same chip. A variant of the
 /// description that was not chosen serves, too.
 pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
     let mut runs: Vec<BesideRun> = Vec::new();
     for (name, system) in chosen {
         for flow in &system.flows {
-            let known = runs.iter().any(|run| run.flow == flow.name);
-            if known || chosen.iter().any(|(_, other)| has_alone(other, flow)) {
+            let known =
+                |run: &BesideRun| run.flow == flow.name && run.system.platform == system.platform;
+            let serves =
+                |other: &System| other.platform == system.platform && has_alone(other, flow);
+            if runs.iter().any(known) || chosen.iter().any(|(_, other)| serves(other)) {
                 continue;
             }
             let members = bounds::members_of(system, flow);
             if bounds::obstacle(system, &members).is_some() {
                 continue;
             }
-            let described = all.iter().find(|(_, other)| has_alone(other, flow));
+            let described = all.iter().find(|(_, other)| serves(other));
             let (about, system) = match described {
                 Some((name, system)) => (
                     format!("variant {name}, which was not asked for"),
@@ -140,13 +155,14 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
         });
         match known {
             Some(known) => added.alone.push(known),
-            None => added.missing.push((
-                wanted.flow.clone(),
-                format!(
+            None => added.missing.push(Missing {
+                flow: wanted.flow.clone(),
+                platform: wanted.system.platform.clone(),
+                why: format!(
                     "alone ({}) it had no sample: its applications need others",
                     wanted.about
                 ),
-            )),
+            }),
         }
     }
     added
@@ -173,6 +189,30 @@ mod tests {
     fn who_is_measured_alone_is_not_measured_again() {
         assert!(planned(&[], &[]).is_empty());
         assert!(planned(&[], &["alone", "regulated"]).is_empty());
+    }
+
+    /// What a flow took on one chip says nothing about another one.
+    #[test]
+    fn each_chip_is_measured_by_itself() {
+        let options = LoadOptions::default();
+        let system = load_system("memory-policies", &options).expect("valid");
+        let chosen = run::variants(&system, &[]).expect("all");
+        let lonely = plan(&chosen, &chosen);
+        // The two variants of one policy share a run.
+        assert_eq!((chosen.len(), lonely.len()), (4, 3));
+        let policies: Vec<_> = lonely
+            .iter()
+            .map(|run| {
+                run.system.platform.drams[0]
+                    .controller
+                    .as_ref()
+                    .map(|one| one.policy)
+            })
+            .collect();
+        assert!(policies.iter().all(|policy| policy.is_some()));
+        assert!(
+            policies[0] != policies[1] && policies[1] != policies[2] && policies[0] != policies[2]
+        );
     }
 
     #[test]

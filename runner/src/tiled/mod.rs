@@ -167,7 +167,9 @@ impl Paradigm for Tiled {
             for flow in &variant.flows {
                 let members = bounds::members(ran.system, flow);
                 if bounds::is_alone(ran.system, &members)
-                    && !alone.iter().any(|known| known.flow == flow.name)
+                    && !alone
+                        .iter()
+                        .any(|known| known.is_of(ran.system, &flow.name))
                 {
                     let slices = &ran.seen.slices;
                     alone.extend(alone::alone(ran.system, ran.names, flow, slices, ran.slice));

@@ -122,15 +122,14 @@ fn partners(system: &System, app: usize) -> Vec<usize> {
 
 /// Puts the bounds of a system beside its requests.
 pub fn add(system: &System, requests: &mut [RequestResult]) {
-    let Ok(bounds) = SystemBounds::new(system, &[]) else {
-        return;
-    };
+    let bounds = SystemBounds::new(system, &[]).map_err(|error| error.to_string());
     for request in requests {
         let mut apps = system.apps.iter();
         let Some(app) = apps.position(|app| app.name == request.application) else {
             continue;
         };
-        match of_request(system, &bounds, app, &request.kind) {
+        let found = bounds.as_ref().map_err(String::clone);
+        match found.and_then(|bounds| of_request(system, bounds, app, &request.kind)) {
             Ok(found) => {
                 request.bound = Some(found.bound);
                 request.lumped = found.lumped;

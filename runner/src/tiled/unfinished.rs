@@ -145,7 +145,7 @@ mod tests {
             told(&console, &[release], &End::Duration),
             [(
                 "controller".to_owned(),
-                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms"
+                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; if it serves others until the end, write background=\"true\""
                     .to_owned()
             )]
         );
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(idle.len(), 2);
         assert_eq!(
             idle[0].1,
-            "has not finished and never will: nothing more can happen; it printed nothing and set no marker"
+            "has not finished and never will: nothing more can happen; it printed nothing and set no marker; if it serves others until the end, write background=\"true\""
         );
         // Whoever loses the kernel is no such case.
         assert_eq!(told("", &[], &End::Exit { code: 2 }), []);

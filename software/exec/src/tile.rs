@@ -120,11 +120,6 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// The policy.
-    pub const fn policy(&self) -> Policy {
-        self.policy
-    }
-
     fn position(&self, member: usize) -> Option<usize> {
         let mut queue = self.queue[..self.length].iter();
         queue.position(|other| usize::from(*other) == member)
@@ -139,18 +134,12 @@ impl<const N: usize> Scheduler<N> {
         })
     }
 
+    fn find(&self, member: usize) -> Option<&Member> {
+        self.members.get(member)?.as_ref()
+    }
+
     fn member(&mut self, member: usize) -> Option<&mut Member> {
         self.members.get_mut(member)?.as_mut()
-    }
-
-    /// Number of members.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether there is nobody.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
     }
 
     /// Adds a member that is not ready, without budget and with the lowest priority. False if there is no such number or it is taken.
@@ -210,15 +199,12 @@ impl<const N: usize> Scheduler<N> {
 
     /// Whether a member is ready.
     pub fn is_ready(&self, member: usize) -> bool {
-        self.members
-            .get(member)
-            .is_some_and(|m| m.is_some_and(|m| m.ready))
+        self.find(member).is_some_and(|member| member.ready)
     }
 
     /// When a member may begin that becomes ready at a moment.
     pub fn start(&self, member: usize, at: u64) -> u64 {
-        let found = self.members.get(member).and_then(Option::as_ref);
-        found.map_or(at, |member| member.start(at))
+        self.find(member).map_or(at, |member| member.start(at))
     }
 
     /// The member gives the rest of its slice to its equals.
@@ -259,11 +245,13 @@ impl<const N: usize> Scheduler<N> {
     /// Whether the switch from `previous` to `next` (nobody: to none) is on the account of the former. It has none, or did not choose
     /// to leave, if the latter is more urgent.
     pub fn gives_back(&self, previous: usize, next: Option<usize>) -> bool {
-        let find = |member: usize| self.members.get(member).and_then(Option::as_ref);
-        let Some(previous) = find(previous).filter(|member| member.account.is_some()) else {
+        let Some(previous) = self
+            .find(previous)
+            .filter(|member| member.account.is_some())
+        else {
             return false;
         };
-        let next = next.and_then(find);
+        let next = next.and_then(|next| self.find(next));
         next.is_none_or(|next| !self.overtakes(next, previous))
     }
 
@@ -279,10 +267,7 @@ impl<const N: usize> Scheduler<N> {
     pub fn urgency(&self, member: usize) -> u8 {
         match self.policy {
             Policy::Throughput => 0,
-            Policy::Realtime => match self.members.get(member) {
-                Some(Some(member)) => member.priority,
-                _ => 0,
-            },
+            Policy::Realtime => self.find(member).map_or(0, |member| member.priority),
         }
     }
 

@@ -89,13 +89,6 @@ pub fn wait_for_interrupt() {
     unsafe { asm!("wfi", options(nostack)) };
 }
 
-/// Orders and drops cached translations.
-#[inline(always)]
-pub fn fence_translations() {
-    // SAFETY: only orders.
-    unsafe { asm!("sfence.vma", options(nostack)) };
-}
-
 /// Orders and drops cached translations of one address space.
 #[inline(always)]
 pub fn fence_space(space: u64) {

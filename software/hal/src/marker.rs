@@ -61,4 +61,6 @@ markers! {
     mux_ready MuxReady;
     /// A budget can be used from a moment on.
     mux_budget MuxBudget;
+    /// TileMux works for an activity, because the kernel asked.
+    mux_works MuxWorks;
 }

@@ -49,6 +49,7 @@ fn platform() -> PlatformConfig {
         memories: vec![MemoryConfig {
             id: MEMORY,
             dram: DramConfig {
+                controller: None,
                 cycle: 2,
                 banks: 4,
                 row: 2048,

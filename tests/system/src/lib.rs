@@ -7,6 +7,7 @@
 //! applications may share, made from the catalog's file.
 
 pub mod control;
+pub mod one_shot;
 pub mod shared_tiles;
 pub mod whole;
 
@@ -211,10 +212,10 @@ fn boot_all(
 ) -> Vec<Report> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let platform = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"))
+    let platform = std::fs::read_to_string(root.join("catalog/platforms/tiled-2ghz.xml"))
         .expect("the platform is there");
     let shared = platform
-        .replace("name=\"tiled-gem5\"", "name=\"shared\"")
+        .replace("name=\"tiled-2ghz\"", "name=\"shared\"")
         .replace("<tile id=", "<tile shared=\"true\" id=")
         .replace("<tile shared=\"true\" id=\"0\"", "<tile id=\"0\"");
     std::fs::write(folder.path().join("shared.xml"), shared).expect("a file can be written");

@@ -31,7 +31,7 @@ fn is_well(report: &Report, apps: usize) {
 /// A mesh of this many tiles, one of them memory, with units of this many endpoints; made of the parts of `tiled-gem5`.
 fn mesh(tiles: u16, endpoints: u16) -> String {
     let root = place::root().expect("the checkout is there");
-    let text = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"));
+    let text = std::fs::read_to_string(root.join("catalog/platforms/tiled-2ghz.xml"));
     let text = text.expect("the platform is there");
     let parts = &text[text.find("  <clock").unwrap()..text.find("  <network topology").unwrap()];
     let parts = parts.replace("endpoints=\"192\"", &format!("endpoints=\"{endpoints}\""));

@@ -15,6 +15,7 @@ fn opensbi_boots_to_its_report() {
     }
     let options = Options {
         elf,
+        others: &[],
         platform: Path::new("single"),
         max_cycles: Some(20_000_000),
         trace: None,

@@ -1,6 +1,7 @@
 //! What crosses the borders of managers: services that come back, services that never come, several services of one application,
 //! modules, and shared regions.
 
+use bulkhead_system_tests::shared_tiles::{boot, system as described, variant};
 use bulkhead_system_tests::{Report, boot_text, boot_with};
 
 fn system(inside: &str) -> String {
@@ -49,6 +50,26 @@ fn a_service_comes_back_for_clients_below_any_manager() {
         let said = report.printed(manager).join("\n");
         assert!(said.contains("is started again (2 of 3)"), "{said}");
     }
+}
+
+#[test]
+fn the_less_critical_delay_a_restart_by_one_part_of_theirs() {
+    let result = boot(described("restarts"), &[]);
+    let longest = |name| {
+        let failures = variant(&result, name).incidents.iter();
+        let failures = failures.filter(|incident| incident.application == "server");
+        let at: Vec<u64> = failures.filter_map(|incident| incident.at).collect();
+        assert_eq!(at.len(), 41, "{name}");
+        let between = at.windows(2).map(|pair| pair[1] - pair[0]);
+        result.microseconds(between.max().unwrap_or(0))
+    };
+    let (alone, beside) = (longest("alone"), longest("beside"));
+    println!("restarts of the critical service: {alone} us alone, {beside} us beside four");
+    let others = variant(&result, "beside").incidents.iter();
+    let others = others.filter(|incident| incident.application.starts_with("hog"));
+    assert!(others.count() > 30);
+    // Four restarts, one after the other, were five times as long.
+    assert!(beside < 2.5 * alone, "{beside} us, {alone} us alone");
 }
 
 #[test]

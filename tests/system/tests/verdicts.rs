@@ -309,12 +309,12 @@ fn a_failing_claim_of_a_reproduction_fails_and_names_its_page() {
     let all = m3::against(&figures, wanted, &Silent).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(all.code(), 3);
     let explained = figures.explanations.iter();
-    let mut explained = explained.filter(|one| one.of == "round-trip/tiled-fpga/steady");
+    let mut explained = explained.filter(|one| one.of == "round-trip/tiled-star/steady");
     let page = &explained.next().expect("the book explains it").page;
     let verdict = all.verdict();
     let broken = verdict.promises().iter();
     let mut broken = broken.filter(|one| one.judgement == Judgement::Failed);
-    let claim = broken.find(|one| one.what.starts_with("round trip on tiled-fpga: "));
+    let claim = broken.find(|one| one.what.starts_with("round trip on tiled-star: "));
     let why = claim.expect("the claim fails").because.as_deref();
     assert!(why.is_some_and(|why| why.ends_with(&format!("[{page}]"))));
     let report = m3::report(&all, &bulkhead_report::book::Book::default()).expect("draws");

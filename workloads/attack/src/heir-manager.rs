@@ -3,12 +3,14 @@
 #![no_std]
 #![no_main]
 
+mod child;
 mod heirs;
+mod window;
 
-use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, Syscall};
-use bulkhead_lib::gate::MemoryGate;
-use bulkhead_lib::{println, syscall, time};
-use heirs::{CODE, Heir, Wish};
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_TILES};
+use bulkhead_lib::{println, time};
+use child::revoke;
+use heirs::{Heir, Wish};
 
 bulkhead_lib::main!(main);
 
@@ -19,21 +21,6 @@ const LIFE: u64 = 8_000_000;
 /// Where it puts what it makes, behind what it was given.
 const FIRST: u16 = SEL_FREE + 100;
 
-/// Writes what children do into memory.
-fn fill(memory: u16) -> bool {
-    let Ok((endpoint, size)) = syscall::activate(memory) else {
-        return false;
-    };
-    let gate = MemoryGate::new(endpoint, size);
-    let code = CODE.map(u32::to_le_bytes);
-    let written = gate.write(0, code.as_flattened()).is_ok();
-    let request = Syscall::Deactivate {
-        gate: memory,
-        endpoint: gate.endpoint(),
-    };
-    syscall::call(&request).is_ok() && written
-}
-
 fn main() -> u64 {
     let mut selector = FIRST;
     let mut next = || {
@@ -43,28 +30,7 @@ fn main() -> u64 {
     for tile in 0..16 {
         for memory in 0..16 {
             let window = next();
-            let request = Syscall::CutMemory {
-                source: SEL_MEMORIES + memory,
-                target: window,
-                size: 32768,
-            };
-            if syscall::call(&request).is_err() {
-                continue;
-            }
-            let shown = [40, 0].iter().any(|tables| {
-                let request = Syscall::ConfigureTile {
-                    tile: SEL_TILES + tile,
-                    memory: window,
-                    tables: *tables,
-                };
-                syscall::call(&request).is_ok()
-            });
-            if !shown || !fill(window) {
-                let request = Syscall::Revoke {
-                    selector: window,
-                    keep: 0,
-                };
-                let _ = syscall::call(&request);
+            if !window::show(tile, memory, window) {
                 continue;
             }
             let mut started = 0;
@@ -92,8 +58,7 @@ fn main() -> u64 {
                     // The next one shall find all the time that this one had.
                     time::sleep_until(time::now() + LIFE);
                     for selector in [heir.selector, heir.selector + 2] {
-                        let request = Syscall::Revoke { selector, keep: 0 };
-                        let _ = syscall::call(&request);
+                        revoke(selector);
                     }
                 }
             }

@@ -5,13 +5,15 @@
 #![no_std]
 #![no_main]
 
+mod child;
 mod heirs;
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
 use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, Syscall};
 use bulkhead_lib::{argument, println, syscall};
+use child::CODE;
 use core::ptr::addr_of;
-use heirs::{CODE, Heir, Wish};
+use heirs::{Heir, Wish};
 
 bulkhead_lib::main!(main);
 

@@ -1,14 +1,8 @@
 //! Children of a hostile program: an endless loop, with as much processor time and urgency as the kernel lets it have.
 
-use bulkhead_lib::abi::syscall::{MAP_EXECUTE, MAP_READ, SHARE, Syscall};
-use bulkhead_lib::abi::words::Name;
+use crate::child::{Child, revoke};
+use bulkhead_lib::abi::syscall::{SHARE, Syscall};
 use bulkhead_lib::{println, syscall};
-
-/// What a child does: it makes a check marker of its stack pointer, 16 times the number that it was started with, and loops for ever
-/// (`slti x0, sp, 11`, `j .`).
-pub const CODE: [u32; 2] = [0x00B1_2013, 0x0000_006F];
-/// Where a child finds its loop.
-const ADDRESS: u64 = 0x1000_0000;
 
 /// What a child is made of.
 pub struct Heir {
@@ -68,44 +62,22 @@ impl Heir {
         syscall::call(&request).is_ok()
     }
 
-    fn revoke(selector: u16) {
-        let _ = syscall::call(&Syscall::Revoke { selector, keep: 0 });
-    }
-
     fn begin(&self, tile: u16, tile_priority: u8) -> bool {
-        let activity = self.selector + 2;
-        let calls = [
-            Syscall::CreateActivity {
-                target: activity,
-                tile,
-                purse: self.purse,
-                memory: self.memory,
-                reply: self.reply,
-                priority: 0,
-                tile_priority,
-                name: Name::new(self.name).unwrap_or_default(),
-            },
-            Syscall::Map {
-                activity,
-                address: ADDRESS,
-                offset: self.code,
-                pages: 1,
-                rights: MAP_READ | MAP_EXECUTE,
-            },
-            Syscall::Start {
-                activity,
-                entry: ADDRESS,
-                stack: 16 * self.number,
-            },
-        ];
-        for request in calls {
-            if let Err(error) = syscall::call(&request) {
-                println!("no child at priority {tile_priority}: {error:?}");
-                Self::revoke(activity);
-                return false;
-            }
+        let child = Child {
+            activity: self.selector + 2,
+            tile: (tile, tile_priority),
+            purse: self.purse,
+            memory: self.memory,
+            code: self.code,
+            reply: self.reply,
+            name: self.name,
+            number: self.number,
+        };
+        let started = child.start();
+        if let Err(error) = started {
+            println!("no child at priority {tile_priority}: {error:?}");
         }
-        true
+        started.is_ok()
     }
 
     /// A capability with this time as the child's, derived twice if the child shall be a child's child.
@@ -156,7 +128,7 @@ impl Heir {
                             return true;
                         }
                     }
-                    Self::revoke(self.selector);
+                    revoke(self.selector);
                 }
             }
         }

@@ -57,11 +57,23 @@ pub fn bytes(op: &Op) -> u8 {
     op.imm as u8
 }
 
+/// The function (funct5) of an atomic operation.
+pub fn function(op: &Op) -> u8 {
+    (op.imm >> 8 & 0x1f) as u8
+}
+
 /// The value that an AMO writes, for the old value and the operand, both sign-extended from the width.
 pub fn combine(op: &Op, old: u64, operand: u64) -> u64 {
-    let narrow = bytes(op) == 4;
+    modify(function(op), bytes(op), old, operand)
+}
+
+/// What the AMO with this function (funct5) writes, for an old value and an operand of 4 or 8 bytes.
+pub fn modify(function: u8, bytes: u8, old: u64, operand: u64) -> u64 {
+    let narrow = bytes == 4;
+    let signed = |v: u64| if narrow { v as i32 as i64 as u64 } else { v };
     let unsigned = |v: u64| if narrow { v as u32 as u64 } else { v };
-    match op.imm >> 8 & 0x1f {
+    let (old, operand) = (signed(old), signed(operand));
+    match function {
         0 => old.wrapping_add(operand),
         1 => operand,
         4 => old ^ operand,

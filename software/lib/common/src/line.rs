@@ -11,6 +11,8 @@ use core::{iter, option};
 /// Entries in the order in which they came, each paid for before it is put in.
 #[derive(Clone, Debug)]
 pub struct Line<P, T> {
+    /// How many there are: who only wants to know that looks at nothing else.
+    count: usize,
     /// None: there is nothing behind it either.
     first: Option<T>,
     behind: Paid<P, LinkedList<T>>,
@@ -19,6 +21,7 @@ pub struct Line<P, T> {
 impl<P: Payer, T> Default for Line<P, T> {
     fn default() -> Self {
         Self {
+            count: 0,
             first: None,
             behind: Paid::new(LinkedList::new()),
         }
@@ -28,6 +31,7 @@ impl<P: Payer, T> Default for Line<P, T> {
 impl<P, T> Line<P, T> {
     /// Adds an entry at the end.
     pub fn push_back(&mut self, entry: T) {
+        self.count += 1;
         match self.first {
             None => self.first = Some(entry),
             Some(_) => self.behind.push_back(entry),
@@ -37,10 +41,19 @@ impl<P, T> Line<P, T> {
     /// Takes the first entry.
     pub fn pop_front(&mut self) -> Option<T> {
         let first = self.first.take();
+        self.count -= usize::from(first.is_some());
         if !self.behind.is_empty() {
             self.first = self.behind.pop_front();
         }
         first
+    }
+
+    /// Takes the first entry out, if it is the one.
+    pub fn pop_front_if(&mut self, is_it: impl FnOnce(&T) -> bool) -> Option<T> {
+        match self.front().is_some_and(is_it) {
+            true => self.pop_front(),
+            false => None,
+        }
     }
 
     /// The first entry.
@@ -49,13 +62,14 @@ impl<P, T> Line<P, T> {
     }
 
     /// How many there are.
+    #[inline(always)]
     pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.behind.len()
+        self.count
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.first.is_none()
+        self.count == 0
     }
 
     /// All of them, in order.

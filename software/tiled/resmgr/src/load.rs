@@ -242,9 +242,10 @@ pub fn load(
             continue;
         }
         let lazy = is_heap && contents.heap == Heap::Lazy;
+        let most = if lazy { part.pages } else { MAP_PAGES_MAX };
         let mut done = 0;
         while done < part.pages {
-            let pages = (part.pages - done).min(MAP_PAGES_MAX);
+            let pages = (part.pages - done).min(most);
             let request = Syscall::Map {
                 activity,
                 address: part.address + done * PAGE,

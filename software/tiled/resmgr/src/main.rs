@@ -75,12 +75,17 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             world.say_done();
             is_busy = false;
         }
-        let patience = world.patience_ends();
+        let patience = match world.is_restarting() {
+            // What has happened is heard first, and nothing is waited for.
+            true => Some(1),
+            false => world.patience_ends(),
+        };
         match wait(patience)? {
             Some((activity, Event::Service(service))) => world.offered(activity, service),
             Some((activity, Event::Stopped(cause))) => world.stopped(activity, cause),
             Some((activity, Event::Reported(value))) => world.reported(activity, value),
             Some((_, Event::Told(word))) => world.told(word),
+            None if patience == Some(1) => world.go_on(),
             None => world.expire(),
         }
         // What happened in time is heard first; but whoever always has something to say keeps nobody waiting.
@@ -90,6 +95,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
         };
         if late > LATE {
             world.expire();
+            world.go_on();
         }
     }
 }

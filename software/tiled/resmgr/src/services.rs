@@ -242,7 +242,10 @@ impl World<'_> {
     fn reconnect(&self, source: Source) {
         for (client, app) in self.system.apps.iter().enumerate() {
             let is_itself = matches!(source, Source::App { app, .. } if app == client);
-            let ended = matches!(self.states[client].phase, Phase::Over | Phase::Paused);
+            let ended = matches!(
+                self.states[client].phase,
+                Phase::Over | Phase::Failed | Phase::Paused
+            );
             if is_itself || ended {
                 continue;
             }

@@ -21,6 +21,7 @@ use bulkhead_lib::common::payer::{Fixed, Own, Paid};
 use bulkhead_lib::{println, time};
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
+use core::cmp::Reverse;
 
 /// How far an application or manager is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Phase {
     Waits,
     /// It runs.
     Runs,
+    /// It has failed, and is to be started again.
+    Failed,
     /// It has ended with its pager, and waits for that one to come back.
     Paused,
     /// It has ended, or never will run.
@@ -53,6 +56,8 @@ pub struct State {
     pub restarts: u32,
     /// Its gates lead to those to whom it sends.
     pub is_attached: bool,
+    /// It is there again, but has not been filled and run.
+    is_unfinished: bool,
     /// It was said already that what it offers is not one of its services: it may offer as often as it likes.
     pub has_lied: bool,
     /// How often it has offered something since it was started.
@@ -143,6 +148,7 @@ impl<'a> World<'a> {
             phase: Phase::Waits,
             restarts: 0,
             is_attached: false,
+            is_unfinished: false,
             has_lied: false,
             offers: 0,
         });
@@ -389,7 +395,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Starts an application again if the description says so; it keeps memory, gates and quotas.
+    /// An application is to be started again if the description says so; it keeps memory, gates and quotas.
     fn restart(&mut self, index: usize) {
         let app = &self.system.apps[index];
         if self.states[index].restarts >= app.restarts {
@@ -404,38 +410,74 @@ impl<'a> World<'a> {
             }
             return;
         }
-        self.states[index].restarts += 1;
-        let again = self.states[index].restarts;
-        match self.appear_again(index) {
-            Ok(()) => {
-                println!(
-                    "`{}` is started again ({again} of {})",
-                    app.name, app.restarts
-                );
-                for client in pagers::clients(self.system, index) {
-                    if self.states[client].phase == Phase::Paused {
-                        self.restart(client);
-                    }
-                }
-            }
-            Err(failure) => {
-                println!("`{}` is not started again: {failure}", app.name);
-                self.give_up(index, Standing::Failed);
+        let state = &mut self.states[index];
+        (state.phase, state.is_unfinished) = (Phase::Failed, false);
+    }
+
+    /// The application whose restart is to be begun or finished: the most important one, and of equals one that was begun.
+    fn to_restart(&self) -> Option<usize> {
+        let states = self.states.iter().enumerate();
+        let open = states.filter(|(_, s)| s.phase == Phase::Failed || s.is_unfinished);
+        let order = |(index, state): &(usize, &State)| {
+            let priority = self.system.apps[*index].priority;
+            (priority, state.is_unfinished, Reverse(*index))
+        };
+        open.max_by_key(order).map(|(index, _)| index)
+    }
+
+    /// Whether somebody is to be started again.
+    pub fn is_restarting(&self) -> bool {
+        self.to_restart().is_some()
+    }
+
+    /// Does one part of a restart. Between two parts, others are heard: somebody more important may have failed.
+    pub fn go_on(&mut self) {
+        let Some(index) = self.to_restart() else {
+            return;
+        };
+        let done = match core::mem::take(&mut self.states[index].is_unfinished) {
+            false => self.appear_again(index),
+            true => self.finish(index),
+        };
+        if let Err(failure) = done {
+            let name = &self.system.apps[index].name;
+            println!("`{name}` is not started again: {failure}");
+            self.give_up(index, Standing::Failed);
+        }
+    }
+
+    /// An application that has appeared again gets its content, and runs if it can.
+    fn finish(&mut self, index: usize) -> Result<(), Failure> {
+        let (app, state) = (&self.system.apps[index], &self.states[index]);
+        if state.phase == Phase::Over {
+            return Ok(());
+        }
+        let again = state.restarts;
+        self.start_if_possible(index)?;
+        println!(
+            "`{}` is started again ({again} of {})",
+            app.name, app.restarts
+        );
+        for client in pagers::clients(self.system, index) {
+            if self.states[client].phase == Phase::Paused {
+                self.restart(client);
             }
         }
+        Ok(())
     }
 
     fn appear_again(&mut self, index: usize) -> Result<(), Failure> {
         let app = &self.system.apps[index];
+        self.states[index].restarts += 1;
         create::appear(&mut self.drafts[index], Some(app))?;
         pagers::introduce(self.system, &mut self.drafts, index, &mut self.selectors)?;
         self.give_known(index);
         let state = &mut self.states[index];
         (state.phase, state.is_attached) = (Phase::Waits, false);
-        state.offers = 0;
+        (state.offers, state.is_unfinished) = (0, true);
         // Who sends to it has lost the endpoints that led to the old activity. It runs when all hear it.
         self.tell_of(index, Standing::Starts);
-        self.start_if_possible(index)
+        Ok(())
     }
 }
 

@@ -77,10 +77,8 @@ extern "C" fn start() -> ! {
     csr::set_mscratch(0);
     csr::set_mtvec(trap_entry as *const () as u64);
     let second = config.harts > 1;
-    csr::set_mie(match second {
-        false => csr::EXTERNAL,
-        true => csr::EXTERNAL | csr::SOFTWARE,
-    });
+    // Nobody but a second hart makes software interrupts.
+    csr::set_mie(csr::EXTERNAL | csr::SOFTWARE);
     // Applications may read cycle, time and instret.
     csr::set_mcounteren(7);
     csr::set_scounteren(7);
@@ -93,7 +91,8 @@ extern "C" fn start() -> ! {
     };
     // SAFETY: runs once, before the first trap.
     let tilemux = unsafe { &mut *TILEMUX.0.get() };
-    let tilemux = tilemux.insert(TileMux::new(policy, config.slice.max(1), second));
+    let (slice, distance) = (config.slice.max(1), config.distance);
+    let tilemux = tilemux.insert(TileMux::new(policy, slice, distance));
     if second {
         bulkhead_hal::dtu::start_second(second_start as *const () as u64);
     }

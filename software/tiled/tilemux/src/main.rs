@@ -13,20 +13,21 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{Awaited, IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
-use bulkhead_hal::{csr, dtu, marker};
-use bulkhead_tilemux::mux::{Access, Mux, Witness, is_environment_call, panic_cause};
-use second::BOARD;
+use bulkhead_hal::{csr, device, dtu, marker};
+use bulkhead_tilemux::mux::{Access, Mux, Witness, panic_cause};
 use tile::{Registers, Tile};
 
 /// Interrupt bit of `mcause`.
 const INTERRUPT: u64 = 1 << 63;
+/// `mcause` of an `ecall` from user mode.
+const ENVIRONMENT_CALL: u64 = 8;
 /// Announced messages that one interrupt takes at most: the time in machine mode is bounded however fast they come.
 const ANNOUNCEMENTS: usize = 4;
 
@@ -68,8 +69,10 @@ struct TileMux {
     mux: Mux<Markers>,
     tile: Tile,
     running: Option<Running>,
-    /// A second hart takes the announcements of messages.
-    second: bool,
+    /// Until this moment the kernel's requests wait while somebody with a priority wants the hart: one has just been carried out.
+    calm: u64,
+    /// Nanoseconds from one request to the next one then.
+    distance: u64,
     /// Nanoseconds at either end of a trap that no reading of the clock sees.
     unseen: u64,
 }
@@ -86,12 +89,13 @@ fn unseen() -> u64 {
 }
 
 impl TileMux {
-    fn new(policy: Policy, slice: u64, second: bool) -> Self {
+    fn new(policy: Policy, slice: u64, distance: u64) -> Self {
         Self {
             mux: Mux::new(policy, slice, Markers),
-            tile: Tile::new(second),
+            tile: Tile::new(),
             running: None,
-            second,
+            calm: 0,
+            distance,
             unseen: unseen(),
         }
     }
@@ -103,9 +107,9 @@ impl TileMux {
         };
         if cause & INTERRUPT != 0 {
             marker::mux_interrupts(cause);
-            return self.interrupt(place);
+            return self.interrupt();
         }
-        if is_environment_call(cause) {
+        if cause == ENVIRONMENT_CALL {
             return self.call(id, place);
         }
         let pc = arch::context(place).pc();
@@ -136,7 +140,7 @@ impl TileMux {
         self.tile.take(registers);
         if self.tile.ask_pager(pager, id, page, access) {
             self.mux.suspend(place, reason, dtu::time());
-            self.requests();
+            self.tile.hear_pager(place, self.mux.urgency(place));
         } else {
             self.stop(id, reason);
         }
@@ -149,6 +153,7 @@ impl TileMux {
             // The activity was ended meanwhile.
             return;
         };
+        dtu::set_awaited(place, Awaited::default());
         if answer == PagerAnswer::Mapped as u64 {
             self.mux.wake(place, dtu::time());
         } else {
@@ -173,10 +178,7 @@ impl TileMux {
         access: Access,
     ) -> Option<Resume> {
         let asked = self.mux.pager(&self.tile, place, address, access)?;
-        let cause = match access {
-            Access::Write => 15,
-            Access::Read | Access::Execute => 13,
-        };
+        let cause = if access == Access::Write { 15 } else { 13 };
         let value = address;
         let reason = StopCause::Fault { cause, pc, value };
         Some(self.ask((id, place), asked, access, reason, Registers::Dropped))
@@ -191,7 +193,7 @@ impl TileMux {
         let Some(call) = Ecall::from_code(context.registers[A7]) else {
             let pc = context.pc() - 4;
             let value = context.registers[A7];
-            let cause = 8;
+            let cause = ENVIRONMENT_CALL;
             self.stop(id, StopCause::Fault { cause, pc, value });
             return self.dispatch(Registers::Kept);
         };
@@ -213,15 +215,14 @@ impl TileMux {
             Ecall::Print => match self.print(id, place, first, second) {
                 Err(Unprinted::Page(address)) => {
                     // The call is made again when the page is there.
-                    context.registers[A0] = first;
-                    context.registers[0] -= 4;
+                    (context.registers[A0], context.registers[0]) = (first, pc);
                     let asked = self.ask_for_call((id, place), (pc, address), Access::Read);
-                    return asked.unwrap_or(Resume::Same);
+                    return asked.unwrap_or_else(|| {
+                        (context.registers[A0], context.registers[0]) = (1, pc + 4);
+                        Resume::Same
+                    });
                 }
-                Ok(result) => {
-                    context.registers[A0] = result;
-                    self.requests();
-                }
+                Ok(result) => context.registers[A0] = result,
                 Err(Unprinted::Result(result)) => {
                     context.registers[A0] = result;
                     return Resume::Same;
@@ -233,10 +234,7 @@ impl TileMux {
                 self.mux.wait(&self.tile, place, endpoint, second, now);
                 if self.mux.awaits(place).is_some() {
                     let urgency = self.mux.urgency(place);
-                    match self.second {
-                        true => BOARD.waits(place, id, urgency, endpoint),
-                        false => self.tile.hear(place, id, urgency, endpoint),
-                    }
+                    tile::hear(place, id, urgency, endpoint);
                 }
             }
             Ecall::Yield => self.mux.give_way(place),
@@ -266,17 +264,7 @@ impl TileMux {
                 arch::mapped(place);
                 found = self.mux.readable(&self.tile, id, address);
             }
-            match found {
-                Some(physical) => *byte = arch::read_byte(physical),
-                None if self
-                    .mux
-                    .pager(&self.tile, place, address, Access::Read)
-                    .is_some() =>
-                {
-                    return Err(Unprinted::Page(address));
-                }
-                None => return Err(Unprinted::Result(1)),
-            }
+            *byte = arch::read_byte(found.ok_or(Unprinted::Page(address))?);
         }
         if length == 0 {
             return Err(Unprinted::Result(0));
@@ -298,7 +286,6 @@ impl TileMux {
         self.tile.take(Registers::Dropped);
         self.running = None;
         self.remove(id, cause);
-        self.requests();
     }
 
     /// Ends an activity that does not run. TileMux is the unit's current activity.
@@ -315,102 +302,76 @@ impl TileMux {
     }
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
-    fn interrupt(&mut self, running: usize) -> Resume {
-        // For whom it is, if that one is not less urgent than who runs.
-        let (mut receiver, mut requests) = (None, false);
-        let (mut began, mut changed) = (None, false);
-        if self.second {
-            (receiver, requests) = self.news();
-            changed = receiver.is_some();
-        } else {
-            let urgency = self.mux.urgency(running);
-            for _ in 0..ANNOUNCEMENTS {
-                match self.tile.take_announcement() {
-                    None => break,
-                    Some((TILEMUX_ACTIVITY, _)) => requests = true,
-                    Some((id, endpoint)) => {
-                        let Some(place) = self.mux.place(id) else {
-                            continue;
-                        };
-                        let urgent = self.mux.urgency(place) >= urgency;
-                        if urgent {
-                            began = began.or_else(|| Some(dtu::time()));
-                            receiver = Some(place);
-                        }
-                        // Who is less urgent waits until this one does not run any more.
-                        changed |= self.mux.message(place, endpoint, dtu::time) && urgent;
-                    }
-                }
-            }
-        }
-        changed |= self.tile.take_timer();
-        let mut payer = receiver.filter(|receiver| self.mux.pays(*receiver, running));
-        if !(requests || changed || payer.is_some()) {
+    fn interrupt(&mut self) -> Resume {
+        let began = dtu::time() - self.unseen;
+        let (receiver, changed) = self.announcements();
+        // Nobody less urgent is announced, so the one whose message it is pays for it.
+        let payer = receiver.filter(|receiver| self.mux.is_limited(*receiver));
+        if !(changed || payer.is_some()) {
             return Resume::Same;
-        }
-        let began = began.unwrap_or_else(dtu::time) - self.unseen;
-        if requests {
-            self.tile.take(Registers::Kept);
-            self.requests();
-            // What the kernel wants is not the receiver's.
-            payer = None;
         }
         let payer = payer.map(|payer| (payer, Cost::Interrupt));
         self.dispatch_after(Registers::Kept, Some((began, payer)))
     }
 
-    /// Takes the notes of the second hart: somebody who was woken, and whether the kernel sent something.
-    fn news(&mut self) -> (Option<usize>, bool) {
-        let (mut left, requests) = BOARD.take();
-        let mut woken = None;
-        while left != 0 {
-            let place = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if self.mux.awaits(place).is_some() {
-                self.mux.wake(place, dtu::time());
+    /// Takes what the unit announces, which is for nobody less urgent than who runs, and the timer. Says for whom a message came, and
+    /// whether anything is to be decided.
+    fn announcements(&mut self) -> (Option<usize>, bool) {
+        let (mut receiver, mut changed) = (None, false);
+        for _ in 0..ANNOUNCEMENTS {
+            match self.tile.take_announcement() {
+                None => break,
+                Some((TILEMUX_ACTIVITY, _)) => changed = true,
+                Some((id, endpoint)) => {
+                    if let Some(place) = self.mux.place(id) {
+                        receiver = Some(place);
+                        changed |= self.mux.message(place, endpoint, dtu::time);
+                    }
+                }
             }
-            woken = Some(place);
         }
-        (woken, requests)
+        // A second hart, if there is one, has told of it.
+        if csr::mip() & csr::SOFTWARE != 0 {
+            device::set_software_interrupt(false);
+        }
+        (receiver, self.tile.take_timer() || changed)
     }
 
-    /// Carries out what the kernel asks. TileMux is the unit's current activity.
-    fn requests(&mut self) {
-        let now = dtu::time();
-        self.answers();
-        while let Some((offset, request)) = self.tile.fetch_request() {
-            let answer = match request {
-                Some(request) => self.mux.request(&mut self.tile, request, now),
-                None => Err(TileMuxError::BadRequest),
-            };
-            if let Ok(Some((id, entry))) = answer
-                && let Some(place) = self.mux.place(id)
-            {
-                arch::start_context(place, entry);
-                self.tile.forget(place);
-            }
-            if let (Some(Request::MapPages { activity, .. }), Ok(_)) = (request, answer)
-                && let Some(place) = self.mux.place(activity)
-            {
-                arch::mapped(place);
-            }
-            self.tile.answer(offset, answer.err());
-            if let Some(Request::Wake { activity }) = request {
-                self.abandoned(activity);
-            }
+    /// Carries out one request of the kernel; whether there was one. TileMux is the unit's current activity.
+    fn request(&mut self) -> bool {
+        let Some((offset, request)) = self.tile.fetch_request() else {
+            return false;
+        };
+        let answer = request.ok_or(TileMuxError::BadRequest).and_then(|request| {
+            marker::mux_works(request.activity().into());
+            self.mux.request(&mut self.tile, request, dtu::time())
+        });
+        if let Ok(Some((id, entry))) = answer
+            && let Some(place) = self.mux.place(id)
+        {
+            arch::start_context(place, entry);
+            self.tile.forget(place);
+        }
+        if let Some(place) = request.and_then(|request| self.mux.place(request.activity())) {
+            arch::mapped(place);
+        }
+        self.tile.answer(offset, answer.err());
+        if let Some(Request::Wake { activity }) = request {
+            self.abandoned(activity);
         }
         // The kernel may have stopped the one that ran.
-        if let Some(Running { id, .. }) = self.running
-            && self.mux.place(id).is_none()
-        {
-            self.running = None;
-        }
+        self.running = self.running.filter(|r| self.mux.place(r.id).is_some());
+        true
     }
 
     /// Takes the answers of pagers. TileMux is the unit's current activity.
     fn answers(&mut self) {
         while let Some((id, answer)) = self.tile.take_answer() {
             self.answered(id, answer);
+        }
+        // The unit forgets whom an announced answer was for.
+        for place in self.mux.paging() {
+            self.tile.hear_pager(place, self.mux.urgency(place));
         }
     }
 
@@ -432,16 +393,6 @@ impl TileMux {
                 running.since = began.max(since);
             }
             let previous = self.running;
-            if self.second && BOARD.has_news() {
-                let (_, requests) = self.news();
-                if requests {
-                    self.tile
-                        .take(core::mem::replace(&mut registers, Registers::Kept));
-                    self.requests();
-                    work = Some((began, payer));
-                    continue;
-                }
-            }
             let decision = self.mux.decide(now);
             let stays = match (decision, previous) {
                 (Decision::Run { member, .. }, Some(previous)) => previous.place == member,
@@ -452,6 +403,31 @@ impl TileMux {
                 began = now;
             }
             let payer = payer.filter(|_| stays);
+            let urgency = match decision {
+                Decision::Run { member, .. } => self.mux.urgency(member),
+                Decision::Idle { .. } => 0,
+            };
+            // What the kernel asks takes one request of the urgent's time, and then none for a while: `admission` counts that.
+            let calm = urgency > 0 && now < self.calm;
+            if self.tile.answers || self.tile.requests && !calm {
+                self.tile
+                    .take(core::mem::replace(&mut registers, Registers::Kept));
+                // What is there still is seen when TileMux leaves the unit.
+                (self.tile.requests, self.tile.answers) = (false, false);
+                self.answers();
+                let did = !calm && self.request();
+                let over = dtu::time();
+                if did {
+                    self.calm = over + self.distance;
+                }
+                // It is on nobody's account.
+                if let Some(running) = &mut self.running {
+                    running.since = over;
+                }
+                work = Some((over, None));
+                continue;
+            }
+            self.tile.listen(if now < self.calm { 0 } else { u8::MAX });
             match decision {
                 Decision::Run {
                     member: place,
@@ -465,6 +441,10 @@ impl TileMux {
                     let gives_back =
                         left.filter(|left| self.mux.gives_back(left.place, Some(place)));
                     if gives_back.is_none() {
+                        let until = match calm {
+                            true => Some(until.map_or(self.calm, |until| until.min(self.calm))),
+                            false => until,
+                        };
                         // What somebody else pays for is not part of its run.
                         let others = payer.map_or(0, |_| self.unseen * 3 / 2);
                         self.tile.set_timer(until.map(|until| until + others));
@@ -475,20 +455,14 @@ impl TileMux {
                     }
                     let since = began;
                     self.running = Some(Running { id, place, since });
-                    // What came before the second hart could know that somebody less urgent runs.
-                    let mut look = false;
-                    if self.second {
-                        let lower = BOARD.runs(place, self.mux.urgency(place));
-                        look = lower && BOARD.has_news();
-                    }
-                    let next = (id, bucket, self.mux.urgency(place));
-                    let missed = self.tile.give(registers, place, next);
+                    let missed = self.tile.give(registers, place, (id, bucket, urgency));
                     registers = Registers::Kept;
                     if let Some(left) = gives_back {
                         // Its run, and so the timer, begins when the switch is over.
                         work = Some((began, Some((left.place, Cost::Back))));
                     }
-                    if self.missed(previous, missed) || look || gives_back.is_some() {
+                    let own = self.tile.answers || self.tile.requests && !calm;
+                    if self.missed(previous, missed) || own || gives_back.is_some() {
                         continue;
                     }
                     if let Some((payer, cost)) = payer {
@@ -504,73 +478,32 @@ impl TileMux {
                     if let Some(previous) = self.running.take() {
                         arch::park(previous.place);
                     }
-                    if self.second {
-                        BOARD.rests();
-                    }
                     let missed = self.tile.rest(registers);
                     registers = Registers::Kept;
                     let left = previous.filter(|left| self.mux.gives_back(left.place, None));
                     if let Some(left) = left {
                         self.mux.charge(left.place, Cost::Back, began, dtu::time());
                     }
-                    if !(self.missed(previous, missed) || self.second && BOARD.has_news()) {
+                    let own = self.tile.answers || self.tile.requests;
+                    if !(self.missed(previous, missed) || own) {
                         arch::wait_for_interrupt();
-                        self.wake_up();
+                        self.announcements();
                     }
                 }
             }
         }
     }
 
-    /// After the unit has changed its current activity: what came for the former one before, without being announced. Returns
-    /// whether that changes anything.
-    fn missed(&mut self, previous: Option<Running>, unread: tile::Unread) -> bool {
-        match unread {
-            tile::Unread::Nothing => false,
-            tile::Unread::Own => {
-                self.tile.take(Registers::Kept);
-                self.requests();
-                true
-            }
-            tile::Unread::Activity => {
-                let Some(Running { place, .. }) = previous else {
-                    return false;
-                };
-                let Some(endpoint) = self.mux.awaits(place) else {
-                    return false;
-                };
-                if endpoint != NO_ENDPOINT && !tile::unread(endpoint) {
-                    return false;
-                }
-                self.mux.wake(place, dtu::time());
-                true
-            }
+    /// After the unit has changed its current activity: whether unread messages of the former one end its wait.
+    fn missed(&mut self, previous: Option<Running>, unread: bool) -> bool {
+        let Some(Running { place, .. }) = previous.filter(|_| unread) else {
+            return false;
+        };
+        let awaited = self.mux.awaits(place);
+        let is_there = awaited.is_some_and(|e| e == NO_ENDPOINT || tile::unread(e));
+        if is_there {
+            self.mux.wake(place, dtu::time());
         }
-    }
-
-    /// Something ended the rest of the tile.
-    fn wake_up(&mut self) {
-        if self.second {
-            self.tile.take_timer();
-            // The loop that rested looks at the news.
-            return;
-        }
-        let mut requests = false;
-        for _ in 0..ANNOUNCEMENTS {
-            match self.tile.take_announcement() {
-                None => break,
-                Some((TILEMUX_ACTIVITY, _)) => requests = true,
-                Some((id, endpoint)) => {
-                    if let Some(place) = self.mux.place(id) {
-                        self.mux.message(place, endpoint, dtu::time);
-                    }
-                }
-            }
-        }
-        self.tile.take_timer();
-        if requests {
-            self.tile.take(Registers::Kept);
-            self.requests();
-        }
+        is_there
     }
 }

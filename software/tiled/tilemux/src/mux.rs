@@ -115,15 +115,6 @@ impl Paged {
     }
 }
 
-impl Lazy {
-    /// Whether `next` goes on where this one ends.
-    fn ends_at(&self, next: &Self) -> bool {
-        next.address == self.address + self.bytes
-            && next.physical == self.physical + self.bytes
-            && next.rights == self.rights
-    }
-}
-
 /// What an activity wanted of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -203,11 +194,6 @@ impl<W: Witness> Mux<W> {
         self.activities.get(place)?.as_ref()
     }
 
-    /// An activity.
-    pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.at(self.place(id)?)
-    }
-
     fn find(&mut self, id: u16) -> Result<(usize, &mut Activity), TileMuxError> {
         let place = self.place(id).ok_or(TileMuxError::NoActivity)?;
         let found = self.activities[place].as_mut();
@@ -234,15 +220,10 @@ impl<W: Witness> Mux<W> {
                 let within = within.filter(|offset| offset / PAGE < o.pages);
                 if o.rights & MAP_LAZY != 0 {
                     let region = lazy_region(o.address, o.physical, o.pages, rights);
-                    target.lazy = match (target.lazy, region) {
-                        (None, Some(region)) => Some(region),
-                        // A long region comes in pieces.
-                        (Some(first), Some(next)) if first.ends_at(&next) => Some(Lazy {
-                            bytes: first.bytes + next.bytes,
-                            ..first
-                        }),
-                        _ => return Err(TileMuxError::BadRequest),
-                    };
+                    if region.is_none() || target.lazy.is_some() {
+                        return Err(TileMuxError::BadRequest);
+                    }
+                    target.lazy = region;
                     return Ok(None);
                 }
                 target
@@ -290,15 +271,8 @@ impl<W: Witness> Mux<W> {
             }
             Order::SetPager(o) => {
                 let (_, target) = self.created(o.activity)?;
-                let bytes = o.pages.checked_mul(PAGE).filter(|bytes| *bytes > 0);
+                let bytes = user_bytes(o.address, o.pages).filter(|_| target.paged.is_none());
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
-                let end = o.address.checked_add(bytes);
-                if !o.address.is_multiple_of(PAGE)
-                    || end.is_none_or(|end| end > USER_END)
-                    || target.paged.is_some()
-                {
-                    return Err(TileMuxError::BadRequest);
-                }
                 target
                     .space
                     .extend(o.tables, o.table_pages)
@@ -467,6 +441,12 @@ impl<W: Witness> Mux<W> {
         }
     }
 
+    /// Places of activities that wait for their pagers.
+    pub fn paging(&self) -> impl Iterator<Item = usize> {
+        let waits = |a: &Option<Activity>| a.is_some_and(|a| matches!(a.state, State::Paging(_)));
+        (0..ACTIVITIES).filter(move |place| waits(&self.activities[*place]))
+    }
+
     /// Makes a page of an activity known to the unit. False if the activity may not use it so.
     pub fn translate(
         &mut self,
@@ -479,12 +459,8 @@ impl<W: Witness> Mux<W> {
         let Some(place) = self.place(id) else {
             return false;
         };
-        let access = match rights & TLB_WRITE {
-            0 => Access::Read,
-            _ => Access::Write,
-        };
         // If it is mapped already, this does nothing.
-        self.fault(machine, place, page, access);
+        self.fault(machine, place, page, Access::of_rights(rights));
         let Some(activity) = self.at(place) else {
             return false;
         };
@@ -506,7 +482,7 @@ impl<W: Witness> Mux<W> {
 
     /// Tile-physical address of a readable byte of an activity.
     pub fn readable(&self, machine: &impl Machine, id: u16, address: u64) -> Option<u64> {
-        let activity = self.activity(id)?;
+        let activity = self.at(self.place(id)?)?;
         let (physical, rights) = activity.space.translate(machine, address)?;
         (rights.read && address & !(PAGE - 1) != DTU_BASE).then_some(physical)
     }
@@ -586,10 +562,9 @@ impl<W: Witness> Mux<W> {
         self.scheduler.gives_back(place, next)
     }
 
-    /// Whether the activity in a place has a budget and is not less urgent than that in another one.
-    pub fn pays(&self, place: usize, running: usize) -> bool {
-        let limited = self.at(place).is_some_and(|activity| activity.limited);
-        limited && self.urgency(place) >= self.urgency(running)
+    /// Whether the activity in a place has a budget.
+    pub fn is_limited(&self, place: usize) -> bool {
+        self.at(place).is_some_and(|activity| activity.limited)
     }
 
     /// Those who wait for a moment: places and moments.
@@ -635,11 +610,16 @@ impl<W: Witness> Mux<W> {
     }
 }
 
-fn lazy_region(address: u64, physical: u64, pages: u64, rights: Rights) -> Option<Lazy> {
+/// Bytes of pages that begin at an address, if there are some and all can be the user's.
+fn user_bytes(address: u64, pages: u64) -> Option<u64> {
     let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0)?;
     let end = address.checked_add(bytes)?;
-    let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
-    (aligned && end <= USER_END).then_some(Lazy {
+    (address.is_multiple_of(PAGE) && end <= USER_END).then_some(bytes)
+}
+
+fn lazy_region(address: u64, physical: u64, pages: u64, rights: Rights) -> Option<Lazy> {
+    let bytes = user_bytes(address, pages)?;
+    physical.is_multiple_of(PAGE).then_some(Lazy {
         address,
         physical,
         bytes,
@@ -652,11 +632,6 @@ fn map_error(error: MapError) -> TileMuxError {
         MapError::BadAddress | MapError::Mapped => TileMuxError::BadRequest,
         MapError::NoTable => TileMuxError::NoTable,
     }
-}
-
-/// Whether a cause tells of a fault that only its activity is to blame for, as opposed to an `ecall`.
-pub const fn is_environment_call(cause: u64) -> bool {
-    cause == 8
 }
 
 /// What `Ecall::Panic` tells.

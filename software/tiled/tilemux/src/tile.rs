@@ -20,6 +20,7 @@ use bulkhead_abi::tilemux::{
 use bulkhead_hal::dtu::{self, SavedCommand};
 use bulkhead_hal::paging::TableMemory;
 use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
+use zerocopy::IntoBytes;
 
 /// What becomes of the command registers of an activity that leaves the unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,17 +29,6 @@ pub enum Registers {
     Kept,
     /// It called TileMux; a call ends its running command and clears the registers.
     Dropped,
-}
-
-/// What came for the one that left the unit, before it left and without being announced.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
-    /// Nothing.
-    Nothing,
-    /// Messages for the activity.
-    Activity,
-    /// Requests of the kernel.
-    Own,
 }
 
 /// The owner of the unit.
@@ -59,40 +49,45 @@ pub struct Tile {
     timer: Option<u64>,
     /// Faults that pagers have not answered.
     asked: u32,
-    /// The unit chooses whom messages interrupt: there is no second hart for that.
-    chooses: bool,
+    /// There may be requests of the kernel.
+    pub requests: bool,
+    /// There may be answers of pagers.
+    pub answers: bool,
+    /// How urgent the next request is; none if the last one was announced.
+    listens: Option<u8>,
 }
 
 impl Tile {
-    /// TileMux takes the unit of a tile that has a second hart, or not.
-    pub fn new(second: bool) -> Self {
+    /// TileMux takes the unit.
+    pub fn new() -> Self {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
         dtu::invalidate_translations();
-        let tile = Self {
+        Self {
             commands: [SavedCommand::default(); ACTIVITIES],
             holder: Holder::TileMux,
             timer: None,
             asked: 0,
-            chooses: !second,
-        };
-        tile.hear_own();
-        tile
-    }
-
-    /// The next message for TileMux itself interrupts whoever runs.
-    fn hear_own(&self) {
-        self.hear(ACTIVITIES, TILEMUX_ACTIVITY, u8::MAX, NO_ENDPOINT);
-    }
-
-    /// The next message for an endpoint of the activity in a place interrupts who is not more urgent. Others do not.
-    pub fn hear(&self, place: usize, id: u16, urgency: u8, endpoint: u16) {
-        if self.chooses {
-            dtu::set_awaited(place, Awaited::new(id, endpoint, urgency));
+            requests: false,
+            answers: false,
+            listens: None,
         }
     }
 
-    /// Changes the holder. The activity that leaves may have messages that were not announced.
-    fn change(&mut self, registers: Registers, holder: Holder, to: CurrentActivity) -> Unread {
+    /// The next request of the kernel interrupts who is not more urgent than this.
+    pub fn listen(&mut self, urgency: u8) {
+        if self.listens != Some(urgency) {
+            hear(ACTIVITIES, TILEMUX_ACTIVITY, urgency, REQUEST_ENDPOINT);
+            self.listens = Some(urgency);
+        }
+    }
+
+    /// A pager's answer interrupts who is not more urgent than the activity in a place that waits for it.
+    pub fn hear_pager(&self, place: usize, urgency: u8) {
+        hear(place, TILEMUX_ACTIVITY, urgency, PRINT_REPLY);
+    }
+
+    /// Changes the holder. Whether the activity that leaves has messages, which were not announced.
+    fn change(&mut self, registers: Registers, holder: Holder, to: CurrentActivity) -> bool {
         if let Holder::Place(place) = self.holder {
             self.commands[place] = match registers {
                 Registers::Kept => dtu::save_command(),
@@ -106,13 +101,15 @@ impl Tile {
             dtu::restore_command(&self.commands[place]);
         }
         let old = dtu::exchange_activity(to);
-        let left = core::mem::replace(&mut self.holder, holder);
-        match left {
-            _ if old.messages() == 0 => Unread::Nothing,
-            Holder::TileMux if unread(REQUEST_ENDPOINT) => Unread::Own,
-            Holder::TileMux if self.asked > 0 && unread(PRINT_REPLY) => Unread::Own,
-            Holder::Place(_) => Unread::Activity,
-            Holder::TileMux | Holder::Nobody => Unread::Nothing,
+        let some = old.messages() != 0;
+        match core::mem::replace(&mut self.holder, holder) {
+            Holder::TileMux => {
+                self.requests = some && unread(REQUEST_ENDPOINT);
+                self.answers = some && self.asked > 0 && unread(PRINT_REPLY);
+                false
+            }
+            Holder::Place(_) => some,
+            Holder::Nobody => false,
         }
     }
 
@@ -124,26 +121,26 @@ impl Tile {
         }
     }
 
-    /// Gives the unit to an activity.
+    /// Gives the unit to an activity. Whether the one that leaves has messages.
     #[must_use]
     pub fn give(
         &mut self,
         registers: Registers,
         place: usize,
         (id, bucket, urgency): (u16, u8, u8),
-    ) -> Unread {
+    ) -> bool {
         if self.holder == Holder::Place(place) {
-            return Unread::Nothing;
+            return false;
         }
         let next = CurrentActivity::new(id, 0, bucket).with_urgency(urgency);
         self.change(registers, Holder::Place(place), next)
     }
 
-    /// Nobody needs the unit.
+    /// Nobody needs the unit. Whether the one that leaves has messages.
     #[must_use]
-    pub fn rest(&mut self, registers: Registers) -> Unread {
+    pub fn rest(&mut self, registers: Registers) -> bool {
         if self.holder == Holder::Nobody {
-            return Unread::Nothing;
+            return false;
         }
         let nobody = CurrentActivity::new(IDLE_ACTIVITY, 0, 0);
         self.change(registers, Holder::Nobody, nobody)
@@ -159,10 +156,15 @@ impl Tile {
         let request = CoreRequest(dtu::read(CORE_REQUEST));
         request.is_valid().then(|| {
             dtu::write(CORE_REQUEST, 0);
-            if request.activity() == TILEMUX_ACTIVITY {
-                self.hear_own();
+            let (activity, endpoint) = (request.activity(), request.endpoint());
+            match (activity, endpoint) {
+                (TILEMUX_ACTIVITY, REQUEST_ENDPOINT) => {
+                    (self.requests, self.listens) = (true, None)
+                }
+                (TILEMUX_ACTIVITY, _) => self.answers = true,
+                _ => {}
             }
-            (request.activity(), request.endpoint())
+            (activity, endpoint)
         })
     }
 
@@ -212,14 +214,7 @@ impl Tile {
 
     /// Tells the kernel that an activity stopped.
     pub fn notify(&mut self, activity: u16, cause: StopCause) {
-        let mut bytes = [0; 40];
-        for (place, word) in bytes
-            .chunks_exact_mut(8)
-            .zip(encode_stopped(activity, cause))
-        {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        let data = arch::out(&bytes);
+        let data = arch::out(encode_stopped(activity, cause).as_bytes());
         // The kernel takes notifications before everything else, so room comes soon.
         while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
     }
@@ -247,10 +242,9 @@ impl Tile {
             Access::Write => PagerAccess::Write,
             Access::Execute => PagerAccess::Execute,
         };
-        let mut bytes = [0; 8 * FAULT_WORDS];
-        bytes[..8].copy_from_slice(&page.to_le_bytes());
-        bytes[8..].copy_from_slice(&(access as u64).to_le_bytes());
-        let sent = dtu::send(endpoint, arch::out(&bytes), PRINT_REPLY, activity.into()).is_ok();
+        let words: [u64; FAULT_WORDS] = [page, access as u64];
+        let data = arch::out(words.as_bytes());
+        let sent = dtu::send(endpoint, data, PRINT_REPLY, activity.into()).is_ok();
         self.asked += u32::from(sent);
         sent
     }
@@ -261,6 +255,11 @@ impl Tile {
         let message = arch::out(&message[..PRINT_HEAD + length]);
         dtu::send(PRINT_ENDPOINT, message, PRINT_REPLY, 0) != Err(DtuError::NoCredits)
     }
+}
+
+/// The next message for an endpoint of an activity interrupts who is not more urgent. Others do not.
+pub fn hear(index: usize, id: u16, urgency: u8, endpoint: u16) {
+    dtu::set_awaited(index, Awaited::new(id, endpoint, urgency));
 }
 
 /// Whether an endpoint leads somewhere.

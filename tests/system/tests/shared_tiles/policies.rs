@@ -45,9 +45,9 @@ fn tasks_respond_within_the_bounds_of_the_analysis() {
                 "{name}, {}: {worst} above {bound}",
                 reservation.app
             );
-            // The bound is one for this system, not for any.
+            // The bound is one for this system, not for any. A request of the kernel, which none of its jobs meets, is a tenth of it.
             assert!(
-                worst * 4.0 > bound,
+                worst * 5.0 > bound,
                 "{name}, {}: {worst} of {bound}",
                 reservation.app
             );
@@ -103,13 +103,13 @@ fn what_cannot_be_kept_is_refused() {
     let text = refusal(system("priorities"), &["urgent/cpu@quota=430us"]);
     assert_eq!(
         text,
-        "greedy: `slow` on tile 2 may need 5572 us for its quota, later than its deadline of 5000 us"
+        "greedy: `slow` on tile 2 may need 5927 us for its quota, later than its deadline of 5000 us"
     );
-    // Budgets contain their switches, so even all of a tile can be given away; more than that is refused by the description.
+    // Budgets contain their switches, but not what the kernel asks of TileMux: all of a tile cannot be given away.
     let text = refusal(system("priorities"), &["urgent/cpu@quota=480us"]);
-    assert!(
-        text.starts_with("greedy: `slow` on tile 2 may need "),
-        "{text}"
+    assert_eq!(
+        text,
+        "greedy: `slow` on tile 2 and applications with higher priority need more than the whole tile, switches and requests of the kernel included"
     );
 }
 

@@ -1,7 +1,7 @@
 //! Processor time in the ledger: the waits are what the schedule says, and nobody can lie about them.
 
 use bulkhead_report::result::VariantResult;
-use bulkhead_system_tests::shared_tiles::{boot, elapsed, system, variant};
+use bulkhead_system_tests::shared_tiles::{boot, elapsed, spans, system, variant};
 
 /// Whom an activity waited for at the hart, and how long.
 fn waits<'a>(seen: &'a VariantResult, victim: &str, resource: &str) -> Vec<(&'a str, u64)> {
@@ -30,7 +30,10 @@ fn waits_for_the_hart_are_what_the_schedule_says() {
         println!("{name}: {:?}", work(name));
         println!("patient: {:?}", waits(seen(name), "patient", "processor"));
     }
-    // Alone, nobody but TileMux is in the way, and hardly: a thousandth, and a little more since it accounts for its own time.
+    // Alone, nobody but TileMux is in the way: where the program starts and ends (9701 cycles, 7737 before TileMux accounted for its own time),
+    // and never while it computes.
+    let undisturbed = &spans(seen("alone"), "work").latency;
+    assert_eq!(undisturbed.min, undisturbed.max, "{undisturbed:?}");
     let alone = work("alone");
     assert_eq!(alone.len(), 1, "{alone:?}");
     assert!(
@@ -74,11 +77,12 @@ fn the_ledger_names_who_starves_others() {
         "{} of {}: {hart:?}, {budget:?}",
         seen.ticks, result.ticks_per_second
     );
-    // Six tenths of each period, but for the system's start, and the period that had begun at the end.
+    // At most six tenths of each period. The urgent one is started when the patient one has used up its first budget, because requests
+    // of the kernel wait while somebody with a priority runs; of the second budget it takes its six tenths at least once.
     let hungry = of(&hart, "hungry");
     let most = seen.ticks * 6 / 10;
     let period = result.ticks_per_second / 1000;
-    assert!((most - 2 * period..most).contains(&hungry), "{hart:?}");
+    assert!((period * 6 / 10..most).contains(&hungry), "{hart:?}");
     assert!(
         hart.iter()
             .all(|(name, ticks)| *name == "hungry" || ticks * 20 < hungry)
@@ -86,8 +90,9 @@ fn the_ledger_names_who_starves_others() {
     // What its own budget keeps from it is nobody else's fault.
     assert_eq!(budget.len(), 1, "{budget:?}");
     assert_eq!(budget[0].0, "own limit");
+    // 900 us in each 4 ms, and there are less than two of those.
     assert!(
-        (hungry / 9..hungry / 4).contains(&budget[0].1),
+        (2 * period..4 * period).contains(&budget[0].1),
         "{budget:?}"
     );
     // Without the urgent one, nobody is in the way but TileMux.

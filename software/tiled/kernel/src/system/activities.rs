@@ -369,7 +369,11 @@ impl System {
             ..
         } = *c;
         let target = self.created(activity)?;
-        let valid = (1..=MAP_PAGES_MAX).contains(&pages)
+        let most = match rights & MAP_LAZY {
+            0 => MAP_PAGES_MAX,
+            _ => target.region.size / PAGE,
+        };
+        let valid = (1..=most).contains(&pages)
             && (1..=7).contains(&(rights & !MAP_LAZY))
             && offset.is_multiple_of(PAGE);
         if !valid {

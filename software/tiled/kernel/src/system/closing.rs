@@ -150,7 +150,8 @@ impl System {
             }
             let (first, count) = TILEMUX_ENDPOINTS;
             hardware.invalidate(tile.id, first, count);
-            self.fail_requests(hardware, index, SyscallError::Refused);
+            self.answered_for(index);
+            while self.fail_request(hardware, index, SyscallError::Refused) {}
             return true;
         }
         hardware.invalidate(tile.id, window, 1);

@@ -32,7 +32,7 @@ use bulkhead_abi::syscall::{
     Call, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
     SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
-use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
 use bulkhead_common::line::Line;
@@ -122,9 +122,11 @@ pub struct System {
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Requests to TileMuxes that are not answered, and the tiles that must answer, the next one first: until when (nanoseconds since reset).
-    asking: usize,
+    /// Tiles that must answer a request, or that were lost and have activities and callers that do not know; the next one first: until when
+    /// (nanoseconds since reset).
     due: Reserved<Boot, (u64, u16)>,
+    /// Nanoseconds that an answer may take.
+    patience: u64,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
@@ -162,6 +164,8 @@ impl System {
         let rest = copies * Space::NODE_COST + PLACE_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
+        let distances = tiles.iter().map(|tile| request_distance(tile.frequency));
+        let patience = PATIENCE + distances.max().unwrap_or(0);
         Self {
             kernel,
             places: places_of(&tiles),
@@ -181,7 +185,7 @@ impl System {
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
-            asking: 0,
+            patience,
             dirty: clearing::Dirty::default(),
             timebase,
         }
@@ -190,13 +194,13 @@ impl System {
     /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
-        !self.only_waits() | (self.asking | self.timers.len() != 0)
+        let waiting = self.due.len() | self.replies.len() | self.reports.len();
+        waiting | self.timers.len() | self.jobs.count != 0
     }
 
     /// Whether there is nothing to do but to wait: for tiles, for servers, until a moment.
-    #[inline(always)]
     pub fn only_waits(&self) -> bool {
-        !(self.has_replies() | self.has_reports() | self.has_jobs())
+        self.replies.len() | self.reports.len() | self.jobs.count == 0
     }
 
     /// When the next patience ends, in nanoseconds since reset.

@@ -12,7 +12,8 @@ use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 
 /// TileMux answers a request within this time, in nanoseconds, or its tile is lost: many times what mapping
-/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform.
+/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform. The urgent may make it begin
+/// [`request_distance`] later.
 pub const PATIENCE: u64 = 50_000_000;
 
 /// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
@@ -97,7 +98,6 @@ impl System {
             request,
             then,
         });
-        self.asking += 1;
         if tile.asked.len() == 1 {
             self.send_request(hardware, index);
         }
@@ -116,23 +116,22 @@ impl System {
     }
 
     fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
-        let tile = &mut self.tiles[index];
-        let Some(first) = tile.asked.front() else {
+        let Some(&first) = self.tiles[index].asked.front() else {
             return;
         };
-        let first = *first;
-        let until = hardware.time().saturating_add(PATIENCE);
-        // All tiles have the same time, so this one's ends last; there is room for each tile once.
-        let _ = self.due.push((until, index as u16));
-        if !hardware.request(tile.id, first.request, first.number) {
+        let until = hardware.time().saturating_add(self.patience);
+        // All tiles have the same time, so this one's ends last.
+        self.expect(until, index);
+        let tile = self.tiles[index].id;
+        if !hardware.request(tile, first.request, first.number) {
             self.lose(hardware, index);
         }
     }
 
-    /// Whether the answer of a TileMux is awaited.
+    /// Whether the answer of a TileMux is awaited, or a tile was lost.
     #[inline]
     pub fn is_asking(&self) -> bool {
-        self.asking > 0
+        !self.due.is_empty()
     }
 
     /// A TileMux has answered. What belongs to no request that is awaited is nothing.
@@ -142,16 +141,11 @@ impl System {
         number: u64,
         answer: TileMuxError,
     ) {
-        let is_awaited = |asked: &Asked| asked.number == number;
         let index = (number % (1 << TILE_BITS)) as usize;
-        let tile = self.tiles.get_mut(index);
-        let Some(tile) = tile.filter(|t| t.asked.front().is_some_and(is_awaited)) else {
-            return;
-        };
-        let Some(asked) = tile.asked.pop_front() else {
-            return;
-        };
-        self.asking -= 1;
+        // A tile that was lost answers nothing any more.
+        let tile = self.tiles.get_mut(index).filter(|tile| !tile.is_lost);
+        let asked = tile.and_then(|tile| tile.asked.pop_front_if(|asked| asked.number == number));
+        let Some(asked) = asked else { return };
         self.forget_request(&asked);
         self.answered_for(index);
         self.send_request(hardware, index);
@@ -162,11 +156,16 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// A tile need not answer any more.
-    fn answered_for(&mut self, index: usize) {
-        if let Some(at) = self.due.iter().position(|due| usize::from(due.1) == index) {
-            self.due.remove(at);
+    /// A tile is looked at again at a moment that is later than those of others. There is room for each tile once.
+    fn expect(&mut self, until: u64, index: usize) {
+        if let Err(due) = self.due.push((until, index as u16)) {
+            panic!("{due:?}: the tile has a moment already");
         }
+    }
+
+    /// A tile need not answer any more.
+    pub(super) fn answered_for(&mut self, index: usize) {
+        self.due.retain(|due| usize::from(due.1) != index);
     }
 
     /// The number of an activity that is gone comes back when no request about it is under way.
@@ -176,11 +175,15 @@ impl System {
         }
     }
 
-    /// Gives up a tile that has not answered in time, if there is one. Returns when the next one's time ends, or has ended.
+    /// Gives up a tile that has not answered in time, if there is one, or one thing more of such a tile. Returns when the next one's
+    /// time ends, or has ended.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
         let (until, index) = *self.due.first()?;
         if until <= hardware.time() {
-            self.lose(hardware, index.into());
+            match self.tiles[usize::from(index)].is_lost {
+                false => self.lose(hardware, index.into()),
+                true => self.clear_lost(hardware, index.into()),
+            }
         }
         self.due.first().map(|next| next.0)
     }
@@ -195,8 +198,8 @@ impl System {
         }
     }
 
-    /// Stops a tile that cannot be trusted to serve: its activities have stopped. It can be used again when its first memory window was
-    /// revoked and another one is configured.
+    /// Stops a tile that cannot be trusted to serve: its activities have stopped, and are told so one by one. It can be used again when
+    /// its first memory window was revoked and another one is configured.
     fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &mut self.tiles[index];
         if tile.is_lost {
@@ -207,29 +210,38 @@ impl System {
         if tile.device.take().is_some() {
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }
-        let cause = StopCause::TileLost;
-        for place in 0..self.tiles[index].activities.len() {
-            let id = self.tiles[index].activities[place];
-            self.runs_no_more(id, cause);
-        }
-        self.fail_requests(hardware, index, SyscallError::TileLost);
+        // The rest is due at once.
+        self.answered_for(index);
+        self.expect(hardware.time(), index);
+        self.due.rotate_right(1);
     }
 
-    /// Nothing that a tile was asked will be answered.
-    pub(super) fn fail_requests(
+    /// One thing of a tile that is lost: an activity that runs no more, or a request that will not be answered.
+    fn clear_lost(&mut self, hardware: &mut impl Hardware, index: usize) {
+        for place in 0..self.tiles[index].activities.len() {
+            let id = self.tiles[index].activities[place];
+            if self.runs_no_more(id, StopCause::TileLost) {
+                return;
+            }
+        }
+        if !self.fail_request(hardware, index, SyscallError::TileLost) {
+            self.answered_for(index);
+        }
+    }
+
+    /// The first request of a tile will not be answered. Whether there was one.
+    pub(super) fn fail_request(
         &mut self,
         hardware: &mut impl Hardware,
         index: usize,
         error: SyscallError,
-    ) {
-        let tile = &mut self.tiles[index];
-        let asked = core::mem::take(&mut tile.asked);
-        self.asking -= asked.len();
-        self.answered_for(index);
-        for asked in asked.iter().copied() {
-            self.forget_request(&asked);
-            self.resolved(hardware, index, asked.activity, asked.then, Err(error));
-        }
+    ) -> bool {
+        let Some(asked) = self.tiles[index].asked.pop_front() else {
+            return false;
+        };
+        self.forget_request(&asked);
+        self.resolved(hardware, index, asked.activity, asked.then, Err(error));
+        true
     }
 
     fn resolved(

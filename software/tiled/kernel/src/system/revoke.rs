@@ -61,7 +61,7 @@ pub(super) type Waits = Option<(Ticket, SyscallError)>;
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
     /// Jobs that run or wait.
-    count: usize,
+    pub(super) count: usize,
     /// The number of the last job: each has another one, and a later one has a larger one.
     numbered: u64,
     /// What begins when that has ended, by number.

@@ -19,7 +19,7 @@ use bulkhead_abi::tilemux::{
     KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT,
     PRINT_REPLY_SLOTS, PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS,
     TILEMUX_BASE, TILEMUX_BUFFER, TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER,
-    TileMuxConfig,
+    TileMuxConfig, request_distance,
 };
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_capabilities::{
@@ -202,6 +202,7 @@ impl System {
             slice: tile.slice.into(),
             policy: tile.policy.into(),
             harts: tile.harts.into(),
+            distance: request_distance(tile.frequency),
         };
         hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
         false

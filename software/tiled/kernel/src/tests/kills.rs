@@ -4,7 +4,6 @@
 use super::making::{Left, left};
 use super::*;
 use crate::activity::State;
-use crate::system::PATIENCE;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY, StopCause};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -369,8 +368,8 @@ impl Play {
                 self.system.step(&mut self.chip, level);
             } else if self.system.is_asking() {
                 // Only a tile that does not answer is left.
-                self.chip.now += PATIENCE;
-                self.system.expire_tiles(&mut self.chip);
+                self.chip.now += LATE;
+                expire_tiles(&mut self.system, &mut self.chip);
             } else {
                 break;
             }

@@ -19,7 +19,7 @@ mod tiles;
 use crate::activity::State;
 use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
-use crate::system::{KernelEndpoints, MemoryTile, Module, Reply, System, Ticket};
+use crate::system::{KernelEndpoints, MemoryTile, Module, PATIENCE, Reply, System, Ticket};
 use crate::tile::Tile;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::environment::PROGRAM_BASE;
@@ -29,11 +29,15 @@ use bulkhead_abi::syscall::{
     ANY_ENDPOINT, NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, StopCause,
     Syscall, SyscallError, module_key,
 };
-use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TileMuxError};
+use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TileMuxError, request_distance};
 use bulkhead_abi::words::Name;
 use std::collections::{BTreeMap, VecDeque};
 
 pub const MEMORY: u16 = 8;
+/// Clock of the tiles.
+const HERTZ: u64 = 2_000_000_000;
+/// When a request that was sent at the begin is late.
+pub const LATE: u64 = PATIENCE + request_distance(HERTZ);
 const KERNEL: KernelEndpoints = KernelEndpoints {
     tile: 0,
     syscalls: [4, 5, 6],
@@ -43,6 +47,14 @@ const KERNEL: KernelEndpoints = KernelEndpoints {
 
 /// A question of the kernel: receiver, words, label.
 pub type Asked = ((u16, u16), Vec<u64>, u64);
+
+/// Gives up what is late, to the end.
+pub fn expire_tiles(system: &mut System, chip: &mut Chip) {
+    while system
+        .expire_tiles(chip)
+        .is_some_and(|next| next <= chip.now)
+    {}
+}
 
 /// A device given or taken: tile, owner, memory.
 pub type Given = (u16, (u16, u16), (u64, u64, u64));
@@ -289,7 +301,7 @@ pub fn boot_on(tiles: u16) -> (System, Chip) {
     };
     let numbers = (1..).filter(|number| *number != MEMORY);
     let tiles = numbers.take(tiles.into());
-    let tiles = tiles.map(|number| Tile::new(number, 2_000_000_000, 64));
+    let tiles = tiles.map(|number| Tile::new(number, HERTZ, 64));
     let tiles = tiles.collect();
     let memories = vec![MemoryTile { free }];
     let mut system = System::new(KERNEL, memories, tiles, modules, (10_000_000, 6 << 20));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::activity::State;
-use crate::system::{LIES_MAX, PATIENCE};
+use crate::system::LIES_MAX;
 use bulkhead_abi::syscall::{Event, StopCause};
 
 /// What the manager has left of everything.
@@ -62,9 +62,9 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
         Err(SyscallError::NotManager)
     );
     // Its time ends: the tile is stopped, and with it all that was on it.
-    assert_eq!(system.expire_tiles(&mut chip), Some(PATIENCE));
-    chip.now = PATIENCE;
-    assert_eq!(system.expire_tiles(&mut chip), None);
+    assert_eq!(system.expire_tiles(&mut chip), Some(LATE));
+    chip.now = LATE;
+    expire_tiles(&mut system, &mut chip);
     assert_eq!(chip.stopped, [2]);
     finish(&mut system, &mut chip);
     let (who, reply) = system.take_reply().unwrap();
@@ -135,8 +135,8 @@ fn a_creation_on_a_tile_that_does_not_answer_leaves_nothing() {
         call(&mut system, &mut chip, 1, early),
         Err(SyscallError::Busy)
     );
-    chip.now = PATIENCE;
-    system.expire_tiles(&mut chip);
+    chip.now = LATE;
+    expire_tiles(&mut system, &mut chip);
     finish(&mut system, &mut chip);
     let (_, reply) = system.take_reply().unwrap();
     assert_eq!(words(&reply), Err(SyscallError::TileLost));
@@ -309,11 +309,21 @@ fn tiles_that_are_late_at_one_moment_are_given_up_one_by_one() {
         };
         assert_eq!(later(&mut system, &mut chip, 1, start), Ok(None));
     }
-    chip.now = PATIENCE;
+    chip.now = LATE;
+    // In pieces: a tile, its activity, its caller, and that nothing is left; then the next tile.
     for given_up in 1..=3 {
-        let next = system.expire_tiles(&mut chip);
-        assert_eq!(chip.stopped.len(), given_up);
-        assert_eq!(next, (given_up < 3).then_some(PATIENCE));
+        for step in 0..4 {
+            let next = system.expire_tiles(&mut chip);
+            assert_eq!(chip.stopped.len(), given_up);
+            assert_eq!(next, (step < 3 || given_up < 3).then_some(LATE));
+            // What a tile that was lost answers now, to whatever it was asked, is nothing. Tiles are numbered from 1 on.
+            let lost = u64::from(chip.stopped[given_up - 1]) - 1;
+            for number in 0..1000 {
+                system.tile_answered(&mut chip, number << 16 | lost, TileMuxError::None);
+            }
+            let answers = system.take_reply().into_iter().count();
+            assert_eq!(answers, usize::from(step == 2));
+        }
     }
 }
 

@@ -132,6 +132,14 @@ impl Accounts {
 
     /// Something has become something else.
     pub(crate) fn changed(&mut self, before: Option<Charge>, after: Option<Charge>) {
+        // Mostly it has become longer.
+        if let (Some(before), Some(after)) = (before, after)
+            && before.account == after.account
+            && before.blocks <= after.blocks
+        {
+            let more = after.blocks - before.blocks;
+            return self.blocks.hold(after.account, more as usize);
+        }
         if let Some(Charge { account, blocks }) = before {
             self.blocks.give_back_all(account, blocks as usize);
             self.inodes.give_back_all(account, 1);

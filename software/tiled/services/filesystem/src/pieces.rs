@@ -161,7 +161,7 @@ impl<L: Lending> Pieces<L> {
         }
         let piece = self.lending.lend(grant)?;
         // There is room.
-        let _ = self.shares.take(owner.client);
+        self.shares.hold(owner.client, 1);
         self.lent.push(Lent {
             client: owner.client,
             handle: Some((owner.activity, number)),

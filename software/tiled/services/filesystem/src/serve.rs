@@ -205,7 +205,7 @@ impl<S: Store, L: Lending> Files<S, L> {
             self.system.resize(inode, 0)?;
         }
         // There is room.
-        let _ = self.shares.take(owner.client);
+        self.shares.hold(owner.client, 1);
         self.handles.push(Handle {
             owner,
             number,

@@ -117,7 +117,10 @@ fn is_true<W: Witness>(
     tile: &Tile,
     (id, page, physical, rights): (u16, u64, u64, u64),
 ) -> bool {
-    let space = mux.activity(id).map(|activity| activity.space);
+    let space = mux
+        .place(id)
+        .and_then(|place| mux.at(place))
+        .map(|activity| activity.space);
     let there = space.and_then(|space| space.translate(tile, page));
     there.is_some_and(|(at, allowed)| {
         let read = allowed.read || rights & TLB_READ == 0;
@@ -181,7 +184,7 @@ fn translations_end_with_what_they_lead_to() {
         let writes = mux.translate(&mut tile, 1, base, TLB_WRITE);
         assert_eq!(writes, is_second, "{how}");
         // Somebody else has the number.
-        if mux.activity(1).is_none() {
+        if mux.place(1).is_none() {
             let create = Request::Create {
                 activity: 1,
                 tables: 0x8A00_0000,

@@ -1,0 +1,99 @@
+//! Facts of the one-shot RTOS that its kernel, its ports on other cores and the host share: records in memory and markers.
+//!
+//! Why it exists: a core reads and writes the records of others, and the host reads consoles while the kernel writes them. What it
+//! deliberately does not know: who may do what when; that is in `software/exec/one-shot`.
+
+/// Bytes of an image with all that it needs: the local memory of the smallest core.
+pub const IMAGE_SIZE: u64 = 32 * 1024;
+/// Offset of the port records from the start of a core's memory: the same on every core, so that nobody needs a table.
+pub const PORTS_OFFSET: u64 = IMAGE_SIZE - PORTS as u64 * PORT_SIZE;
+/// Ports of a core.
+pub const PORTS: usize = 16;
+/// Bytes of a port record (m2os-mc-ngres21, section 5.1).
+pub const PORT_SIZE: u64 = 32;
+
+/// Offsets in a port record. All words are little endian; a record that nobody initialised is zero.
+pub mod port {
+    /// Spinlock, 4 bytes: 0 is free, 1 is held.
+    pub const LOCK: u64 = 0;
+    /// 4 bytes: [`NEVER_WRITTEN`], [`NEW_DATA`] or [`WAS_READ`].
+    pub const NEWS: u64 = 4;
+    /// 8 bytes: size of the data in bytes in the low half; [`INITIALISED`]; the number of the core that owns it from [`OWNER_SHIFT`] on.
+    pub const STATE: u64 = 8;
+    /// 8 bytes: chip-global address of the data.
+    pub const ADDRESS: u64 = 16;
+    /// 4 bytes: number of the core that took the lock last.
+    pub const HOLDER: u64 = 24;
+    /// Value of [`NEWS`]: no data was written yet.
+    pub const NEVER_WRITTEN: u32 = 0;
+    /// Value of [`NEWS`]: data that nobody has read.
+    pub const NEW_DATA: u32 = 1;
+    /// Value of [`NEWS`]: data that was read.
+    pub const WAS_READ: u32 = 2;
+    /// Bit of [`STATE`].
+    pub const INITIALISED: u64 = 1 << 32;
+    /// Where the owner's number begins in [`STATE`].
+    pub const OWNER_SHIFT: u32 = 48;
+}
+
+/// Offsets in a console ring. Records lie behind the header, each one byte with its length (that byte included) and then a line; a length
+/// of 0 says that the next record is at the start. Memory of a core that never ran has no [`ring::MAGIC`].
+pub mod ring {
+    /// 4 bytes: [`MAGIC`].
+    pub const MAGIC_AT: u64 = 0;
+    /// 4 bytes: bytes behind the header, at most 65535.
+    pub const SIZE: u64 = 4;
+    /// 8 bytes, always stored as one: four numbers of 16 bits, lowest first: where the oldest record begins, where the next one will begin,
+    /// lines that are there, lines that were ever written (modulo 65536).
+    pub const STATE: u64 = 8;
+    /// Bytes of the header.
+    pub const HEADER: u64 = 16;
+    /// What a ring begins with: `RING`.
+    pub const MAGIC: u32 = u32::from_le_bytes(*b"RING");
+    /// Bytes of a line at most.
+    pub const LINE: usize = 254;
+}
+
+/// Markers of the kernel, of kinds that only it knows; the value is the number of the task, most urgent first.
+pub mod marker {
+    /// A task is ready.
+    pub const RELEASE: u16 = 0x7E0;
+    /// Its job begins: the last instruction before the task's own first one.
+    pub const BEGIN: u16 = 0x7E1;
+    /// Its job has ended.
+    pub const END: u16 = 0x7E2;
+    /// A job ran longer than its budget.
+    pub const OVERRUN: u16 = 0x7E3;
+    /// A task stopped for ever.
+    pub const STOPPED: u16 = 0x7E4;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From the text above and the paper: at most 32 bytes, no field over another one, each aligned.
+    #[test]
+    fn a_port_record_has_32_bytes() {
+        let fields = [
+            (port::LOCK, 4),
+            (port::NEWS, 4),
+            (port::STATE, 8),
+            (port::ADDRESS, 8),
+            (port::HOLDER, 4),
+        ];
+        assert!(fields.is_sorted());
+        for pair in fields.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0);
+        }
+        assert!(fields.iter().all(|(at, size)| at % size == 0));
+        assert!(fields[4].0 + fields[4].1 <= PORT_SIZE && PORT_SIZE == 32);
+        assert_eq!(PORTS_OFFSET, 0x7E00);
+    }
+
+    #[test]
+    fn a_ring_begins_with_its_name() {
+        assert_eq!(ring::MAGIC.to_le_bytes(), *b"RING");
+        assert_eq!((ring::SIZE, ring::STATE, ring::HEADER), (4, 8, 16));
+    }
+}

@@ -1,0 +1,242 @@
+//! What an access of a memory takes, for each kind of controller.
+//!
+//! Why it exists: the constraints between DRAM commands are many, and what they allow at worst depends on the policy. It knows one
+//! memory's parameters; who else uses the memory is the business of the scenario.
+//!
+//! **Schedules fixed at arrival** serve in order of arrival. An access finds another row open, and nothing but its bursts overlap.
+//!
+//! **Controllers with a queue.** Let `row` be the longest from one column access to the next, if that needs another row: the last
+//! access ends (tRTP, or tCWL + burst + tWR) or tRAS passes, the row is closed (tRP), activations before it use up the four of their
+//! window (tRRD, tFAW), the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
+//! request (what else such a command costs is its request's own). Let `turn` be the longest from one column access to the next in an
+//! open row: the burst, or the turn-around of the bus.
+//! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access: `row + turn` for its first
+//!   burst of each row, a burst for each other.
+//! - `fr-fcfs`, or any policy with a write queue: younger requests may come first, so only the window bound holds. Others may come
+//!   between any two bursts: `row + turn` for each. Of the writes that were acknowledged before, a full queue may be drained.
+//! - `slots`: each burst takes one slot, in turns of the tiles.
+
+use super::scenario::{Arbitration, Outage, Step, Ticks};
+use bulkhead_abi::dtu::CHUNK_MAX;
+use bulkhead_model::platform::{Controller, Dram, MemoryPolicy, Spread};
+
+/// A memory's parameters, in ticks.
+pub struct MemoryTiming<'a> {
+    dram: &'a Dram,
+    cycle: Ticks,
+}
+
+/// An access: before the memory is asked for, at it, and the least that all of it takes.
+pub struct MemoryAccess {
+    /// Longest time before it reaches the queue.
+    pub front: Ticks,
+    /// Least of that.
+    pub front_least: Ticks,
+    /// What it does at the memory, without the resource's number.
+    pub steps: Vec<Step>,
+    /// Least time at the memory.
+    pub least: Ticks,
+}
+
+impl<'a> MemoryTiming<'a> {
+    /// Of a memory whose clock has `cycle` ticks.
+    pub fn new(dram: &'a Dram, cycle: Ticks) -> Self {
+        Self { dram, cycle }
+    }
+
+    fn ticks(&self, cycles: u32) -> Ticks {
+        u64::from(cycles) * self.cycle
+    }
+
+    fn burst(&self) -> Ticks {
+        let bytes = u64::from(self.dram.burst).max(1);
+        bytes.div_ceil(2 * u64::from(self.dram.bus).max(1)).max(1) * self.cycle
+    }
+
+    /// Order of service.
+    pub fn arbitration(&self) -> Arbitration {
+        match &self.dram.controller {
+            Some(controller) if controller.policy == MemoryPolicy::Slots => Arbitration::RoundRobin,
+            Some(controller) if reorders(controller) => Arbitration::AnyOrder,
+            _ => Arbitration::ArrivalOrder,
+        }
+    }
+
+    /// Work that was acknowledged before it was done, at most.
+    pub fn backlog(&self) -> Ticks {
+        let queue = self.dram.controller.as_ref().and_then(|controller| {
+            let queue = controller.write_queue?;
+            // What is larger than the queue has it alone.
+            let bursts =
+                u64::from(queue.size).max(CHUNK_MAX as u64 / u64::from(self.dram.burst).max(1) + 1);
+            Some(bursts * (self.row(controller) + self.turn(controller)))
+        });
+        queue.unwrap_or(0)
+    }
+
+    /// One column access to the next that needs another row.
+    fn row(&self, controller: &Controller) -> Ticks {
+        let written = controller.write_cas + self.dram.write_recovery;
+        let read = controller.read_to_precharge;
+        let left = (self.ticks(written) + self.burst()).max(self.ticks(read));
+        let left = left.max(self.ticks(controller.row_active));
+        let gaps = controller.activate_gap.max(controller.four_activates);
+        left + self.ticks(self.dram.precharge + gaps + self.dram.activate + 3)
+    }
+
+    /// One column access to the next of an open row.
+    fn turn(&self, controller: &Controller) -> Ticks {
+        let to_read = self.ticks(controller.write_cas + controller.write_to_read) + self.burst();
+        let to_write = (self.ticks(self.dram.cas + controller.read_to_write) + self.burst())
+            .saturating_sub(self.ticks(controller.write_cas));
+        let gap = self.burst().max(self.ticks(controller.column_gap));
+        to_read.max(to_write).max(gap) + self.cycle
+    }
+
+    /// Length of a slot: whatever burst follows has its whole time, in any bank.
+    fn slot(&self, controller: &Controller) -> Ticks {
+        let t = |cycles| self.ticks(cycles);
+        let bank = |after: Ticks| {
+            t(controller.row_active).max(t(self.dram.activate) + after) + t(self.dram.precharge)
+        };
+        let written = t(controller.write_cas + self.dram.write_recovery) + self.burst();
+        let four = u64::from(controller.four_activates).div_ceil(4) * self.cycle;
+        [
+            bank(t(controller.read_to_precharge)),
+            bank(written),
+            self.turn(controller) - self.cycle,
+            t(controller.activate_gap),
+            four,
+            self.cycle,
+        ]
+        .into_iter()
+        .fold(0, Ticks::max)
+    }
+
+    /// What `bytes` take; `line`: they are a cache line, which is aligned. `input`: the tile's number.
+    pub fn access(&self, bytes: u64, write: bool, line: bool, input: u16) -> MemoryAccess {
+        let dram = self.dram;
+        let burst_bytes = u64::from(dram.burst).max(1);
+        // An access that is not aligned may touch one burst more.
+        let aligned = bytes.div_ceil(burst_bytes);
+        let bursts = if line {
+            aligned
+        } else {
+            (bytes - 1).div_ceil(burst_bytes) + 1
+        };
+        let burst = self.burst();
+        let step = |occupancy, tail, latency| Step {
+            resource: None,
+            input: 0,
+            occupancy,
+            tail,
+            elsewhere: false,
+            latency,
+        };
+        // At best, the channels share the bursts out.
+        let apart = aligned.div_ceil(u64::from(dram.channels()));
+        let cas = |controller: &Controller| {
+            if write {
+                controller.write_cas
+            } else {
+                dram.cas
+            }
+        };
+        let (steps, least) = match &dram.controller {
+            None => {
+                let open = self.ticks(dram.precharge + dram.activate + dram.cas);
+                let recovery = if write {
+                    self.ticks(dram.write_recovery)
+                } else {
+                    0
+                };
+                // The bursts of an access lie in one row, or in two of neighbouring banks that open at the same time. Where that
+                // need not be so, each burst is taken to open a row.
+                let overlapping = dram.banks > 1 && bytes <= dram.row.0;
+                let (service, occupancy) = if overlapping {
+                    (open + bursts * burst, open + bursts * burst + recovery)
+                } else {
+                    let each = open + burst + recovery;
+                    (bursts * each, bursts * each)
+                };
+                let least = self.ticks(dram.cas) + aligned * burst;
+                (vec![step(occupancy, recovery, service)], least)
+            }
+            Some(controller) if controller.policy == MemoryPolicy::Slots => {
+                let slot = self.slot(controller);
+                let last = self.ticks(dram.activate + cas(controller)) + burst;
+                let least = (apart - 1) * slot + last;
+                let mut steps = vec![step(slot, 0, slot); bursts as usize];
+                for (k, step) in steps.iter_mut().enumerate() {
+                    step.input = input;
+                    if k + 1 == bursts as usize {
+                        step.latency = last;
+                        step.tail = slot.saturating_sub(last);
+                    }
+                }
+                (steps, least)
+            }
+            Some(controller) => {
+                let each = self.row(controller) + self.turn(controller);
+                let rows = match (reorders(controller), controller.bank_map) {
+                    (true, _) | (_, Spread::Burst) => bursts,
+                    _ if controller.channels > 1 && controller.channel_map == Spread::Burst => {
+                        bursts
+                    }
+                    // Rows are powers of two, and not smaller than a burst.
+                    _ => bursts.min((bytes - 1) / dram.row.0.max(1) + 2),
+                };
+                let gap = burst.max(self.ticks(controller.column_gap)) + self.cycle;
+                let occupancy = rows * each + (bursts - rows) * gap;
+                let data = self.ticks(cas(controller)) + burst;
+                // What is acknowledged at once, or answered from the write queue, need not reach the banks.
+                let least = match controller.write_queue {
+                    Some(_) => 0,
+                    None => self.ticks(cas(controller)) + apart * burst.min(gap),
+                };
+                (vec![step(occupancy, 0, occupancy + data)], least)
+            }
+        };
+        let front_least = self.ticks(dram.frontend);
+        MemoryAccess {
+            front: front_least + self.cycle - 1,
+            front_least,
+            steps,
+            least,
+        }
+    }
+
+    /// Refreshes.
+    pub fn refresh(&self) -> Option<Outage> {
+        let dram = self.dram;
+        let largest = CHUNK_MAX as u64 / u64::from(dram.burst).max(1) + 2;
+        let (access, open) = match &dram.controller {
+            None => {
+                let open = dram.precharge + dram.activate + dram.cas;
+                let all = self.ticks(open + dram.write_recovery) + largest * self.burst();
+                (all, self.ticks(open))
+            }
+            // No slot begins between the moment at which a refresh is due and its end, and each opens its own row.
+            Some(controller) if controller.policy == MemoryPolicy::Slots => {
+                (self.slot(controller), 0)
+            }
+            // Commands end where a refresh is due; what was in the middle of a row opens it again.
+            Some(controller) => {
+                let row = self.row(controller) + self.turn(controller);
+                (row, row)
+            }
+        };
+        (dram.refresh_interval > 0).then(|| Outage {
+            period: self.ticks(dram.refresh_interval),
+            // It lets the running access end, and may fall into the access that is looked at.
+            jitter: 2 * access,
+            // All rows are closed; what was in the middle of one opens it again.
+            duration: open + self.ticks(dram.refresh) + self.cycle,
+        })
+    }
+}
+
+/// Whether younger requests may be served first.
+fn reorders(controller: &Controller) -> bool {
+    controller.write_queue.is_some() || matches!(controller.policy, MemoryPolicy::FrFcfs { .. })
+}

@@ -1,0 +1,109 @@
+//! A memory controller with a queue, in plain structures.
+//!
+//! Why it exists: as the rest of a configuration. What it deliberately does not know: how a controller works (`crate::dram`).
+
+use crate::types::Tick;
+
+/// Who goes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// First come, first served.
+    Fcfs,
+    /// Accesses to open rows first, then the oldest.
+    FirstReady {
+        /// How many accesses to an open row may overtake an older one to the same bank.
+        cap: u32,
+    },
+    /// Round robin over the requesters (tiles); each burst has a slot of fixed length.
+    Slots,
+}
+
+/// Bounds of a write queue, in bursts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteQueue {
+    /// How many it holds.
+    pub size: u32,
+    /// From here on it is drained.
+    pub high: u32,
+    /// A drain ends here.
+    pub low: u32,
+}
+
+/// What a controller is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ControllerConfig {
+    /// Constraints between commands.
+    pub timing: Timing,
+    /// Addresses.
+    pub map: AddressMap,
+    /// Bytes of a burst.
+    pub burst_bytes: u64,
+    /// Arrival to the queue; at least one cycle.
+    pub frontend: Tick,
+    /// Who goes first.
+    pub policy: Policy,
+    /// Whether a row is closed when nothing that waits wants it.
+    pub closed_page: bool,
+    /// How many segments of requests the policy sees at once; younger ones wait outside. With slots each requester has a queue of its
+    /// own, so nobody can fill it for others, and this is not used.
+    pub queue: u32,
+    /// Where writes wait, if they may be late.
+    pub write_queue: Option<WriteQueue>,
+}
+
+/// Times in ticks, each a multiple of `cycle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// A cycle of the command clock.
+    pub cycle: Tick,
+    /// Data of a burst on the bus.
+    pub burst: Tick,
+    /// Read to first data (tCL).
+    pub cas: Tick,
+    /// Write to first data (tCWL).
+    pub write_cas: Tick,
+    /// Activate to column access (tRCD).
+    pub activate: Tick,
+    /// Precharge to activate (tRP).
+    pub precharge: Tick,
+    /// Activate to precharge (tRAS).
+    pub row_active: Tick,
+    /// Read to precharge (tRTP).
+    pub read_to_precharge: Tick,
+    /// End of write data to precharge (tWR).
+    pub write_recovery: Tick,
+    /// Column access to column access (tCCD).
+    pub column: Tick,
+    /// Activate to activate of another bank (tRRD).
+    pub activate_gap: Tick,
+    /// Window of at most four activates (tFAW).
+    pub four_activates: Tick,
+    /// End of write data to read (tWTR).
+    pub write_to_read: Tick,
+    /// Gap on the data bus between a read's data and a write's (tRTW).
+    pub read_to_write: Tick,
+    /// Refresh to refresh (tREFI); 0: no refresh.
+    pub refresh_interval: Tick,
+    /// Length of a refresh (tRFC).
+    pub refresh: Tick,
+}
+
+/// How the addresses of a memory are spread over its channels and banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressMap {
+    /// Bytes of the memory; a multiple of channels x banks x row.
+    pub size: u64,
+    /// Channels.
+    pub channels: u32,
+    /// Consecutive bytes in one channel; `None`: each channel is one contiguous part of the memory.
+    pub channel_interleave: Option<u64>,
+    /// Banks of a channel.
+    pub banks: u32,
+    /// Consecutive bytes of a channel in one bank, at most a row; `None`: each bank is one contiguous part of its channel.
+    pub bank_interleave: Option<u64>,
+    /// Bytes of a row.
+    pub row: u64,
+    /// The bank's number is combined with the low bits of the row's by exclusive or, so that strides of whole rows spread over the
+    /// banks (permutation-based interleaving: Zhang, Zhu, Zhang, MICRO 2000). Banks must be a power of two.
+    pub xor: bool,
+}

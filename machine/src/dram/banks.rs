@@ -1,0 +1,352 @@
+//! When the banks of a channel may take which command, and because of whom not earlier.
+//!
+//! Why it exists: the constraints between DRAM commands are those of the standard, whatever policy chooses among them; here
+//! they are once. Each constraint is a moment and the command that set it, so that a wait can be booked to whoever caused it.
+//! What it deliberately does not know: queues, policies, addresses, bytes.
+//!
+//! Constraints, after JEDEC JESD79-3F (DDR3) section 4 and JESD79-4 (DDR4) section 4; a column access is a read or a write:
+//!
+//! | command | not before |
+//! |---|---|
+//! | activate | precharge of the bank + tRP, any activate + tRRD, the fourth last activate + tFAW, end of a refresh |
+//! | read | activate of the bank + tRCD, any read + max(tCCD, burst), any write + tCWL + burst + tWTR |
+//! | write | activate of the bank + tRCD, any write + max(tCCD, burst), any read + tCL + burst + tRTW - tCWL |
+//! | precharge | activate of the bank + tRAS, read of the bank + tRTP, write of the bank + tCWL + burst + tWR |
+//! | refresh | precharge of every bank + tRP |
+//! | any | one command a cycle |
+
+pub use crate::config::dram::Timing;
+use crate::types::{Owner, Tick};
+
+impl Timing {
+    /// Least distance of two reads, or of two writes.
+    pub fn column_gap(&self) -> Tick {
+        self.column.max(self.burst)
+    }
+
+    /// Write to read, whatever the banks.
+    pub fn write_then_read(&self) -> Tick {
+        self.write_cas + self.burst + self.write_to_read
+    }
+
+    /// Read to write, whatever the banks.
+    pub fn read_then_write(&self) -> Tick {
+        (self.cas + self.burst + self.read_to_write).saturating_sub(self.write_cas)
+    }
+
+    /// Column access to precharge of the same bank.
+    pub fn column_to_precharge(&self, write: bool) -> Tick {
+        if write {
+            self.write_cas + self.burst + self.write_recovery
+        } else {
+            self.read_to_precharge
+        }
+    }
+}
+
+/// What a command to the banks is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Opens `row` in `bank`.
+    Activate {
+        /// The bank.
+        bank: u32,
+        /// The row.
+        row: u64,
+    },
+    /// Closes the row of `bank`.
+    Precharge {
+        /// The bank.
+        bank: u32,
+    },
+    /// Moves one burst from or to the open row; with `close` the bank closes the row itself as soon as it may.
+    Column {
+        /// The bank.
+        bank: u32,
+        /// Whether data goes to the memory.
+        write: bool,
+        /// Precharges by itself.
+        close: bool,
+    },
+}
+
+/// Whose command it was: an owner, and the request that the controller worked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// Who pays.
+    pub owner: Owner,
+    /// The request, by its number in the order of arrival.
+    pub request: u64,
+}
+
+/// Which part of the memory a constraint belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The bank.
+    Bank(u32),
+    /// The data bus and what hangs on it: gaps, turn-around.
+    Bus,
+    /// The command bus.
+    Commands,
+    /// tRRD and tFAW: the chips' supply.
+    Activates,
+    /// A refresh.
+    Refresh,
+}
+
+/// A constraint: nothing before `until`, because of `cause`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Constraint {
+    /// The first moment at which it does not hold any more.
+    pub until: Tick,
+    /// Who set it; nobody, where it is the start of time or a refresh.
+    pub cause: Option<Cause>,
+    /// Where.
+    pub part: Part,
+}
+
+impl Constraint {
+    /// Nothing holds anybody back.
+    pub const FREE: Self = Self::none(Part::Commands);
+
+    const fn none(part: Part) -> Self {
+        Self {
+            until: 0,
+            cause: None,
+            part,
+        }
+    }
+
+    fn raise(&mut self, until: Tick, cause: Cause) {
+        // Of two that end together the earlier one is to blame: the later one made nothing worse.
+        if until > self.until {
+            self.until = until;
+            self.cause = Some(cause);
+        }
+    }
+
+    /// The one that ends later; the first of two that end together.
+    fn latest(self, other: Self) -> Self {
+        if other.until > self.until {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Bank {
+    open: Option<Open>,
+    activate: Constraint,
+    column: Constraint,
+    precharge: Constraint,
+}
+
+/// An open row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// Its number.
+    pub row: u64,
+    /// Who opened it.
+    pub by: Owner,
+}
+
+/// The banks of a channel, its buses and its refresh.
+#[derive(Clone, Debug)]
+pub struct Banks {
+    timing: Timing,
+    banks: Vec<Bank>,
+    read: Constraint,
+    write: Constraint,
+    activate: Constraint,
+    /// The last four activates, the oldest first.
+    activates: [Constraint; 4],
+    command: Constraint,
+    /// The last column access was a write.
+    writes: bool,
+    refreshed: Constraint,
+    due: Tick,
+    refreshes: u64,
+    /// What was issued, for tests.
+    #[cfg(test)]
+    log: Vec<(Tick, Command)>,
+}
+
+impl Banks {
+    /// All closed; the first refresh is due after one interval.
+    pub fn new(timing: Timing, banks: u32) -> Self {
+        let bank = |index| Bank {
+            open: None,
+            activate: Constraint::none(Part::Bank(index)),
+            column: Constraint::none(Part::Bank(index)),
+            precharge: Constraint::none(Part::Bank(index)),
+        };
+        Self {
+            timing,
+            banks: (0..banks).map(bank).collect(),
+            read: Constraint::none(Part::Bus),
+            write: Constraint::none(Part::Bus),
+            activate: Constraint::none(Part::Activates),
+            activates: [Constraint::none(Part::Activates); 4],
+            command: Constraint::none(Part::Commands),
+            writes: false,
+            refreshed: Constraint::none(Part::Refresh),
+            due: match timing.refresh_interval {
+                0 => Tick::MAX,
+                interval => interval,
+            },
+            refreshes: 0,
+            #[cfg(test)]
+            log: Vec::new(),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.banks.len() as u32
+    }
+
+    /// The open row of a bank.
+    pub fn open(&self, bank: u32) -> Option<Open> {
+        self.banks[bank as usize].open
+    }
+
+    /// The direction of the data bus: whether the last column access was a write.
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// When the next refresh is due; [`Tick::MAX`] without refresh.
+    pub fn refresh_due(&self) -> Tick {
+        self.due
+    }
+
+    /// Refreshes so far.
+    pub fn refreshes(&self) -> u64 {
+        self.refreshes
+    }
+
+    /// What keeps a command from being issued longest.
+    pub fn constraint(&self, command: Command) -> Constraint {
+        let own = match command {
+            Command::Activate { bank, .. } => self.banks[bank as usize]
+                .activate
+                .latest(self.activate)
+                .latest(self.activates[0])
+                .latest(self.refreshed),
+            Command::Precharge { bank } => self.banks[bank as usize].precharge,
+            Command::Column { bank, write, .. } => {
+                let bus = if write { self.write } else { self.read };
+                self.banks[bank as usize].column.latest(bus)
+            }
+        };
+        own.latest(self.command)
+    }
+
+    /// Issues a command at `at`; gives the end of a column access's data.
+    ///
+    /// # Panics
+    /// If the command is not allowed at that moment: an error of the policy.
+    pub fn issue(&mut self, at: Tick, command: Command, cause: Cause) -> Option<Tick> {
+        let constraint = self.constraint(command);
+        assert!(
+            at >= constraint.until,
+            "{command:?} at {at} breaks {constraint:?}: {self:?}"
+        );
+        #[cfg(test)]
+        self.log.push((at, command));
+        let t = self.timing;
+        self.command.raise(at + t.cycle, cause);
+        match command {
+            Command::Activate { bank, row } => {
+                let bank = &mut self.banks[bank as usize];
+                assert!(bank.open.is_none(), "{command:?} at {at}: {bank:?}");
+                bank.open = Some(Open {
+                    row,
+                    by: cause.owner,
+                });
+                bank.column.raise(at + t.activate, cause);
+                bank.precharge.raise(at + t.row_active, cause);
+                self.activate.raise(at + t.activate_gap, cause);
+                self.activates.rotate_left(1);
+                self.activates[3] = Constraint {
+                    until: at + t.four_activates,
+                    cause: Some(cause),
+                    part: Part::Activates,
+                };
+                None
+            }
+            Command::Precharge { bank } => {
+                let bank = &mut self.banks[bank as usize];
+                assert!(bank.open.is_some(), "{command:?} at {at}: {bank:?}");
+                bank.open = None;
+                bank.activate.raise(at + t.precharge, cause);
+                None
+            }
+            Command::Column { bank, write, close } => {
+                let bank = &mut self.banks[bank as usize];
+                assert!(bank.open.is_some(), "{command:?} at {at}: {bank:?}");
+                bank.precharge
+                    .raise(at + t.column_to_precharge(write), cause);
+                if close {
+                    bank.open = None;
+                    let closed = bank.precharge.until + t.precharge;
+                    bank.activate.raise(closed, cause);
+                }
+                let (read, write_at, latency) = if write {
+                    (t.write_then_read(), t.column_gap(), t.write_cas)
+                } else {
+                    (t.column_gap(), t.read_then_write(), t.cas)
+                };
+                self.writes = write;
+                self.read.raise(at + read, cause);
+                self.write.raise(at + write_at, cause);
+                Some(at + latency + t.burst)
+            }
+        }
+    }
+
+    /// The first moment at which a refresh that is due can begin to close the banks: all of them may be precharged.
+    pub fn refresh_at(&self) -> Tick {
+        let mut at = self.due.max(self.command.until).max(self.refreshed.until);
+        for bank in self.banks.iter().filter(|bank| bank.open.is_some()) {
+            at = at.max(bank.precharge.until);
+        }
+        at
+    }
+
+    /// Refreshes at `at`: closes all banks at once, waits until each is closed, refreshes. Gives the end.
+    ///
+    /// # Panics
+    /// If it is not due, or a bank may not be closed yet: an error of the policy.
+    pub fn refresh(&mut self, at: Tick) -> Tick {
+        assert!(at >= self.refresh_at(), "a refresh at {at}: {self:?}");
+        let t = self.timing;
+        let mut start = at;
+        for bank in &mut self.banks {
+            if bank.open.take().is_some() {
+                bank.activate.until = at + t.precharge;
+                bank.activate.cause = None;
+            }
+            start = start.max(bank.activate.until);
+        }
+        self.refreshed.until = start + t.refresh;
+        self.command.until = self.command.until.max(at + t.cycle);
+        self.due += t.refresh_interval;
+        self.refreshes += 1;
+        self.refreshed.until
+    }
+}
+
+#[cfg(test)]
+impl Banks {
+    /// What was issued.
+    pub fn log(&self) -> &[(Tick, Command)] {
+        &self.log
+    }
+}
+
+#[cfg(test)]
+#[path = "banks_tests.rs"]
+pub mod tests;

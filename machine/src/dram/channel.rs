@@ -1,0 +1,320 @@
+//! What waits at one channel of a memory, and which command a policy chooses for it next.
+//!
+//! Why it exists: the choice is all that policies differ in. A channel looks at what waits and at its banks, and names the earliest
+//! command that its policy allows. What it deliberately does not know: requests as a whole, accounts, the ledger.
+//!
+//! **Nobody starves.** Accesses to an open row overtake an older one to the same bank at most `cap` times. Accesses in the direction of the
+//! data bus (reads or writes) overtake an older one of the other direction at most `cap` times in a row: turning the bus takes longer than
+//! going on, so that the older one would always come second. With a write queue a drain ends after as many bursts as the
+//! queue holds if reads wait, and after each drain as many bursts of reads go first as it moved, even while writes wait for room.
+
+use super::banks::{Banks, Cause, Command, Constraint, Part};
+pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
+use crate::types::{Owner, Tick, TileId};
+
+impl ControllerConfig {
+    /// Length of a slot of [`Policy::Slots`]: after it, whatever burst follows has its whole time, in any bank.
+    pub fn slot(&self) -> Tick {
+        let t = &self.timing;
+        let bank =
+            |write| t.row_active.max(t.activate + t.column_to_precharge(write)) + t.precharge;
+        [
+            bank(false),
+            bank(true),
+            t.write_then_read(),
+            t.read_then_write(),
+            t.column_gap(),
+            t.activate_gap,
+            t.four_activates.div_ceil(4 * t.cycle) * t.cycle,
+        ]
+        .into_iter()
+        .fold(t.cycle, Tick::max)
+    }
+}
+
+/// The part of a request that lies in one row of one bank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) request: u64,
+    pub(super) index: u32,
+    pub(super) bank: u32,
+    pub(super) row: u64,
+    /// First burst that is left, as an address.
+    pub(super) address: u64,
+    /// Bursts left.
+    pub(super) bursts: u32,
+    pub(super) ready: Tick,
+    pub(super) owner: Owner,
+    pub(super) write: bool,
+    /// In the write queue, and acknowledged.
+    pub(super) posted: bool,
+    /// First command for the next burst, and whether it had to close another row.
+    pub(super) began: Option<(Tick, bool)>,
+}
+
+impl Segment {
+    pub(super) fn cause(&self) -> Cause {
+        Cause {
+            owner: self.owner,
+            request: self.request,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Choice {
+    /// A command for a segment of the active queue.
+    Command {
+        segment: usize,
+        command: Command,
+    },
+    /// A slot for a segment.
+    Slot {
+        segment: usize,
+    },
+    Refresh,
+}
+
+/// What the segments that are visible want of a bank; valid for one decision.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Wish {
+    pub(super) decision: u64,
+    /// The oldest segment.
+    pub(super) oldest: usize,
+    /// Segments that want the open row.
+    pub(super) wanted: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub(super) banks: Banks,
+    /// Reads, and writes where there is no write queue, in the order of arrival.
+    pub(super) queue: Vec<Segment>,
+    /// Writes, in the order of arrival: the posted ones first.
+    pub(super) writes: Vec<Segment>,
+    /// Bursts of posted writes.
+    pub(super) posted: u32,
+    pub(super) draining: bool,
+    /// Bursts of this drain.
+    pub(super) drained: u32,
+    /// Bursts of reads that go before the next drain, as long as reads wait: as many as the last one moved.
+    pub(super) owed: u32,
+    /// For each bank: accesses to the open row that overtook an older segment.
+    pub(super) overtaken: Vec<u32>,
+    /// Accesses in the bus's direction that overtook an older segment of the other direction, since the bus was turned last.
+    pub(super) kept: u32,
+    /// The oldest segment whose row is open and that goes against the bus's direction; as of the last decision.
+    pub(super) against: Option<usize>,
+    pub(super) wishes: Vec<Wish>,
+    pub(super) decisions: u64,
+    /// Slots: the requesters, the one that was served last at the end.
+    pub(super) served: Vec<TileId>,
+    /// Slots: what everybody waits for between two of them.
+    pub(super) hold: Constraint,
+    /// No decision before this.
+    pub(super) floor: Tick,
+    pub(super) next: Option<(Tick, Choice)>,
+}
+
+impl Channel {
+    /// An idle channel.
+    pub(super) fn new(config: &ControllerConfig) -> Self {
+        let banks = config.map.banks;
+        Self {
+            banks: Banks::new(config.timing, banks),
+            queue: Vec::new(),
+            writes: Vec::new(),
+            posted: 0,
+            draining: false,
+            drained: 0,
+            owed: 0,
+            overtaken: vec![0; banks as usize],
+            kept: 0,
+            against: None,
+            wishes: vec![Wish::default(); banks as usize],
+            decisions: 0,
+            served: Vec::new(),
+            hold: Constraint::FREE,
+            floor: 0,
+            next: None,
+        }
+    }
+
+    /// The segments that the policy may serve now, oldest first.
+    pub(super) fn active(&self, config: &ControllerConfig) -> &[Segment] {
+        if self.draining {
+            let posted = self.writes.iter().take_while(|s| s.posted).count();
+            &self.writes[..posted]
+        } else {
+            let limit = match config.policy {
+                Policy::Slots => usize::MAX,
+                _ => config.queue as usize,
+            };
+            &self.queue[..self.queue.len().min(limit)]
+        }
+    }
+
+    pub(super) fn active_mut(&mut self) -> &mut Vec<Segment> {
+        if self.draining {
+            &mut self.writes
+        } else {
+            &mut self.queue
+        }
+    }
+
+    /// Whether writes are drained from `now` on.
+    pub(super) fn turn(&mut self, limits: WriteQueue, now: Tick) {
+        let reads = !self.queue.is_empty();
+        let full = self.writes.last().is_some_and(|s| !s.posted);
+        let high = full || self.posted >= limits.high;
+        let above = full || self.posted > limits.low;
+        let drain = if self.draining {
+            above && !(reads && self.drained >= limits.size)
+        } else if reads {
+            high && self.owed == 0
+        } else {
+            above
+        };
+        if drain != self.draining {
+            self.draining = drain;
+            self.floor = self.floor.max(now);
+            self.owed = self.drained;
+            self.drained = 0;
+        }
+    }
+
+    /// Counts a burst that `at_segment` moves, for the limits of those who overtake.
+    pub(super) fn count(&mut self, at_segment: usize) {
+        let overtakes = |older: Option<usize>, so_far: u32| match older {
+            Some(older) if older < at_segment => so_far + 1,
+            _ => 0,
+        };
+        let against = self.against;
+        let active = self.active_mut();
+        let Segment { bank, write, .. } = active[at_segment];
+        let against = against.filter(|&older| active[older].write != write);
+        self.kept = overtakes(against, self.kept);
+        let wish = self.wishes[bank as usize];
+        let oldest = (wish.decision == self.decisions).then_some(wish.oldest);
+        let overtaken = &mut self.overtaken[bank as usize];
+        *overtaken = overtakes(oldest, *overtaken);
+        if self.draining {
+            self.drained += 1;
+        } else {
+            self.owed = self.owed.saturating_sub(1);
+        }
+    }
+
+    /// The next command, and its moment.
+    pub(super) fn choose(&mut self, config: &ControllerConfig) -> Option<(Tick, Choice)> {
+        self.decisions += 1;
+        let chosen = match config.policy {
+            Policy::Slots => choose_slot(self, config),
+            _ => choose(self, config),
+        };
+        let due = self.banks.refresh_due();
+        match chosen {
+            Some((at, _)) if at >= due => Some((self.banks.refresh_at(), Choice::Refresh)),
+            other => other,
+        }
+    }
+}
+
+/// Refreshes a channel. Slots begin after it; other policies' activations wait by themselves.
+pub(super) fn refresh(channel: &mut Channel, config: &ControllerConfig, at: Tick) {
+    let end = channel.banks.refresh(at);
+    channel.floor = at + config.timing.cycle;
+    if config.policy == Policy::Slots {
+        channel.floor = end;
+        channel.hold = Constraint {
+            until: end,
+            cause: None,
+            part: Part::Refresh,
+        };
+    }
+}
+
+/// What a segment needs next.
+pub(super) fn next_command(banks: &Banks, segment: &Segment, close: bool) -> Command {
+    let Segment {
+        bank, row, write, ..
+    } = *segment;
+    match banks.open(bank) {
+        Some(open) if open.row == row => Command::Column { bank, write, close },
+        Some(_) => Command::Precharge { bank },
+        None => Command::Activate { bank, row },
+    }
+}
+
+/// First come first served, or first ready: the command that can be issued first, columns before rows, the oldest of those.
+fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
+    let decision = channel.decisions;
+    let mut wishes = std::mem::take(&mut channel.wishes);
+    let active = channel.active(config);
+    for (k, segment) in active.iter().enumerate() {
+        let wish = &mut wishes[segment.bank as usize];
+        if wish.decision != decision {
+            *wish = Wish {
+                decision,
+                oldest: k,
+                wanted: 0,
+            };
+        }
+        let open = channel.banks.open(segment.bank);
+        wish.wanted += u32::from(open.is_some_and(|open| open.row == segment.row));
+    }
+    let direction = channel.banks.writes();
+    let against = active.iter().position(|segment| {
+        segment.write != direction
+            && (channel.banks.open(segment.bank)).is_some_and(|open| open.row == segment.row)
+    });
+    let mut best: Option<((Tick, bool, usize), Choice)> = None;
+    for (k, segment) in active.iter().enumerate() {
+        let wish = wishes[segment.bank as usize];
+        let oldest = wish.oldest == k;
+        let close = config.closed_page && segment.bursts == 1 && wish.wanted == 1;
+        let command = next_command(&channel.banks, segment, close);
+        let column = matches!(command, Command::Column { .. });
+        let allowed = match config.policy {
+            Policy::FirstReady { cap } => {
+                let spent = channel.overtaken[segment.bank as usize] >= cap;
+                let keeps = segment.write == direction && against.is_some_and(|older| older < k);
+                match command {
+                    Command::Column { .. } if keeps && channel.kept >= cap => false,
+                    Command::Column { .. } => oldest || !spent,
+                    Command::Activate { .. } => oldest,
+                    Command::Precharge { .. } => oldest && (wish.wanted == 0 || spent),
+                }
+            }
+            Policy::Fcfs | Policy::Slots => oldest && (k == 0 || !column),
+        };
+        if !allowed {
+            continue;
+        }
+        let until = channel.banks.constraint(command).until;
+        let at = until.max(segment.ready).max(channel.floor);
+        let key = (at, !column, k);
+        if best.is_none_or(|(least, _)| key < least) {
+            best = Some((
+                key,
+                Choice::Command {
+                    segment: k,
+                    command,
+                },
+            ));
+        }
+    }
+    channel.wishes = wishes;
+    channel.against = against;
+    best.map(|((at, ..), choice)| (at, choice))
+}
+
+/// Round robin: who was served longest ago, of those who are there when the next slot begins.
+fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
+    let active = channel.active(config);
+    let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;
+    let ready = active.iter().enumerate().filter(|(_, s)| s.ready <= at);
+    let last = |tile| channel.served.iter().position(|&t| t == tile);
+    let (segment, _) = ready.min_by_key(|(k, s)| (last(s.owner.tile), *k))?;
+    Some((at, Choice::Slot { segment }))
+}

@@ -1,0 +1,533 @@
+//! A memory controller: requests wait in a queue until a policy chooses their commands.
+//!
+//! Why it exists: whether a neighbour's row, bank, burst or write is in the way, and whether the controller prefers him, decides a
+//! good part of the interference between tiles. A request is cut into segments, each within one row of one bank; every command is a
+//! decision at a moment, and every decision books what it makes the others wait for. What it deliberately does not know:
+//! networks, tiles, and the bytes stored.
+//!
+//! **Policies** ([`Policy`]). First come, first served: columns are accessed in the order of arrival, rows are opened ahead.
+//! First ready: what finds its row open goes first, the oldest of them, up to a cap for each bank (Rixner and others, ISCA 2000; the
+//! cap after Kim and others, RTAS 2014). Slots: round robin over the requesters, a fixed slot for each burst, rows closed after it
+//! (after Paolieri and others, ECRTS 2009), which makes the worst wait a sum of slots.
+//!
+//! **Writes** with a write queue are acknowledged when the queue takes them; reads of what is queued are answered from it. Reads go
+//! first until the queue reaches its high mark, or no read waits and it is above its low mark; then it is drained to the low mark.
+//!
+//! **The ledger.** The account of a request follows its oldest burst. Between two commands, that burst waits for what keeps its next command
+//! from being issued longest: its own commands (service), a command of somebody else (booked to him), a refresh. From the moment at
+//! which nothing but the policy holds it back, it waits for whoever was chosen. A row that must be closed is booked to who
+//! opened it: both precharge and activation.
+
+use super::banks::{Command, Constraint, Part};
+use super::channel::{Channel, Choice, Segment, next_command, refresh};
+pub use super::channel::{ControllerConfig, Policy, WriteQueue};
+use super::{BankActivity, DramStatistics};
+use crate::ledger::{Ledger, Resource};
+use crate::noc::Account;
+use crate::types::{Owner, Tick, TileId, align};
+use rustc_hash::FxHashMap;
+
+/// A request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request<T> {
+    /// What the asker knows it by.
+    pub token: T,
+    /// First byte.
+    pub address: u64,
+    /// Bytes; 0 is served like 1.
+    pub bytes: u32,
+    /// Whether it writes.
+    pub write: bool,
+    /// Who pays.
+    pub owner: Owner,
+}
+
+/// A request that was served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served<T> {
+    /// What the asker knows it by.
+    pub token: T,
+    /// When its last byte was moved, or the write queue took it.
+    pub at: Tick,
+    /// Its account, up to that moment.
+    pub account: Account,
+}
+
+/// A request that is not served yet.
+#[derive(Clone, Copy, Debug)]
+struct Waiting<T> {
+    token: T,
+    owner: Owner,
+    account: Account,
+    /// Segments that have bursts left, or are not posted yet.
+    segments: u32,
+    /// Which of its segments the account follows: the first one that is left.
+    oldest: u32,
+    /// End of the last data so far.
+    data: Tick,
+    /// What holds that segment back longest, as of the last command.
+    blocked: Constraint,
+    /// Where it waits for that.
+    resource: Resource,
+    /// Whose row had to be closed for it.
+    conflict: Option<Owner>,
+}
+
+/// A memory controller with its channels.
+#[derive(Clone, Debug)]
+pub struct Controller<T> {
+    config: ControllerConfig,
+    tile: TileId,
+    slot: Tick,
+    channels: Vec<Channel>,
+    requests: FxHashMap<u64, Waiting<T>>,
+    arrived: u64,
+    served: Vec<Served<T>>,
+    statistics: DramStatistics,
+}
+
+impl<T: Copy + std::fmt::Debug> Controller<T> {
+    /// An idle controller of memory tile `tile`.
+    ///
+    /// # Panics
+    /// If the configuration has no front end, an empty queue or a write queue with slots: the description refuses those.
+    pub fn new(config: ControllerConfig, tile: TileId) -> Self {
+        assert!(
+            config.frontend >= config.timing.cycle
+                && config.queue > 0
+                && (config.policy != Policy::Slots || config.write_queue.is_none()),
+            "a controller that cannot be: {config:?}"
+        );
+        let channel = Channel::new(&config);
+        Self {
+            slot: config.slot(),
+            config,
+            tile,
+            channels: vec![channel; config.map.channels as usize],
+            requests: FxHashMap::default(),
+            arrived: 0,
+            served: Vec::new(),
+            statistics: DramStatistics::default(),
+        }
+    }
+
+    /// Statistics so far.
+    pub fn statistics(&self) -> DramStatistics {
+        let refreshes = self.channels.iter().map(|c| c.banks.refreshes()).sum();
+        DramStatistics {
+            refreshes,
+            ..self.statistics
+        }
+    }
+
+    /// When the next decision falls; [`Tick::MAX`] if nothing waits for one.
+    pub fn next_time(&self) -> Tick {
+        let times = self.channels.iter().filter_map(|c| c.next);
+        times.map(|next| next.0).min().unwrap_or(Tick::MAX)
+    }
+
+    /// What was served since the last call, in the order of the decisions.
+    pub fn take_served(&mut self) -> std::vec::Drain<'_, Served<T>> {
+        self.served.drain(..)
+    }
+
+    /// Takes a request that arrives at `now`, with its account up to then.
+    pub fn push(&mut self, now: Tick, request: Request<T>, mut account: Account) {
+        let Request {
+            token,
+            address,
+            bytes,
+            write,
+            owner,
+        } = request;
+        let cycle = self.config.timing.cycle;
+        let ready = align(now, cycle) + self.config.frontend;
+        account.service += ready - now;
+        if write {
+            self.statistics.writes += 1;
+            self.statistics.written_bytes += u64::from(bytes);
+        } else {
+            self.statistics.reads += 1;
+            self.statistics.read_bytes += u64::from(bytes);
+        }
+        let burst = self.config.burst_bytes;
+        let first = address / burst * burst;
+        let last = (address + u64::from(bytes.max(1)) - 1) / burst * burst;
+        if !write && self.is_posted(first, last) {
+            let at = ready;
+            return self.served.push(Served { token, at, account });
+        }
+        self.arrived += 1;
+        let number = self.arrived;
+        let late = write && self.config.write_queue.is_some();
+        let mut segments: Vec<(u32, Segment)> = Vec::new();
+        for address in (first..=last).step_by(burst as usize) {
+            let place = self.config.map.place(address);
+            if let Some((channel, segment)) = segments.last_mut()
+                && (*channel, segment.bank, segment.row) == (place.channel, place.bank, place.row)
+            {
+                segment.bursts += 1;
+                continue;
+            }
+            let segment = Segment {
+                request: number,
+                index: segments.len() as u32,
+                bank: place.bank,
+                row: place.row,
+                address,
+                bursts: 1,
+                ready,
+                owner,
+                write,
+                posted: false,
+                began: None,
+            };
+            segments.push((place.channel, segment));
+        }
+        let waiting = Waiting {
+            token,
+            owner,
+            account,
+            segments: segments.len() as u32,
+            oldest: 0,
+            data: ready,
+            blocked: Constraint::FREE,
+            resource: Resource::DramQueue(self.tile),
+            conflict: None,
+        };
+        self.requests.insert(number, waiting);
+        for &(index, segment) in &segments {
+            let channel = &mut self.channels[index as usize];
+            if channel.next.is_none() {
+                // Nothing was decided meanwhile: what was due, happened.
+                while channel.banks.refresh_due() <= ready {
+                    let at = channel.banks.refresh_at();
+                    refresh(channel, &self.config, at);
+                }
+            }
+            if late {
+                channel.writes.push(segment);
+            } else {
+                channel.queue.push(segment);
+            }
+        }
+        segments.dedup_by_key(|s| s.0);
+        for (index, _) in segments {
+            self.post(index as usize, ready);
+            // What waited already need not wait until the new one is ready.
+            self.look(index as usize, ready - self.config.frontend);
+        }
+    }
+
+    /// Whether each burst of `first..=last` is in a write queue.
+    fn is_posted(&self, first: u64, last: u64) -> bool {
+        let burst = self.config.burst_bytes;
+        self.config.write_queue.is_some()
+            && (first..=last).step_by(burst as usize).all(|address| {
+                let channel = &self.channels[self.config.map.place(address).channel as usize];
+                channel.writes.iter().any(|s| {
+                    let end = s.address + u64::from(s.bursts) * burst;
+                    s.posted && (s.address..end).contains(&address)
+                })
+            })
+    }
+
+    /// Posts the writes that fit, at `now` at the earliest.
+    fn post(&mut self, index: usize, now: Tick) {
+        let Some(limits) = self.config.write_queue else {
+            return;
+        };
+        let channel = &mut self.channels[index];
+        let mut partly = Vec::new();
+        for segment in channel.writes.iter_mut().skip_while(|s| s.posted) {
+            // What is larger than the whole queue has it alone.
+            if channel.posted > 0 && channel.posted + segment.bursts > limits.size {
+                break;
+            }
+            channel.posted += segment.bursts;
+            segment.posted = true;
+            let number = segment.request;
+            let waiting = waiting(&mut self.requests, segment);
+            waiting.segments -= 1;
+            waiting.data = waiting.data.max(now);
+            if waiting.segments > 0 {
+                partly.push(number);
+            } else {
+                let mut done = *waiting;
+                self.requests.remove(&number);
+                partly.retain(|&n| n != number);
+                // Where it found no room, the waits up to now are booked.
+                done.account.service += done.data - done.account.accounted();
+                self.served.push(Served {
+                    token: done.token,
+                    at: done.data,
+                    account: done.account,
+                });
+            }
+        }
+        for number in partly {
+            self.follow(number);
+        }
+    }
+
+    /// Chooses a channel's next decision, at `now` at the earliest.
+    fn look(&mut self, index: usize, now: Tick) {
+        let channel = &mut self.channels[index];
+        if let Some(limits) = self.config.write_queue {
+            channel.turn(limits, now);
+        }
+        channel.next = channel.choose(&self.config);
+        self.block(index);
+    }
+
+    /// Notes for everybody who waits at a channel what holds him back longest.
+    fn block(&mut self, index: usize) {
+        let channel = &self.channels[index];
+        let visible = channel.active(&self.config).len();
+        let slots = self.config.policy == Policy::Slots;
+        let unposted = channel.writes.iter().filter(|s| !s.posted);
+        for (k, segment) in channel.queue.iter().enumerate() {
+            let waiting = waiting(&mut self.requests, segment);
+            if waiting.oldest != segment.index {
+                continue;
+            }
+            let outside = !channel.draining && k >= visible;
+            let command = next_command(&channel.banks, segment, false);
+            waiting.blocked = match (slots, outside) {
+                (true, _) => channel.hold,
+                (_, true) => Constraint::FREE,
+                _ => channel.banks.constraint(command),
+            };
+            waiting.resource = match (command, waiting.blocked.part) {
+                (Command::Precharge { bank: _ }, Part::Bank(_)) => Resource::DramRow(self.tile),
+                (_, Part::Bank(bank)) => Resource::DramBank {
+                    memory: self.tile,
+                    bank: bank as u16,
+                },
+                (_, Part::Bus) => Resource::DramBus(self.tile),
+                (_, Part::Activates) => Resource::DramActivates(self.tile),
+                (_, Part::Commands) => Resource::DramQueue(self.tile),
+                (_, Part::Refresh) => Resource::Refresh(self.tile),
+            };
+        }
+        for segment in unposted {
+            waiting(&mut self.requests, segment).blocked = Constraint::FREE;
+        }
+    }
+
+    /// Books everybody's wait at a channel up to `at`, when the policy chose `chosen`, or a refresh.
+    fn settle(&mut self, index: usize, at: Tick, chosen: Option<Owner>, ledger: &mut Ledger) {
+        let channel = &self.channels[index];
+        let unposted = channel.writes.iter().filter(|s| !s.posted);
+        for segment in channel.queue.iter().chain(unposted) {
+            let w = waiting(&mut self.requests, segment);
+            if w.oldest != segment.index {
+                continue;
+            }
+            let from = w.account.accounted();
+            let held = w.blocked.until.min(at);
+            if held > from {
+                let ticks = held - from;
+                let (culprit, resource) = match (w.blocked.cause, w.conflict) {
+                    (Some(cause), Some(opener)) if cause.request == segment.request => {
+                        (opener, Resource::DramRow(self.tile))
+                    }
+                    (Some(cause), None) if cause.request == segment.request => {
+                        w.account.service += ticks;
+                        continue_after(w, held, at, chosen, self.tile, ledger);
+                        continue;
+                    }
+                    (Some(cause), _) => (cause.owner, w.resource),
+                    (None, _) => (w.owner, Resource::Refresh(self.tile)),
+                };
+                ledger.wait(&mut w.account, w.owner, culprit, resource, ticks);
+            }
+            continue_after(w, held, at, chosen, self.tile, ledger);
+        }
+    }
+
+    /// Makes the next decision.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn step(&mut self, ledger: &mut Ledger, observe: Option<&mut dyn FnMut(BankActivity)>) {
+        let next = |(index, c): (usize, &Channel)| c.next.map(|(at, choice)| (at, index, choice));
+        let decisions = self.channels.iter().enumerate().filter_map(next);
+        let (at, index, choice) = decisions
+            .min_by_key(|&(at, index, _)| (at, index))
+            .unwrap_or_else(|| panic!("no decision is left: {:?}", self.tile));
+        let cycle = self.config.timing.cycle;
+        match choice {
+            Choice::Refresh => {
+                self.settle(index, at, None, ledger);
+                refresh(&mut self.channels[index], &self.config, at);
+            }
+            Choice::Slot { segment } => {
+                let chosen = self.channels[index].queue[segment];
+                self.settle(index, at, Some(chosen.owner), ledger);
+                let channel = &mut self.channels[index];
+                channel.floor = at + self.slot;
+                channel.hold = Constraint {
+                    until: channel.floor,
+                    cause: Some(chosen.cause()),
+                    part: Part::Commands,
+                };
+                let tile = chosen.owner.tile;
+                channel.served.retain(|&t| t != tile);
+                channel.served.push(tile);
+                let (bank, row, write) = (chosen.bank, chosen.row, chosen.write);
+                let open = Command::Activate { bank, row };
+                channel.banks.issue(at, open, chosen.cause());
+                channel.queue[segment].began = Some((at, false));
+                let close = true;
+                let access = Command::Column { bank, write, close };
+                let column = at + self.config.timing.activate;
+                self.column(index, segment, column, access, observe);
+            }
+            Choice::Command { segment, command } => {
+                let chosen = self.channels[index].active(&self.config)[segment];
+                self.settle(index, at, Some(chosen.owner), ledger);
+                let channel = &mut self.channels[index];
+                channel.floor = at + cycle;
+                match command {
+                    Command::Column { .. } => self.column(index, segment, at, command, observe),
+                    Command::Activate { bank, .. } => {
+                        channel.banks.issue(at, command, chosen.cause());
+                        channel.overtaken[bank as usize] = 0;
+                        channel.active_mut()[segment]
+                            .began
+                            .get_or_insert((at, false));
+                    }
+                    Command::Precharge { bank } => {
+                        let open = channel.banks.open(bank);
+                        channel.banks.issue(at, command, chosen.cause());
+                        let segment = &mut channel.active_mut()[segment];
+                        let began = segment.began.map_or(at, |(began, _)| began);
+                        segment.began = Some((began, true));
+                        if !segment.posted {
+                            let w = waiting(&mut self.requests, segment);
+                            if w.oldest == segment.index {
+                                w.conflict = open.map(|open| open.by);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.post(index, at);
+        self.look(index, at);
+    }
+
+    /// Moves one burst of a segment.
+    fn column(
+        &mut self,
+        index: usize,
+        at_segment: usize,
+        at: Tick,
+        command: Command,
+        observe: Option<&mut dyn FnMut(BankActivity)>,
+    ) {
+        let burst = self.config.timing.burst;
+        let channel = &mut self.channels[index];
+        let banks = channel.banks.count();
+        let cause = channel.active_mut()[at_segment].cause();
+        let Some(end) = channel.banks.issue(at, command, cause) else {
+            panic!("{command:?} moves no data");
+        };
+        let segment = &mut channel.active_mut()[at_segment];
+        match segment.began {
+            None => self.statistics.row_hits += 1,
+            Some((_, false)) => self.statistics.row_misses += 1,
+            Some((_, true)) => self.statistics.row_conflicts += 1,
+        }
+        self.statistics.bus_busy += burst;
+        let start = segment.began.take().map_or(at, |(began, _)| began);
+        segment.address += self.config.burst_bytes;
+        segment.bursts -= 1;
+        let segment = *segment;
+        if let Some(observe) = observe {
+            observe(BankActivity {
+                bank: (index as u32 * banks + segment.bank) as u16,
+                owner: segment.owner,
+                start,
+                end,
+            });
+        }
+        channel.count(at_segment);
+        if segment.bursts == 0 {
+            channel.active_mut().remove(at_segment);
+        }
+        if segment.posted {
+            channel.posted -= 1;
+            return;
+        }
+        let w = waiting(&mut self.requests, &segment);
+        w.data = w.data.max(end);
+        if w.oldest == segment.index {
+            w.account.service += (at + burst).saturating_sub(w.account.accounted());
+            w.conflict = None;
+        }
+        if segment.bursts > 0 {
+            return;
+        }
+        w.segments -= 1;
+        if w.segments > 0 {
+            return self.follow(segment.request);
+        }
+        let mut done = *w;
+        self.requests.remove(&segment.request);
+        done.account.service += done.data - done.account.accounted();
+        self.served.push(Served {
+            token: done.token,
+            at: done.data,
+            account: done.account,
+        });
+    }
+
+    /// The account of a request follows the first of its segments that is left.
+    fn follow(&mut self, number: u64) {
+        let left = self.channels.iter().flat_map(|c| {
+            let unposted = c.writes.iter().filter(|s| !s.posted);
+            c.queue.iter().chain(unposted)
+        });
+        let oldest = left.filter(|s| s.request == number).map(|s| s.index).min();
+        let (Some(oldest), Some(w)) = (oldest, self.requests.get_mut(&number)) else {
+            panic!("request {number} has no segment left");
+        };
+        w.oldest = oldest;
+    }
+}
+
+/// The request of a segment.
+fn waiting<'a, T: std::fmt::Debug>(
+    requests: &'a mut FxHashMap<u64, Waiting<T>>,
+    segment: &Segment,
+) -> &'a mut Waiting<T> {
+    match requests.get_mut(&segment.request) {
+        Some(waiting) => waiting,
+        None => panic!("{segment:?} of no request"),
+    }
+}
+
+/// From `held` on only the policy kept a request waiting: for whoever was chosen at `at`, or the refresh.
+fn continue_after<T>(
+    w: &mut Waiting<T>,
+    held: Tick,
+    at: Tick,
+    chosen: Option<Owner>,
+    tile: TileId,
+    ledger: &mut Ledger,
+) {
+    let from = held.max(w.account.accounted());
+    if at > from {
+        let (culprit, resource) = match chosen {
+            Some(owner) => (owner, Resource::DramQueue(tile)),
+            None => (w.owner, Resource::Refresh(tile)),
+        };
+        ledger.wait(&mut w.account, w.owner, culprit, resource, at - from);
+    }
+}
+
+#[cfg(test)]
+#[path = "controller_tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+//! A memory tile's controller: the schedule that is fixed at arrival, or the one that a policy decides command by command.
+//!
+//! Why it exists: the network delivers packets and wants answers; a controller with a queue answers later, and not in order. What
+//! it deliberately does not know: routes, and the bytes stored.
+
+use super::controller::{Controller, Request};
+use super::{BankActivity, Dram, DramStatistics};
+use crate::config::DramConfig;
+use crate::ledger::Ledger;
+use crate::noc::{Account, Packet, PacketKind};
+use crate::types::{Owner, Tick, TileId};
+use rustc_hash::FxHashMap;
+
+/// An answer, its moment and its account.
+pub type Answer = (Tick, Box<Packet>, Account, PacketKind);
+
+/// Requests under way in a controller with a queue.
+#[derive(Debug)]
+pub struct Queue {
+    controller: Controller<u64>,
+    /// The packets, and what they are answered with, by their number.
+    answers: FxHashMap<u64, (Box<Packet>, PacketKind)>,
+    pushed: u64,
+}
+
+/// A controller.
+#[derive(Debug)]
+pub enum MemoryController {
+    /// The whole schedule of a request is fixed when it arrives.
+    Arrival(Box<Dram>),
+    /// A policy chooses commands.
+    Queue(Box<Queue>),
+}
+
+impl MemoryController {
+    /// The controller that a configuration asks for.
+    pub fn new(config: &DramConfig, tile: TileId) -> Self {
+        match config.controller {
+            None => Self::Arrival(Box::new(Dram::new(config, tile))),
+            Some(controller) => Self::Queue(Box::new(Queue {
+                controller: Controller::new(controller, tile),
+                answers: FxHashMap::default(),
+                pushed: 0,
+            })),
+        }
+    }
+
+    /// Statistics so far.
+    pub fn statistics(&self) -> DramStatistics {
+        match self {
+            Self::Arrival(dram) => *dram.statistics(),
+            Self::Queue(queue) => queue.controller.statistics(),
+        }
+    }
+
+    /// When the next decision falls.
+    pub fn next_time(&self) -> Tick {
+        match self {
+            Self::Arrival(_) => Tick::MAX,
+            Self::Queue(queue) => queue.controller.next_time(),
+        }
+    }
+
+    /// Takes an access that arrives at `now`. Gives the end where that is fixed; otherwise the packet must be
+    /// [held](Self::hold) until its answer.
+    #[allow(clippy::too_many_arguments)]
+    pub fn access(
+        &mut self,
+        now: Tick,
+        address: u64,
+        bytes: u32,
+        write: bool,
+        owner: Owner,
+        account: &mut Account,
+        ledger: &mut Ledger,
+        observe: Option<&mut dyn FnMut(BankActivity)>,
+    ) -> Option<Tick> {
+        match self {
+            Self::Arrival(dram) => {
+                let end = dram.access(now, address, bytes, write, owner, account, ledger, observe);
+                Some(end)
+            }
+            Self::Queue(queue) => {
+                queue.pushed += 1;
+                let request = Request {
+                    token: queue.pushed,
+                    address,
+                    bytes,
+                    write,
+                    owner,
+                };
+                queue.controller.push(now, request, *account);
+                None
+            }
+        }
+    }
+
+    /// Keeps the packet of the last access, and what it is answered with.
+    ///
+    /// # Panics
+    /// If the controller fixes its schedule at arrival: an error of the machine.
+    pub fn hold(&mut self, packet: Box<Packet>, kind: PacketKind) {
+        let Self::Queue(queue) = self else {
+            panic!("nothing is held where the end is fixed: {packet:?}");
+        };
+        queue.answers.insert(queue.pushed, (packet, kind));
+    }
+
+    /// Makes the next decision.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn step(&mut self, ledger: &mut Ledger, observe: Option<&mut dyn FnMut(BankActivity)>) {
+        match self {
+            Self::Queue(queue) => queue.controller.step(ledger, observe),
+            Self::Arrival(dram) => panic!("no decision is left: {dram:?}"),
+        }
+    }
+
+    /// What can be answered since the last call, in the order of the decisions.
+    pub fn answers(&mut self) -> Vec<Answer> {
+        let Self::Queue(queue) = self else {
+            return Vec::new();
+        };
+        let answers = &mut queue.answers;
+        let served = queue.controller.take_served();
+        served
+            .map(|served| match answers.remove(&served.token) {
+                Some((packet, kind)) => (served.at, packet, served.account, kind),
+                None => panic!("an answer without a question: {served:?}"),
+            })
+            .collect()
+    }
+}

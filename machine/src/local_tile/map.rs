@@ -1,0 +1,79 @@
+//! What is at a chip-global address.
+//!
+//! Why it exists: each tile's interface must know where an access goes, and refuse one that goes nowhere, before anything of it leaves the
+//! tile. The map is the same for all tiles. What it deliberately does not know: the local alias, which each tile adds itself.
+
+use crate::config::{PlatformConfig, Topology};
+use crate::types::TileId;
+use bulkhead_abi::memory_map::{
+    CORE_BITS, EXTERNAL_MEMORY, TILE_REGISTERS, TILE_REGISTERS_SIZE, TILE_WINDOW_SHIFT,
+    TILE_WINDOWS,
+};
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A tile's local memory, at this offset.
+    Memory(TileId, u64),
+    /// A tile's page of registers, at this offset.
+    Register(TileId, u64),
+    /// External memory, at this offset.
+    External(TileId, u64),
+}
+
+/// The chip-global map.
+#[derive(Clone, Debug)]
+pub struct AddressMap {
+    /// Tile and size of its memory, by core number.
+    cores: Vec<Option<(TileId, u64)>>,
+    /// The external memory and its size.
+    external: Option<(TileId, u64)>,
+}
+
+/// The number of the core at a router of a mesh.
+pub fn core(topology: Topology, router: u16) -> u64 {
+    let columns = match topology {
+        Topology::Mesh { columns, .. } | Topology::StarMesh { columns, .. } => columns,
+        Topology::Crossbar => u16::MAX,
+    };
+    u64::from(router / columns) << CORE_BITS | u64::from(router % columns)
+}
+
+impl AddressMap {
+    /// The map of a chip whose configuration is valid.
+    pub fn new(config: &PlatformConfig) -> Self {
+        let mut cores = vec![None; 1 << (2 * CORE_BITS)];
+        for tile in &config.tiles {
+            if let Some(memory) = &tile.local_memory {
+                let core = core(config.network.topology, tile.router);
+                cores[core as usize] = Some((tile.id, memory.size));
+            }
+        }
+        Self {
+            cores,
+            external: config.memories.first().map(|m| (m.id, m.size)),
+        }
+    }
+
+    /// Where an access to so many bytes goes; `None`: nothing is there.
+    pub fn find(&self, physical: u64, bytes: u64) -> Option<Target> {
+        let within = |offset: u64, size: u64| {
+            let end = offset.checked_add(bytes);
+            end.is_some_and(|end| end <= size)
+        };
+        if let Some(offset) = physical.checked_sub(EXTERNAL_MEMORY) {
+            let (tile, size) = self.external?;
+            return within(offset, size).then_some(Target::External(tile, offset));
+        }
+        let place = physical.checked_sub(TILE_WINDOWS)?;
+        let core = self.cores.get((place >> TILE_WINDOW_SHIFT) as usize)?;
+        let (tile, size) = (*core)?;
+        let offset = place & ((1 << TILE_WINDOW_SHIFT) - 1);
+        match offset.checked_sub(TILE_REGISTERS) {
+            Some(register) => {
+                within(register, TILE_REGISTERS_SIZE).then_some(Target::Register(tile, register))
+            }
+            None => within(offset, size).then_some(Target::Memory(tile, offset)),
+        }
+    }
+}

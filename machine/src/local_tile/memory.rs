@@ -1,0 +1,237 @@
+//! A local memory: bytes, banks with ports, reservations.
+//!
+//! Why it exists: here the accesses of a tile's own hart meet those of all others. A port serves one access after the other, in the order in
+//! which they ask; whoever waits books the wait to those before him, each for the time that he had the port. What it deliberately does not
+//! know: the hart, the network, addresses of the chip.
+//!
+//! With one port, the order at the port is the order of the accesses. With two, the hart's port never waits for the network's; what a request
+//! of the network does, it does at the moment of its turn.
+
+use crate::config::LocalMemoryConfig;
+use crate::hart::{LineBytes, RemoteOperation, modify};
+use crate::ledger::{Ledger, Resource};
+use crate::types::{Owner, Tick, TileId, align};
+use std::collections::VecDeque;
+
+/// What a local memory did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalMemoryStatistics {
+    /// Accesses of the own hart: loads, stores, and fetches of lines.
+    pub own: u64,
+    /// Ticks that the own hart waited for a port.
+    pub own_waited: Tick,
+    /// Requests of the network.
+    pub remote: u64,
+    /// Ticks that they waited for a port.
+    pub remote_waited: Tick,
+}
+
+/// A port: who has it until when, and who has it then.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    turns: VecDeque<(Tick, Owner)>,
+}
+
+/// A local memory.
+#[derive(Clone, Debug)]
+pub struct LocalMemory {
+    tile: TileId,
+    bytes: Vec<u8>,
+    /// Those of the first bank, then those of the second...
+    ports: Vec<Port>,
+    /// Ports of a bank.
+    each: usize,
+    /// Bits of an offset within a bank.
+    bank_shift: u32,
+    cycle: Tick,
+    width: u64,
+    latency: Tick,
+    /// Who has reserved which eight bytes: one entry for a tile.
+    reservations: Vec<(TileId, u64)>,
+    statistics: LocalMemoryStatistics,
+}
+
+/// The eight bytes around an offset.
+const fn word(offset: u64) -> u64 {
+    offset & !7
+}
+
+impl LocalMemory {
+    /// A memory of zeros. The configuration is valid.
+    pub fn new(config: &LocalMemoryConfig, tile: TileId) -> Self {
+        let each = config.ports as usize;
+        Self {
+            tile,
+            bytes: vec![0; config.size as usize],
+            ports: vec![Port::default(); config.banks as usize * each],
+            each,
+            bank_shift: (config.size / u64::from(config.banks)).ilog2(),
+            cycle: config.cycle,
+            width: config.width.into(),
+            latency: config.latency * config.cycle,
+            reservations: Vec::new(),
+            statistics: LocalMemoryStatistics::default(),
+        }
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// All bytes, for tools.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// What it did.
+    pub fn statistics(&self) -> &LocalMemoryStatistics {
+        &self.statistics
+    }
+
+    /// Ticks from a turn at the port to the answer.
+    pub fn latency(&self) -> Tick {
+        self.latency
+    }
+
+    /// Hart and network share the ports.
+    pub fn is_shared(&self) -> bool {
+        self.each == 1
+    }
+
+    /// Waits for a turn at a port that lasts for so many bytes; gives its start.
+    fn turn(
+        &mut self,
+        port: usize,
+        (now, offset, bytes): (Tick, u64, u64),
+        mut wait: impl FnMut(u16, Owner, Tick),
+        owner: Owner,
+    ) -> Tick {
+        let bank = (offset >> self.bank_shift) as usize;
+        let turns = &mut self.ports[bank * self.each + port].turns;
+        let mut start = align(now, self.cycle);
+        while turns.front().is_some_and(|(end, _)| *end <= start) {
+            turns.pop_front();
+        }
+        for &(end, holder) in turns.iter() {
+            wait(bank as u16, holder, end - start);
+            start = end;
+        }
+        turns.push_back((start + bytes.div_ceil(self.width) * self.cycle, owner));
+        start
+    }
+
+    /// An access of the own hart asks for a port: when it has it.
+    pub fn own(
+        &mut self,
+        now: Tick,
+        offset: u64,
+        bytes: u64,
+        owner: Owner,
+        ledger: &mut Ledger,
+    ) -> Tick {
+        let tile = self.tile;
+        let mut waited = 0;
+        let wait = |bank, holder, ticks| {
+            waited += ticks;
+            ledger.book(owner, holder, Resource::LocalMemory { tile, bank }, ticks);
+        };
+        let start = self.turn(0, (now, offset, bytes), wait, owner);
+        self.statistics.own += 1;
+        self.statistics.own_waited += waited;
+        start
+    }
+
+    /// A request of the network asks for a port: when it has it. `wait` hears of each stretch that it waits, with the bank and the holder.
+    pub fn remote(
+        &mut self,
+        now: Tick,
+        offset: u64,
+        operation: RemoteOperation,
+        owner: Owner,
+        mut wait: impl FnMut(u16, Owner, Tick),
+    ) -> Tick {
+        let mut waited = 0;
+        let each = |bank, holder, ticks| {
+            waited += ticks;
+            wait(bank, holder, ticks);
+        };
+        // Reading and writing in one step takes the port twice.
+        let beats = match operation {
+            RemoteOperation::Conditional(_) | RemoteOperation::Modify(..) => 2,
+            _ => 1,
+        };
+        let port = self.each - 1;
+        let bytes = beats * self.width;
+        let start = self.turn(port, (now, offset, bytes), each, owner);
+        self.statistics.remote += 1;
+        self.statistics.remote_waited += waited;
+        start
+    }
+
+    /// Reads 1 to 8 bytes.
+    pub fn read(&mut self, offset: u64, bytes: u8) -> u64 {
+        LineBytes::read(&mut self.bytes[..], offset, bytes)
+    }
+
+    /// Writes the low bytes of a value. Reservations there end.
+    pub fn write(&mut self, offset: u64, bytes: u8, value: u64) {
+        if !self.reservations.is_empty() {
+            let (first, last) = (word(offset), word(offset + u64::from(bytes) - 1));
+            self.reservations
+                .retain(|(_, at)| *at != first && *at != last);
+        }
+        LineBytes::write(&mut self.bytes[..], offset, bytes, value);
+    }
+
+    /// A tile reserves the eight bytes around an offset.
+    pub fn reserve(&mut self, tile: TileId, offset: u64) {
+        self.reservations.retain(|(who, _)| *who != tile);
+        self.reservations.push((tile, word(offset)));
+    }
+
+    /// Ends a tile's reservation; whether it still was one for this offset.
+    pub fn take_reservation(&mut self, tile: TileId, offset: u64) -> bool {
+        let wanted = (tile, word(offset));
+        let kept = self.reservations.contains(&wanted);
+        self.reservations.retain(|(who, _)| *who != tile);
+        kept
+    }
+
+    /// Does what a request asks for; gives the value of the answer.
+    pub fn perform(
+        &mut self,
+        tile: TileId,
+        offset: u64,
+        bytes: u8,
+        operation: RemoteOperation,
+    ) -> u64 {
+        match operation {
+            RemoteOperation::Load => self.read(offset, bytes),
+            RemoteOperation::Store(value) => {
+                self.write(offset, bytes, value);
+                0
+            }
+            RemoteOperation::Reserve => {
+                self.reserve(tile, offset);
+                self.read(offset, bytes)
+            }
+            RemoteOperation::Conditional(value) => {
+                let kept = self.take_reservation(tile, offset);
+                if kept {
+                    self.write(offset, bytes, value);
+                }
+                u64::from(!kept)
+            }
+            RemoteOperation::Modify(function, operand) => {
+                let old = self.read(offset, bytes);
+                self.write(offset, bytes, modify(function, bytes, old, operand));
+                old
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

@@ -1,0 +1,430 @@
+//! A processing tile with a local memory instead of caches.
+//!
+//! Why it exists: meshes of small tiles, such as Epiphany, whose harts run from memories of their own and read and write each other's
+//! across the network. The hart's accesses to its own memory are function calls, each at its moment; those to others are packets that
+//! the owner's memory serves. The tile takes its events and its hart's blocks in the order of their times, so that everything that asks for a
+//! port of the memory does so in that order. What it deliberately does not know: other tiles; all that leaves goes through the fabric.
+
+mod bus;
+mod map;
+mod memory;
+
+pub use map::{AddressMap, Target, core};
+pub use memory::{LocalMemory, LocalMemoryStatistics};
+
+use crate::config::{PlatformConfig, TileConfig};
+use crate::device::{Clint, Htif, Uart};
+use crate::engine::EventQueue;
+use crate::fabric::Fabric;
+use crate::hart::{Hart, InterruptLine, RemoteOperation, Stop};
+use crate::ledger::Resource;
+use crate::noc::{Packet, PacketKind};
+use crate::observe::{HartState, Marker};
+use crate::tile::End;
+use crate::types::{Owner, Tick, TileId, align};
+use bulkhead_abi::memory_map::{TILE_WINDOW_SHIFT, TILE_WINDOWS};
+use bus::LocalBus;
+use std::sync::Arc;
+
+/// What happens at a tile by itself.
+#[derive(Debug)]
+enum Event {
+    /// A packet has arrived completely.
+    Packet(Box<Packet>),
+    /// A request has its turn at a port of its own.
+    Turn(Box<Packet>),
+}
+
+/// Sources of events of one tick, in their order.
+const FROM_PORT: u32 = 0;
+const FROM_NETWORK: u32 = 1;
+
+/// What a register wants from the hart, to be done when the hart does not run.
+#[derive(Clone, Copy, Debug)]
+enum Signal {
+    Line(InterruptLine, bool),
+    Start(u64),
+}
+
+/// The tile without its hart.
+struct Parts {
+    owner: Owner,
+    /// Number of the core: row and column.
+    core: u64,
+    /// Where its window is in the chip-global map.
+    window: u64,
+    now: Tick,
+    queue: EventQueue<Event>,
+    /// Nothing caused by this tile since the window of time began can come back before this tick.
+    limit: Tick,
+    /// Least time from the hand-over of a packet here to the arrival of an answer.
+    back: Tick,
+    signals: Vec<Signal>,
+    memory: LocalMemory,
+    map: Arc<AddressMap>,
+    /// Of the last request.
+    token: u32,
+    /// Bytes of a fetch.
+    line: u64,
+    /// Bytes that a port moves in a cycle.
+    width: u64,
+    /// Ticks a cycle of the hart.
+    cycle: Tick,
+    /// Ticks from the issue of a load to its value.
+    hit: Tick,
+    started: bool,
+    /// The hart is to come back at the end of its block.
+    recall: bool,
+    clint: Clint,
+    timer_at: Tick,
+    uart: Option<Uart>,
+    exit: bool,
+    htif: Htif,
+    end: Option<(Tick, End)>,
+    markers: Vec<Marker>,
+    markers_lost: u64,
+}
+
+/// See the module's documentation.
+pub struct LocalTile {
+    hart: Hart,
+    runnable: bool,
+    state: HartState,
+    parts: Parts,
+}
+
+impl Parts {
+    #[inline]
+    fn next_event(&self) -> Tick {
+        self.queue.next_time().min(self.timer_at)
+    }
+
+    fn finish(&mut self, at: Tick, end: End) {
+        if self.end.is_none() {
+            self.end = Some((at, end));
+        }
+    }
+
+    fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
+        match fabric.send(at, Box::new(packet)) {
+            Ok(_) => self.limit = self.limit.min(at.saturating_add(self.back)),
+            Err(packet) => panic!("the map leads to a tile that does not exist: {packet:?}"),
+        }
+    }
+}
+
+impl LocalTile {
+    /// A tile whose hart is halted. `None`: the tile has no local memory. `across` is the least time from the hand-over of a packet to its
+    /// arrival at another tile.
+    pub fn new(
+        config: &TileConfig,
+        platform: &PlatformConfig,
+        map: Arc<AddressMap>,
+        across: Tick,
+    ) -> Option<Self> {
+        let memory = config.local_memory.as_ref()?;
+        let core = core(platform.network.topology, config.router);
+        let hart = &config.hart;
+        Some(Self {
+            hart: Hart::new(hart, core),
+            runnable: false,
+            state: HartState::Halted,
+            parts: Parts {
+                owner: Owner::new(config.id, 0),
+                core,
+                window: TILE_WINDOWS + (core << TILE_WINDOW_SHIFT),
+                now: 0,
+                queue: EventQueue::new(),
+                limit: Tick::MAX,
+                back: 2 * across,
+                signals: Vec::new(),
+                memory: LocalMemory::new(memory, config.id),
+                map,
+                token: 0,
+                line: hart.line.into(),
+                width: memory.width.into(),
+                cycle: hart.ticks_per_cycle,
+                hit: Tick::from(hart.load_to_use) * hart.ticks_per_cycle,
+                started: false,
+                recall: false,
+                clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
+                timer_at: Tick::MAX,
+                uart: config.uart.then(Uart::new),
+                exit: config.exit,
+                htif: Htif::default(),
+                end: None,
+                markers: Vec::new(),
+                markers_lost: 0,
+            },
+        })
+    }
+
+    /// Number on the network.
+    pub fn id(&self) -> TileId {
+        self.parts.owner.tile
+    }
+
+    /// The hart.
+    pub fn hart(&self) -> &Hart {
+        &self.hart
+    }
+
+    /// The hart, to change it from outside.
+    pub fn hart_mut(&mut self) -> &mut Hart {
+        &mut self.hart
+    }
+
+    /// The local memory.
+    pub fn memory(&self) -> &LocalMemory {
+        &self.parts.memory
+    }
+
+    /// The local memory, for tools.
+    pub fn memory_mut(&mut self) -> &mut LocalMemory {
+        &mut self.parts.memory
+    }
+
+    /// The offset in the local memory of an address as the hart uses it, if it is there.
+    pub fn own(&self, physical: u64) -> Option<u64> {
+        self.parts.own(physical)
+    }
+
+    /// The console.
+    pub fn uart(&self) -> Option<&Uart> {
+        self.parts.uart.as_ref()
+    }
+
+    /// The console, to feed it.
+    pub fn uart_mut(&mut self) -> Option<&mut Uart> {
+        self.parts.uart.as_mut()
+    }
+
+    /// Says where the program's `tohost` word lies.
+    pub fn set_tohost(&mut self, physical: u64) {
+        self.parts.htif = Htif::new(physical);
+    }
+
+    /// What software marked, in order of time.
+    pub fn markers(&self) -> &[Marker] {
+        &self.parts.markers
+    }
+
+    /// Markers that were not kept, because there were too many.
+    pub fn markers_lost(&self) -> u64 {
+        self.parts.markers_lost
+    }
+
+    /// How the tile ended, if it did.
+    pub fn end(&self) -> Option<(Tick, End)> {
+        self.parts.end
+    }
+
+    /// Forgets how the tile ended, so that a next run can go on.
+    pub fn clear_end(&mut self) {
+        self.parts.end = None;
+    }
+
+    /// Starts the hart at `pc` with `a0` and `a1`.
+    pub fn start(&mut self, at: Tick, pc: u64, a0: u64, a1: u64) {
+        self.hart.reset(pc, at);
+        self.hart.set_register(10, a0);
+        self.hart.set_register(11, a1);
+        self.runnable = true;
+        self.parts.started = true;
+    }
+
+    /// Takes a packet that will have arrived at `at`.
+    pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
+        self.parts
+            .queue
+            .push(at, FROM_NETWORK, Event::Packet(packet));
+    }
+
+    /// The next moment at which something happens here. A packet may leave then.
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        self.hart_time().min(self.parts.next_event())
+    }
+
+    #[inline]
+    fn hart_time(&self) -> Tick {
+        if self.runnable {
+            self.hart.time()
+        } else {
+            Tick::MAX
+        }
+    }
+
+    /// Takes all events and blocks before `horizon`, or fewer: nothing that the tile itself asks for may be overtaken.
+    pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
+        self.parts.limit = Tick::MAX;
+        loop {
+            let event = self.parts.next_event();
+            let end = horizon.min(self.parts.limit);
+            // A tile that ended the run stops at once: without other tiles, its window may be without end.
+            if self.parts.end.is_some() {
+                return;
+            }
+            if self.hart_time() < event.min(end) {
+                self.run_hart(event.min(end), fabric);
+            } else if event < end {
+                self.take_event(fabric);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn run_hart(&mut self, horizon: Tick, fabric: &mut Fabric) {
+        self.report(self.hart.time(), HartState::Running, fabric);
+        let mut bus = LocalBus {
+            parts: &mut self.parts,
+            fabric,
+        };
+        match self.hart.run(&mut bus, horizon) {
+            Stop::Horizon | Stop::Device => {}
+            Stop::Pending(_) => self.runnable = false,
+            Stop::WaitForInterrupt => self.rest(HartState::Idle, fabric),
+            Stop::Halted => self.rest(HartState::Halted, fabric),
+            Stop::Unhandled(trap) => {
+                self.parts.finish(self.hart.time(), End::Unhandled(trap));
+                self.rest(HartState::Halted, fabric);
+            }
+            stop @ (Stop::Tokens | Stop::Sleep) => {
+                panic!("nothing regulates a tile with a local memory or lets it sleep: {stop:?}")
+            }
+        }
+        self.parts.recall = false;
+        let now = self.parts.now;
+        for signal in std::mem::take(&mut self.parts.signals) {
+            self.signal(signal, now);
+        }
+    }
+
+    fn rest(&mut self, state: HartState, fabric: &mut Fabric) {
+        self.runnable = false;
+        self.report(self.hart.time(), state, fabric);
+    }
+
+    fn report(&mut self, at: Tick, state: HartState, fabric: &mut Fabric) {
+        if self.state != state {
+            self.state = state;
+            if let Some(observer) = &mut fabric.observer {
+                observer.hart(at, self.parts.owner.tile, state);
+            }
+        }
+    }
+
+    fn signal(&mut self, signal: Signal, now: Tick) {
+        let now = align(now, self.parts.cycle);
+        match signal {
+            // A hart that was never started has no interrupts.
+            Signal::Line(line, level) => {
+                self.hart.set_interrupt(line, level, now);
+                self.runnable = self.parts.started;
+            }
+            Signal::Start(pc) => self.start(now, pc, self.parts.core, 0),
+        }
+    }
+
+    fn take_event(&mut self, fabric: &mut Fabric) {
+        // Of one tick, the timer comes first.
+        if self.parts.timer_at <= self.parts.queue.next_time() {
+            let now = std::mem::replace(&mut self.parts.timer_at, Tick::MAX);
+            self.parts.now = now;
+            return self.signal(Signal::Line(InterruptLine::Timer, true), now);
+        }
+        let Some((now, event)) = self.parts.queue.pop() else {
+            return;
+        };
+        self.parts.now = now;
+        match event {
+            Event::Packet(packet) => self.packet(now, packet, fabric),
+            Event::Turn(packet) => self.serve(now, packet, fabric),
+        }
+    }
+
+    fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        let value = match &packet.kind {
+            PacketKind::RemoteAnswer { value, .. } => *value,
+            PacketKind::WriteResponse { error: false } => 0,
+            PacketKind::ReadResponse {
+                error: false,
+                data: Some(data),
+                ..
+            } => {
+                let mut value = [0; 8];
+                value[..data.len()].copy_from_slice(data);
+                u64::from_le_bytes(value)
+            }
+            PacketKind::Remote { register: true, .. } => return self.serve(now, packet, fabric),
+            PacketKind::Remote {
+                address, operation, ..
+            } => {
+                let (owner, tile) = (packet.owner, self.parts.owner.tile);
+                let account = &mut packet.account;
+                let before = account.waited;
+                let wait = |bank, holder, ticks| {
+                    let resource = Resource::LocalMemory { tile, bank };
+                    fabric.ledger.wait(account, owner, holder, resource, ticks);
+                };
+                let memory = &mut self.parts.memory;
+                let start = memory.remote(now, *address, *operation, owner, wait);
+                // Up to the clock's edge nobody is waited for.
+                let account = &mut packet.account;
+                account.service += start - now - (account.waited - before);
+                if start == now || self.parts.memory.is_shared() {
+                    // At a common port, whoever asks later has his turn later.
+                    return self.serve(start, packet, fabric);
+                }
+                let turn = Event::Turn(packet);
+                return self.parts.queue.push(start, FROM_PORT, turn);
+            }
+            other => panic!("a local memory got {other:?}"),
+        };
+        let account = &packet.account;
+        fabric
+            .ledger
+            .complete(packet.owner, packet.transaction, account, now);
+        // The hart takes it at its clock's next edge.
+        let edge = align(now, self.parts.cycle);
+        self.hart.complete_remote(packet.tag, edge, value);
+        self.runnable |= self.parts.started;
+    }
+
+    /// Does what a request asks for, in its turn, and answers.
+    fn serve(&mut self, turn: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        let PacketKind::Remote {
+            address,
+            bytes,
+            register,
+            operation,
+        } = packet.kind
+        else {
+            panic!("a local memory serves {packet:?}");
+        };
+        let value = match (register, operation) {
+            (false, _) => {
+                let memory = &mut self.parts.memory;
+                memory.perform(packet.owner.tile, address, bytes, operation)
+            }
+            (true, RemoteOperation::Store(value)) => {
+                let signal = self.parts.write_register(address, bytes, value);
+                let signal = signal.expect("the sender looked whether there is a register");
+                if let Some(signal) = signal {
+                    self.signal(signal, turn);
+                }
+                0
+            }
+            (true, _) => {
+                let value = self.parts.read_register(address, bytes);
+                value.expect("the sender looked whether there is a register")
+            }
+        };
+        let done = self.parts.memory.latency();
+        packet.account.service += done;
+        let bytes = if operation.is_posted() { 0 } else { bytes };
+        packet.answer(PacketKind::RemoteAnswer { value, bytes });
+        self.parts.send(turn + done, *packet, fabric);
+    }
+}

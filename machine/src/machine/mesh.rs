@@ -1,0 +1,272 @@
+//! Tiles with local memories: who of them acts next.
+//!
+//! Why it exists: a mesh may have a thousand tiles of which few do anything, so no window of time looks at all of them: those that
+//! will do something are in a heap by their next moments. The windows are those of [`super`]: a tile runs up to the earliest moment
+//! at which something that exists already, or that another tile may send, can reach it. What it deliberately does not know: what
+//! tiles do.
+
+use super::{Machine, Outcome};
+use crate::config::PlatformConfig;
+use crate::fabric::Fabric;
+use crate::local_tile::{AddressMap, LocalMemoryStatistics, LocalTile, Target};
+use crate::statistics::HartReport;
+use crate::types::{Tick, TileId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// The tiles, in the order of the configuration.
+pub(super) struct Mesh {
+    pub(super) tiles: Vec<LocalTile>,
+    map: Arc<AddressMap>,
+    /// Position of each tile, by number.
+    positions: Vec<Option<u32>>,
+    /// When each tile acts next; an entry of the heap that says something else is out of date.
+    next: Vec<Tick>,
+    heap: BinaryHeap<Reverse<(Tick, u32)>>,
+    /// Tiles of a window.
+    acting: Vec<u32>,
+}
+
+impl Mesh {
+    /// The tiles with local memories of a chip; none if it has none.
+    pub(super) fn new(config: &PlatformConfig, across: Tick) -> Self {
+        let map = Arc::new(AddressMap::new(config));
+        let tiles: Vec<LocalTile> = config
+            .tiles
+            .iter()
+            .filter_map(|t| LocalTile::new(t, config, map.clone(), across))
+            .collect();
+        let highest = tiles.iter().map(|t| usize::from(t.id()) + 1).max();
+        let mut positions = vec![None; highest.unwrap_or(0)];
+        for (position, tile) in tiles.iter().enumerate() {
+            positions[usize::from(tile.id())] = Some(position as u32);
+        }
+        Self {
+            next: vec![Tick::MAX; tiles.len()],
+            tiles,
+            map,
+            positions,
+            heap: BinaryHeap::new(),
+            acting: Vec::new(),
+        }
+    }
+
+    /// Position of a tile.
+    pub(super) fn position(&self, id: TileId) -> Option<usize> {
+        let position = self.positions.get(usize::from(id))?;
+        position.map(|p| p as usize)
+    }
+
+    /// A tile.
+    pub(super) fn tile(&self, id: TileId) -> Option<&LocalTile> {
+        Some(&self.tiles[self.position(id)?])
+    }
+
+    /// A tile, to change it.
+    pub(super) fn tile_mut(&mut self, id: TileId) -> Option<&mut LocalTile> {
+        let position = self.position(id)?;
+        Some(&mut self.tiles[position])
+    }
+
+    /// A run begins.
+    pub(super) fn begin(&mut self) {
+        self.heap.clear();
+        for (position, tile) in self.tiles.iter_mut().enumerate() {
+            tile.clear_end();
+            let next = tile.next_time();
+            self.next[position] = next;
+            if next != Tick::MAX {
+                self.heap.push(Reverse((next, position as u32)));
+            }
+        }
+    }
+
+    /// Something happens at a tile at this moment, or nothing ([`Tick::MAX`]).
+    fn note(&mut self, position: u32, next: Tick) {
+        let known = &mut self.next[position as usize];
+        if *known != next {
+            *known = next;
+            if next != Tick::MAX {
+                self.heap.push(Reverse((next, position)));
+            }
+        }
+    }
+
+    /// The tile that acts next, and when.
+    fn first(&mut self) -> Option<(Tick, u32)> {
+        while let Some(&Reverse((at, position))) = self.heap.peek() {
+            if self.next[position as usize] == at {
+                return Some((at, position));
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Takes the tile that acts next out of the heap.
+    fn take(&mut self) {
+        if let Some(Reverse((_, position))) = self.heap.pop() {
+            self.next[position as usize] = Tick::MAX;
+        }
+    }
+
+    /// Where a range lies for a tile: the position of the tile with the memory, or external memory; and the offset.
+    fn place(&self, tile: &LocalTile, physical: u64, bytes: u64) -> Option<(Option<usize>, u64)> {
+        if let Some(offset) = tile.own(physical) {
+            let size = tile.memory().bytes().len() as u64;
+            let fits = offset.checked_add(bytes).is_some_and(|end| end <= size);
+            return fits
+                .then(|| self.position(tile.id()).map(|at| (Some(at), offset)))
+                .flatten();
+        }
+        match self.map.find(physical, bytes)? {
+            Target::Memory(id, offset) => Some((Some(self.position(id)?), offset)),
+            Target::External(_, offset) => Some((None, offset)),
+            Target::Register(..) => None,
+        }
+    }
+
+    /// Reads memory as a tile's hart addresses it, without any effect. False: there is none.
+    pub(super) fn peek(
+        &self,
+        tile: &LocalTile,
+        physical: u64,
+        buffer: &mut [u8],
+        fabric: &Fabric,
+    ) -> bool {
+        let bytes = buffer.len();
+        let Some((owner, offset)) = self.place(tile, physical, bytes as u64) else {
+            return false;
+        };
+        let memory = match owner {
+            Some(position) => self.tiles[position].memory().bytes(),
+            None => &fabric.ram[0],
+        };
+        buffer.copy_from_slice(&memory[offset as usize..offset as usize + bytes]);
+        true
+    }
+
+    /// Writes memory as a tile's hart addresses it, as a tool does that loads a program. False: there is none.
+    pub(super) fn poke(
+        &mut self,
+        tile: usize,
+        physical: u64,
+        bytes: &[u8],
+        fabric: &mut Fabric,
+    ) -> bool {
+        let place = self.place(&self.tiles[tile], physical, bytes.len() as u64);
+        let Some((owner, offset)) = place else {
+            return false;
+        };
+        let memory = match owner {
+            Some(position) => self.tiles[position].memory_mut().bytes_mut(),
+            None => &mut fabric.ram[0],
+        };
+        memory[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+        true
+    }
+
+    /// What the harts counted.
+    pub(super) fn harts<'a>(
+        &'a self,
+        config: &'a PlatformConfig,
+    ) -> impl Iterator<Item = HartReport> + 'a {
+        let tiles = self.tiles.iter().zip(&config.tiles);
+        tiles.map(|(tile, config)| HartReport {
+            tile: tile.id(),
+            cycle: config.hart.ticks_per_cycle,
+            counters: *tile.hart().statistics(),
+        })
+    }
+}
+
+impl Machine {
+    /// What the local memories did, by tile.
+    pub fn local_memories(&self) -> Vec<(TileId, LocalMemoryStatistics)> {
+        let tiles = self.mesh.tiles.iter();
+        let mut all: Vec<_> = tiles.map(|t| (t.id(), *t.memory().statistics())).collect();
+        all.sort_by_key(|(id, _)| *id);
+        all
+    }
+
+    /// The number of a tile's core: row and column of its router, as in addresses of the chip. `None`: it has no local memory.
+    pub fn core(&self, tile: TileId) -> Option<u64> {
+        let found = self.config.tiles.iter().find(|t| t.id == tile)?;
+        found.local_memory.as_ref()?;
+        let topology = self.config.network.topology;
+        Some(crate::local_tile::core(topology, found.router))
+    }
+
+    /// A window of time on a mesh.
+    pub(super) fn mesh_window(&mut self, limit: Tick) -> Option<Outcome> {
+        let mesh = &mut self.mesh;
+        let mut first = mesh.first().map_or(Tick::MAX, |(at, _)| at);
+        // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
+        loop {
+            let next = self.fabric.next_time();
+            if next >= first.saturating_add(self.entry) || next >= limit {
+                break;
+            }
+            let Some(delivery) = self.fabric.step() else {
+                continue;
+            };
+            let (at, position) = (delivery.at, delivery.position);
+            mesh.tiles[position].deliver(at, delivery.packet);
+            mesh.note(position as u32, mesh.next[position].min(at));
+            first = first.min(at);
+        }
+        let fabric_next = self.fabric.next_time();
+        if first >= limit && fabric_next >= limit {
+            if first == Tick::MAX && fabric_next == Tick::MAX {
+                return Some(Outcome::Idle { at: self.now });
+            }
+            self.now = self.now.max(limit);
+            return Some(Outcome::Limit);
+        }
+        let arrival = fabric_next.saturating_add(self.exit);
+        let across = self.across;
+        let horizon = |others: Tick, fabric: &Fabric, position: u32| {
+            // Nothing for this tile is under way: somebody else would have to be reached first and send it something.
+            let reach = if fabric.may_arrive(position as usize) {
+                arrival.min(others.saturating_add(across))
+            } else {
+                arrival.min(others).saturating_add(across)
+            };
+            reach.min(limit)
+        };
+        // Only the first one looks at the second: for all others, the first one is who may send something.
+        let mut leader = true;
+        let (mut acting, mut ended) = (std::mem::take(&mut mesh.acting), false);
+        acting.clear();
+        let begin = first;
+        let latest = arrival.min(begin).saturating_add(across).min(limit);
+        while let Some((at, position)) = mesh.first() {
+            if at >= latest && !leader {
+                break;
+            }
+            mesh.take();
+            let others = match leader {
+                true => mesh.first().map_or(Tick::MAX, |(at, _)| at),
+                false => begin,
+            };
+            leader = false;
+            let horizon = horizon(others, &self.fabric, position);
+            acting.push(position);
+            if at < horizon {
+                let tile = &mut mesh.tiles[position as usize];
+                tile.run(horizon, &mut self.fabric);
+                ended |= tile.end().is_some();
+            }
+        }
+        for &position in &acting {
+            let next = mesh.tiles[position as usize].next_time();
+            mesh.note(position, next);
+        }
+        mesh.acting = acting;
+        if first != Tick::MAX {
+            self.now = self.now.max(first);
+        }
+        if ended { self.ended() } else { None }
+    }
+}

@@ -1,0 +1,151 @@
+//! Rules of a mesh of tiles with local memories.
+//!
+//! Why it exists: such a platform has other parts than one with caches, and every tile has the same kind. What it deliberately does not
+//! know: what the rules are for; the machine says that.
+
+use super::{Platform, PlatformKind, Topology};
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::system::PAGE;
+use crate::units::Size;
+
+/// Least bytes of a bank: the longest line that a hart can fetch.
+const BANK_MIN: u64 = 128;
+
+/// Reports every rule that `platform`, read from `root`, breaks.
+pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let mesh = platform.kind == PlatformKind::Mesh;
+    for node in root.all("tile") {
+        tile(mesh, node, errors);
+    }
+    for node in root.all("local-memory") {
+        local_memory(node, errors);
+    }
+    network(mesh, platform, root, errors);
+    if mesh && let Some(second) = root.all("memory").nth(1) {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent("a mesh has at most one external memory".into()),
+            &second.span,
+            "remove this <memory>",
+        ));
+    }
+}
+
+fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
+    let id = node.integer("id");
+    let mut wrong = |cause: String, attribute: &str, help: &str| {
+        let place = node.place(attribute);
+        errors.push(Diagnostic::new(Problem::Inconsistent(cause), place, help));
+    };
+    let has = |attribute: &str| node.maybe_text(attribute).is_some();
+    if !mesh {
+        if has("local-memory") {
+            wrong(
+                format!("tile {id} has a local memory, but the platform is no mesh"),
+                "local-memory",
+                "remove local-memory=\"...\", or write kind=\"mesh\"",
+            );
+        }
+        for cache in ["l1i", "l1d"] {
+            if !has(cache) {
+                errors.push(Diagnostic::new(
+                    Problem::MissingAttribute {
+                        attribute: cache.into(),
+                        element: "tile".into(),
+                    },
+                    &node.span,
+                    format!("add {cache}=\"...\": a tile without a local memory has caches"),
+                ));
+            }
+        }
+        return;
+    }
+    if !has("local-memory") {
+        wrong(
+            format!("tile {id} has no local memory, but the platform is a mesh"),
+            "id",
+            "add local-memory=\"...\", or write kind=\"bare\" and name its caches",
+        );
+    }
+    for part in ["l1i", "l1d", "l2", "network-card"] {
+        if has(part) {
+            wrong(
+                format!("tile {id} of a mesh has a hart and a local memory and no {part}"),
+                part,
+                "remove it",
+            );
+        }
+    }
+    if node.integer("harts") != 1 {
+        wrong(
+            format!("tile {id} of a mesh has one hart"),
+            "harts",
+            "remove harts=\"...\"",
+        );
+    }
+}
+
+fn local_memory(node: &Node, errors: &mut Vec<Diagnostic>) {
+    let (size, banks) = (node.size("size").0, node.integer("banks"));
+    let mut wrong = |cause: String, attribute: &str, help: String| {
+        let what = format!("local-memory `{}`", node.text("name"));
+        let problem = Problem::Geometry { what, cause };
+        errors.push(Diagnostic::new(problem, node.place(attribute), help));
+    };
+    if !size.is_multiple_of(PAGE) {
+        let page = Size(PAGE);
+        wrong(
+            format!("{} is not a whole number of pages", Size(size)),
+            "size",
+            format!("write a multiple of {page}"),
+        );
+    } else if !size.is_multiple_of(banks)
+        || !(size / banks).is_power_of_two()
+        || size / banks < BANK_MIN
+    {
+        wrong(
+            format!("{} in {banks} banks are no powers of two", Size(size)),
+            "banks",
+            format!("a bank has a power of two of bytes, at least {BANK_MIN}"),
+        );
+    }
+}
+
+fn network(mesh: bool, platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let Some(node) = root.child("network") else {
+        return;
+    };
+    let mut wrong = |cause: &str, attribute: &str, help: &str| {
+        let problem = Problem::Inconsistent(cause.into());
+        errors.push(Diagnostic::new(problem, node.place(attribute), help));
+    };
+    let acknowledged = platform.network.read_interval.is_some();
+    if mesh && !matches!(platform.network.topology, Topology::Mesh { .. }) {
+        wrong(
+            "the platform is a mesh, but its network is not",
+            "topology",
+            "write topology=\"mesh\" with its columns and rows",
+        );
+    }
+    if mesh && !acknowledged {
+        wrong(
+            "a mesh of local memories needs a network for acknowledgements",
+            "channels",
+            "write channels=\"acknowledged\"",
+        );
+    }
+    if !mesh && acknowledged {
+        wrong(
+            "only a mesh of local memories has a network for acknowledgements",
+            "channels",
+            "write channels=\"shared\" or channels=\"split\", or kind=\"mesh\" for the platform",
+        );
+    }
+    if !acknowledged && node.integer("read-interval") != 1 {
+        wrong(
+            "only a network of requests of reads has an interval between them",
+            "read-interval",
+            "remove read-interval=\"...\", or write channels=\"acknowledged\"",
+        );
+    }
+}

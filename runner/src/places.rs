@@ -1,0 +1,58 @@
+//! Which program runs under a name, and where in its sources a program counter lies.
+//!
+//! Why it exists: incidents name applications and addresses; a reader wants functions, files and lines. What it deliberately does not
+//! know: what happened.
+
+use crate::paradigm::Paradigm;
+use crate::programs::{Program, source};
+use bulkhead_machine::image::{Location, Resolver};
+use bulkhead_model::System;
+
+/// What incidents call the program of [`Paradigm::programs`] that comes first.
+const KERNEL: &str = "kernel";
+
+/// The program of an application, a manager or the kernel; none of what only its creator knows.
+pub fn program_of<'p>(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    programs: &'p [Program],
+    name: &str,
+) -> Option<&'p Program> {
+    let apps = system.apps.iter().map(|app| (&app.name, &*app.program));
+    let managers = system.managers.iter();
+    let managers = managers.map(|manager| (&manager.name, &*manager.program));
+    let mut all = apps.chain(managers);
+    let program = match all.find(|one| one.0 == name) {
+        Some((_, program)) => program,
+        None if name == KERNEL => paradigm.programs(system).first().copied()?,
+        None => return None,
+    };
+    programs.iter().find(|one| one.name == program)
+}
+
+/// Where in the source a program counter lies. Of functions that were inlined into each other, the innermost that is neither the
+/// compiler's nor of a package of others; then the function that they are in.
+pub fn place_of(program: &Program, pc: u64) -> String {
+    let resolver = Resolver::new(&program.elf);
+    let named = |mut place: Location| {
+        place.file = place.file.map(|file| source(&file).to_owned());
+        place
+    };
+    let place = named(resolver.resolve(pc));
+    let mut frames = resolver.inlined(pc).into_iter().map(named);
+    let own = frames.find(|frame| {
+        let file = frame.file.as_deref();
+        file.is_some_and(|file| !file.starts_with('/') && !file.starts_with("cargo/"))
+    });
+    match (own, &place.function) {
+        (Some(own), Some((outer, _))) if own.function.as_ref().is_some_and(|f| f.0 != *outer) => {
+            format!("{own}, inlined into {outer}")
+        }
+        (Some(own), _) if own.file != place.file => Location {
+            function: place.function,
+            ..own
+        }
+        .to_string(),
+        _ => place.to_string(),
+    }
+}

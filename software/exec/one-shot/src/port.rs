@@ -1,0 +1,224 @@
+//! Sampling ports: one record and one piece of data in the owner's memory, for tasks of any core.
+//!
+//! Why it exists: the protocol between cores that share nothing but memory (m2os-mc-ngres21, section 5). What it deliberately does not
+//! know: where memory is and what an access costs; it reaches it by [`Memory`], so that the tests can try every order of accesses.
+//!
+//! States of a port: initial (not initialised), empty, new data, and locked, while somebody copies. A write overwrites; a read leaves the
+//! data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap: a write waits
+//! for one remote answer (the lock's), everything else is posted. A record is initialised once and never again, so size and address of its
+//! data are read once, by [`get`], and kept in the [`Port`].
+//!
+//! Whoever fails while he holds a lock holds it for ever; everybody else waits for it for a bounded number of attempts, and is told.
+
+use bulkhead_abi::one_shot::port::{
+    ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE, WAS_READ,
+};
+
+/// Memory of all cores, by chip-global addresses.
+pub trait Memory {
+    /// Why an access is impossible.
+    type Error;
+
+    /// Loads 4 bytes.
+    ///
+    /// # Errors
+    /// If it is impossible; so for all others.
+    fn load(&mut self, address: u64) -> Result<u32, Self::Error>;
+    /// Loads 8 bytes.
+    fn load_double(&mut self, address: u64) -> Result<u64, Self::Error>;
+    /// Stores 4 bytes.
+    fn store(&mut self, address: u64, value: u32) -> Result<(), Self::Error>;
+    /// Stores 8 bytes.
+    fn store_double(&mut self, address: u64, value: u64) -> Result<(), Self::Error>;
+    /// Exchanges 4 bytes at once with respect to everybody; accesses that follow come after it.
+    fn swap(&mut self, address: u64, value: u32) -> Result<u32, Self::Error>;
+    /// Accesses that follow come after all that came before.
+    fn order(&mut self) -> Result<(), Self::Error>;
+    /// Stores bytes, in any order and pieces.
+    fn copy_to(&mut self, address: u64, bytes: &[u8]) -> Result<(), Self::Error>;
+    /// Loads bytes, in any order and pieces.
+    fn copy_from(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Self::Error>;
+}
+
+/// Why an operation did nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure<E> {
+    /// The memory refused.
+    Memory(E),
+    /// The lock was not free in as many attempts as were allowed. Who took it last, as far as one knows.
+    Locked {
+        /// Number of the core.
+        holder: u32,
+    },
+    /// The item is too long to be written, or the room too short to read it.
+    Size,
+    /// Nothing was written yet.
+    NoData,
+}
+
+impl<E> From<E> for Failure<E> {
+    fn from(error: E) -> Self {
+        Self::Memory(error)
+    }
+}
+
+/// Who operates: the number of his core, and how many attempts he makes to lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// Number of the core.
+    pub core: u32,
+    /// Attempts; 0 never locks.
+    pub patience: u32,
+}
+
+/// An initialised port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Port {
+    record: u64,
+    data: u64,
+    size: u32,
+}
+
+impl Port {
+    /// Size of its data in bytes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Address of its data.
+    pub fn data(&self) -> u64 {
+        self.data
+    }
+
+    /// The same port, whose data is reached at another address.
+    #[must_use]
+    pub fn moved(self, data: u64) -> Self {
+        Self { data, ..self }
+    }
+}
+
+/// Takes a spinlock.
+///
+/// # Errors
+/// [`Failure::Locked`]; `holder` is where whoever takes it leaves his number.
+#[inline]
+pub fn lock<M: Memory>(
+    memory: &mut M,
+    address: u64,
+    holder: u64,
+    caller: Caller,
+) -> Result<(), Failure<M::Error>> {
+    for _ in 0..caller.patience {
+        if memory.swap(address, 1)? == 0 {
+            memory.store(holder, caller.core)?;
+            return Ok(());
+        }
+    }
+    let holder = memory.load(holder)?;
+    Err(Failure::Locked { holder })
+}
+
+/// Gives a spinlock back: what was done under it is visible before.
+///
+/// # Errors
+/// The memory's.
+#[inline]
+pub fn unlock<M: Memory>(memory: &mut M, address: u64) -> Result<(), Failure<M::Error>> {
+    memory.order()?;
+    Ok(memory.store(address, 0)?)
+}
+
+/// Initialises the port with this record for data of `size` bytes at an address, both in the memory of core `owner`. None: it is
+/// initialised already.
+///
+/// # Errors
+/// [`Failure::Locked`], or the memory's.
+pub fn initialise<M: Memory>(
+    memory: &mut M,
+    record: u64,
+    caller: Caller,
+    (owner, data, size): (u16, u64, u32),
+) -> Result<Option<Port>, Failure<M::Error>> {
+    lock(memory, record + LOCK, record + HOLDER, caller)?;
+    let is_initialised = memory.load_double(record + STATE)? & INITIALISED != 0;
+    if !is_initialised {
+        memory.store_double(record + ADDRESS, data)?;
+        memory.store(record + NEWS, NEVER_WRITTEN)?;
+        memory.order()?;
+        let state = INITIALISED | u64::from(size) | u64::from(owner) << OWNER_SHIFT;
+        memory.store_double(record + STATE, state)?;
+    }
+    unlock(memory, record + LOCK)?;
+    Ok((!is_initialised).then_some(Port { record, data, size }))
+}
+
+/// The port with this record; none if it is not initialised.
+///
+/// # Errors
+/// The memory's.
+pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Port>, Failure<M::Error>> {
+    let state = memory.load_double(record + STATE)?;
+    if state & INITIALISED == 0 {
+        return Ok(None);
+    }
+    memory.order()?;
+    let data = memory.load_double(record + ADDRESS)?;
+    let size = state as u32;
+    Ok(Some(Port { record, data, size }))
+}
+
+/// Writes an item, whether the last one was read or not.
+///
+/// # Errors
+/// [`Failure::Size`] if it is longer than the port's data, [`Failure::Locked`], or the memory's.
+pub fn write<M: Memory>(
+    memory: &mut M,
+    port: &Port,
+    caller: Caller,
+    item: &[u8],
+) -> Result<(), Failure<M::Error>> {
+    if item.len() > port.size as usize {
+        return Err(Failure::Size);
+    }
+    lock(memory, port.record + LOCK, port.record + HOLDER, caller)?;
+    memory.copy_to(port.data, item)?;
+    memory.store(port.record + NEWS, NEW_DATA)?;
+    unlock(memory, port.record + LOCK)
+}
+
+/// Reads the data; whether it was new. The rest of a longer room is left alone.
+///
+/// # Errors
+/// [`Failure::Size`] if there is less room than data, [`Failure::NoData`], [`Failure::Locked`], or the memory's.
+pub fn read<M: Memory>(
+    memory: &mut M,
+    port: &Port,
+    caller: Caller,
+    room: &mut [u8],
+) -> Result<bool, Failure<M::Error>> {
+    let Some(room) = room.get_mut(..port.size as usize) else {
+        return Err(Failure::Size);
+    };
+    lock(memory, port.record + LOCK, port.record + HOLDER, caller)?;
+    let news = memory.load(port.record + NEWS)?;
+    if news != NEVER_WRITTEN {
+        memory.copy_from(port.data, room)?;
+        memory.store(port.record + NEWS, WAS_READ)?;
+    }
+    unlock(memory, port.record + LOCK)?;
+    match news {
+        NEVER_WRITTEN => Err(Failure::NoData),
+        news => Ok(news == NEW_DATA),
+    }
+}
+
+/// Whether there is data that nobody has read. Takes no lock: for whoever polls.
+///
+/// # Errors
+/// The memory's.
+pub fn has_news<M: Memory>(memory: &mut M, port: &Port) -> Result<bool, Failure<M::Error>> {
+    Ok(memory.load(port.record + NEWS)? == NEW_DATA)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! The kernel of a core: starts jobs, counts ticks, and tells what goes wrong.
+//!
+//! Why it exists: joins the policy with the hart. What it deliberately does not know: registers (they are in `arch`).
+
+use crate::arch::{self, Core};
+use crate::configuration::Configuration;
+use crate::console;
+use crate::task::Start;
+use bulkhead_abi::one_shot::marker;
+use bulkhead_exec_one_shot::Task;
+use bulkhead_exec_one_shot::events::Events;
+use bulkhead_exec_one_shot::tasks::Tasks;
+use bulkhead_exec_one_shot::watch::Watch;
+use bulkhead_hal::{csr, marker::custom};
+
+/// Nobody runs.
+const NOBODY: Task = Task::MAX;
+
+struct Kernel {
+    tasks: Tasks<'static>,
+    watch: Watch,
+    /// When the timer interrupts next.
+    timer: u64,
+    running: Task,
+    in_interrupt: bool,
+    /// Timing events that are due at a tick; nothing as long as none was ever set.
+    due: Option<fn(u64)>,
+}
+
+static KERNEL: Core<Kernel> = Core::new(Kernel {
+    tasks: Tasks::none(),
+    watch: Watch::new(),
+    timer: 0,
+    running: NOBODY,
+    in_interrupt: false,
+    due: None,
+});
+
+static EVENTS: Core<Events<'static, fn()>> = Core::new(Events::new());
+
+arch::entry!(start, dispatch, interrupt, fault);
+
+/// The first Rust code of a core.
+extern "C" fn start() -> ! {
+    arch::prepare();
+    let system = arch::system();
+    let tick = csr::time() / system.timer;
+    let timer = (tick + 1).saturating_mul(system.timer);
+    KERNEL.with(|kernel| {
+        kernel.tasks = Tasks::new(system.table, tick);
+        kernel.timer = timer;
+    });
+    arch::set_timer(timer);
+    arch::allow_interrupts(system.software.is_some(), system.external.is_some());
+    dispatch()
+}
+
+/// Runs jobs, for ever. Called on an empty stack.
+extern "C" fn dispatch() -> ! {
+    let system = arch::system();
+    loop {
+        arch::mask();
+        let next = KERNEL.masked(|kernel| {
+            let task = kernel.tasks.take();
+            kernel.running = task.unwrap_or(NOBODY);
+            let descriptor = system.tasks.get(usize::from(kernel.running))?;
+            if descriptor.budget != 0 {
+                kernel.watch.begin(csr::cycle(), descriptor.budget.into());
+            }
+            Some((kernel.running, descriptor))
+        });
+        let Some((task, descriptor)) = next else {
+            idle(system);
+            continue;
+        };
+        arch::unmask();
+        custom::<{ marker::BEGIN }>(task.into());
+        let _ = (descriptor.run)(Start::new());
+        custom::<{ marker::END }>(task.into());
+        if descriptor.budget != 0 {
+            arch::masked(|| look_at_budget(Watch::end));
+        }
+    }
+}
+
+/// Nobody is ready; interrupts are masked.
+#[inline(always)]
+fn idle(system: &'static Configuration) {
+    if let Some(idle) = system.idle {
+        arch::unmask();
+        idle();
+        arch::mask();
+    }
+    if KERNEL.masked(|kernel| kernel.tasks.is_idle()) {
+        // An interrupt ends the wait although it is masked.
+        csr::wait_for_interrupt();
+    }
+    arch::unmask();
+}
+
+/// Tells, once, if the running job has had more than its budget. Interrupts are masked.
+fn look_at_budget(look: fn(&mut Watch, u64) -> bool) {
+    let task = KERNEL.masked(|kernel| {
+        let over = look(&mut kernel.watch, csr::cycle());
+        over.then_some(kernel.running)
+    });
+    if let Some(task) = task {
+        custom::<{ marker::OVERRUN }>(task.into());
+        console::number("over its budget: task ", task.into());
+    }
+}
+
+/// An interrupt. Interrupts are masked.
+extern "C" fn interrupt(cause: u64) {
+    let system = arch::system();
+    const SOFTWARE: u8 = 3;
+    const TIMER: u8 = 7;
+    KERNEL.masked(|kernel| kernel.in_interrupt = true);
+    match cause as u8 {
+        TIMER => tick(system),
+        SOFTWARE => call(system.software),
+        _ => call(system.external),
+    }
+    KERNEL.masked(|kernel| kernel.in_interrupt = false);
+}
+
+fn call(handler: Option<fn()>) {
+    if let Some(handler) = handler {
+        handler();
+    }
+}
+
+fn tick(system: &'static Configuration) {
+    let (now, due) = KERNEL.masked(|kernel| {
+        // Ticks that were masked for too long follow at once, each with an interrupt of its own.
+        kernel.timer = kernel.timer.saturating_add(system.timer);
+        arch::set_timer(kernel.timer);
+        let released = kernel.tasks.tick();
+        if released != 0 {
+            custom::<{ marker::RELEASE }>(released);
+        }
+        (kernel.tasks.now(), kernel.due)
+    });
+    look_at_budget(Watch::overruns);
+    if let Some(due) = due {
+        due(now);
+    }
+}
+
+/// Ticks so far.
+#[inline]
+pub(crate) fn now() -> u64 {
+    KERNEL.with(|kernel| kernel.tasks.now())
+}
+
+/// The task whose job runs.
+#[inline]
+pub(crate) fn running() -> Task {
+    KERNEL.with(|kernel| kernel.running)
+}
+
+/// Makes a task ready.
+#[inline]
+pub(crate) fn release(task: Task) {
+    custom::<{ marker::RELEASE }>(1 << (task % 64));
+    KERNEL.with(|kernel| kernel.tasks.release(task));
+}
+
+/// Makes a task ready at a tick.
+pub(crate) fn delay(task: Task, until: u64) {
+    KERNEL.with(|kernel| delay_in(kernel, task, until));
+}
+
+/// The same for the task whose job runs.
+#[inline]
+pub(crate) fn delay_running(until: u64) {
+    KERNEL.with(|kernel| delay_in(kernel, kernel.running, until));
+}
+
+#[inline]
+fn delay_in(kernel: &mut Kernel, task: Task, until: u64) {
+    if until <= kernel.tasks.now() {
+        custom::<{ marker::RELEASE }>(1 << (task % 64));
+    }
+    kernel.tasks.delay(task, until);
+}
+
+/// Changes the queue of timing events.
+pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, fn()>) -> R) -> R {
+    fn due(now: u64) {
+        while let Some(event) = EVENTS.with(|events| events.due(now)) {
+            (event.action)();
+        }
+    }
+    KERNEL.with(|kernel| kernel.due = Some(due));
+    EVENTS.with(change)
+}
+
+/// A trap that no interrupt caused.
+extern "C" fn fault(cause: u64, at: u64, value: u64) -> ! {
+    let (mut number, mut place, mut detail) = ([0; 20], [0; 16], [0; 16]);
+    let detail = [
+        b", cause ",
+        console::decimal(cause, &mut number),
+        b" at 0x",
+        hexadecimal(at, &mut place),
+        b", value 0x",
+        hexadecimal(value, &mut detail),
+    ];
+    fail(detail)
+}
+
+/// A panic.
+pub(crate) fn panicked(system: &'static Configuration, file: &str, line: u32) -> ! {
+    let mut number = [0; 20];
+    let line = console::decimal(line.into(), &mut number);
+    fail(
+        system,
+        [b", panic at ", file.as_bytes(), b":", line, b"", b""],
+    )
+}
+
+/// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.
+/// A job that stops leaves nothing behind on the stack.
+fn fail(detail: [&[u8]; 6]) -> ! {
+    arch::mask();
+    let (task, in_interrupt) = KERNEL.masked(|kernel| {
+        kernel.tasks.stop(kernel.running);
+        kernel.watch = Watch::new();
+        (kernel.running, kernel.in_interrupt)
+    });
+    custom::<{ marker::STOPPED }>(task.into());
+    let mut number = [0; 20];
+    let whole = in_interrupt || task == NOBODY;
+    let (who, number): (&[u8], &[u8]) = match whole {
+        true => (b"stopped: core", b""),
+        false => (
+            b"stopped: task ",
+            console::decimal(task.into(), &mut number),
+        ),
+    };
+    let [a, b, c, d, e, f] = detail;
+    console::pieces(&[who, number, a, b, c, d, e, f]);
+    if whole {
+        if let Some(idle) = arch::system().idle {
+            idle();
+        }
+        arch::halt();
+    }
+    arch::restart()
+}
+
+fn hexadecimal(number: u64, digits: &mut [u8; 16]) -> &[u8] {
+    for (place, digit) in digits.iter_mut().rev().enumerate() {
+        let nibble = (number >> (4 * place)) as u8 & 15;
+        *digit = nibble + if nibble < 10 { b'0' } else { b'a' - 10 };
+    }
+    digits
+}
+
+/// Ends the run of the whole machine, where the tile has a device for that. What is done when nobody is ready is done once more before.
+pub fn exit(code: u16) -> ! {
+    if let Some(idle) = arch::system().idle {
+        idle();
+    }
+    arch::mask();
+    bulkhead_hal::device::exit(code)
+}

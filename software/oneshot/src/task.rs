@@ -1,0 +1,49 @@
+//! What a task is for its author.
+//!
+//! Why it exists: the rules of one-shot tasks as types. What it deliberately does not know: how jobs are started, and what they may wait for.
+
+use core::marker::PhantomData;
+
+/// A task: its fields are what survives from job to job.
+pub trait Task {
+    /// One job, from its release to its end. It is never preempted by other tasks.
+    fn run(&mut self, job: Job) -> Done;
+}
+
+/// The job that runs: who has it may end it, once.
+#[derive(Debug)]
+#[must_use = "a job must end"]
+pub struct Job(PhantomData<*const ()>);
+
+/// A job has ended: what its task waits for is known.
+#[derive(Debug)]
+#[must_use = "give it back from the task's function"]
+pub struct Done(PhantomData<*const ()>);
+
+/// The start of a job: the kernel makes one for each, and only it.
+#[derive(Debug)]
+pub struct Start(PhantomData<*const ()>);
+
+impl Start {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// The job that starts.
+    pub(crate) fn job(self) -> Job {
+        Job(PhantomData)
+    }
+}
+
+impl Job {
+    /// The task never runs again.
+    pub fn end(self) -> Done {
+        self.done()
+    }
+
+    /// The task waits for what the caller has noted.
+    #[inline]
+    pub(crate) fn done(self) -> Done {
+        Done(PhantomData)
+    }
+}

@@ -1,0 +1,354 @@
+//! What accesses of a memory wait at its controller, beside what the analysis says that they may wait at most.
+//!
+//! The machine's controller and the analysis read the same platform and know nothing of each other. Here the controller has
+//! requesters that are as nasty as their slots allow: they fill all of them at once, after random pauses, with hits, with
+//! conflicts, with reads and writes. There is neither network nor cache, so what is compared is the controller alone.
+
+use bulkhead_analysis::communication::{
+    CommunicationError, MemoryTiming, NetworkScenario, Resource, Source, Step, TransactionClass,
+    TransactionId, transaction_bound,
+};
+use bulkhead_machine::dram::controller::{Controller, Request};
+use bulkhead_machine::ledger::Ledger;
+use bulkhead_machine::noc::Account;
+use bulkhead_machine::types::Owner;
+use bulkhead_model::platform::Platform;
+use bulkhead_model::{LoadOptions, load_platform};
+use bulkhead_random::Random;
+use bulkhead_runner::convert::convert;
+use bulkhead_system_tests::whole::finished;
+use proptest::prelude::*;
+
+/// The number of the memory tile, which no requester has.
+const MEMORY: u16 = 100;
+
+/// A tile that accesses the memory, with equal accesses.
+#[derive(Clone, Copy, Debug)]
+struct Requester {
+    /// A cache line, or a chunk of a transfer.
+    line: bool,
+    write: bool,
+    /// Accesses that it has under way at most.
+    slots: u32,
+    /// Cycles of the memory from the start of an access to that of the next one on the same slot, at least.
+    distance: u64,
+}
+
+impl Requester {
+    fn bytes(self) -> u64 {
+        if self.line { 64 } else { 512 }
+    }
+}
+
+fn platform(overrides: &[String]) -> Platform {
+    let options = LoadOptions {
+        overrides: overrides.to_vec(),
+        ..LoadOptions::default()
+    };
+    load_platform("tiled-ddr3", &options).unwrap_or_else(|error| panic!("{error}\n{overrides:?}"))
+}
+
+/// What the analysis knows: one resource, one class for each requester.
+fn scenario(platform: &Platform, requesters: &[Requester]) -> NetworkScenario {
+    let memory = &platform.memories[0];
+    let cycle = platform.ticks_per_second() / memory.dram.clock.frequency.0;
+    let timing = MemoryTiming::new(&memory.dram, cycle);
+    let source = |(tile, one): (usize, &Requester)| {
+        let access = timing.access(one.bytes(), one.write, one.line, tile as u16);
+        let steps = access.steps.iter().map(|step| Step {
+            resource: Some(0),
+            ..*step
+        });
+        let class = TransactionClass {
+            name: "access".into(),
+            charge: one.bytes(),
+            charge_most: one.bytes(),
+            outstanding: one.slots,
+            least_round_trip: (access.front_least + access.least).max(one.distance * cycle),
+            pool: None,
+            demand: None,
+            steps: [Step::fixed(access.front)]
+                .into_iter()
+                .chain(steps)
+                .collect(),
+        };
+        Source {
+            name: format!("tile {tile}"),
+            tile: tile as u16,
+            regulator: None,
+            classes: vec![class],
+        }
+    };
+    NetworkScenario {
+        ticks_per_second: platform.ticks_per_second(),
+        resources: vec![Resource {
+            name: "memory".into(),
+            arbitration: timing.arbitration(),
+            outage: timing.refresh(),
+            backlog: timing.backlog(),
+        }],
+        sources: requesters.iter().enumerate().map(source).collect(),
+    }
+}
+
+/// A slot of a requester: nothing under way, or since when.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Idle { next: u64 },
+    Busy { since: u64 },
+}
+
+/// Runs the controller until each requester has started so many accesses; gives the worst time of each. Every tick of every access is
+/// accounted for, and every wait is in the ledger.
+fn worst(platform: &Platform, requesters: &[Requester], accesses: u64, seed: u64) -> Vec<u64> {
+    let config = convert(platform);
+    let dram = &config.memories[0].dram;
+    let cycle = dram.cycle;
+    let mut controller = Controller::new(dram.controller.expect("the platform has one"), MEMORY);
+    let mut random = Random::new(seed);
+    let mut ledger = Ledger::new();
+    let tiles = requesters.iter().enumerate();
+    let mut slots: Vec<(usize, Slot)> = tiles
+        .flat_map(|(tile, one)| (0..one.slots).map(move |_| (tile, Slot::Idle { next: 0 })))
+        .collect();
+    let mut seen = vec![0; requesters.len()];
+    let mut left = accesses * slots.len() as u64;
+    let mut waited = 0;
+    let size = config.memories[0].size;
+    // Where each requester goes on if it streams.
+    let mut streams: Vec<u64> = (0..requesters.len() as u64)
+        .map(|tile| tile << 20)
+        .collect();
+    loop {
+        let idle = |(index, slot): (usize, &(usize, Slot))| match slot.1 {
+            Slot::Idle { next } => Some((next, index)),
+            Slot::Busy { .. } => None,
+        };
+        let first = slots.iter().enumerate().filter_map(idle).min();
+        let first = first.filter(|_| left > 0);
+        let decision = controller.next_time();
+        match first {
+            Some((start, index)) if start <= decision => {
+                let tile = slots[index].0;
+                let one = requesters[tile];
+                let address = match random.below(10) {
+                    // Another row of the same bank, where banks go round by rows.
+                    0..4 => (random.below(64) << 16) + tile as u64 % 2 * 64,
+                    4..7 => streams[tile] % (size / 2),
+                    _ => random.below(size / 2),
+                };
+                streams[tile] += one.bytes();
+                let address = if one.line { address & !63 } else { address };
+                let request = Request {
+                    token: index,
+                    address,
+                    bytes: one.bytes() as u32,
+                    write: one.write,
+                    owner: Owner::new(tile as u16, 0),
+                };
+                slots[index].1 = Slot::Busy { since: start };
+                left -= 1;
+                controller.push(start, request, Account::new(start));
+            }
+            _ if decision == u64::MAX => break,
+            _ => controller.step(&mut ledger, None),
+        }
+        for served in controller.take_served() {
+            let (tile, slot) = &mut slots[served.token];
+            let Slot::Busy { since } = *slot else {
+                panic!("{served:?} was not asked for");
+            };
+            assert_eq!(served.account.accounted(), served.at);
+            waited += served.account.waited;
+            seen[*tile] = served.at.saturating_sub(since).max(seen[*tile]);
+            let pause = match random.below(20) {
+                0..12 => 0,
+                12..17 => random.below(200),
+                _ => random.below(2000),
+            };
+            let next = served.at.max(since + requesters[*tile].distance * cycle);
+            *slot = Slot::Idle {
+                next: next + pause * cycle / 2,
+            };
+        }
+    }
+    assert!(slots.iter().all(|slot| matches!(slot.1, Slot::Idle { .. })));
+    let booked: u64 = ledger.totals().iter().map(|total| total.1).sum();
+    assert_eq!(booked, waited, "every wait is somebody's");
+    seen
+}
+
+/// The bound of each requester's accesses; nothing where any number of others may overtake.
+fn bounds(scenario: &NetworkScenario) -> Vec<Option<u64>> {
+    let bound = |source| match transaction_bound(scenario, TransactionId { source, class: 0 }) {
+        Ok(bound) => Some(bound.path),
+        Err(CommunicationError::Overtaken(_) | CommunicationError::TooLarge) => None,
+        Err(error) => panic!("{error}"),
+    };
+    (0..scenario.sources.len()).map(bound).collect()
+}
+
+fn controllers() -> impl Strategy<Value = Vec<String>> {
+    (
+        0usize..3,
+        (1u32..8, 1u32..40),
+        prop::option::of((1u32..16, 0u32..15)),
+        (0usize..3, 0usize..3),
+        any::<[bool; 4]>(),
+    )
+        .prop_map(
+            |(policy, (cap, queue), writes, (channel_map, bank_map), flags)| {
+                let [closed, xor, channels, often] = flags;
+                let spread = ["row", "burst", "block"];
+                let policy = ["fcfs", "fr-fcfs", "slots"][policy];
+                let (size, high, low) = match writes.filter(|_| policy != "slots") {
+                    Some((high, low)) => (high + 2, high, low.min(high - 1)),
+                    None => (0, 0, 0),
+                };
+                let set = |name: &str, value: &str| format!("dram/controller@{name}={value}");
+                vec![
+                    set("policy", policy),
+                    set("cap", &cap.to_string()),
+                    set("queue", &queue.to_string()),
+                    set("page", if closed { "closed" } else { "open" }),
+                    set("write-queue", &size.to_string()),
+                    set("write-high", &high.to_string()),
+                    set("write-low", &low.to_string()),
+                    set("channels", if channels { "2" } else { "1" }),
+                    set("channel-map", spread[channel_map]),
+                    set("bank-map", spread[bank_map]),
+                    set("xor", if xor { "true" } else { "false" }),
+                    format!("dram@refresh-interval={}", if often { 1500 } else { 6240 }),
+                ]
+            },
+        )
+}
+
+fn requesters() -> impl Strategy<Value = Vec<Requester>> {
+    let one =
+        (any::<[bool; 2]>(), 1u32..4, 0u64..4).prop_map(|([line, write], slots, rest)| Requester {
+            line,
+            write,
+            slots,
+            distance: rest * 3000,
+        });
+    prop::collection::vec(one, 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Every policy, every map, every page policy, with and without a write queue.
+    #[test]
+    fn no_access_takes_longer_than_its_bound(controller in controllers(), requesters in requesters(), seed: u64) {
+        let platform = platform(&controller);
+        let bounds = bounds(&scenario(&platform, &requesters));
+        let seen = worst(&platform, &requesters, 100, seed);
+        for (seen, bound) in seen.iter().zip(&bounds) {
+            prop_assert!(bound.is_none_or(|bound| *seen <= bound), "{} above {:?}", seen, bound);
+        }
+    }
+}
+
+/// The best that a random search finds comes close to the bound: slots are predictable.
+#[test]
+fn bounds_of_slots_are_within_a_half_of_the_worst_that_random_search_finds() {
+    let controller = [
+        "dram/controller@policy=slots",
+        "dram/controller@write-queue=0",
+    ];
+    let platform = platform(&controller.map(str::to_owned));
+    for tiles in [2, 4, 7] {
+        for line in [true, false] {
+            let mut requesters = vec![
+                Requester {
+                    line: true,
+                    write: true,
+                    slots: 4,
+                    distance: 0,
+                };
+                tiles
+            ];
+            requesters[0] = Requester {
+                line,
+                write: false,
+                slots: 1,
+                distance: 0,
+            };
+            let bound = bounds(&scenario(&platform, &requesters))[0].expect("slots are bounded");
+            let runs = (0..4).map(|seed| worst(&platform, &requesters, 2000, seed)[0]);
+            let worst = runs.max().expect("four runs");
+            println!("{tiles} tiles, line {line}: {worst} of {bound}");
+            assert!(
+                worst <= bound && bound * 2 <= worst * 3,
+                "{worst} of {bound}"
+            );
+        }
+    }
+}
+
+/// Nothing bounds how many hits overtake without limits, and that is what is said.
+#[test]
+fn first_ready_has_no_bound_beside_unlimited_rivals() {
+    let hog = Requester {
+        line: true,
+        write: false,
+        slots: 4,
+        distance: 0,
+    };
+    let with = |policy: &str| {
+        let set = format!("dram/controller@policy={policy}");
+        let platform = platform(&[set, "dram/controller@write-queue=0".into()]);
+        bounds(&scenario(&platform, &[hog, hog, hog]))
+    };
+    assert_eq!(with("fr-fcfs"), [None, None, None]);
+    assert!(
+        with("fcfs")
+            .iter()
+            .chain(&with("slots"))
+            .all(Option::is_some)
+    );
+}
+
+/// Whole systems: every policy, with the map and the rows of the catalog and with others. A run whose observations exceed a bound
+/// fails; who has no bound says why.
+#[test]
+fn whole_systems_keep_the_bounds_of_every_policy() {
+    let spread = [
+        "platform/dram/controller@channels=2",
+        "platform/dram/controller@bank-map=burst",
+        "platform/dram/controller@xor=true",
+        "platform/dram/controller@page=closed",
+    ];
+    for overrides in [&[][..], &spread[..]] {
+        let finished = finished("memory-policies", overrides, false);
+        let result = &finished.result;
+        assert!(result.is_kept(), "{:?}", result.verdict);
+        let mut bounded = 0;
+        for one in &result.variants {
+            assert_eq!(one.flows[0].latency.count, 20, "{}", one.name);
+            for request in &one.requests {
+                match &request.bound {
+                    Some(bound) => {
+                        assert!(request.worst <= bound.ticks, "{}: {request:?}", one.name);
+                        bounded += usize::from(request.kind == "cache miss");
+                    }
+                    None => {
+                        let why = request.unbounded.as_deref().unwrap_or_default();
+                        let known =
+                            why.contains("in any order") || why.contains("obtained at run time");
+                        assert!(known, "{}: {request:?}", one.name);
+                    }
+                }
+            }
+            let first_ready = one.name.starts_with("first-ready");
+            assert_eq!(one.flows[0].bound.is_none(), first_ready, "{}", one.name);
+            let worst = result.microseconds(one.flows[0].latency.max);
+            println!("{} {overrides:?}: worst {worst:.1} us", one.name);
+        }
+        assert!(bounded > 10, "{bounded} cache misses with a bound");
+        let digests: std::collections::BTreeSet<_> =
+            result.variants.iter().map(|one| &one.digest).collect();
+        assert_eq!(digests.len(), 4);
+    }
+}
