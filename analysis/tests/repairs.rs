@@ -5,7 +5,7 @@
 
 use bulkhead_analysis::plan::plan;
 use bulkhead_analysis::plan::repair::{Number, Repair, repaired, repairs};
-use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::tasks::TaskSystem;
 use bulkhead_model::{LoadOptions, load_tasks_text};
 use bulkhead_random::Random;
 
@@ -14,17 +14,8 @@ const SYSTEMS: u64 = 20;
 
 /// A system of two or three tasks with times of a few nanoseconds that asks for about as much as there is.
 fn small(policy: &str, processors: u64, random: &mut Random) -> TaskSystem {
-    let (slice, around) = match policy {
-        "time-slice" => (" slice=\"2ns\"", ""),
-        "three-phase" => (
-            "",
-            "<tdma overhead=\"0ns\"/><share core=\"0\" slot=\"1ns\"/>",
-        ),
-        _ => ("", ""),
-    };
-    let mut text = format!(
-        "<task-system name=\"s\"><processors count=\"{processors}\" policy=\"{policy}\"{slice}/>{around}"
-    );
+    let mut text =
+        format!("<task-system name=\"s\"><processors count=\"{processors}\" policy=\"{policy}\"/>");
     let mut between = |least: u64, most: u64| least + random.below(most + 1 - least);
     for task in 0..between(2, 2 + processors) {
         let period = between(4, 14);
@@ -36,14 +27,6 @@ fn small(policy: &str, processors: u64, random: &mut Random) -> TaskSystem {
         }
         if policy == "fixed-priority" && between(0, 2) == 0 {
             more += &format!(" jitter=\"{}ns\"", between(1, 4));
-        }
-        match policy {
-            "mc2" => {
-                let level = ["A", "B", "B", "C"][between(0, 3) as usize];
-                more = format!(" criticality=\"{level}\"");
-            }
-            "three-phase" => more += " load=\"1ns\" unload=\"1ns\"",
-            _ => {}
         }
         text += &format!("<task name=\"t{task}\" period=\"{period}ns\" cost=\"{cost}ns\"{more}/>");
     }
@@ -68,10 +51,6 @@ fn numbers(system: &TaskSystem, task: usize) -> Vec<(Number, u64, u64)> {
         (Number::Cost, cost, 1),
         (Number::Period, ns(it.period), 64 * ns(it.period)),
     ];
-    if system.policy == Policy::Mc2 && it.criticality == 'A' {
-        // Its table would no longer fit.
-        all.pop();
-    }
     if it.jitter.0 > 0 {
         all.push((Number::Jitter, ns(it.jitter), 0));
     }
@@ -149,10 +128,6 @@ fn every_least_change_is_found() {
         ("threshold", 1),
         ("fixed-priority", 2),
         ("edf", 2),
-        ("time-slice", 1),
-        ("three-phase", 1),
-        ("mc2", 1),
-        ("mc2", 2),
         ("global-fixed-priority", 2),
         ("global-edf", 2),
     ] {

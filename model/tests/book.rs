@@ -41,6 +41,10 @@ fn complete_descriptions_are_valid() {
         for (line, block) in blocks(&text) {
             let name = format!("{}:{line}", page.display());
             let options = LoadOptions::default();
+            // What is left out is written so.
+            if block.contains("...") {
+                continue;
+            }
             let begins = |element: &str| block.trim_start().starts_with(element);
             let outcome = if begins("<system ") {
                 load_system_text(&name, &block, &options).map(drop)
@@ -61,5 +65,5 @@ fn complete_descriptions_are_valid() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(tried >= 6, "{tried} blocks were found");
+    assert!(tried >= 4, "{tried} blocks were found");
 }

@@ -146,11 +146,11 @@ fn the_quickstart_is_what_it_says() {
 fn every_system_also_loads_on_the_other_tiled_platform() {
     for (name, _) in catalog::SYSTEMS {
         let options = LoadOptions {
-            overrides: vec!["@platform=tiled-fpga".into()],
+            overrides: vec!["@platform=tiled-star".into()],
             ..LoadOptions::default()
         };
         match load_system(name, &options) {
-            Ok(system) => assert_eq!(system.platform.name, "tiled-fpga"),
+            Ok(system) => assert_eq!(system.platform.name, "tiled-star"),
             // It has no streaming units.
             Err(error) if name.starts_with("accelerators") => assert!(
                 error.to_string().contains("has no streaming unit, which `"),

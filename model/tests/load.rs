@@ -195,6 +195,8 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
     assert_eq!(
         platform_names(&options),
         [
+            "epiphany3",
+            "epiphany5",
             "single",
             "tiled-256",
             "tiled-2ghz",

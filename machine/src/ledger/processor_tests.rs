@@ -129,9 +129,9 @@ fn what_the_kernel_asks_is_the_fault_of_whom_it_is_for() {
             (A, B, Processor, 4),
             (A, C, Processor, 8),
             (A, TILEMUX_ACTIVITY, Processor, 3),
-            (B, A, Processor, 10 + 9 + 1 + 1 + 4),
+            (B, A, Processor, 10 + 9 + 4),
             (B, C, Processor, 8),
-            (B, TILEMUX_ACTIVITY, Processor, 2 + 1),
+            (B, TILEMUX_ACTIVITY, Processor, 2 + 1 + 1 + 1),
         ]
     );
 }

@@ -214,7 +214,9 @@ fn meaning(system: &System, ended: &Notice) -> Option<String> {
     if !(app.program.ends_with(".c") || app.program.starts_with("c/")) {
         return None;
     }
+    // Errors are negative.
     let code = ended.what.strip_prefix("stopped: exit ")?;
+    let code = Some(code).filter(|code| code.starts_with('-'))?;
     let mut lines = HEADER.lines().map(str::trim);
     let wanted = format!(" = {code},");
     let line = lines.find(|line| line.starts_with("BH_") && line.contains(&wanted))?;

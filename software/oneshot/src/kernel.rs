@@ -2,6 +2,9 @@
 //!
 //! Why it exists: joins the policy with the hart. What it deliberately does not know: registers (they are in `arch`).
 
+#[path = "kernel/arch.rs"]
+mod entry;
+
 use crate::arch::{self, Core};
 use crate::configuration::Configuration;
 use crate::console;
@@ -37,8 +40,6 @@ static KERNEL: Core<Kernel> = Core::new(Kernel {
 });
 
 static EVENTS: Core<Events<'static, fn()>> = Core::new(Events::new());
-
-arch::entry!(start, dispatch, interrupt, fault);
 
 /// The first Rust code of a core.
 extern "C" fn start() -> ! {
@@ -210,14 +211,12 @@ extern "C" fn fault(cause: u64, at: u64, value: u64) -> ! {
     fail(detail)
 }
 
-/// A panic.
-pub(crate) fn panicked(system: &'static Configuration, file: &str, line: u32) -> ! {
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo) -> ! {
+    let (file, line) = info.location().map_or(("", 0), |at| (at.file(), at.line()));
     let mut number = [0; 20];
     let line = console::decimal(line.into(), &mut number);
-    fail(
-        system,
-        [b", panic at ", file.as_bytes(), b":", line, b"", b""],
-    )
+    fail([b", panic at ", file.as_bytes(), b":", line, b"", b""])
 }
 
 /// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.

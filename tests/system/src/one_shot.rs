@@ -1,4 +1,4 @@
-//! Boots an image of the one-shot RTOS on the platform `single` for a test and says what happened.
+//! Boots images of the one-shot RTOS for a test, one on each tile, and says what happened.
 //!
 //! Why it exists: tests ask about jobs, spans and the ring in memory. What it deliberately does not know: what is expected.
 
@@ -16,14 +16,38 @@ use bulkhead_runner::programs::Library;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// An image that was run.
+/// What the workloads `switches` measure: number of spans, name, and the paper's average in cycles of its 600 MHz
+/// (`targets/m2os.toml`).
+pub const SWITCHES: [(u64, &str, f64); 8] = [
+    (0, "read the clock", 81.0),
+    (1, "suspension: delay until", 358.0),
+    (2, "suspension: object", 207.0),
+    (3, "suspension: entry", 260.0),
+    (4, "suspension: entry with a parameter", 329.0),
+    (12, "activation: object", 356.0),
+    (13, "activation: entry", 419.0),
+    (14, "activation: entry with a parameter", 442.0),
+];
+
+/// Least, average and greatest of some spans.
+pub fn summary(spans: &[u64]) -> (u64, f64, u64) {
+    let sum: u64 = spans.iter().sum();
+    let average = sum as f64 / spans.len() as f64;
+    (
+        spans.iter().copied().min().unwrap_or(0),
+        average,
+        spans.iter().copied().max().unwrap_or(0),
+    )
+}
+
+/// Images that were run.
 pub struct OneShot {
     /// How it ended.
     pub outcome: Outcome,
-    /// What it printed to the tile's console.
+    /// What the first one's tile printed.
     pub console: String,
-    /// What its ring said at the end.
-    pub ring: Ring,
+    /// What the rings said at the end, in the order of tiles.
+    pub rings: Vec<Ring>,
     /// Ticks of the machine in a cycle.
     pub cycle: u64,
     /// Digest over all that happened.
@@ -54,49 +78,71 @@ pub fn image(name: &str) -> Vec<u8> {
     programs.remove(0).elf
 }
 
-/// Runs an image for some cycles at most.
+/// Runs an image on the platform `single`, for some cycles at most.
 pub fn run(name: &str, cycles: u64) -> OneShot {
-    let platform =
-        load_platform(Path::new("single"), &LoadOptions::default()).expect("it is there");
-    let config = convert(&platform);
-    let tile = config.tiles[0].id;
+    run_on("single", &[(0, name)], cycles)
+}
+
+/// Runs images on the tiles of a platform, for some cycles at most.
+pub fn run_on(platform: &str, placed: &[(u16, &str)], cycles: u64) -> OneShot {
+    let platform = load_platform(Path::new(platform), &LoadOptions::default());
+    let config = convert(&platform.expect("it is there"));
     let cycle = config.tiles[0].hart.ticks_per_cycle;
-    let elf = image(name);
-    let image = Image::parse(name, &elf).expect("a program");
+    let mut names: Vec<&str> = placed.iter().map(|(_, name)| *name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let images: BTreeMap<&str, Image> = names
+        .into_iter()
+        .map(|name| (name, Image::parse(name, &image(name)).expect("a program")))
+        .collect();
     let mut machine = Machine::new(&config).expect("a chip");
-    for segment in &image.segments {
-        assert!(
-            segment.address + segment.size <= MEMORY_BASE + IMAGE_SIZE,
-            "beyond a core's memory"
-        );
-        machine
-            .load_tile(tile, segment.address, &segment.data)
-            .expect("memory is there");
+    for (tile, name) in placed {
+        let image = &images[name];
+        for segment in &image.segments {
+            let end = segment.address + segment.size;
+            assert!(end <= MEMORY_BASE + IMAGE_SIZE, "beyond a core's memory");
+            let loaded = machine.load_tile(*tile, segment.address, &segment.data);
+            loaded.expect("memory is there");
+        }
+        let core = machine.core(*tile).unwrap_or(0);
+        let started = machine.start_hart(*tile, image.entry, core, 0);
+        started.expect("a hart");
     }
-    machine.start_hart(tile, image.entry, 0, 0).expect("a hart");
     let ticks = cycles * cycle;
     let outcome = machine.run(RunLimit { ticks }, None);
-    let mut memory = vec![0; IMAGE_SIZE as usize];
-    machine
-        .peek(tile, MEMORY_BASE, &mut memory)
-        .expect("memory is there");
-    let at = memory
-        .windows(4)
-        .rposition(|word| word == b"RING")
-        .unwrap_or(0);
+    let rings = placed
+        .iter()
+        .map(|(tile, _)| ring(&machine, *tile))
+        .collect();
+    let console = machine.console(placed[0].0).expect("a console");
     OneShot {
         outcome,
-        console: String::from_utf8_lossy(machine.console(tile).expect("a console")).into_owned(),
-        ring: read(&memory[at..]),
+        console: String::from_utf8_lossy(console).into_owned(),
+        rings,
         cycle,
         digest: machine.digest(),
         markers: machine.markers(),
     }
 }
 
+/// The ring of a tile: the last thing in its image.
+fn ring(machine: &Machine, tile: u16) -> Ring {
+    let mut memory = vec![0; IMAGE_SIZE as usize];
+    let peeked = machine.peek(tile, MEMORY_BASE, &mut memory);
+    peeked.expect("memory is there");
+    let at = memory.windows(4).rposition(|word| word == b"RING");
+    read(&memory[at.unwrap_or(0)..])
+}
+
 impl OneShot {
     /// What the kernel said, with the cycle of each.
     pub fn events(&self) -> Vec<(u64, Event)> {
+        let first = self.markers.first().map_or(0, |marker| marker.tile);
+        self.events_of(first)
+    }
+
+    /// The same of one tile.
+    pub fn events_of(&self, tile: u16) -> Vec<(u64, Event)> {
         let event = |at: &Marker| {
             Some(match at.kind {
                 marker::RELEASE => Event::Release(at.value),
@@ -107,10 +153,26 @@ impl OneShot {
                 _ => return None,
             })
         };
-        let events = self.markers.iter();
+        let events = self.markers.iter().filter(|at| at.tile == tile);
         events
             .filter_map(|at| Some((at.tick / self.cycle, event(at)?)))
             .collect()
+    }
+
+    /// Cycles of all flows from one tile to another, by their number.
+    pub fn flows(&self) -> BTreeMap<u64, u64> {
+        let mut open = BTreeMap::new();
+        let mut all = BTreeMap::new();
+        for marker in &self.markers {
+            if marker.kind == MarkerKind::FlowBegin as u16 {
+                open.insert(marker.value, marker.tick);
+            } else if marker.kind == MarkerKind::FlowEnd as u16
+                && let Some(begin) = open.remove(&marker.value)
+            {
+                all.insert(marker.value, (marker.tick - begin) / self.cycle);
+            }
+        }
+        all
     }
 
     /// Cycles of all spans by their number, in the order of their ends.

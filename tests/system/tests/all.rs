@@ -21,6 +21,7 @@ mod hostile;
 mod isolation;
 mod kills;
 mod managers;
+mod many_cores;
 mod memory_bounds;
 mod network;
 mod one_shot;

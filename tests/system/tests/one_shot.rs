@@ -3,7 +3,7 @@
 use bulkhead_machine::machine::Outcome;
 use bulkhead_runner::oneshot::console::Ring;
 use bulkhead_runner::oneshot::footprint::Footprint;
-use bulkhead_system_tests::one_shot::{Event, OneShot, image, run};
+use bulkhead_system_tests::one_shot::{Event, OneShot, SWITCHES, image, run, summary};
 
 /// Cycles of a tick of 1 ms.
 const TICK: u64 = 1_000_000;
@@ -48,8 +48,8 @@ fn six_tasks_are_released_by_their_periods() {
         let expected: Vec<u64> = (0..200).step_by(period).collect();
         assert_eq!(times, &expected);
     }
-    let Ring::Lines { lines, lost } = &run.ring else {
-        panic!("{:?}", run.ring)
+    let Ring::Lines { lines, lost } = &run.rings[0] else {
+        panic!("{:?}", run.rings[0])
     };
     let jobs: usize = [5, 7, 10, 14, 20, 35]
         .map(|period| 200usize.div_ceil(period))
@@ -118,35 +118,12 @@ fn the_same_image_gives_the_same_ticks() {
     assert_eq!(first.digest, second.digest);
 }
 
-/// Least, average and greatest.
-fn summary(spans: &[u64]) -> (u64, f64, u64) {
-    let sum: u64 = spans.iter().sum();
-    let average = sum as f64 / spans.len() as f64;
-    (
-        spans.iter().copied().min().unwrap_or(0),
-        average,
-        spans.iter().copied().max().unwrap_or(0),
-    )
-}
-
-/// The paper's figures in cycles of its 600 MHz: `targets/m2os.toml`.
-const TESTS: [(u64, &str, f64); 8] = [
-    (0, "read the clock", 81.0),
-    (1, "suspension: delay until", 358.0),
-    (2, "suspension: object", 207.0),
-    (3, "suspension: entry", 260.0),
-    (4, "suspension: entry with a parameter", 329.0),
-    (12, "activation: object", 356.0),
-    (13, "activation: entry", 419.0),
-    (14, "activation: entry with a parameter", 442.0),
-];
-
 #[test]
 fn switches_take_less_than_the_papers() {
     let run = run("one-shot/switches", 3000 * TICK);
     assert!(matches!(run.outcome, Outcome::Exit { code: 0, .. }));
     let spans = run.spans();
-    for (number, what, paper) in TESTS {
+    for (number, what, paper) in SWITCHES {
         let spans = &spans[&number];
         assert!(spans.len() >= 999, "{what}: {} spans", spans.len());
         let (least, average, most) = summary(spans);

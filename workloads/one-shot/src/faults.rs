@@ -76,15 +76,27 @@ impl Task for Reads {
     }
 }
 
-/// Leaves too little of the stack to the next interrupt.
+/// Leaves too little of the stack to the next interrupt, and overflows nothing.
 struct Greedy;
+
+/// Goes down until so many bytes of the stack are used, and stays there for longer than a tick.
+#[inline(never)]
+fn occupy(top: usize, bytes: usize) {
+    let here = core::hint::black_box(0u64);
+    if top - (&raw const here).addr() < bytes {
+        occupy(top, bytes);
+    } else {
+        let start = time::cycles();
+        while time::cycles() - start < 1_500_000 {}
+    }
+    core::hint::black_box(&here);
+}
 
 impl Task for Greedy {
     fn run(&mut self, job: Job) -> Done {
-        let block = core::hint::black_box([0u8; 1600]);
-        let start = time::cycles();
-        while time::cycles() - start < 1_500_000 {}
-        core::hint::black_box(block);
+        let here = core::hint::black_box(0u64);
+        occupy((&raw const here).addr(), 1600);
+        core::hint::black_box(&here);
         job.end()
     }
 }

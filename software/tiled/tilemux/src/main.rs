@@ -352,9 +352,7 @@ impl TileMux {
             arch::start_context(place, entry);
             self.tile.forget(place);
         }
-        if let (Some(Request::MapPages { activity, .. }), Ok(_)) = (request, answer)
-            && let Some(place) = self.mux.place(activity)
-        {
+        if let Some(place) = request.and_then(|request| self.mux.place(request.activity())) {
             arch::mapped(place);
         }
         self.tile.answer(offset, answer.err());

@@ -142,7 +142,8 @@ impl System {
         answer: TileMuxError,
     ) {
         let index = (number % (1 << TILE_BITS)) as usize;
-        let tile = self.tiles.get_mut(index);
+        // A tile that was lost answers nothing any more.
+        let tile = self.tiles.get_mut(index).filter(|tile| !tile.is_lost);
         let asked = tile.and_then(|tile| tile.asked.pop_front_if(|asked| asked.number == number));
         let Some(asked) = asked else { return };
         self.forget_request(&asked);
