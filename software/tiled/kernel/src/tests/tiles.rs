@@ -236,6 +236,8 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
     assert_eq!(system.activity(1).unwrap().state(), State::Running);
     system.notified(&mut chip, 2, 1, StopCause::Panic);
     assert_eq!(chip.stopped, [2]);
+    // Its activities are told one by one.
+    expire_tiles(&mut system, &mut chip);
     finish(&mut system, &mut chip);
     assert!(system.activity(id).is_none());
     assert_eq!(system.activity(1).unwrap().state(), State::Running);
