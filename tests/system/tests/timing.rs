@@ -13,9 +13,9 @@ fn catalog(name: &str) -> String {
 #[test]
 fn round_trip_is_within_a_quarter_of_the_paper() {
     // m3-rtas24, Section V-A: 316 cycles on S-RISCV and 526 on the FPGA, outliers left out.
-    for (platform, paper) in [("tiled-gem5", 316), ("tiled-fpga", 526)] {
+    for (platform, paper) in [("tiled-2ghz", 316), ("tiled-star", 526)] {
         let text = catalog("m3/roundtrip.xml").replace(
-            "platform=\"tiled-gem5\"",
+            "platform=\"tiled-2ghz\"",
             &format!("platform=\"{platform}\""),
         );
         let reports = boot_text(&text, &[]);
