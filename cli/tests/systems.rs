@@ -156,7 +156,7 @@ fn shared_tiles_get_policies_slices_and_quotas() {
     );
     assert!(
         // The switches that its jobs pay for are in it.
-        planned.contains(r#"<cpu quota="2032786ns" period="10000000ns"/>"#),
+        planned.contains(r#"<cpu quota="2022124ns" period="10000000ns"/>"#),
         "{planned}"
     );
     // What was written holds by itself.
