@@ -516,3 +516,17 @@ fn a_flow_that_comes_back_over_others_is_not_one_job() {
     assert_eq!(round.unjudged.len(), 1);
     assert!(round.unjudged[0].because.contains("leads from there back"));
 }
+
+/// Where a memory serves in any order and somebody has no limit, no flow has a bound: that is a reason, and no mistake of the description.
+#[test]
+fn a_flow_without_a_bound_is_not_judged() {
+    let options = bulkhead_model::LoadOptions::default();
+    let system =
+        bulkhead_model::load_system("memory-policies", &options).expect("is in the catalog");
+    for run in system.runs() {
+        let verdict = bulkhead_analysis::plan::system::judge(&run).expect("is judged");
+        let of_flow = verdict.unjudged.iter().find(|one| one.what == "flow loop");
+        let why = of_flow.map_or("", |one| &one.because);
+        assert!(!why.is_empty(), "{:?}", run.variant);
+    }
+}
