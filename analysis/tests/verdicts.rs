@@ -524,7 +524,7 @@ fn a_flow_without_a_bound_is_not_judged() {
     let system =
         bulkhead_model::load_system("memory-policies", &options).expect("is in the catalog");
     for run in system.runs() {
-        let verdict = bulkhead_analysis::plan::system::judge(&run).expect("is judged");
+        let verdict = bulkhead_analysis::plan::system::judge(run).expect("is judged");
         let of_flow = verdict.unjudged.iter().find(|one| one.what == "flow loop");
         let why = of_flow.map_or("", |one| &one.because);
         assert!(!why.is_empty(), "{:?}", run.variant);
