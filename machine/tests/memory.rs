@@ -74,7 +74,7 @@ fn what_was_written_is_in_memory_and_every_wait_is_somebodys() {
                 assert_eq!(word, 2, "tile {tile}, line {line:#x}, {controller:?}");
             }
         }
-        // Who is blamed is a tile that was there, and who waited is another one, but for refreshes.
+        // The culprit is a tile that was there and not the victim, except for refreshes.
         let mut resources = BTreeSet::new();
         for booking in machine.ledger().bookings() {
             let refresh = booking.resource == Resource::Refresh(MEMORY);

@@ -280,7 +280,7 @@ impl Facts {
                 all.push((name.clone(), count, words));
             }
         }
-        // Whoever runs on alone, and tells no error: somebody made it end.
+        // It runs to the end alone and reports no error, so the attack made it end.
         let early = self.ended.difference(&alone.ended);
         for name in early.filter(|_| !from_reset) {
             let words = "ended, and runs on without an attack".to_owned();

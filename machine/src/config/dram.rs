@@ -4,7 +4,7 @@
 
 use crate::types::Tick;
 
-/// Who goes first.
+/// Which request is served first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
     /// First come, first served.
@@ -40,7 +40,7 @@ pub struct ControllerConfig {
     pub burst_bytes: u64,
     /// Arrival to the queue; at least one cycle.
     pub frontend: Tick,
-    /// Who goes first.
+    /// Which request is served first.
     pub policy: Policy,
     /// Whether a row is closed when nothing that waits wants it.
     pub closed_page: bool,

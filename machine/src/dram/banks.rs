@@ -29,7 +29,7 @@ impl Timing {
         self.write_cas + self.burst + self.write_to_read
     }
 
-    /// Read to write, whatever the banks.
+    /// Read to write, whatever the banks. With a write latency above all that, a write need not wait at all.
     pub fn read_then_write(&self) -> Tick {
         (self.cas + self.burst + self.read_to_write).saturating_sub(self.write_cas)
     }
@@ -73,7 +73,7 @@ pub enum Command {
 /// Whose command it was: an owner, and the request that the controller worked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// Who pays.
+    /// The owner that pays.
     pub owner: Owner,
     /// The request, by its number in the order of arrival.
     pub request: u64,

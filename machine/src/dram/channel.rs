@@ -201,7 +201,8 @@ impl Channel {
         if self.draining {
             self.drained += 1;
         } else {
-            self.owed = self.owed.saturating_sub(1);
+            // Reads beyond those that are owed count for nothing.
+            self.owed -= u32::from(self.owed > 0);
         }
     }
 
@@ -309,7 +310,7 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
     best.map(|((at, ..), choice)| (at, choice))
 }
 
-/// Round robin: who was served longest ago, of those who are there when the next slot begins.
+/// Round robin: of the requesters that are there when the next slot begins, the one that was served longest ago.
 fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
     let active = channel.active(config);
     let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;

@@ -38,7 +38,7 @@ pub struct Request<T> {
     pub bytes: u32,
     /// Whether it writes.
     pub write: bool,
-    /// Who pays.
+    /// The owner that pays.
     pub owner: Owner,
 }
 
@@ -280,7 +280,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.block(index);
     }
 
-    /// Notes for everybody who waits at a channel what holds him back longest.
+    /// Notes for each request that waits at a channel what holds it back longest.
     fn block(&mut self, index: usize) {
         let channel = &self.channels[index];
         let visible = channel.active(&self.config).len();
@@ -464,7 +464,11 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         let w = waiting(&mut self.requests, &segment);
         w.data = w.data.max(end);
         if w.oldest == segment.index {
-            w.account.service += (at + burst).saturating_sub(w.account.accounted());
+            let until = at + burst;
+            let Some(service) = until.checked_sub(w.account.accounted()) else {
+                panic!("booked beyond {until}: {w:?}");
+            };
+            w.account.service += service;
             w.conflict = None;
         }
         if segment.bursts > 0 {

@@ -68,7 +68,7 @@ pub enum RemoteOperation {
     Load,
     /// Writes the low bytes of a value.
     Store(u64),
-    /// Reads, and reserves the eight bytes around the address for who asks.
+    /// Reads, and reserves the eight bytes around the address for the tile that asks.
     Reserve,
     /// Writes if the reservation is still there. The answer is 0 if it was.
     Conditional(u64),

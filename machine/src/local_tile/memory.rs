@@ -26,7 +26,7 @@ pub struct LocalMemoryStatistics {
     pub remote_waited: Tick,
 }
 
-/// A port: who has it until when, and who has it then.
+/// A port: the owners that have it one after the other, each with the end of its turn.
 #[derive(Clone, Debug, Default)]
 struct Port {
     turns: VecDeque<(Tick, Owner)>,
@@ -46,7 +46,7 @@ pub struct LocalMemory {
     cycle: Tick,
     width: u64,
     latency: Tick,
-    /// Who has reserved which eight bytes: one entry for a tile.
+    /// Reservations of eight bytes: at most one for each tile.
     reservations: Vec<(TileId, u64)>,
     statistics: LocalMemoryStatistics,
 }

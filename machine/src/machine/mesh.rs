@@ -235,7 +235,7 @@ impl Machine {
             };
             reach.min(limit)
         };
-        // Only the first one looks at the second: for all others, the first one is who may send something.
+        // The first tile looks at the second one. All others look at the first, which may send something soonest.
         let mut leader = true;
         let (mut acting, mut ended) = (std::mem::take(&mut mesh.acting), false);
         acting.clear();

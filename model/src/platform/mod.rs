@@ -283,7 +283,7 @@ impl Dram {
 /// A memory controller with a queue. All latencies in cycles of the memory's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Controller {
-    /// Who goes first.
+    /// Which request it serves first.
     pub policy: MemoryPolicy,
     /// Accesses that the policy sees.
     pub queue: u32,
@@ -317,7 +317,7 @@ pub struct Controller {
     pub read_to_write: u32,
 }
 
-/// Who goes first at a memory controller.
+/// Which request a memory controller serves first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryPolicy {

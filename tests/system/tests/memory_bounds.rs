@@ -311,7 +311,7 @@ fn first_ready_has_no_bound_beside_unlimited_rivals() {
 }
 
 /// Whole systems: every policy, with the map and the rows of the catalog and with others. A run whose observations exceed a bound
-/// fails; who has no bound says why.
+/// fails; a request without a bound says why.
 #[test]
 fn whole_systems_keep_the_bounds_of_every_policy() {
     let spread = [

@@ -15,7 +15,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// Parts of paths: traps for who reads them, and the name of somebody else's file.
+/// Parts of paths: traps for whatever reads them, and the name of somebody else's file.
 const PARTS: [&str; 12] = [
     "honest",
     "..",

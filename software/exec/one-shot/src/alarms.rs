@@ -1,4 +1,4 @@
-//! Who waits for which tick.
+//! Which task waits for which tick.
 //!
 //! Why it exists: `delay until` must cost one store, and a tick without anybody due one comparison. What it deliberately does not know:
 //! what happens to those who are due.

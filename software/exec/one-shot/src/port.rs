@@ -45,7 +45,7 @@ pub trait Memory {
 pub enum Failure<E> {
     /// The memory refused.
     Memory(E),
-    /// The lock was not free in as many attempts as were allowed. Who took it last, as far as one knows.
+    /// The lock was not free in as many attempts as were allowed. The core that took it last, if it is known.
     Locked {
         /// Number of the core.
         holder: u32,

@@ -86,7 +86,7 @@ impl<K: Sharer> Shares<K> {
         }
     }
 
-    /// Divides other places. Who holds how many stays.
+    /// Divides another number of places. What each client holds stays.
     pub fn divide(&mut self, seats: Seats, each: usize, common: usize) {
         (self.seats, self.each, self.common) = (seats, each, common);
         let held = self.held.iter();

@@ -73,7 +73,7 @@ impl Tile {
         }
     }
 
-    /// The next request of the kernel interrupts who is not more urgent than this.
+    /// The next request of the kernel interrupts a running activity that is not more urgent than this.
     pub fn listen(&mut self, urgency: u8) {
         if self.listens != Some(urgency) {
             hear(ACTIVITIES, TILEMUX_ACTIVITY, urgency, REQUEST_ENDPOINT);
@@ -81,7 +81,7 @@ impl Tile {
         }
     }
 
-    /// A pager's answer interrupts who is not more urgent than the activity in a place that waits for it.
+    /// A pager's answer interrupts a running activity that is not more urgent than the one that waits for it.
     pub fn hear_pager(&self, place: usize, urgency: u8) {
         hear(place, TILEMUX_ACTIVITY, urgency, PRINT_REPLY);
     }
@@ -257,7 +257,7 @@ impl Tile {
     }
 }
 
-/// The next message for an endpoint of an activity interrupts who is not more urgent. Others do not.
+/// The next message for an endpoint of an activity interrupts a running activity that is not more urgent. Other messages do not.
 pub fn hear(index: usize, id: u16, urgency: u8, endpoint: u16) {
     dtu::set_awaited(index, Awaited::new(id, endpoint, urgency));
 }
