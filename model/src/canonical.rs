@@ -109,7 +109,7 @@ impl Writer {
         }
     }
 
-    fn size(&mut self, name: &str, size: Size) -> &mut Self {
+    pub(crate) fn size(&mut self, name: &str, size: Size) -> &mut Self {
         self.attribute(name, format_args!("{}B", size.0))
     }
 
@@ -128,7 +128,7 @@ impl Writer {
         self.attribute(name, format_args!("{}B/s", rate.0))
     }
 
-    fn time(&mut self, name: &str, time: Time) -> &mut Self {
+    pub(crate) fn time(&mut self, name: &str, time: Time) -> &mut Self {
         self.attribute(name, format_args!("{}ns", time.nanoseconds()))
     }
 
@@ -149,6 +149,9 @@ impl Writer {
 }
 
 fn write_system(writer: &mut Writer, system: &System, complete: bool) {
+    if let Some(one_shot) = &system.one_shot {
+        return crate::system::oneshot::write(writer, system, one_shot);
+    }
     let root = &system.managers[0];
     writer.start("system").attribute("name", &system.name);
     if !complete {
@@ -484,7 +487,7 @@ fn credits(credits: u32) -> String {
     }
 }
 
-fn write_platform(writer: &mut Writer, platform: &Platform) {
+pub(crate) fn write_platform(writer: &mut Writer, platform: &Platform) {
     let kind = match platform.kind {
         PlatformKind::Tiled => "tiled",
         PlatformKind::Bare => "bare",
