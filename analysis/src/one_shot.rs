@@ -129,15 +129,30 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
         let arrive = (0..ports.len())
             .filter(|&one| ports[one].hops > 0 && system.core(tasks.channels[one].to) == core);
         let job = cost + waits + arrive.map(visits).sum::<u64>();
-        let interrupted = |ticks: u64| job + ticks * interrupt(index);
-        jobs.push(interrupted(job / tick + 1));
-        let whole = interrupted(job / tick + 2) + SWITCH;
+        let inside = interrupted(job, interrupt(index), tick);
+        jobs.push(inside);
+        let whole = inside.saturating_add(interrupt(index) + SWITCH);
         task.cost = Some(mesh.time(whole));
     }
     Bounds {
         tasks: inflated,
         ports,
         jobs,
+    }
+}
+
+/// A job with the interrupts of all ticks that it touches, its own lengthening included; the greatest number if it never ends.
+fn interrupted(job: u64, interrupt: u64, tick: u64) -> u64 {
+    if interrupt >= tick {
+        return u64::MAX;
+    }
+    let mut length = job;
+    loop {
+        let longer = job.saturating_add((length / tick + 1).saturating_mul(interrupt));
+        if longer == length {
+            return length;
+        }
+        length = longer;
     }
 }
 
@@ -293,5 +308,51 @@ impl<'a> Mesh<'a> {
         let memories = memories.map(|(tile, accesses)| all.memories[tile] - accesses);
         let accesses = memories.sum::<u64>() + own.requests;
         self.core_cycles(links) + accesses * ACCESS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
+    #[test]
+    fn a_job_touches_ticks_that_it_only_reaches_by_interrupts() {
+        assert_eq!(interrupted(50, 10, 100), 60);
+        assert_eq!(interrupted(95, 10, 100), 115);
+        assert_eq!(interrupted(0, 10, 100), 10);
+        assert_eq!(interrupted(1, 100, 100), u64::MAX);
+    }
+
+    fn pair(size: u64, other: bool) -> Bounds {
+        let more = r#"<task name="c" program="p::C" core="2" priority="1" period="1ms" cost="1us"/>
+            <channel name="d" from="c" to="b" size="8B"/>"#;
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+            <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
+            <channel name="x" from="a" to="b" size="{size}B"/>{}</system>"#,
+            if other { more } else { "" }
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        bounds(
+            system.one_shot.as_ref().expect("it is one"),
+            &system.platform,
+        )
+    }
+
+    /// Three hops along the first row; a round of eight bytes takes 9 + 3 h = 18 cycles, measured (docs/reference/mesh.md).
+    #[test]
+    fn rounds_are_at_least_those_of_the_mesh() {
+        let alone = pair(8, false);
+        let port = alone.ports[0];
+        assert_eq!(port.hops, 3);
+        // Two answers, each with three edges and an access more than measured at most.
+        let answers = port.write - port.read;
+        assert!((2 * 18..=2 * 24).contains(&answers), "{answers}");
+        assert!(pair(40, false).ports[0].write > port.write);
+        // Who writes into the same memory over the same last links makes both wait longer.
+        assert!(pair(8, true).ports[0].write_wait > port.write_wait);
     }
 }

@@ -11,8 +11,10 @@ use bulkhead_analysis::one_shot::Bounds;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Mutex;
 
 /// Bytes of the console ring of a core.
 const RING: u64 = 1024;
@@ -100,6 +102,9 @@ pub fn recipes(systems: &[&System]) -> Vec<Recipe> {
 /// # Errors
 /// If a program is not there or does not build.
 pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Error> {
+    // Two threads of this process would write the same files at once.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
     let recipes = recipes(systems);
     let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
     for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
@@ -111,7 +116,9 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
         }
     }
     let name = systems.first().map_or("system", |system| &system.name);
-    let folder = library.generated().join("one-shot").join(name);
+    let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
+    let mark = mark(&sources, &packages);
+    let folder = library.generated().join("one-shot").join(&mark);
     let mut manifest = String::from(
         "# Made by Bulkhead from a description.\n[package]\nname = \"images\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          publish = false\nautobins = false\n\n[workspace]\n",
@@ -119,7 +126,7 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     for number in 0..recipes.len() {
         let _ = write!(
             manifest,
-            "\n[[bin]]\nname = \"image-{number}\"\npath = \"src/image_{number}.rs\"\ntest = false\n"
+            "\n[[bin]]\nname = \"image-{mark}-{number}\"\npath = \"src/image_{number}.rs\"\ntest = false\n"
         );
     }
     let kernel = library.kernel_package("software/oneshot");
@@ -143,14 +150,14 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
                   println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n}\n";
     changed(&folder.join("Cargo.toml"), &manifest)?;
     changed(&folder.join("build.rs"), script)?;
-    for (number, recipe) in recipes.iter().enumerate() {
+    for (number, source) in sources.iter().enumerate() {
         let path = folder.join("src").join(format!("image_{number}.rs"));
-        changed(&path, &recipe.source(&packages))?;
+        changed(&path, source)?;
     }
     let built = library.build_generated(&folder, &format!("an image of {name}"))?;
     let mut programs = Vec::new();
     for (number, recipe) in recipes.iter().enumerate() {
-        let binary = format!("image-{number}");
+        let binary = format!("image-{mark}-{number}");
         let Some(path) = built.iter().find(|one| one.0 == binary).map(|one| &one.1) else {
             return Err(Error::Machine(format!("{binary} was not built")));
         };
@@ -162,10 +169,34 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     Ok(programs)
 }
 
+/// A name for what is made of these sources: nobody else's images have it, so that runs at the same time do not take each other's.
+fn mark(sources: &[String], packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
+    let mut hash = Sha256::new();
+    for source in sources {
+        hash.update(source);
+    }
+    for (krate, package) in packages.values() {
+        hash.update(krate);
+        hash.update(&package.name);
+        hash.update(package.folder.as_os_str().as_encoded_bytes());
+    }
+    let digest = hash.finalize();
+    digest
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
 /// Writes a file if it says something else: Cargo builds again what was written.
 fn changed(path: &std::path::Path, text: &str) -> Result<(), Error> {
     match std::fs::read_to_string(path) {
         Ok(there) if there == text => Ok(()),
-        _ => place::write(path, text),
+        _ => {
+            // Who reads it meanwhile finds a whole file.
+            let new = path.with_extension(format!("new-{}", std::process::id()));
+            place::write(&new, text)?;
+            std::fs::rename(&new, path).map_err(|error| Error::file(path, error))
+        }
     }
 }

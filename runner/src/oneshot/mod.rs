@@ -8,6 +8,7 @@ pub mod footprint;
 mod images;
 mod jobs;
 mod layout;
+pub mod measured;
 mod paradigm;
 mod results;
 

@@ -17,6 +17,7 @@ use bulkhead_report::format::grouped;
 use bulkhead_report::result::{
     Bound, FlowResult, RequestResult, Sample, TaskResult, VariantResult,
 };
+use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::Promise;
 
 /// What a response is called in results.
@@ -78,7 +79,7 @@ impl Reading<'_> {
         let ticks = (nanoseconds * u128::from(self.per_second)).div_ceil(1_000_000_000);
         Some(Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
-            method: found.method.to_owned(),
+            method: format!("{ANALYSED}: {}", found.method),
             covers: COVERS.to_owned(),
         })
     }

@@ -112,12 +112,30 @@ pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
 }
 
+/// Whether a text is the path of a type: names of Rust, joined by `::`. It becomes a part of a program.
+fn is_path(text: &str) -> bool {
+    let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let goes_on = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.split("::").all(|name| starts(name) && goes_on(name))
+}
+
 /// What a task of a chip must say beside what every task must.
 pub(super) fn tasks(
+    root: &Node,
     nodes: &[&Node],
     programs: Option<&dyn Programs>,
     errors: &mut Vec<Diagnostic>,
 ) {
+    if nodes.is_empty() {
+        errors.push(Diagnostic::new(
+            Problem::MissingElement {
+                element: "task".into(),
+                parent: "system".into(),
+            },
+            &root.span,
+            "add a <task>",
+        ));
+    }
     for node in nodes {
         let given = [
             ("program", node.maybe_text("program").is_some()),
@@ -148,7 +166,8 @@ pub(super) fn tasks(
             continue;
         };
         let known = programs.map(|programs| (programs.contains(&name), programs.names()));
-        match (name.split_once("::"), known) {
+        let path = name.split_once("::").map(|(_, path)| path);
+        match (path.filter(|path| is_path(path)), known) {
             (None, _) => errors.push(wrong(
                 format!("`{name}` names no type of a task"),
                 node.place("program"),
@@ -189,16 +208,6 @@ pub(super) fn tasks(
 /// Reports every rule that joins several elements.
 pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let tasks = &system.tasks;
-    if tasks.tasks.is_empty() {
-        errors.push(Diagnostic::new(
-            Problem::MissingElement {
-                element: "task".into(),
-                parent: "system".into(),
-            },
-            &root.span,
-            "add a <task>",
-        ));
-    }
     let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
     for (channel, node) in tasks.channels.iter().zip(root.all("channel")) {
         if !(1..=ITEM).contains(&channel.size.0) {

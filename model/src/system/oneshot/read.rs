@@ -30,7 +30,10 @@ pub(crate) fn read(
         return None;
     }
     let nodes: Vec<&Node> = node.all("task").collect();
-    check::tasks(&nodes, programs, errors);
+    check::tasks(node, &nodes, programs, errors);
+    if nodes.is_empty() {
+        return None;
+    }
     let tasks = tasks::read(&as_task_system(element, &platform), errors)?;
     let one_shot = OneShot {
         programs: nodes.iter().map(|node| program(node)).collect(),
