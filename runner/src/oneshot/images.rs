@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::place;
 use crate::programs::{Library, Program, TaskPackage};
 use bulkhead_analysis::one_shot::Bounds;
-use bulkhead_model::System;
+use bulkhead_model::{System, input};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use sha2::{Digest, Sha256};
@@ -190,7 +190,7 @@ fn mark(sources: &[String], packages: &BTreeMap<String, (String, TaskPackage)>) 
 
 /// Writes a file if it says something else: Cargo builds again what was written.
 fn changed(path: &std::path::Path, text: &str) -> Result<(), Error> {
-    match std::fs::read_to_string(path) {
+    match input::read_text(path) {
         Ok(there) if there == text => Ok(()),
         _ => {
             // Who reads it meanwhile finds a whole file.
