@@ -70,7 +70,7 @@ impl Cache {
         Some(&mut self.bytes[slot])
     }
 
-    /// A line comes from the level above, where it was written. False if it is not here.
+    /// Takes the bytes of a line from the level above, where it was written. Returns false if the line is not here.
     pub fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
         let Some((set, way)) = self.way_of(address) else {
             return false;

@@ -52,7 +52,7 @@ impl Harts for () {
     }
 }
 
-/// Who waits for a line.
+/// An access that waits for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// An instruction fetch of the hart.
@@ -310,7 +310,7 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Takes every line out of every cache: the addresses mean other memory now.
+    /// Takes every line out of every cache, because the addresses now refer to other memory.
     pub fn invalidate_all(&mut self) {
         self.instructions.cache.invalidate_all();
         self.data.cache.invalidate_all();

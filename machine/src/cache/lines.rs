@@ -200,7 +200,7 @@ impl Hierarchy {
         }
     }
 
-    /// Gives a hart the line that it waits for, at the moment at which it is in the data cache.
+    /// Gives a hart the line that it waits for, at the moment when the line enters the data cache.
     pub(super) fn hand_over(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
         if self.holds_data
             && let Waiter::Data { token, .. } = waiter

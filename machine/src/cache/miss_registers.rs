@@ -163,8 +163,8 @@ impl Hierarchy {
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none where memory is flat). Adds everybody who waited for a line that is there
-    /// now, and since when, to `done`.
+    /// The line of `tag` has arrived, with its bytes (none if memory is flat). Adds to `done` every waiter whose line is present
+    /// now, and the time at which it is.
     pub fn complete<L: Lower>(
         &mut self,
         now: Tick,
