@@ -79,7 +79,7 @@ impl Carried {
     }
 }
 
-/// Who waits for a line.
+/// An access that waits for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// An instruction fetch of the hart.
