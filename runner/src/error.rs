@@ -71,6 +71,30 @@ impl Error {
         }
     }
 
+    /// What would be right, if that is known.
+    pub fn remedy(&self) -> Option<&str> {
+        use std::io::ErrorKind as K;
+        match self {
+            Self::Input { remedy, .. } => Some(remedy),
+            Self::File { source, .. } => match source.kind() {
+                K::NotFound => Some("check the name"),
+                K::PermissionDenied | K::ReadOnlyFilesystem => {
+                    Some("check the rights of the file and its folder, or name another place")
+                }
+                K::StorageFull | K::QuotaExceeded => Some("make room, or name another place"),
+                K::NotADirectory | K::AlreadyExists => {
+                    Some("a file has the name of a folder that is needed: name another place")
+                }
+                K::IsADirectory => Some("name a file: this is a folder"),
+                _ => None,
+            },
+            Self::Build { .. } => {
+                Some("the compiler's words above say where; mend it and try again")
+            }
+            _ => None,
+        }
+    }
+
     /// Exit code for it.
     pub fn code(&self) -> u8 {
         match self {
