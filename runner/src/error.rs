@@ -88,9 +88,14 @@ impl Error {
                 K::IsADirectory => Some("name a file: this is a folder"),
                 _ => None,
             },
-            Self::Build { .. } => {
-                Some("the compiler's words above say where; mend it and try again")
-            }
+            // What a program for the chip lacks is the first thing that a newcomer writes.
+            Self::Build { output, .. } if output.contains("can't find crate for `std`") => Some(
+                "programs of the chip have no standard library: begin the file with #![no_std] and #![no_main], and name its main \
+                 function with bulkhead_lib::main!(main)",
+            ),
+            Self::Build { output, .. } if output.contains("undefined reference to") => Some(
+                "there is no C library on the chip: bulkhead.h declares all that a program can call, such as bh_print",
+            ),
             _ => None,
         }
     }
