@@ -29,8 +29,9 @@ fn reproduce_m2os(options: &Reproduce) -> Outcome {
             "leave them out: all tables of m2os take some seconds",
         ));
     }
-    let all = m2os::m2os(&Bars::new())?;
     let out = folder(options, "m2os");
+    place::writable(&out)?;
+    let all = m2os::m2os(&Bars::new())?;
     let page = m2os::report(&all, &place::pages(&out)?)?;
     write(options, &out, page, &all, &m2os::summary(&all))?;
     Ok(all.code())
@@ -59,6 +60,8 @@ fn write(
 }
 
 fn reproduce_m3(options: &Reproduce) -> Outcome {
+    let out = folder(options, "m3");
+    place::writable(&out)?;
     let wants = |figure| options.figure.is_none_or(|one| one == figure);
     let wanted = reproduce::Wanted {
         table1: wants(Figure::Table1),
@@ -71,7 +74,6 @@ fn reproduce_m3(options: &Reproduce) -> Outcome {
         quick: options.quick,
     };
     let all = reproduce::m3(wanted, &Bars::new())?;
-    let out = folder(options, "m3");
     let page = reproduce::report(&all, &place::pages(&out)?)?;
     write(options, &out, page, &all, &reproduce::summary(&all))?;
     Ok(all.code())
