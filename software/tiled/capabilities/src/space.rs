@@ -5,9 +5,11 @@
 use crate::node::{
     EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, Time, UNREGULATED};
+use crate::object::{Amounts, Memory, NO_OWNER, Object, QUOTAS, Quota, Tile, Time, UNREGULATED};
 use crate::revoke::Revocation;
 use crate::{DEPTH_MAX, Error, Result, SELECTORS};
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::tilemux::ACTIVITIES;
 use bulkhead_abi::time::WHOLE;
 use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 
@@ -200,7 +202,19 @@ impl Space {
     ) -> Result<NodeId> {
         let (rate, burst) = noc.unwrap_or((UNREGULATED, UNREGULATED));
         let second = 1_000_000_000;
-        let quota = [endpoints, second, rate, burst, page_tables];
+        let quotas = [
+            endpoints,
+            second,
+            rate,
+            burst,
+            page_tables,
+            ACTIVITIES as u64,
+            PMP_WINDOWS.into(),
+        ];
+        let mut all = Amounts::default();
+        for (quota, amount) in Quota::ALL.iter().zip(quotas) {
+            all.set(*quota, amount);
+        }
         let object = Object::Tile(Tile {
             tile,
             time: Time {
@@ -210,8 +224,8 @@ impl Space {
                 idle: true,
                 last: 0,
             },
-            left: quota,
-            given: quota,
+            left: all,
+            given: all,
             least: [u16::MAX; 2],
             owner: [NO_OWNER; QUOTAS],
         });

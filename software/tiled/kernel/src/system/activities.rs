@@ -77,7 +77,6 @@ impl System {
             holder,
             rest: [None; 2],
             stage: 0,
-            pool: 0,
             tables: None,
         })
     }
@@ -238,7 +237,7 @@ impl System {
         if self.tiles[index].budgets.contains(&owner) {
             return Err(SyscallError::WrongState);
         }
-        match from.left[Quota::Cpu as usize] {
+        match from.left.get(Quota::Cpu) {
             ..LEAST_BUDGET => Err(SyscallError::NoQuota),
             budget => Ok(Some((budget, from.time.period))),
         }
