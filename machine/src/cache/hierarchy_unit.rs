@@ -1,13 +1,13 @@
 //! Accesses of the data transfer unit (and of a network card) to a tile's caches.
 //!
-//! Why it exists: they enter at the level that the platform says, write whole lines without reading them, and take lines that they
-//! write out of the caches of the hart. They know nothing of commands.
+//! Why it exists: they enter at the level that the platform states, write whole lines without reading them, and remove the lines
+//! that they write from the hart's caches. They know nothing of commands.
 
 use super::{Blocked, Hierarchy, Lower, Outcome, Waiter};
 use crate::types::{Owner, Tick};
 
 impl Hierarchy {
-    /// An access of the DTU within a line. `Some`: done at that moment; otherwise the token comes back as
+    /// An access of the DTU within a line. `Some`: the time at which it is done; otherwise the token comes back as
     /// [`Waiter::Unit`].
     #[allow(clippy::too_many_arguments)]
     pub fn unit_access<L: Lower>(
@@ -20,7 +20,7 @@ impl Hierarchy {
         token: u32,
         lower: &mut L,
     ) -> Option<Tick> {
-        // Its data moves with each block when units use lines (decision record 0003, step 4).
+        // When units use lines, their data moves with each block (decision record 0003, step 4).
         assert!(
             !self.holds_data,
             "a unit asks for {address:#x} where lines hold data"
@@ -32,7 +32,7 @@ impl Hierarchy {
             return self.unit_access_first(now, line, whole, owner, waiter, lower);
         }
         let ready = now + self.second.as_ref().map_or(0, |(_, latency)| *latency);
-        // A line that comes into the second level, or there from the first one, may push out others.
+        // A line that enters the second level, from below or from the first level, may push out others.
         let there = self.second.as_ref().is_some_and(|(c, _)| c.contains(line));
         let comes = !there || write && self.data.cache.contains(line);
         if comes && !self.may_push_out() {
@@ -49,7 +49,8 @@ impl Hierarchy {
         self.unit_second(ready, ready, &access, lower)
     }
 
-    /// An access through the second level, which has looked at `ready`, of somebody who waits since `since`. `Some`: done then.
+    /// An access through the second level that looked up its line at `ready` and has waited since `since`. `Some`: the time at
+    /// which it is done.
     pub(super) fn unit_second<L: Lower>(
         &mut self,
         since: Tick,
@@ -70,7 +71,7 @@ impl Hierarchy {
             self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
             if let Some(dirty) = self.data.cache.invalidate(line) {
                 self.first_level_changed = true;
-                // What the first level had written is merged; without it, memory still has the line.
+                // The first level's newer bytes are merged; if it has none, memory still has the line.
                 present = dirty;
                 if dirty {
                     self.fill_second(ready, line, true, owner, &[], lower);
@@ -114,7 +115,7 @@ impl Hierarchy {
         if write {
             self.instructions.cache.invalidate(line);
         }
-        // Also a hit changes which line of its set was used last: the hart must ask again.
+        // A hit, too, changes which line of its set was used last: the hart must ask again.
         self.first_level_changed = true;
         match hit {
             Some(Outcome::Ready(at)) => return Some(ready.max(at)),
@@ -129,7 +130,7 @@ impl Hierarchy {
             self.fill_first(now, line, owner, waiter, &[], lower);
             return Some(ready);
         }
-        // The cache has looked, and asks further.
+        // The cache has looked up the line and asks the next level.
         match self.miss(ready, line, owner, waiter, lower) {
             Outcome::Ready(at) => Some(at),
             Outcome::Hit => Some(ready),
