@@ -338,6 +338,24 @@ impl Space {
         Ok((id, *self.object(id)))
     }
 
+    /// The tile that a selector names.
+    ///
+    /// # Errors
+    /// [`Error::WrongKind`], and as [`find`](Self::find).
+    pub fn look_tile(&mut self, holder: HolderId, selector: u16) -> Result<Tile> {
+        let id = self.find(holder, selector)?;
+        self.tile(id)
+    }
+
+    /// The memory that a selector names, and its node.
+    ///
+    /// # Errors
+    /// [`Error::WrongKind`], and as [`find`](Self::find).
+    pub fn look_memory(&mut self, holder: HolderId, selector: u16) -> Result<(NodeId, Memory)> {
+        let id = self.find(holder, selector)?;
+        Ok((id, self.memory(id)?))
+    }
+
     /// The node that owns the object of a node.
     pub fn owner(&self, id: NodeId) -> NodeId {
         self.nodes[id.index()].owner

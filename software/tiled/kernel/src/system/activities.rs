@@ -160,12 +160,8 @@ impl System {
     /// # Errors
     /// Why it cannot be created.
     fn admit(&mut self, caller: HolderId, plan: &CreateActivity) -> Result<Admitted, SyscallError> {
-        let Object::Tile(tile) = self.space.look(caller, plan.tile)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
-        let Object::Memory(memory) = self.space.look(caller, plan.memory)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
+        let tile = self.space.look_tile(caller, plan.tile)?;
+        let (_, memory) = self.space.look_memory(caller, plan.memory)?;
         let region = Region::of(&memory);
         let end = plan.reply.checked_add(SYSCALL_SLOT.into());
         let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);

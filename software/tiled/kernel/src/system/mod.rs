@@ -554,10 +554,7 @@ impl System {
             priority: c.priority,
             idle: c.idle != 0,
         };
-        let (_, object) = self.space.look(caller, c.source)?;
-        let Object::Tile(parent) = object else {
-            return Err(SyscallError::WrongKind);
-        };
+        let parent = self.space.look_tile(caller, c.source)?;
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space

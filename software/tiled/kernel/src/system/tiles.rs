@@ -46,12 +46,8 @@ impl System {
         c: &ConfigureTile,
     ) -> Result<(), SyscallError> {
         let (tile, memory, tables) = (c.tile, c.memory, c.tables);
-        let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
-        let (node, Object::Memory(range)) = self.space.look(caller, memory)? else {
-            return Err(SyscallError::WrongKind);
-        };
+        let object = self.space.look_tile(caller, tile)?;
+        let (node, range) = self.space.look_memory(caller, memory)?;
         let index = self.tile_index(object.tile)?;
         let target = &self.tiles[index];
         if target.is_lost {
@@ -220,10 +216,7 @@ impl System {
         target: u16,
         key: u64,
     ) -> Result<u64, SyscallError> {
-        let (_, object) = self.space.look(caller, modules)?;
-        let Object::Memory(memory) = object else {
-            return Err(SyscallError::WrongKind);
-        };
+        let (_, memory) = self.space.look_memory(caller, modules)?;
         let mut all = self.modules.iter();
         let module = all.find(|m| m.key == key).copied();
         let Region { tile, base, size } = module.ok_or(SyscallError::NoModule)?.region;
