@@ -209,7 +209,7 @@ impl Space {
             burst,
             page_tables,
             ACTIVITIES as u64,
-            PMP_WINDOWS.into(),
+            PMP_WINDOWS,
         ];
         let mut all = Amounts::default();
         for (quota, amount) in Quota::ALL.iter().zip(quotas) {
