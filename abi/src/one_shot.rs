@@ -12,7 +12,7 @@ pub const PORTS: usize = 16;
 /// Bytes of a port record (m2os-mc-ngres21, section 5.1).
 pub const PORT_SIZE: u64 = 32;
 
-/// Offsets in a port record. All words are little endian; a record that was never initialised is zero.
+/// Offsets in a port record. All words are little endian; a record that nobody initialised is zero.
 pub mod port {
     /// Spinlock, 4 bytes: 0 is free, 1 is held.
     pub const LOCK: u64 = 0;

@@ -324,9 +324,9 @@ calls! {
         offset: u64,
         /// For a receive gate: not zero: with rights to reply.
         replies: u8,
-        /// The endpoint to use, which is the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. With a
-        /// number, an activity gets the same endpoint as before in one call. [`SyscallError::NoEndpoint`] if something else uses
-        /// it; if this gate uses it already, nothing changes, and the bytes are 0.
+        /// The endpoint to use, which is the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. An activity that
+        /// knows a number from before need not try until it gets that number. [`SyscallError::NoEndpoint`] if it is taken by anything else;
+        /// if it is this gate's already, nothing changes, and the bytes are 0.
         endpoint: u16,
     }
     /// Undoes `Activate`.

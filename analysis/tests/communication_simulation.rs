@@ -4,8 +4,9 @@
 //! are as nasty as their limits allow: they fill all slots at once, after random pauses, with random actual service times.
 
 use bulkhead_analysis::communication::{
-    Arbitration, Bound, CommunicationError, NetworkScenario, Outage, Pool, Regulator, Resource,
-    Source, Stage, Step, TransactionClass, TransactionId, Work, flow_bound, transaction_bound,
+    Arbitration, Bound, CommunicationError, Method, NetworkScenario, Outage, Pool, Regulator,
+    Resource, Source, Stage, Step, Tandem, TransactionClass, TransactionId, Work, flow_bound,
+    transaction_bound,
 };
 use bulkhead_random::Random;
 use proptest::prelude::*;
@@ -35,9 +36,13 @@ struct Slot {
 struct Queue {
     /// (input, slots in order of arrival); for arrival order one queue.
     inputs: Vec<(u16, VecDeque<usize>)>,
+    /// When what it served last goes on, if that keeps its order.
+    last: u64,
     next: usize,
     busy: bool,
     outages: u32,
+    /// What passed the oldest one.
+    passed: u64,
 }
 
 struct Simulation<'a> {
@@ -92,14 +97,18 @@ impl<'a> Simulation<'a> {
                     .filter(|s| s.resource == Some(r))
                     .map(|s| s.input)
                     .collect(),
-                Arbitration::ArrivalOrder | Arbitration::AnyOrder => [0].into(),
+                Arbitration::ArrivalOrder | Arbitration::LimitedPassing | Arbitration::AnyOrder => {
+                    [0].into()
+                }
             };
             let inputs = inputs.into_iter().map(|i| (i, VecDeque::new())).collect();
             Queue {
                 inputs,
+                last: 0,
                 next: 0,
                 busy: false,
                 outages: 0,
+                passed: 0,
             }
         };
         let mut this = Self {
@@ -287,7 +296,9 @@ impl<'a> Simulation<'a> {
             Some(resource) => {
                 let input = match self.scenario.resources[resource].arbitration {
                     Arbitration::RoundRobin => step.input,
-                    Arbitration::ArrivalOrder | Arbitration::AnyOrder => 0,
+                    Arbitration::ArrivalOrder
+                    | Arbitration::LimitedPassing
+                    | Arbitration::AnyOrder => 0,
                 };
                 let queue = &mut self.queues[resource];
                 if let Some((_, waiting)) = queue.inputs.iter_mut().find(|(i, _)| *i == input) {
@@ -317,6 +328,18 @@ impl<'a> Simulation<'a> {
         else {
             return;
         };
+        let head = queue.inputs[turn].1[0];
+        let passed = queue.passed;
+        let step = |slot: usize| self.class(slot).steps[self.slots[slot].step];
+        let may_pass = |&which: &usize| {
+            let slot = self.queues[resource].inputs[turn].1[which];
+            passed + step(slot).occupancy <= step(head).passed
+        };
+        // The youngest that may pass the oldest.
+        let passing = (1..self.queues[resource].inputs[turn].1.len())
+            .rev()
+            .find(may_pass);
+        let queue = &mut self.queues[resource];
         let waiting = &mut queue.inputs[turn].1;
         // Any order: the youngest, or any.
         let slot = match self.scenario.resources[resource].arbitration {
@@ -325,12 +348,18 @@ impl<'a> Simulation<'a> {
                 let which = self.random.below(waiting.len() as u64) as usize;
                 waiting.remove(which)
             }
+            Arbitration::LimitedPassing if passing.is_some() && self.random.chance(90) => {
+                passing.and_then(|which| waiting.remove(which))
+            }
             _ => waiting.pop_front(),
         }
         .unwrap();
+        let passes = slot != head;
         queue.next = (turn + 1) % inputs;
         queue.busy = true;
         let step = self.class(slot).steps[self.slots[slot].step];
+        let queue = &mut self.queues[resource];
+        queue.passed = if passes { passed + step.occupancy } else { 0 };
         let occupancy = if self.random.chance(80) {
             step.occupancy
         } else {
@@ -338,7 +367,13 @@ impl<'a> Simulation<'a> {
         };
         self.slots[slot].step += 1;
         self.at(now + occupancy, Event::Free(resource));
-        self.at(now + step.latency, Event::Step(slot));
+        let mut goes_on = now + step.latency;
+        if self.scenario.tandems.iter().any(|t| t.first == resource) {
+            let last = &mut self.queues[resource].last;
+            goes_on = goes_on.max(*last);
+            *last = goes_on;
+        }
+        self.at(goes_on, Event::Step(slot));
     }
 }
 
@@ -349,6 +384,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
     let last = resources.len();
     NetworkScenario {
         ticks_per_second: 1000,
+        tandems: Vec::new(),
         resources: resources
             .iter()
             .enumerate()
@@ -390,6 +426,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                                 // Sources 0 and 1 share an input; where the path began earlier, another one.
                                 input: (s / 2) as u16 + if r > first { 10 } else { 0 },
                                 occupancy,
+                                passed: 0,
                                 tail: 0,
                                 elsewhere: false,
                                 latency: if r % 2 == 0 { occupancy } else { 3 },
@@ -487,8 +524,110 @@ fn keeps_its_bounds(scenario: &NetworkScenario, seed: u64) -> Result<(), TestCas
     Ok(())
 }
 
+/// Resources in a row of which one gives on what it served in order: (networks, first of the tandem). What comes to the one behind it
+/// comes from it, and often it serves for longer than the one before: a memory and its link.
+fn tandems() -> impl Strategy<Value = (NetworkScenario, usize)> {
+    let shape = (2usize..5).prop_flat_map(|n| {
+        let resources = prop::collection::vec((any::<bool>(), prop::bool::weighted(0.2)), n);
+        (resources, shapes(n), 0..n - 1)
+    });
+    let services = prop::collection::vec(1u64..30, 16);
+    (shape, services).prop_map(|((resources, shape, first), services)| {
+        let mut scenario = scenario(&resources, &shape);
+        scenario.resources[first].arbitration = Arbitration::ArrivalOrder;
+        scenario.resources[first + 1].outage = None;
+        scenario.tandems.push(Tandem {
+            first,
+            behind: vec![first + 1],
+        });
+        let classes = scenario.sources.iter_mut().flat_map(|s| &mut s.classes);
+        for (class, service) in classes.zip(services) {
+            let at = |steps: &[Step], r| steps.iter().position(|s| s.resource == Some(r));
+            let Some(behind) = at(&class.steps, first + 1) else {
+                continue;
+            };
+            class.steps[behind].input = 0;
+            if at(&class.steps, first).is_none() {
+                class.steps.remove(behind);
+                continue;
+            }
+            // The two services differ, either way.
+            class.steps[behind].occupancy = service;
+            class.steps[behind].latency = service.min(class.steps[behind].latency);
+            for k in 0..class.steps.len() {
+                let rest: u64 = class.steps[k..].iter().map(|s| s.latency).sum();
+                class.steps[k].tail = class.steps[k].occupancy.saturating_sub(rest);
+            }
+            class.least_round_trip = class.steps.iter().map(|s| s.latency).sum();
+        }
+        (scenario, first)
+    })
+}
+
+/// A rival's eight transactions at a memory (10) and its link (4), worked by hand: who is ahead at the memory has left the link before the
+/// victim comes there, so it waits 80 ticks and not 80 + 32.
+#[test]
+fn a_tandem_by_hand() {
+    let shape = vec![
+        (None, vec![(16, 1, 0, 2, 10)]),
+        (None, vec![(64, 8, 0, 2, 10)]),
+    ];
+    let mut scenario = scenario(&[(false, false), (true, false)], &shape);
+    for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
+        class.steps[2] = Step {
+            input: 0,
+            occupancy: 4,
+            latency: 4,
+            tail: 0,
+            ..class.steps[2]
+        };
+    }
+    let id = TransactionId {
+        source: 0,
+        class: 0,
+    };
+    let apart = transaction_bound(&scenario, id).unwrap();
+    assert_eq!((apart.uncontended, apart.path), (19, 19 + 80 + 32));
+    scenario.tandems.push(Tandem {
+        first: 0,
+        behind: vec![1],
+    });
+    let together = transaction_bound(&scenario, id).unwrap();
+    assert_eq!((together.path, together.method), (19 + 80, Method::Tandem));
+    // The link is the slower one: seven leave it one after the other once the first has passed the memory.
+    for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
+        class.steps[2].occupancy = 30;
+        class.steps[2].latency = 30;
+    }
+    let together = transaction_bound(&scenario, id).unwrap();
+    assert_eq!(together.path, 5 + 10 + 30 + 8 * 30);
+    // Where somebody comes to the link past the memory, nothing is joined.
+    let mut past = scenario.sources[1].classes[0].clone();
+    past.steps.remove(1);
+    scenario.sources[1].classes.push(past);
+    let mixed = transaction_bound(&scenario, id).unwrap();
+    assert_ne!(mixed.method, Method::Tandem);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A memory that answers in order, and its link.
+    #[test]
+    fn no_observation_through_a_tandem_above_its_bound((scenario, first) in tandems(), seed in any::<u64>(), length in 2u64..30, commands in any::<bool>()) {
+        let mut scenario = scenario;
+        if commands {
+            for class in scenario.sources.iter_mut().filter_map(|source| source.classes.first_mut()) {
+                class.pool = Some(Pool::Command);
+            }
+        }
+        keeps_its_bounds(&scenario, seed)?;
+        let (seen, bound) = sequences(&scenario, seed, length);
+        prop_assert!(seen <= bound.whole(), "seen {seen}, bound {bound:?}, tandem at {first}");
+        let mut apart = scenario.clone();
+        apart.tandems.clear();
+        prop_assert!(bound.whole() <= sequences(&apart, seed, length).1.whole());
+    }
 
     #[test]
     fn no_observation_above_its_bound((resources, shape) in networks(), seed in any::<u64>()) {
@@ -501,6 +640,21 @@ proptest! {
         let mut scenario = scenario(&resources, &shape);
         let which = which.index(scenario.resources.len());
         scenario.resources[which].arbitration = Arbitration::AnyOrder;
+        keeps_its_bounds(&scenario, seed)?;
+    }
+
+    /// Younger transactions may pass the oldest one of some resource.
+    #[test]
+    fn with_limited_passing_no_observation_above_its_bound(
+        (resources, shape) in networks(), seed in any::<u64>(), which in any::<prop::sample::Index>(), passed in 0u64..100
+    ) {
+        let mut scenario = scenario(&resources, &shape);
+        let which = which.index(scenario.resources.len());
+        scenario.resources[which].arbitration = Arbitration::LimitedPassing;
+        let steps = scenario.sources.iter_mut().flat_map(|s| &mut s.classes).flat_map(|c| &mut c.steps);
+        for (k, step) in steps.filter(|step| step.resource == Some(which)).enumerate() {
+            step.passed = passed * (k as u64 % 3);
+        }
         keeps_its_bounds(&scenario, seed)?;
     }
 
@@ -606,9 +760,10 @@ proptest! {
     fn no_scenario_panics(n in prop::collection::vec(edge(), 24), slots in prop::collection::vec(any::<u32>(), 3), flags: [bool; 4]) {
         let resource = |i: usize| Resource {
             name: format!("r{i}"),
-            arbitration: match (flags[i], n[5] % 2) {
+            arbitration: match (flags[i], n[5] % 3) {
                 (true, _) => Arbitration::RoundRobin,
                 (_, 0) => Arbitration::AnyOrder,
+                (_, 1) => Arbitration::LimitedPassing,
                 _ => Arbitration::ArrivalOrder,
             },
             backlog: 0, outage: flags[i + 2].then_some(Outage { period: n[3 * i], jitter: n[3 * i + 1], duration: n[3 * i + 2] }),
@@ -622,13 +777,14 @@ proptest! {
             least_round_trip: n[9 + i],
             demand: None,
             steps: vec![
-                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
-                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], tail: 0, elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], passed: n[18 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], passed: 0, tail: 0, elsewhere: false, latency: n[18 + i] },
             ],
         };
         let scenario = NetworkScenario {
             ticks_per_second: n[21],
             resources: vec![resource(0), resource(1)],
+            tandems: if flags[2] { vec![Tandem { first: 0, behind: vec![1] }] } else { Vec::new() },
             sources: (0..3).map(|i| Source {
                 name: "s".into(),
                 tile: i as u16,

@@ -18,6 +18,17 @@ pub struct NetworkScenario {
     pub resources: Vec<Resource>,
     /// Who sends, the victim included.
     pub sources: Vec<Source>,
+    /// Resources that follow each other in order.
+    pub tandems: Vec<Tandem>,
+}
+
+/// A resource that gives on what it served in the order in which it served it, and those that it gives it on to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tandem {
+    /// The resource.
+    pub first: usize,
+    /// What comes to these comes from there, in that order.
+    pub behind: Vec<usize>,
 }
 
 /// Something that serves one transaction at a time and never idles while one waits.
@@ -40,6 +51,8 @@ pub enum Arbitration {
     RoundRobin,
     /// In order of arrival, not preemptive.
     ArrivalOrder,
+    /// In order of arrival, but for [`Step::passed`] of what came later; not preemptive.
+    LimitedPassing,
     /// In any order, not preemptive: nothing but limits on what others send bounds a wait.
     AnyOrder,
 }
@@ -150,6 +163,8 @@ pub struct Step {
     pub input: u16,
     /// Longest time for which the resource then serves nobody else.
     pub occupancy: Ticks,
+    /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): longest time that this costs one that all older ones have left.
+    pub passed: Ticks,
     /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
     /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
     pub tail: Ticks,
@@ -167,6 +182,7 @@ impl Step {
             resource: None,
             input: 0,
             occupancy: 0,
+            passed: 0,
             tail: 0,
             elsewhere: false,
             latency,
@@ -238,6 +254,15 @@ impl NetworkScenario {
                 if outage.duration >= outage.period {
                     return Err(CommunicationError::NeverInService(resource.name.clone()));
                 }
+            }
+        }
+        for tandem in &self.tandems {
+            let all = std::iter::once(&tandem.first).chain(&tandem.behind);
+            if let Some(&index) = all.into_iter().find(|&&r| r >= self.resources.len()) {
+                return Err(CommunicationError::Missing {
+                    what: "resource",
+                    index,
+                });
             }
         }
         for source in &self.sources {

@@ -163,8 +163,6 @@ pub struct Banks {
     /// The last four activates, the oldest first.
     activates: [Constraint; 4],
     command: Constraint,
-    /// The last column access was a write.
-    writes: bool,
     refreshed: Constraint,
     due: Tick,
     refreshes: u64,
@@ -190,7 +188,6 @@ impl Banks {
             activate: Constraint::none(Part::Activates),
             activates: [Constraint::none(Part::Activates); 4],
             command: Constraint::none(Part::Commands),
-            writes: false,
             refreshed: Constraint::none(Part::Refresh),
             due: match timing.refresh_interval {
                 0 => Tick::MAX,
@@ -212,11 +209,6 @@ impl Banks {
         self.banks[bank as usize].open
     }
 
-    /// The direction of the data bus: whether the last column access was a write.
-    pub fn writes(&self) -> bool {
-        self.writes
-    }
-
     /// When the next refresh is due; [`Tick::MAX`] without refresh.
     pub fn refresh_due(&self) -> Tick {
         self.due
@@ -229,19 +221,30 @@ impl Banks {
 
     /// The constraint that delays a command longest.
     pub fn constraint(&self, command: Command) -> Constraint {
-        let own = match command {
+        let bus = match command {
+            Command::Column { write: true, .. } => self.write,
+            Command::Column { write: false, .. } => self.read,
+            Command::Activate { .. } | Command::Precharge { .. } => Constraint::FREE,
+        };
+        self.of_bank(command).latest(bus).latest(self.command)
+    }
+
+    /// From when on nothing but the buses keeps a command from being issued.
+    pub fn bank_allows(&self, command: Command) -> Tick {
+        self.of_bank(command).until
+    }
+
+    /// What keeps a command back, apart from the buses.
+    fn of_bank(&self, command: Command) -> Constraint {
+        match command {
             Command::Activate { bank, .. } => self.banks[bank as usize]
                 .activate
                 .latest(self.activate)
                 .latest(self.activates[0])
                 .latest(self.refreshed),
             Command::Precharge { bank } => self.banks[bank as usize].precharge,
-            Command::Column { bank, write, .. } => {
-                let bus = if write { self.write } else { self.read };
-                self.banks[bank as usize].column.latest(bus)
-            }
-        };
-        own.latest(self.command)
+            Command::Column { bank, .. } => self.banks[bank as usize].column,
+        }
     }
 
     /// Issues a command at `at`. Returns the end of the data of a column access.
@@ -299,7 +302,6 @@ impl Banks {
                 } else {
                     (t.column_gap(), t.read_then_write(), t.cas)
                 };
-                self.writes = write;
                 self.read.raise(at + read, cause);
                 self.write.raise(at + write_at, cause);
                 Some(at + latency + t.burst)

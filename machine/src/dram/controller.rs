@@ -382,18 +382,23 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 let close = true;
                 let access = Command::Column { bank, write, close };
                 let column = at + self.config.timing.activate;
-                self.column(index, segment, column, access, observe);
+                self.column(index, segment, column, (access, false), observe);
             }
-            Choice::Command { segment, command } => {
+            Choice::Command {
+                segment,
+                command,
+                passes,
+            } => {
                 let chosen = self.channels[index].active(&self.config)[segment];
                 self.settle(index, at, Some(chosen.owner), ledger);
                 let channel = &mut self.channels[index];
                 channel.floor = at + cycle;
                 match command {
-                    Command::Column { .. } => self.column(index, segment, at, command, observe),
-                    Command::Activate { bank, .. } => {
+                    Command::Column { .. } => {
+                        self.column(index, segment, at, (command, passes), observe);
+                    }
+                    Command::Activate { .. } => {
                         channel.banks.issue(at, command, chosen.cause());
-                        channel.overtaken[bank as usize] = 0;
                         channel.active_mut()[segment]
                             .began
                             .get_or_insert((at, false));
@@ -418,13 +423,13 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.look(index, at);
     }
 
-    /// Moves one burst of a segment.
+    /// Moves one burst of a segment; the command, and whether it passes the oldest segment.
     fn column(
         &mut self,
         index: usize,
         at_segment: usize,
         at: Tick,
-        command: Command,
+        (command, passes): (Command, bool),
         observe: Option<&mut dyn FnMut(BankActivity)>,
     ) {
         let burst = self.config.timing.burst;
@@ -453,9 +458,9 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 end,
             });
         }
-        channel.count(at_segment);
+        channel.count(passes);
         if segment.bursts == 0 {
-            channel.active_mut().remove(at_segment);
+            channel.leave(at_segment);
         }
         if segment.posted {
             channel.posted -= 1;
