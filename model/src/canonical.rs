@@ -11,7 +11,7 @@ use crate::platform::{
     Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, Platform, PlatformKind,
     Replacement, Spread, Topology,
 };
-use crate::system::{App, Cable, CableEnd, ModuleSource, Quotas, Scope, System, TileLimit};
+use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit};
 use crate::tree::Element;
 use crate::units::{Frequency, Rate, Size, Time};
 
@@ -189,7 +189,7 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
         system
             .cables
             .iter()
-            .for_each(|cable| write_cable(writer, cable));
+            .for_each(|cable| crate::system::write_cable(writer, cable));
         if let Some(peer) = &system.peer {
             writer.start("peer").attribute("name", &peer.name);
             write_system(writer, &peer.system, true);
@@ -208,24 +208,6 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
         writer.end();
     }
     writer.end();
-}
-
-fn write_cable(writer: &mut Writer, cable: &Cable) {
-    let (end, tile) = match cable.to {
-        CableEnd::Here(tile) => ("to", tile),
-        CableEnd::Peer(tile) => ("peer", tile),
-    };
-    writer
-        .start("cable")
-        .attribute("from", cable.from)
-        .attribute(end, tile)
-        .time("delay", cable.delay)
-        .attribute("loss", cable.loss)
-        .attribute("duplicate", cable.duplicate)
-        .attribute("reorder", cable.reorder)
-        .time("late", cable.late)
-        .attribute("seed", cable.seed)
-        .end();
 }
 
 fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complete: bool) {

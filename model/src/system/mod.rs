@@ -15,7 +15,7 @@ pub mod tiled;
 use serde::Serialize;
 
 pub use cable::lookahead;
-pub(crate) use cable::nested;
+pub(crate) use cable::{nested, write_cable};
 pub use oneshot::OneShot;
 pub(crate) use read::{read, share_of};
 pub use tiled::needs::*;
