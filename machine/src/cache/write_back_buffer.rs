@@ -1,7 +1,7 @@
 //! Lines on their way back to memory.
 //!
 //! Why it exists: a read must not overtake the write of the same line, so the buffer keeps a line until memory has acknowledged it,
-//! and answers who asks for it. It does not know why a line left the caches. Where memory is flat it only counts.
+//! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
 
 use super::hierarchy::Lower;
 use crate::types::{LINE_MAX, Line, Owner, Tick};
@@ -14,7 +14,7 @@ struct Posted {
     tag: u32,
     line: u64,
     bytes: Line,
-    /// Tokens of those who wait until memory has the line.
+    /// Tokens of the accesses that wait until memory has the line.
     waiters: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl WriteBackBuffer {
         self.under_way
     }
 
-    /// Lines that left, ever.
+    /// Lines sent since the start.
     pub fn sent(&self) -> u64 {
         self.sent
     }
@@ -94,13 +94,13 @@ impl WriteBackBuffer {
         Some((posted.line, posted.waiters))
     }
 
-    /// The bytes of a line that is on its way to memory, the newest if it is so twice.
+    /// The bytes of a line that is on its way to memory; the newest, if there are two.
     pub fn line(&self, line: u64) -> Option<&Line> {
         let posted = self.lines.iter().rfind(|posted| posted.line == line);
         posted.map(|posted| &posted.bytes)
     }
 
-    /// Somebody waits until memory has the newest bytes of a line, if they are on their way there.
+    /// Adds a waiter until memory has the newest bytes of a line. Returns false if the line is not on its way there.
     pub fn wait(&mut self, line: u64, token: u32) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
         posted.map(|posted| posted.waiters.push(token)).is_some()
