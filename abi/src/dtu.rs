@@ -444,6 +444,18 @@ pub struct ReceiveEndpoint {
     pub unread: u32,
 }
 
+impl From<SendEndpoint> for Endpoint {
+    fn from(endpoint: SendEndpoint) -> Self {
+        Endpoint::Send(endpoint)
+    }
+}
+
+impl From<ReceiveEndpoint> for Endpoint {
+    fn from(endpoint: ReceiveEndpoint) -> Self {
+        Endpoint::Receive(endpoint)
+    }
+}
+
 impl ReceiveEndpoint {
     /// An endpoint of `activity` with a buffer of empty slots: bytes of each, and how many. `reply_endpoints` as in the field.
     pub fn new(
