@@ -4,8 +4,9 @@
 //! are as nasty as their limits allow: they fill all slots at once, after random pauses, with random actual service times.
 
 use bulkhead_analysis::communication::{
-    Arbitration, Bound, CommunicationError, NetworkScenario, Outage, Pool, Regulator, Resource,
-    Source, Stage, Step, TransactionClass, TransactionId, Work, flow_bound, transaction_bound,
+    Arbitration, Bound, CommunicationError, Method, NetworkScenario, Outage, Pool, Regulator,
+    Resource, Source, Stage, Step, Tandem, TransactionClass, TransactionId, Work, flow_bound,
+    transaction_bound,
 };
 use bulkhead_random::Random;
 use proptest::prelude::*;
@@ -35,6 +36,8 @@ struct Slot {
 struct Queue {
     /// (input, slots in order of arrival); for arrival order one queue.
     inputs: Vec<(u16, VecDeque<usize>)>,
+    /// When what it served last goes on, if that keeps its order.
+    last: u64,
     next: usize,
     busy: bool,
     outages: u32,
@@ -101,6 +104,7 @@ impl<'a> Simulation<'a> {
             let inputs = inputs.into_iter().map(|i| (i, VecDeque::new())).collect();
             Queue {
                 inputs,
+                last: 0,
                 next: 0,
                 busy: false,
                 outages: 0,
@@ -363,7 +367,13 @@ impl<'a> Simulation<'a> {
         };
         self.slots[slot].step += 1;
         self.at(now + occupancy, Event::Free(resource));
-        self.at(now + step.latency, Event::Step(slot));
+        let mut goes_on = now + step.latency;
+        if self.scenario.tandems.iter().any(|t| t.first == resource) {
+            let last = &mut self.queues[resource].last;
+            goes_on = goes_on.max(*last);
+            *last = goes_on;
+        }
+        self.at(goes_on, Event::Step(slot));
     }
 }
 
@@ -374,6 +384,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
     let last = resources.len();
     NetworkScenario {
         ticks_per_second: 1000,
+        tandems: Vec::new(),
         resources: resources
             .iter()
             .enumerate()
@@ -513,8 +524,110 @@ fn keeps_its_bounds(scenario: &NetworkScenario, seed: u64) -> Result<(), TestCas
     Ok(())
 }
 
+/// Resources in a row of which one gives on what it served in order: (networks, first of the tandem). What comes to the one behind it
+/// comes from it, and often it serves for longer than the one before: a memory and its link.
+fn tandems() -> impl Strategy<Value = (NetworkScenario, usize)> {
+    let shape = (2usize..5).prop_flat_map(|n| {
+        let resources = prop::collection::vec((any::<bool>(), prop::bool::weighted(0.2)), n);
+        (resources, shapes(n), 0..n - 1)
+    });
+    let services = prop::collection::vec(1u64..30, 16);
+    (shape, services).prop_map(|((resources, shape, first), services)| {
+        let mut scenario = scenario(&resources, &shape);
+        scenario.resources[first].arbitration = Arbitration::ArrivalOrder;
+        scenario.resources[first + 1].outage = None;
+        scenario.tandems.push(Tandem {
+            first,
+            behind: vec![first + 1],
+        });
+        let classes = scenario.sources.iter_mut().flat_map(|s| &mut s.classes);
+        for (class, service) in classes.zip(services) {
+            let at = |steps: &[Step], r| steps.iter().position(|s| s.resource == Some(r));
+            let Some(behind) = at(&class.steps, first + 1) else {
+                continue;
+            };
+            class.steps[behind].input = 0;
+            if at(&class.steps, first).is_none() {
+                class.steps.remove(behind);
+                continue;
+            }
+            // The two services differ, either way.
+            class.steps[behind].occupancy = service;
+            class.steps[behind].latency = service.min(class.steps[behind].latency);
+            for k in 0..class.steps.len() {
+                let rest: u64 = class.steps[k..].iter().map(|s| s.latency).sum();
+                class.steps[k].tail = class.steps[k].occupancy.saturating_sub(rest);
+            }
+            class.least_round_trip = class.steps.iter().map(|s| s.latency).sum();
+        }
+        (scenario, first)
+    })
+}
+
+/// A rival's eight transactions at a memory (10) and its link (4), worked by hand: who is ahead at the memory has left the link before the
+/// victim comes there, so it waits 80 ticks and not 80 + 32.
+#[test]
+fn a_tandem_by_hand() {
+    let shape = vec![
+        (None, vec![(16, 1, 0, 2, 10)]),
+        (None, vec![(64, 8, 0, 2, 10)]),
+    ];
+    let mut scenario = scenario(&[(false, false), (true, false)], &shape);
+    for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
+        class.steps[2] = Step {
+            input: 0,
+            occupancy: 4,
+            latency: 4,
+            tail: 0,
+            ..class.steps[2]
+        };
+    }
+    let id = TransactionId {
+        source: 0,
+        class: 0,
+    };
+    let apart = transaction_bound(&scenario, id).unwrap();
+    assert_eq!((apart.uncontended, apart.path), (19, 19 + 80 + 32));
+    scenario.tandems.push(Tandem {
+        first: 0,
+        behind: vec![1],
+    });
+    let together = transaction_bound(&scenario, id).unwrap();
+    assert_eq!((together.path, together.method), (19 + 80, Method::Tandem));
+    // The link is the slower one: seven leave it one after the other once the first has passed the memory.
+    for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
+        class.steps[2].occupancy = 30;
+        class.steps[2].latency = 30;
+    }
+    let together = transaction_bound(&scenario, id).unwrap();
+    assert_eq!(together.path, 5 + 10 + 30 + 8 * 30);
+    // Where somebody comes to the link past the memory, nothing is joined.
+    let mut past = scenario.sources[1].classes[0].clone();
+    past.steps.remove(1);
+    scenario.sources[1].classes.push(past);
+    let mixed = transaction_bound(&scenario, id).unwrap();
+    assert_ne!(mixed.method, Method::Tandem);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A memory that answers in order, and its link.
+    #[test]
+    fn no_observation_through_a_tandem_above_its_bound((scenario, first) in tandems(), seed in any::<u64>(), length in 2u64..30, commands in any::<bool>()) {
+        let mut scenario = scenario;
+        if commands {
+            for class in scenario.sources.iter_mut().filter_map(|source| source.classes.first_mut()) {
+                class.pool = Some(Pool::Command);
+            }
+        }
+        keeps_its_bounds(&scenario, seed)?;
+        let (seen, bound) = sequences(&scenario, seed, length);
+        prop_assert!(seen <= bound.whole(), "seen {seen}, bound {bound:?}, tandem at {first}");
+        let mut apart = scenario.clone();
+        apart.tandems.clear();
+        prop_assert!(bound.whole() <= sequences(&apart, seed, length).1.whole());
+    }
 
     #[test]
     fn no_observation_above_its_bound((resources, shape) in networks(), seed in any::<u64>()) {
@@ -671,6 +784,7 @@ proptest! {
         let scenario = NetworkScenario {
             ticks_per_second: n[21],
             resources: vec![resource(0), resource(1)],
+            tandems: if flags[2] { vec![Tandem { first: 0, behind: vec![1] }] } else { Vec::new() },
             sources: (0..3).map(|i| Source {
                 name: "s".into(),
                 tile: i as u16,

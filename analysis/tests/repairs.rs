@@ -5,7 +5,7 @@
 
 use bulkhead_analysis::plan::plan;
 use bulkhead_analysis::plan::repair::{Number, Repair, repaired, repairs};
-use bulkhead_model::tasks::TaskSystem;
+use bulkhead_model::tasks::{Policy, TaskSystem};
 use bulkhead_model::{LoadOptions, load_tasks_text};
 use bulkhead_random::Random;
 
@@ -14,22 +14,70 @@ const SYSTEMS: u64 = 20;
 
 /// A system of two or three tasks with times of a few nanoseconds that asks for about as much as there is.
 fn small(policy: &str, processors: u64, random: &mut Random) -> TaskSystem {
-    let mut text =
-        format!("<task-system name=\"s\"><processors count=\"{processors}\" policy=\"{policy}\"/>");
     let mut between = |least: u64, most: u64| least + random.below(most + 1 - least);
+    let slice = match policy {
+        "time-slice" => format!(" slice=\"{}ns\"", between(1, 4)),
+        _ => String::new(),
+    };
+    let mut text = format!(
+        "<task-system name=\"s\"><processors count=\"{processors}\" policy=\"{policy}\"{slice}/>"
+    );
+    if policy == "three-phase" {
+        text += "<tdma overhead=\"1ns\"/>";
+        for core in 0..processors {
+            let slot = between(2, 4);
+            text += &format!("<share core=\"{core}\" slot=\"{slot}ns\"/>");
+        }
+    }
+    let mut tasks = String::new();
     for task in 0..between(2, 2 + processors) {
-        let period = between(4, 14);
-        let cost = between(1, 2 + period / 2);
+        let period = match policy {
+            // Tables repeat after the least common multiple.
+            "mc2" => 6 << between(0, 2),
+            "three-phase" => between(16, 40),
+            _ => between(4, 14),
+        };
+        let cost = match policy {
+            "three-phase" => between(1, period / 4),
+            _ => between(1, 2 + period / 2),
+        };
         let mut more = String::new();
-        if between(0, 1) == 0 {
-            let deadline = between(cost.min(period), period);
-            more += &format!(" deadline=\"{deadline}ns\"");
+        let mut inside = String::new();
+        if policy == "mc2" {
+            let level = ["A", "B", "C"][between(0, 2) as usize];
+            more += &format!(" criticality=\"{level}\"");
+            if level != "C" {
+                // Each level below is less careful.
+                let own = cost + cost / 2;
+                inside = format!("<cost level=\"{level}\" time=\"{own}ns\"/>");
+                for below in ["B", "C"].into_iter().filter(|below| *below > level) {
+                    inside += &format!("<cost level=\"{below}\" time=\"{cost}ns\"/>");
+                }
+            } else {
+                more += &format!(" cost=\"{cost}ns\"");
+            }
+        } else {
+            more += &format!(" cost=\"{cost}ns\"");
+            if between(0, 1) == 0 {
+                let deadline = between(cost.min(period), period);
+                more += &format!(" deadline=\"{deadline}ns\"");
+            }
         }
         if policy == "fixed-priority" && between(0, 2) == 0 {
             more += &format!(" jitter=\"{}ns\"", between(1, 4));
         }
-        text += &format!("<task name=\"t{task}\" period=\"{period}ns\" cost=\"{cost}ns\"{more}/>");
+        if policy == "three-phase" {
+            let (load, unload) = (between(0, 3), between(0, 3));
+            more += &format!(" load=\"{load}ns\" unload=\"{unload}ns\"");
+        }
+        if policy == "time-slice" && between(0, 2) == 0 {
+            let period = between(4, 10);
+            let budget = between(period / 2, period);
+            inside = format!("<cpu quota=\"{budget}ns\" period=\"{period}ns\"/>");
+        }
+        tasks += &format!("<task name=\"t{task}\" period=\"{period}ns\"{more}>{inside}</task>");
     }
+    text += &tasks;
     text += "</task-system>";
     let loaded = load_tasks_text("s", &text, &LoadOptions::default());
     loaded.unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -43,25 +91,83 @@ fn ns(time: bulkhead_model::units::Time) -> u64 {
     time.nanoseconds()
 }
 
-/// Numbers of one task with their values and the last one that is tried.
-fn numbers(system: &TaskSystem, task: usize) -> Vec<(Number, u64, u64)> {
-    let it = &system.tasks[task];
-    let cost = it.cost.map_or(0, ns);
-    let mut all = vec![
-        (Number::Cost, cost, 1),
-        (Number::Period, ns(it.period), 64 * ns(it.period)),
-    ];
-    if it.jitter.0 > 0 {
-        all.push((Number::Jitter, ns(it.jitter), 0));
+/// Numbers that may be changed with their values, as repairs up to the last value that is tried.
+fn numbers(system: &TaskSystem) -> Vec<Repair> {
+    let mut all = Vec::new();
+    let mut add = |number, subject: String, from, to| {
+        all.push(Repair {
+            number,
+            subject,
+            from,
+            to,
+            unit: bulkhead_analysis::plan::Unit::Nanoseconds,
+            relative: 0,
+            with_deadline: false,
+            anew: false,
+        });
+    };
+    for it in &system.tasks {
+        let name = || it.name.clone();
+        let at = |level| {
+            let mut points = it.costs.iter();
+            let point = points.find(|point| point.level == Some(level));
+            point.map(|point| point.time).or(it.cost).map_or(0, ns)
+        };
+        add(Number::Cost, name(), at(it.criticality), 1);
+        // Another period of level A has another table.
+        if system.policy != Policy::Mc2 || it.criticality > 'A' {
+            // A plan of three phases takes long.
+            let most = if system.policy == Policy::ThreePhase {
+                8
+            } else {
+                64
+            };
+            add(Number::Period, name(), ns(it.period), most * ns(it.period));
+        }
+        for level in ('B'..='C').filter(|&level| level > it.criticality) {
+            if system.policy == Policy::Mc2 {
+                let subject = format!("{} at level {level}", it.name);
+                add(Number::Estimate, subject, at(level), 1);
+            }
+        }
+        for (number, value) in [
+            (Number::Jitter, it.jitter),
+            (Number::Load, it.load),
+            (Number::Unload, it.unload),
+        ] {
+            if value.0 > 0 {
+                add(number, name(), ns(value), 0);
+            }
+        }
     }
+    if let Some(overhead) = system.tdma.map(ns) {
+        let transfers = system
+            .tasks
+            .iter()
+            .flat_map(|task| [task.load, task.unload]);
+        let longest = transfers.map(ns).max().unwrap_or(0);
+        for share in &system.shares {
+            let (Some(core), Some(slot)) = (share.core, share.slot) else {
+                continue;
+            };
+            for end in [overhead + 1, overhead + longest] {
+                add(Number::Slot, format!("processor {core}"), ns(slot), end);
+            }
+        }
+    }
+    all.retain(|one| one.from != one.to);
     all
 }
 
 /// The nearest value that makes the system pass, tried one by one.
-fn by_brute_force(system: &TaskSystem, like: &Repair, last: u64) -> Option<u64> {
+fn by_brute_force(system: &TaskSystem, like: &Repair) -> Option<u64> {
     let mut value = like.from;
-    while value != last {
-        value = if last > value { value + 1 } else { value - 1 };
+    while value != like.to {
+        value = if like.to > value {
+            value + 1
+        } else {
+            value - 1
+        };
         let changed = repaired(system, like, value).expect("a number that there is");
         if holds(&changed) {
             return Some(value);
@@ -86,31 +192,23 @@ fn compare(policy: &str, processors: u64, number: u64) -> (u64, Vec<String>) {
         "the least comes first: {found:?}"
     );
     let (mut there, mut wrong) = (0, Vec::new());
-    for task in 0..system.tasks.len() {
-        for (number, from, last) in numbers(&system, task) {
-            let known = found
-                .iter()
-                .find(|one| one.number == number && one.subject == system.tasks[task].name);
-            let like = Repair {
-                number,
-                subject: system.tasks[task].name.clone(),
-                from,
-                to: last,
-                unit: bulkhead_analysis::plan::Unit::Nanoseconds,
-                relative: 0,
-                with_deadline: false,
-                anew: false,
-            };
-            let nearest = by_brute_force(&system, &like, last);
-            there += u64::from(nearest.is_some());
-            if known.map(|one| one.to) != nearest {
-                wrong.push(format!(
-                    "{policy} {number:?} of {}: {:?}, brute force {nearest:?}\n{}",
-                    like.subject,
-                    known.map(|one| one.to),
-                    bulkhead_model::tasks::write(&system)
-                ));
-            }
+    for like in numbers(&system) {
+        let mut known = found.iter();
+        let known = known.find(|one| {
+            let same = (one.number, &one.subject) == (like.number, &like.subject);
+            let towards = like.to.min(like.from)..=like.to.max(like.from);
+            same && towards.contains(&one.to)
+        });
+        let nearest = by_brute_force(&system, &like);
+        there += u64::from(nearest.is_some());
+        if known.map(|one| one.to) != nearest {
+            wrong.push(format!(
+                "{policy} {:?} of {}: {:?}, brute force {nearest:?}\n{}",
+                like.number,
+                like.subject,
+                known.map(|one| one.to),
+                bulkhead_model::tasks::write(&system)
+            ));
         }
     }
     (there, wrong)
@@ -130,8 +228,19 @@ fn every_least_change_is_found() {
         ("edf", 2),
         ("global-fixed-priority", 2),
         ("global-edf", 2),
+        ("time-slice", 1),
+        ("three-phase", 1),
+        ("three-phase", 2),
+        ("mc2", 1),
+        ("mc2", 2),
     ] {
-        let systems = 0..systems.unwrap_or(SYSTEMS);
+        // Of these a single change repairs few.
+        let more = if policy == "time-slice" || policy == "three-phase" {
+            3
+        } else {
+            1
+        };
+        let systems = 0..systems.unwrap_or(SYSTEMS * more);
         let all = systems.map(|number| compare(policy, processors, number));
         let all: Vec<_> = all.collect();
         let there: u64 = all.iter().map(|one| one.0).sum();

@@ -228,6 +228,7 @@ pub fn execute_beside(
         ticks: machine.now(),
         markers: markers(machine),
         crashes: machine.crashes(),
+        running: observed::running(machine),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         carried: machine.carried(),

@@ -6,6 +6,7 @@
 use super::interference::{Rival, Stays, Victim, least_window, order_bound, outages, own_bucket};
 use super::lumped::lumped;
 use super::scenario::{CommunicationError, NetworkScenario, Step, Ticks, TransactionId};
+use super::tandem;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,6 +44,8 @@ pub enum Method {
     Window,
     /// The same, where what was under way at the start of the window is bounded by when it must have taken its tokens.
     Propagated,
+    /// Any of these, with a memory and the link behind it as one server in order of arrival.
+    Tandem,
     /// The lumped link; only where it happens to be the least.
     LumpedLink,
 }
@@ -59,6 +62,9 @@ impl Method {
             }
             Method::Propagated => {
                 "window with propagated arrival curves (as TFA): Cruz, IEEE Transactions on Information Theory 37(1), 1991; Le Boudec and Thiran, Network Calculus, 2001, sections 1.4.3 and 6.2"
+            }
+            Method::Tandem => {
+                "FIFO tandem, a memory and its link as one server (as LUDB): Lenzini, Mingozzi, Stea, Performance Evaluation 65, 2008; Baccelli et al., Synchronization and Linearity, 1992, section 1.2.5"
             }
             Method::LumpedLink => "lumped link: Balakrishnan and Ozguner, IEEE TPDS 9(7), 1998",
         }
@@ -153,6 +159,35 @@ pub fn flow_bound(
     work: &Work,
 ) -> Result<FlowBound, CommunicationError> {
     scenario.validate()?;
+    let mut least = over_resources(scenario, work, &BTreeSet::new())?;
+    if let Some((joined, whole)) = tandem::joined(scenario)
+        && let Ok(other) = over_resources(&joined, work, &whole)
+        && other.bound.path < least.bound.path
+    {
+        least.bound = Bound {
+            uncontended: least.bound.uncontended,
+            ..other.bound
+        };
+    }
+    let bucket = u128::from(least.bound.own_bucket);
+    let fixed = u128::from(least.bound.uncontended).saturating_add(bucket);
+    // It began with the wait for tokens.
+    let lump = lumped(scenario, work, fixed)?.map(|lump| lump.saturating_sub(bucket));
+    if lump.is_some_and(|lump| lump < u128::from(least.bound.path)) {
+        least.bound.method = Method::LumpedLink;
+    }
+    least.bound.lumped = lump.and_then(|lump| Ticks::try_from(lump).ok());
+    let path = least.bound.path;
+    least.bound.path = least.bound.lumped.map_or(path, |lump| lump.min(path));
+    Ok(least)
+}
+
+/// The sum over the resources. `whole`: those that are a whole tandem.
+fn over_resources(
+    scenario: &NetworkScenario,
+    work: &Work,
+    whole: &BTreeSet<usize>,
+) -> Result<FlowBound, CommunicationError> {
     let mut stages = Vec::new();
     let mut uncontended = 0u128;
     let mut counts: BTreeMap<TransactionId, u128> = BTreeMap::new();
@@ -193,10 +228,13 @@ pub fn flow_bound(
             .fold(fixed, |sum, r| sum.saturating_add(r.wait(w).0))
     })
     .unwrap_or(most);
-    let lump = lumped(scenario, work, fixed)?;
     let mut breakdown = Vec::new();
     for seen in &resources {
         let (wait, method) = seen.wait(path);
+        let method = match whole.contains(&seen.index) {
+            true => Method::Tandem,
+            false => method,
+        };
         let resource = scenario.resources[seen.index].name.clone();
         breakdown.push(ResourceWait {
             resource,
@@ -204,21 +242,14 @@ pub fn flow_bound(
             method,
         });
     }
-    let method = match lump {
-        Some(lump) if lump < path => Method::LumpedLink,
-        _ => breakdown
-            .iter()
-            .max_by_key(|r| r.wait)
-            .map_or(Method::Order, |r| r.method),
-    };
-    let path = lump.map_or(path, |l| l.min(path));
+    let longest = breakdown.iter().max_by_key(|r| r.wait);
+    let method = longest.map_or(Method::Order, |r| r.method);
     // All began with the wait for tokens.
     let path = path.saturating_sub(bucket);
-    let lump = lump.map(|lump| lump.saturating_sub(bucket));
     Ok(FlowBound {
         bound: Bound {
             path: fit(path)?,
-            lumped: lump.and_then(|l| Ticks::try_from(l).ok()),
+            lumped: None,
             uncontended: fit(uncontended)?,
             own_bucket: fit(bucket)?,
             breakdown,

@@ -8,7 +8,7 @@
 //! the business of [`super::memory`].
 
 use super::memory::MemoryTiming;
-use super::scenario::{Arbitration, Pool, Resource, Step, Ticks, TransactionClass};
+use super::scenario::{Arbitration, Pool, Resource, Step, Tandem, Ticks, TransactionClass};
 use bulkhead_abi::dtu::{CHUNK_MAX, PRIVILEGED_CREDIT, WRITE_BACKS};
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::platform::{Dtu, Memory, Platform, Tile, Topology};
@@ -67,6 +67,7 @@ pub struct Chip<'a> {
     links: BTreeMap<(Plane, Node, Node), usize>,
     memories: BTreeMap<u16, usize>,
     receivers: BTreeMap<u16, usize>,
+    tandems: Vec<Tandem>,
     routers: BTreeMap<u16, u16>,
 }
 
@@ -95,6 +96,7 @@ impl<'a> Chip<'a> {
             links: BTreeMap::new(),
             memories: BTreeMap::new(),
             receivers: BTreeMap::new(),
+            tandems: Vec::new(),
             routers,
         };
         let planes: &[Plane] = if platform.network.split_channels {
@@ -122,6 +124,17 @@ impl<'a> Chip<'a> {
                 backlog: timing.backlog(),
             });
             chip.memories.insert(memory.id, index);
+            // Its data bus goes round in order of arrival, and its answers leave through one input. Controllers with a queue answer in
+            // another order: channels and banks overtake each other.
+            if memory.dram.controller.is_none() {
+                let out = chip.links.iter();
+                let out = out.filter(|((_, from, _), _)| *from == Node::Tile(memory.id));
+                let behind = out.map(|(_, &link)| link).collect();
+                chip.tandems.push(Tandem {
+                    first: index,
+                    behind,
+                });
+            }
         }
         for tile in platform.tiles.iter().filter(|t| t.dtu.is_some()) {
             chip.receivers.insert(tile.id, chip.resources.len());
@@ -143,6 +156,11 @@ impl<'a> Chip<'a> {
     /// Links, memories, receive units.
     pub fn resources(&self) -> &[Resource] {
         &self.resources
+    }
+
+    /// Memories that answer in order, each with the links out of its tile.
+    pub fn tandems(&self) -> &[Tandem] {
+        &self.tandems
     }
 
     /// A processing tile.

@@ -529,6 +529,7 @@ mod tests {
                 backlog: 0,
             }],
             sources: vec![source(Some(regulator), vec![command])],
+            tandems: Vec::new(),
         };
         // Itself and its like: 10 ticks, and 4 times 10 of waiting.
         let stays = Stays::new(&scenario);

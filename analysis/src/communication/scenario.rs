@@ -18,6 +18,17 @@ pub struct NetworkScenario {
     pub resources: Vec<Resource>,
     /// Who sends, the victim included.
     pub sources: Vec<Source>,
+    /// Resources that follow each other in order.
+    pub tandems: Vec<Tandem>,
+}
+
+/// A resource that gives on what it served in the order in which it served it, and those that it gives it on to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tandem {
+    /// The resource.
+    pub first: usize,
+    /// What comes to these comes from there, in that order.
+    pub behind: Vec<usize>,
 }
 
 /// Something that serves one transaction at a time and never idles while one waits.
@@ -243,6 +254,15 @@ impl NetworkScenario {
                 if outage.duration >= outage.period {
                     return Err(CommunicationError::NeverInService(resource.name.clone()));
                 }
+            }
+        }
+        for tandem in &self.tandems {
+            let all = std::iter::once(&tandem.first).chain(&tandem.behind);
+            if let Some(&index) = all.into_iter().find(|&&r| r >= self.resources.len()) {
+                return Err(CommunicationError::Missing {
+                    what: "resource",
+                    index,
+                });
             }
         }
         for source in &self.sources {

@@ -119,6 +119,7 @@ impl<'a> SystemBounds<'a> {
                 ticks_per_second: chip.ticks_per_second(),
                 resources: chip.resources().to_vec(),
                 sources: Vec::new(),
+                tandems: chip.tandems().to_vec(),
             },
             kinds: Vec::new(),
             parts: vec![BTreeMap::new(); system.apps.len()],

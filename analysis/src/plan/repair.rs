@@ -8,6 +8,7 @@
 //! one unit less does not (both are planned again to make sure).
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use bulkhead_model::tasks::{CostPoint, Policy, Share, Task, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time};
@@ -26,6 +27,9 @@ const MANY: usize = 64;
 const PERIOD_FACTOR: u64 = 64;
 /// So many processors are added at most.
 const MORE_PROCESSORS: u32 = 8;
+
+/// Periods that are tried by themselves, because they fit those of level A.
+const MULTIPLES: usize = 64;
 
 /// Plans that are made for one search in all, so that a hopeless system does not take for ever; a plan with open choices counts
 /// as three or ten, and one of a large system more.
@@ -592,6 +596,25 @@ fn stops(system: &TaskSystem, knob: &Knob) -> Vec<u64> {
     all
 }
 
+/// Periods of a task of level B at which old jobs of level A cannot reach into its busy periods, so that they may do where shorter and
+/// longer ones do not: multiples of a period of level A, the shortest first.
+fn multiples(system: &TaskSystem, knob: &Knob, end: u64) -> Vec<u64> {
+    let of_b = knob.number == Number::Period && system.tasks[knob.index].criticality == 'B';
+    if system.policy != Policy::Mc2 || !of_b {
+        return Vec::new();
+    }
+    let above = system.tasks.iter().filter(|task| task.criticality == 'A');
+    let each = above.flat_map(|task| {
+        let period = nanoseconds(task.period).max(1);
+        let first = knob.from / period + 1;
+        (first..)
+            .take(MULTIPLES)
+            .map(move |n| n.saturating_mul(period))
+    });
+    let all: BTreeSet<u64> = each.filter(|&period| period < end).collect();
+    all.into_iter().take(MULTIPLES).collect()
+}
+
 fn search(
     written: &TaskSystem,
     decided: &TaskSystem,
@@ -600,13 +623,23 @@ fn search(
 ) -> Option<Repair> {
     let from = knob.from;
     let mut bad = from;
+    let mut found = None;
     for stop in stops(written, knob) {
-        let Some(to) = within(written, decided, knob, (bad, stop), effort)? else {
-            bad = stop;
-            continue;
-        };
+        found = within(written, decided, knob, (bad, stop), effort)?;
+        if found.is_some() {
+            break;
+        }
+        bad = stop;
+    }
+    for period in multiples(written, knob, found.unwrap_or(knob.extreme)) {
+        if effort.holds(&changed(written, knob, period).0, plans(written))? {
+            found = Some(period);
+            break;
+        }
+    }
+    found.map(|to| {
         let relative = u128::from(from.abs_diff(to)) * 1_000_000;
-        return Some(Repair {
+        Repair {
             number: knob.number,
             subject: knob.subject.clone(),
             from,
@@ -616,9 +649,13 @@ fn search(
             with_deadline: knob.number == Number::Period
                 && written.tasks[knob.index].deadline == written.tasks[knob.index].period,
             anew: changed(written, knob, to).1,
-        });
-    }
-    None
+        }
+    })
+}
+
+/// What a plan of the description as it was written counts for: every assignment is tried for few tasks only.
+fn plans(written: &TaskSystem) -> u64 {
+    if written.tasks.len() <= 12 { 10 } else { 3 }
 }
 
 /// The value nearest to `bad`, which fails, up to `end` that passes; the inner `None` if `end` does not, the outer one if the effort is used up.
@@ -630,9 +667,7 @@ fn within(
     effort: &Effort,
 ) -> Option<Option<u64>> {
     let quickly = |value: u64| effort.holds(&changed(decided, knob, value).0, 1);
-    // Every assignment is tried for few tasks only.
-    let plans = if written.tasks.len() <= 12 { 10 } else { 3 };
-    let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, plans);
+    let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, plans(written));
     // More processors ask for other places than those that were chosen; for the others they are a good start.
     let quick = knob.number != Number::Processors && quickly(end)?;
     let start = if quick {

@@ -4,6 +4,7 @@
 //! know why a line comes or goes. If memory is flat, it is empty.
 
 use super::{Cache, Evicted, NO_LINE};
+use crate::types::Owner;
 use std::ops::Range;
 
 /// A line of a first-level cache that a hart is using.
@@ -70,8 +71,16 @@ impl Cache {
         Some(&mut self.bytes[slot])
     }
 
-    /// Takes the bytes of a line from the level above, where it was written. Returns false if the line is not here.
-    pub fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
+    /// A line comes from the level above, where it was written; `owner` had it there. Gives what had to go.
+    pub fn take_written(&mut self, line: u64, owner: Owner, bytes: &[u8]) -> Option<Evicted> {
+        match self.write_line(line, bytes) {
+            true => None,
+            false => self.fill_absent(line, true, owner, bytes),
+        }
+    }
+
+    /// The same for a line that is here. False if it is not.
+    fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
         let Some((set, way)) = self.way_of(address) else {
             return false;
         };

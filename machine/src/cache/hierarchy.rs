@@ -22,7 +22,7 @@ use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
-use crate::types::{Owner, Tick};
+use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;
 use std::collections::VecDeque;
 
@@ -49,6 +49,33 @@ pub trait Harts {
 impl Harts for () {
     fn take_line(&mut self, _: u32, line: &mut HeldLine<'_>) {
         panic!("nobody takes the line at {:#x}", line.address);
+    }
+}
+
+/// An access of the unit, the card or whoever else is no hart, with its bytes.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    token: u32,
+    /// First address.
+    pub address: u64,
+    /// How many of the bytes are the access's.
+    length: usize,
+    /// Memory changes.
+    pub write: bool,
+    /// The bytes are where they belong.
+    moved: bool,
+    bytes: Line,
+}
+
+impl Carried {
+    /// Of a write what is written; of a read what was read, when it has moved.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// The same, to be filled.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
     }
 }
 
@@ -116,6 +143,8 @@ struct Miss {
     line: u64,
     owner: Owner,
     culprit: Option<Owner>,
+    /// The address means other memory now than when the line was asked for.
+    stale: bool,
     waiters: Vec<Waiter>,
 }
 
@@ -207,6 +236,8 @@ pub struct Hierarchy {
     /// Lines on their way back to memory.
     buffer: WriteBackBuffer,
     blocked: VecDeque<Blocked>,
+    /// Accesses of the unit and the card that are not done.
+    carried: Vec<Carried>,
     next_token: u32,
     line: u32,
     first_level_changed: bool,
@@ -244,6 +275,7 @@ impl Hierarchy {
                     line: 0,
                     owner: Owner::new(0, 0),
                     culprit: None,
+                    stale: false,
                     waiters: Vec::new(),
                 };
                 outer_mshrs
@@ -251,6 +283,7 @@ impl Hierarchy {
             busy: 0,
             buffer: WriteBackBuffer::default(),
             blocked: VecDeque::new(),
+            carried: Vec::new(),
             next_token: 0,
             line: l1d.line,
             first_level_changed: false,
@@ -310,7 +343,8 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Takes every line out of every cache, because the addresses now refer to other memory.
+    /// Takes every line out of every cache: the addresses mean other memory now. What is dirty is lost, and what is on its way comes to
+    /// nobody.
     pub fn invalidate_all(&mut self) {
         self.instructions.cache.invalidate_all();
         self.data.cache.invalidate_all();
@@ -318,6 +352,16 @@ impl Hierarchy {
             cache.invalidate_all();
         }
         self.first_level_changed = true;
+        if self.holds_data {
+            for miss in &mut self.misses {
+                miss.stale = miss.busy;
+            }
+            self.buffer.forget_addresses();
+            #[cfg(debug_assertions)]
+            {
+                self.shadow = self.shadow.take().map(|_| Default::default());
+            }
+        }
     }
 
     /// Restricts the ways of a cache that may be filled (see [`Cache::set_way_mask`]).

@@ -4,7 +4,7 @@
 
 use super::super::{Evicted, HeldLine};
 use super::{First, Harts, Hierarchy, Lower, Waiter};
-use crate::types::{Owner, Tick};
+use crate::types::{LINE_MAX, Owner, Tick};
 
 impl First {
     /// Notes that the line, whose tag is already here, arrives from the second level at `ready`.
@@ -170,12 +170,8 @@ impl Hierarchy {
         let bytes = data.cache.evicted();
         match second {
             Some((cache, _)) => {
-                if !cache.write_line(evicted.address, bytes) {
-                    let victim = cache.fill_absent(evicted.address, true, evicted.owner, bytes);
-                    if let Some(v) = victim.filter(|v| v.dirty) {
-                        buffer.post(now, v.address, owner, cache.evicted(), lower);
-                    }
-                }
+                let victim = cache.take_written(evicted.address, evicted.owner, bytes);
+                buffer.post_victim(now, victim, owner, cache, lower);
             }
             None => buffer.post(now, evicted.address, owner, bytes, lower),
         }
@@ -191,22 +187,42 @@ impl Hierarchy {
         bytes: &[u8],
         lower: &mut L,
     ) {
-        if let Some((cache, _)) = &mut self.second
-            && let Some(evicted) = cache.fill(line, dirty, owner, bytes)
-            && evicted.dirty
-        {
-            self.buffer
-                .post(now, evicted.address, owner, cache.evicted(), lower);
+        if let Some((cache, _)) = &mut self.second {
+            let victim = cache.fill(line, dirty, owner, bytes);
+            self.buffer.post_victim(now, victim, owner, cache, lower);
         }
     }
 
-    /// Gives a hart the line that it waits for, at the moment when the line enters the data cache.
+    /// Gives a hart the line that it waits for, at the moment at which it is in the data cache, or moves the bytes of the unit.
     pub(super) fn hand_over(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
-        if self.holds_data
-            && let Waiter::Data { token, .. } = waiter
-        {
-            let using = |held: &mut HeldLine<'_>| harts.take_line(token, held);
-            self.data.cache.hold(line, using);
+        if !self.holds_data {
+            return;
+        }
+        match waiter {
+            Waiter::Fetch { .. } => {}
+            Waiter::Data { token, .. } => {
+                let using = |held: &mut HeldLine<'_>| harts.take_line(token, held);
+                self.data.cache.hold(line, using);
+            }
+            Waiter::Unit { token, .. } => self.move_bytes(line, token),
+        }
+    }
+
+    /// Nobody gets the line: what waits for it reads 0, and what it would have written is lost.
+    pub(super) fn refuse(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
+        match waiter {
+            Waiter::Fetch { .. } => {}
+            Waiter::Data { token, .. } => {
+                let mut lost = [0; LINE_MAX];
+                let mut held = HeldLine {
+                    address: line,
+                    bytes: &mut lost[..self.line as usize],
+                    written: false,
+                    reserved: false,
+                };
+                harts.take_line(token, &mut held);
+            }
+            Waiter::Unit { token, .. } => self.forget(token),
         }
     }
 

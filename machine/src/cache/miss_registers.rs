@@ -3,7 +3,7 @@
 //! Why it exists: everything that takes time below the first level passes here. It does not know how lines move between the levels
 //! ([`super::lines`]).
 
-use super::{Arrived, Done, Harts, Hierarchy, Lower, Waiter};
+use super::{Arrived, Blocked, Done, Harts, Hierarchy, Lower, Waiter};
 use crate::ledger::{Level, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick};
@@ -42,7 +42,8 @@ impl Hierarchy {
         if self.busy == 0 {
             return false;
         }
-        match self.misses.iter_mut().find(|m| m.busy && m.line == line) {
+        let mut misses = self.misses.iter_mut();
+        match misses.find(|m| m.busy && m.line == line && !m.stale) {
             Some(miss) => {
                 miss.waiters.push(waiter);
                 true
@@ -158,13 +159,14 @@ impl Hierarchy {
         miss.line = line;
         miss.owner = owner;
         miss.culprit = culprit;
+        miss.stale = false;
         miss.waiters.clear();
         miss.waiters.push(waiter);
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none if memory is flat). Adds to `done` every waiter whose line is present
-    /// now, and the time at which it is.
+    /// The line of `tag` has arrived, with its bytes (none where memory is flat, and none if the tile may not read it any more: then
+    /// what waits for it reads 0 and writes nothing). Adds everybody who waited for a line that is there now, and since when, to `done`.
     pub fn complete<L: Lower>(
         &mut self,
         now: Tick,
@@ -179,12 +181,19 @@ impl Hierarchy {
         self.busy -= 1;
         miss.busy = false;
         let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
+        let refused = self.holds_data && (bytes.is_empty() || miss.stale);
         let waiters = std::mem::take(&mut miss.waiters);
         self.first_level_changed = true;
-        self.fill_second(now, line, false, owner, bytes, lower);
+        if !refused {
+            self.fill_second(now, line, false, owner, bytes, lower);
+        }
         for &waiter in &waiters {
-            self.deliver(now, line, owner, waiter, bytes, lower);
-            self.hand_over(line, waiter, harts);
+            if refused {
+                self.refuse(line, waiter, harts);
+            } else {
+                self.deliver(now, line, owner, waiter, bytes, lower);
+                self.hand_over(line, waiter, harts);
+            }
             done.push(Done {
                 waiter,
                 line,
@@ -214,13 +223,16 @@ impl Hierarchy {
         bytes: &[u8],
         lower: &mut L,
     ) {
-        match (waiter, &mut self.second) {
+        match (self.unless_forgotten(waiter), &mut self.second) {
+            (Waiter::Unit { write, .. }, Some(_)) if !self.unit_first && self.holds_data => {
+                self.unit_has_line(now, line, write, owner, bytes, lower);
+            }
             (Waiter::Unit { write, .. }, Some((cache, _))) if !self.unit_first => {
                 if write {
                     cache.mark_dirty(line);
                 }
             }
-            _ => self.fill_first(now, line, owner, waiter, bytes, lower),
+            (waiter, _) => self.fill_first(now, line, owner, waiter, bytes, lower),
         }
     }
 
@@ -234,6 +246,9 @@ impl Hierarchy {
         done: &mut Vec<Done>,
     ) {
         while let Some(&b) = self.blocked.front() {
+            let waiter = self.unless_forgotten(b.waiter);
+            let whole = b.whole && matches!(waiter, Waiter::Unit { write: true, .. });
+            let b = Blocked { waiter, whole, ..b };
             if self.join(b.line, b.waiter) {
                 self.blocked.pop_front();
                 continue;
@@ -265,7 +280,7 @@ impl Hierarchy {
             let ready = if unit {
                 self.unit_second(since, start, &b, lower)
             } else if b.whole {
-                self.fill_first(start, b.line, b.owner, b.waiter, &[], lower);
+                self.fill_whole_first(start, b.line, b.owner, b.waiter, lower);
                 Some(start)
             } else if self.first(b.waiter).0.cache.access(b.line, write) {
                 Some(start)

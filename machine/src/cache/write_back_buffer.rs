@@ -4,6 +4,7 @@
 //! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
 
 use super::hierarchy::Lower;
+use super::{Cache, Evicted, NO_LINE};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// A line that memory has not acknowledged.
@@ -70,7 +71,21 @@ impl WriteBackBuffer {
         }
     }
 
-    /// Memory has a line, or the line was lost on the way. Returns the line and the tokens of the accesses that waited for it.
+    /// Sends what a fill has pushed out of a cache, if that is dirty.
+    pub fn post_victim<L: Lower>(
+        &mut self,
+        now: Tick,
+        victim: Option<Evicted>,
+        owner: Owner,
+        from: &Cache,
+        lower: &mut L,
+    ) {
+        if let Some(victim) = victim.filter(|victim| victim.dirty) {
+            self.post(now, victim.address, owner, from.evicted(), lower);
+        }
+    }
+
+    /// Memory has a line, or it was lost on the way. Gives the line and who waited for that.
     pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<u32>)> {
         let Some(rest) = self.under_way.checked_sub(1) else {
             panic!("memory acknowledges line {tag}, and none is on its way there");
@@ -87,7 +102,7 @@ impl WriteBackBuffer {
         let posted = self.lines.remove(position);
         let mut older = self.lines[..position].iter();
         assert!(
-            older.all(|other| other.line != posted.line),
+            posted.line == NO_LINE || older.all(|other| other.line != posted.line),
             "memory has a newer line at {:#x} before an older one",
             posted.line
         );
@@ -104,6 +119,13 @@ impl WriteBackBuffer {
     pub fn wait(&mut self, line: u64, token: u32) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
         posted.map(|posted| posted.waiters.push(token)).is_some()
+    }
+
+    /// Addresses mean other memory from now on: nobody finds a line here any more.
+    pub fn forget_addresses(&mut self) {
+        for posted in &mut self.lines {
+            posted.line = NO_LINE;
+        }
     }
 
     /// The same bytes, to change them from outside.

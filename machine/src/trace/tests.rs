@@ -45,6 +45,7 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 0,
+        tiled_lines: false,
     }
 }
 

@@ -88,6 +88,7 @@ fn scenario(platform: &Platform, requesters: &[Requester]) -> NetworkScenario {
             backlog: timing.backlog(),
         }],
         sources: requesters.iter().enumerate().map(source).collect(),
+        tandems: Vec::new(),
     }
 }
 

@@ -136,19 +136,22 @@ impl Tables {
         }
     }
 
-    /// Opens a send gate.
-    pub fn open_send(&mut self, name: &str) -> Result<i32> {
-        self.send.put(SendGate::find(name).ok_or(NOT_FOUND)?)
+    /// Opens a send gate, if the description gives it.
+    pub fn open_send(&mut self, name: &str) -> Result<Option<i32>> {
+        let gate = SendGate::find(name);
+        gate.map(|gate| self.send.put(gate)).transpose()
     }
 
-    /// Opens a receive gate.
-    pub fn open_receive(&mut self, name: &str) -> Result<i32> {
-        self.receive.put(ReceiveGate::find(name).ok_or(NOT_FOUND)?)
+    /// Opens a receive gate, if the description gives it.
+    pub fn open_receive(&mut self, name: &str) -> Result<Option<i32>> {
+        let gate = ReceiveGate::find(name);
+        gate.map(|gate| self.receive.put(gate)).transpose()
     }
 
-    /// Opens a memory gate.
-    pub fn open_memory(&mut self, name: &str) -> Result<i32> {
-        self.memory.put(MemoryGate::find(name).ok_or(NOT_FOUND)?)
+    /// Opens a memory gate, if the description gives it.
+    pub fn open_memory(&mut self, name: &str) -> Result<Option<i32>> {
+        let gate = MemoryGate::find(name);
+        gate.map(|gate| self.memory.put(gate)).transpose()
     }
 
     /// A receive gate.

@@ -43,6 +43,12 @@ fn with(action: impl FnOnce(&mut Tables) -> Result<i32>) -> c_int {
     }
 }
 
+/// What a program asks for and its description does not give; the console names it, because a number cannot.
+fn not_given(what: core::fmt::Arguments<'_>) -> i32 {
+    println!("no {what} in the description");
+    NOT_FOUND
+}
+
 /// # Safety
 /// `text` points to a text that ends with a zero and lives for `'a`.
 unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
@@ -154,17 +160,32 @@ functions! {
 
     fn bh_send_gate(name: *const c_char) -> c_int {
         // SAFETY: see the head of this module.
-        with(|tables| tables.open_send(unsafe { text(name) }?))
+        with(|tables| {
+            let name = unsafe { text(name) }?;
+            tables
+                .open_send(name)?
+                .ok_or_else(|| not_given(format_args!("<sgate name=\"{name}\">")))
+        })
     }
 
     fn bh_receive_gate(name: *const c_char) -> c_int {
         // SAFETY: see the head of this module.
-        with(|tables| tables.open_receive(unsafe { text(name) }?))
+        with(|tables| {
+            let name = unsafe { text(name) }?;
+            tables
+                .open_receive(name)?
+                .ok_or_else(|| not_given(format_args!("<rgate name=\"{name}\">")))
+        })
     }
 
     fn bh_memory_gate(name: *const c_char) -> c_int {
         // SAFETY: see the head of this module.
-        with(|tables| tables.open_memory(unsafe { text(name) }?))
+        with(|tables| {
+            let name = unsafe { text(name) }?;
+            tables
+                .open_memory(name)?
+                .ok_or_else(|| not_given(format_args!("<mgate name=\"{name}\">")))
+        })
     }
 
     fn bh_send(gate: c_int, data: *const c_void, length: usize) -> c_int {

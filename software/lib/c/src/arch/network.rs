@@ -3,8 +3,8 @@
 //! Why it exists: see the parent module. What it deliberately does not know: protocols; the network service defines what a socket
 //! is.
 
-use super::{bytes, bytes_mut, text, with};
-use crate::tables::{BAD_ARGUMENT, NOT_FOUND, Result, Socket, SocketKind, Tables, status};
+use super::{bytes, bytes_mut, not_given, text, with};
+use crate::tables::{BAD_ARGUMENT, Result, Socket, SocketKind, Tables, status};
 use bulkhead_lib::gate::SendGate;
 use bulkhead_lib::socket::{Network, Remote, Tcp, Udp};
 use core::ffi::{c_char, c_int, c_void};
@@ -65,7 +65,8 @@ functions! {
         with(|tables| {
             // SAFETY: see the head of the parent module.
             let name = unsafe { text(name) }?;
-            SendGate::find(name).ok_or(NOT_FOUND)?;
+            SendGate::find(name)
+                .ok_or_else(|| not_given(format_args!("<sgate name=\"{name}\">")))?;
             tables.networks.put(Network::connect(name).map_err(status)?)
         })
     }
