@@ -1,10 +1,10 @@
 //! Accesses of the data transfer unit (and of a network card) to a tile's caches.
 //!
-//! Why it exists: they enter at the level that the platform says, write whole lines without reading them, and take lines that they
-//! write out of the caches of the hart. They know nothing of commands.
+//! Why it exists: they enter at the level that the platform states, write whole lines without reading them, and remove the lines
+//! that they write from the hart's caches. They know nothing of commands.
 //!
-//! Their bytes are among those that are carried ([`Carried`]) until the line is there. They move at the moment at which the cache
-//! that they enter looks at the line, so the order of accesses at that cache is the order of the bytes.
+//! Their bytes are carried ([`Carried`]) until the line is there. They move at the moment at which the cache that they enter looks at the
+//! line, so the order of accesses at that cache is the order of the bytes.
 
 use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
@@ -94,7 +94,7 @@ impl Hierarchy {
         self.forget_shadow(line);
     }
 
-    /// An access of the DTU within a line. `Some`: done at that moment; otherwise the token comes back as
+    /// An access of the DTU within a line. `Some`: the time at which it is done; otherwise the token comes back as
     /// [`Waiter::Unit`].
     #[allow(clippy::too_many_arguments)]
     pub fn unit_access<L: Lower>(
@@ -131,7 +131,7 @@ impl Hierarchy {
     ) -> Option<Tick> {
         let write = matches!(waiter, Waiter::Unit { write: true, .. });
         let ready = now + self.second.as_ref().map_or(0, |(_, latency)| *latency);
-        // A line that comes into the second level, or there from the first one, may push out others.
+        // A line that enters the second level, from below or from the first level, may push out others.
         let there = self.second.as_ref().is_some_and(|(c, _)| c.contains(line));
         let comes = !there || write && self.data.cache.contains(line);
         if comes && !self.may_push_out() {
@@ -148,7 +148,8 @@ impl Hierarchy {
         self.unit_second(ready, ready, &access, lower)
     }
 
-    /// An access through the second level, which has looked at `ready`, of somebody who waits since `since`. `Some`: done then.
+    /// An access through the second level that looked up its line at `ready` and has waited since `since`. `Some`: the time at
+    /// which it is done.
     pub(super) fn unit_second<L: Lower>(
         &mut self,
         since: Tick,
@@ -266,7 +267,7 @@ impl Hierarchy {
         if write {
             self.instructions.cache.invalidate(line);
         }
-        // Also a hit changes which line of its set was used last: the hart must ask again.
+        // A hit, too, changes which line of its set was used last: the hart must ask again.
         self.first_level_changed = true;
         match hit {
             Some(Outcome::Ready(at)) => return Some(ready.max(at)),
@@ -284,7 +285,7 @@ impl Hierarchy {
             self.fill_whole_first(now, line, owner, waiter, lower);
             return Some(ready);
         }
-        // The cache has looked, and asks further.
+        // The cache has looked up the line and asks the next level.
         match self.miss(ready, line, owner, waiter, lower) {
             Outcome::Ready(at) => Some(at),
             Outcome::Hit => Some(ready),

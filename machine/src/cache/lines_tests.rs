@@ -1,5 +1,5 @@
-//! Data in lines against flat memory: one hart's loads and stores through the levels, while reads and writes of memory overtake each
-//! other as two networks let them.
+//! Compares data in lines with flat memory: one hart's loads and stores pass the levels, while reads and writes of memory overtake
+//! each other as on two networks.
 
 use super::super::*;
 use crate::cache::HeldLine;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const OWNER: Owner = Owner::new(0, 0);
-/// Lines that the hart uses: more than all levels hold.
+/// Lines that the hart uses: more than all levels can hold.
 const LINES: u64 = 96;
 
 type Bytes = [u8; 64];
@@ -277,7 +277,7 @@ impl World {
         let lower = &mut self.far;
         let outcome = self.caches.fetch_miss(self.now, address, OWNER, lower);
         if let Outcome::Ready(_) = outcome {
-            // What comes now is what the hart has stored.
+            // The fetch must see the hart's stores now.
             let bytes = self.caches.instruction_line(address).unwrap();
             for (offset, byte) in bytes.iter().enumerate() {
                 if self.hart.versions.is_some() {
@@ -289,7 +289,7 @@ impl World {
         }
     }
 
-    /// Writes a line to memory, as the hart does when nothing of it waits for the line.
+    /// Writes a line to memory, as the hart does when none of its accesses waits for the line.
     fn manage(&mut self, address: u64, what: Management) {
         let line = address & !63;
         if self.hart.late.iter().all(|late| late.0 & !63 != line) {
@@ -327,7 +327,7 @@ impl World {
                     .complete(self.now, tag, &bytes, lower, hart, &mut self.done);
             }
             3 if !self.far.acknowledgements.is_empty() => {
-                // Those of one line come back in their order.
+                // The acknowledgements of one line come back in order.
                 let index = which % self.far.acknowledgements.len();
                 let line = self.far.acknowledgements[index].1;
                 let mut all = self.far.acknowledgements.iter();
@@ -342,7 +342,7 @@ impl World {
         self.tell();
     }
 
-    /// Lets everything come to its end.
+    /// Runs until nothing is under way.
     fn drain(&mut self) {
         while self.caches.misses_under_way() + self.caches.write_backs_under_way() > 0 {
             for what in 0..4 {

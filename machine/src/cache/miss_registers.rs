@@ -1,4 +1,4 @@
-//! Misses under way: who waits for which line, and what happens when it comes.
+//! Misses under way: which accesses wait for which line, and what happens when it arrives.
 //!
 //! Why it exists: everything that takes time below the first level passes here. It does not know how lines move between the levels
 //! ([`super::lines`]).
@@ -9,8 +9,8 @@ use crate::noc::Account;
 use crate::types::{Owner, Tick};
 
 impl Hierarchy {
-    /// The line of `owner` with this tag has been written to memory, or was lost on the way. Adds whoever waited for its place and is
-    /// done to `done`.
+    /// The line of `owner` with this tag has been written to memory, or was lost on the way. Adds to `done` every waiter that the
+    /// acknowledgement or the free place completes.
     #[allow(clippy::too_many_arguments)]
     pub fn written<L: Lower>(
         &mut self,
@@ -37,7 +37,7 @@ impl Hierarchy {
         }
     }
 
-    /// Joins a line that is already on its way.
+    /// Joins a line that is already on its way. Returns false if it is not.
     pub(super) fn join(&mut self, line: u64, waiter: Waiter) -> bool {
         if self.busy == 0 {
             return false;
@@ -71,7 +71,7 @@ impl Hierarchy {
             .count()
     }
 
-    /// Asks the second level at `now`, on behalf of an access that waits since `since`. `Some`: done at that moment.
+    /// Asks the second level at `now`, for an access that has waited since `since`. `Some`: the time at which it is done.
     pub(super) fn second_level<L: Lower>(
         &mut self,
         since: Tick,
@@ -101,7 +101,7 @@ impl Hierarchy {
                         .ledger()
                         .book(owner, culprit, Resource::CacheSet(level), latency);
                 }
-                // The first level has been asked: the line is not there.
+                // The first level has been looked up: the line is not there.
                 self.second_to_first(now, line, owner, waiter, lower);
                 self.first(waiter).0.comes(line, ready);
                 return Some(ready);
@@ -113,7 +113,7 @@ impl Hierarchy {
         if self.holds_data
             && let Some(&bytes) = self.buffer.line(line)
         {
-            // It is on its way to memory: a read would overtake it.
+            // The line is on its way to memory: a read would overtake it.
             let bytes = &bytes[..self.line as usize];
             self.fill_second(request_at, line, false, owner, bytes, lower);
             self.fill_first(request_at, line, owner, waiter, bytes, lower);
@@ -165,8 +165,8 @@ impl Hierarchy {
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none where memory is flat, and none if the tile may not read it any more: then
-    /// what waits for it reads 0 and writes nothing). Adds everybody who waited for a line that is there now, and since when, to `done`.
+    /// The line of `tag` has arrived, with its bytes (none if memory is flat, or if the tile may not read it any more: then loads that wait
+    /// for it read 0, and stores are lost). Adds to `done` every waiter whose line is present now, and the time at which it is.
     pub fn complete<L: Lower>(
         &mut self,
         now: Tick,
@@ -200,7 +200,7 @@ impl Hierarchy {
                 at: now,
             });
         }
-        // The vector goes back, so that no miss allocates.
+        // The vector is put back, so that no miss allocates.
         self.misses[tag as usize].waiters = waiters;
         self.retry(now, owner, lower, harts, done);
         Arrived {
@@ -236,7 +236,7 @@ impl Hierarchy {
         }
     }
 
-    /// A miss register of `holder` got free: those who wait for one go on, in order.
+    /// A miss register of `holder` became free: waiting accesses take it in order.
     fn retry<L: Lower>(
         &mut self,
         now: Tick,
@@ -256,8 +256,8 @@ impl Hierarchy {
             let unit = matches!(b.waiter, Waiter::Unit { .. }) && !self.unit_first;
             let under_way = self.under_way(b.waiter);
             let (first, level, write) = self.first(b.waiter);
-            // Lines on their way from the second level hold miss registers too, and nobody comes back when they arrive: the
-            // access goes on at the known moment at which one gets free. Only misses come back here.
+            // Lines on their way from the second level hold miss registers, too, and their arrival calls nothing: the access
+            // continues at the known moment at which a register becomes free. Only completed misses call this function.
             let mut start = now;
             first.forget_fills(start);
             while !unit && !b.whole && first.fills.len() + under_way >= first.mshrs {

@@ -1,7 +1,7 @@
 //! Lines on their way back to memory.
 //!
 //! Why it exists: a read must not overtake the write of the same line, so the buffer keeps a line until memory has acknowledged it,
-//! and answers who asks for it. It does not know why a line left the caches. Where memory is flat it only counts.
+//! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
 
 use super::hierarchy::Lower;
 use super::{Cache, Evicted, NO_LINE};
@@ -15,7 +15,7 @@ struct Posted {
     tag: u32,
     line: u64,
     bytes: Line,
-    /// Tokens of those who wait until memory has the line.
+    /// Tokens of the accesses that wait until memory has the line.
     waiters: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl WriteBackBuffer {
         self.under_way
     }
 
-    /// Lines that left, ever.
+    /// Lines sent since the start.
     pub fn sent(&self) -> u64 {
         self.sent
     }
@@ -85,7 +85,7 @@ impl WriteBackBuffer {
         }
     }
 
-    /// Memory has a line, or it was lost on the way. Gives the line and who waited for that.
+    /// Memory has a line, or the line was lost on the way. Returns the line and the tokens of the accesses that waited for it.
     pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<u32>)> {
         let Some(rest) = self.under_way.checked_sub(1) else {
             panic!("memory acknowledges line {tag}, and none is on its way there");
@@ -109,13 +109,13 @@ impl WriteBackBuffer {
         Some((posted.line, posted.waiters))
     }
 
-    /// The bytes of a line that is on its way to memory, the newest if it is so twice.
+    /// The bytes of a line that is on its way to memory; the newest, if there are two.
     pub fn line(&self, line: u64) -> Option<&Line> {
         let posted = self.lines.iter().rfind(|posted| posted.line == line);
         posted.map(|posted| &posted.bytes)
     }
 
-    /// Somebody waits until memory has the newest bytes of a line, if they are on their way there.
+    /// Adds a waiter until memory has the newest bytes of a line. Returns false if the line is not on its way there.
     pub fn wait(&mut self, line: u64, token: u32) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
         posted.map(|posted| posted.waiters.push(token)).is_some()

@@ -1,6 +1,6 @@
 //! Files: paths in a tree of names, which one service or several provide.
 //!
-//! Why it exists: C has no ownership, so nothing is open between two calls. What it deliberately does not know: where files lie.
+//! Why it exists: C has no ownership, so no file is open between two calls. What it deliberately does not know: where files lie.
 
 use super::{bytes, bytes_mut, fill_text, text, with};
 use crate::tables::{NOT_FOUND, NOTHING, status};

@@ -2,8 +2,8 @@
 //!
 //! Why it exists: all `unsafe` of the C library is here. What it deliberately does not know: what gates and messages are.
 //!
-//! Every function is what `include/bulkhead.h` says. Their common condition: a pointer with a length points to as many
-//! bytes that nobody else uses during the call, a pointer to a name to a text that ends with a zero.
+//! Every function does what `include/bulkhead.h` says. All have these conditions: a pointer with a length points to that many
+//! bytes, which nothing else uses during the call; a pointer to a name points to a text that ends with a zero.
 #![allow(unsafe_code)]
 
 use crate::tables::{BAD_ARGUMENT, NOT_FOUND, Result, Tables, code};
@@ -44,7 +44,7 @@ fn with(action: impl FnOnce(&mut Tables) -> Result<i32>) -> c_int {
 }
 
 /// # Safety
-/// `text` points to a text that ends with a zero and lives as long as is said.
+/// `text` points to a text that ends with a zero and lives for `'a`.
 unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
     if text.is_null() {
         return Err(BAD_ARGUMENT);
@@ -56,7 +56,7 @@ unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
 }
 
 /// # Safety
-/// `data` points to `length` bytes that live as long as is said.
+/// `data` points to `length` bytes that live for `'a`.
 unsafe fn bytes<'a>(data: *const c_void, length: usize) -> Result<&'a [u8]> {
     if length == 0 {
         return Ok(&[]);
@@ -69,7 +69,7 @@ unsafe fn bytes<'a>(data: *const c_void, length: usize) -> Result<&'a [u8]> {
 }
 
 /// # Safety
-/// `data` points to `length` bytes that live as long as is said and that nobody else uses.
+/// `data` points to `length` bytes that live for `'a` and that nothing else uses.
 unsafe fn bytes_mut<'a>(data: *mut c_void, length: usize) -> Result<&'a mut [u8]> {
     if length == 0 {
         return Ok(&mut []);
@@ -81,14 +81,14 @@ unsafe fn bytes_mut<'a>(data: *mut c_void, length: usize) -> Result<&'a mut [u8]
     Ok(unsafe { core::slice::from_raw_parts_mut(data.cast(), length) })
 }
 
-/// Copies what fits; gives how many bytes there are.
+/// Copies the bytes that fit. Returns the number of bytes of `data`.
 fn fill(target: &mut [u8], data: &[u8]) -> i32 {
     let count = data.len().min(target.len());
     target[..count].copy_from_slice(&data[..count]);
     data.len() as i32
 }
 
-/// Copies a text and the zero that ends it; gives its length without that.
+/// Copies a text and the zero that ends it. Returns its length without the zero.
 fn fill_text(target: &mut [u8], text: &str) -> Result<i32> {
     let length = text.len();
     let target = target.get_mut(..=length).ok_or(BAD_ARGUMENT)?;
@@ -102,7 +102,7 @@ macro_rules! functions {
         /// See `include/bulkhead.h`.
         ///
         /// # Safety
-        /// What is said at the head of this module.
+        /// The conditions at the head of this module.
         // SAFETY: names with this prefix are this library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body

@@ -1,7 +1,7 @@
 //! Sockets.
 //!
-//! Why it exists: see the parent module. What it deliberately does not know: protocols; a socket is what the network service
-//! says.
+//! Why it exists: see the parent module. What it deliberately does not know: protocols; the network service defines what a socket
+//! is.
 
 use super::{bytes, bytes_mut, text, with};
 use crate::tables::{BAD_ARGUMENT, NOT_FOUND, Result, Socket, SocketKind, Tables, status};
@@ -18,7 +18,7 @@ pub struct CRemote {
 }
 
 /// # Safety
-/// `remote` is null or points to one that nobody changes during the call.
+/// `remote` is null or points to one that does not change during the call.
 unsafe fn remote(remote: *const CRemote) -> Result<Remote> {
     // SAFETY: the caller promises it.
     let CRemote { address, port } = *unsafe { remote.as_ref() }.ok_or(BAD_ARGUMENT)?;
@@ -26,7 +26,7 @@ unsafe fn remote(remote: *const CRemote) -> Result<Remote> {
 }
 
 /// # Safety
-/// `target` is null, for nobody wants to know, or points to one that nobody uses during the call.
+/// `target` is null, if the caller does not want to know, or points to one that is not used elsewhere during the call.
 unsafe fn tell(target: *mut CRemote, from: Remote) {
     let Remote { address, port } = from;
     if !target.is_null() {

@@ -14,7 +14,7 @@ functions! {
 
     fn bh_next_job(task: c_int) -> i64 {
         let mut job = 0;
-        // The number of a job does not fit what other functions give.
+        // The number of a job does not fit the type that other functions return.
         let error = with(|tables| {
             job = tables.tasks.get_mut(task)?.next_job() as i64;
             Ok(0)
