@@ -185,6 +185,10 @@ calls! {
         priority: u8,
         /// Not zero: capabilities without a budget may be derived from it. Only if the source allows it.
         idle: u8,
+        /// Places for activities on the tile, or [`SHARE`].
+        activities: u64,
+        /// Windows of the tile onto memory, or [`SHARE`].
+        windows: u64,
     }
     /// Moves kernel memory from a purse to a new one.
     DeriveKernelMemory = 2 {

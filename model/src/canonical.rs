@@ -283,23 +283,24 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
                 noc: own.and_then(|own| own.noc),
                 endpoints: own.and_then(|own| own.endpoints).or(usual(sum.endpoints)),
                 page_tables: own.and_then(|own| own.page_tables).or(usual(sum.tables)),
+                activities: Some(system.places_below(index, tile)),
             });
         }
-        limits.push(TileLimit {
-            tile: None,
-            noc: None,
-            endpoints: None,
-            page_tables: None,
-        });
+        limits.push(TileLimit::default());
     }
     for limit in &limits {
+        // Only the chip's manager is told: it follows from what is below.
+        let tile = limit.tile.filter(|_| !complete);
+        let windows = tile.map(|tile| system.windows_below(index, tile));
         writer.start("limit").optional("tile", limit.tile);
         if let Some(noc) = limit.noc {
             writer.rate("noc", noc.noc).size("burst", noc.burst);
         }
         writer
             .optional("endpoints", limit.endpoints)
-            .optional("page-tables", limit.page_tables);
+            .optional("page-tables", limit.page_tables)
+            .optional("activities", limit.activities)
+            .optional("windows", windows);
         // Sums over all tiles stand in the element for all tiles, as they were read.
         if limit.tile.is_none() {
             writer.optional_size("kernel-memory", kernel_memory);
@@ -351,6 +352,10 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     if !complete && app.clients() > 0 {
         quotas.kernel_memory = Some(Size(app.kernel_memory()));
     }
+    // Nor what others leave.
+    if !complete {
+        quotas.activities = Some(system.places_of(app));
+    }
     if app.limit.is_some() || quotas != Quotas::default() {
         writer.start("limit");
         if let Some(limit) = app.limit {
@@ -359,6 +364,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         writer
             .optional("endpoints", quotas.endpoints)
             .optional("page-tables", quotas.page_tables)
+            .optional("activities", quotas.activities)
             .optional_size("kernel-memory", quotas.kernel_memory)
             .end();
     }

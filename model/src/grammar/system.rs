@@ -417,9 +417,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "page-tables",
                 Integer {
                     min: 1,
-                    max: 1 << 20,
+                    max: 65_535,
                 },
                 "Pages for page tables; below a manager: on each of its tiles.",
+            ),
+            optional(
+                "activities",
+                Integer { min: 1, max: 16 },
+                "Places for activities on the tile: its own and those that it creates itself; below a manager: on each of its tiles. Without it, what nobody asks for is divided equally.",
             ),
             optional(
                 "kernel-memory",

@@ -192,6 +192,7 @@ impl<'a> Reader<'a, '_> {
         let quotas = limit.map(|limit| Quotas {
             endpoints: limit.maybe_integer("endpoints"),
             page_tables: limit.maybe_integer("page-tables"),
+            activities: limit.maybe_integer("activities"),
             kernel_memory: limit.maybe_size("kernel-memory"),
         });
         let limit = limit.and_then(traffic);
@@ -677,6 +678,7 @@ fn tile_limit(limit: &Node) -> TileLimit {
         noc: traffic(limit),
         endpoints: limit.maybe_integer("endpoints"),
         page_tables: limit.maybe_integer("page-tables"),
+        activities: limit.maybe_integer("activities"),
     }
 }
 

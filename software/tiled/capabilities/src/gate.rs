@@ -5,7 +5,6 @@
 
 use crate::node::{NO_SELECTOR, NodeId, State};
 use crate::object::{Line, Object, Quota, Receive, Service};
-use crate::resource::take;
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
@@ -15,6 +14,14 @@ pub(crate) const fn slots(credits: u8) -> u8 {
     match credits {
         UNLIMITED_CREDITS => 0,
         credits => credits,
+    }
+}
+
+/// What so many endpoints take of a tile: none of them is a window.
+pub(crate) fn quota_of(count: u16) -> (Quota, u64) {
+    match count {
+        0 => (Quota::Windows, 1),
+        count => (Quota::Endpoints, count.into()),
     }
 }
 
@@ -255,13 +262,10 @@ impl Space {
         extra: [NodeId; 2],
         (endpoint, count): (u16, u16),
     ) -> Result<NodeId> {
-        let object = self.tile(extra[0])?;
-        let owner = object.owner[Quota::Endpoints as usize];
-        let rest = self.left(owner, Quota::Endpoints).map(|left| *left);
-        let rest = rest.and_then(|left| take(left, count.into()));
-        let rest = rest.ok_or(Error::NoQuota)?;
+        let (quota, amount) = quota_of(count);
+        let rest = self.afford(extra[0], quota, amount)?;
         let active = Object::Endpoint {
-            tile: object.tile,
+            tile: self.tile(extra[0])?.tile,
             endpoint,
             count,
         };
@@ -270,7 +274,7 @@ impl Space {
             payer,
             ..Plan::own(holder, origin, NO_SELECTOR, active)
         })?;
-        self.spend(owner, Quota::Endpoints, rest);
+        self.spend(quota, rest);
         Ok(id)
     }
 
@@ -289,11 +293,11 @@ impl Space {
         self.endpoint(payer, node, activity, [tile, NodeId::NONE], place)
     }
 
-    /// Shows memory to a tile through one of its windows; that takes no quota, because windows are no endpoints of
-    /// activities. The window is there as long as the memory and the tile capability are.
+    /// Shows memory to a tile through one of its windows, out of the quota of the tile capability. The window is there as long as the
+    /// memory and the tile capability are.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// [`Error::NoQuota`] without a window, and what every operation says of its operands.
     pub fn show(
         &mut self,
         caller: HolderId,
@@ -304,7 +308,6 @@ impl Space {
         let origin = self.find(caller, memory)?;
         self.memory(origin)?;
         let tile = self.find(caller, tile)?;
-        self.tile(tile)?;
         self.endpoint(caller, origin, caller, [tile, NodeId::NONE], (window, 0))
     }
 }

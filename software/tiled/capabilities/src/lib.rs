@@ -42,8 +42,8 @@ use bulkhead_abi::syscall::SyscallError;
 pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{
-    Asked, Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota, Receive,
-    Request, Service, Tile, Time, UNREGULATED,
+    Amounts, Asked, Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota,
+    Receive, Request, Service, Tile, Time, UNREGULATED,
 };
 pub use revoke::{Progress, Removed};
 pub use space::{Holder, HolderId, NODES_MAX, Space};

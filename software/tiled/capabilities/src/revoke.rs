@@ -7,11 +7,11 @@
 //! removed, and the machine goes back. Nothing can be derived from what is marked. Dependencies lead to older nodes only, so it cannot
 //! come to the same node twice; when a revocation of another level removes a node on its way, the machine is informed.
 
-use crate::gate::slots;
+use crate::gate::{quota_of, slots};
 use crate::node::{
     EDGES, EXTRA, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Object, QUOTAS, Quota};
+use crate::object::{Object, Quota};
 use crate::resource::give;
 use crate::space::{HolderId, Space};
 use crate::{Error, Result};
@@ -157,19 +157,16 @@ impl Space {
     }
 
     fn give_back(&mut self, id: NodeId, object: &Object) {
-        let origin = self.nodes[id.index()].edges[ORIGIN].to;
+        let [origin, extra] = [ORIGIN, EXTRA].map(|edge| self.nodes[id.index()].edges[edge].to);
         match *object {
             Object::Tile(tile) if origin.is_some() => {
                 let Object::Tile(parent) = *self.object(origin) else {
                     return;
                 };
                 self.pass_on(&tile, id, &parent);
-                for quota in 0..QUOTAS {
-                    if tile.owner[quota] == id
-                        && let Object::Tile(from) =
-                            &mut self.nodes[parent.owner[quota].index()].object
-                    {
-                        from.left[quota] = give(from.left[quota], tile.given[quota]);
+                for quota in Quota::ALL.iter().copied() {
+                    if tile.owner[quota as usize] == id {
+                        self.return_quota(origin, quota, tile.given.get(quota));
                     }
                 }
             }
@@ -205,9 +202,11 @@ impl Space {
                         gate.departed = gate.departed.saturating_add(1);
                     }
                 }
-                self.return_quota(id, Quota::Endpoints, count.into());
+                let (quota, amount) = quota_of(count);
+                self.return_quota(extra, quota, amount);
             }
-            Object::Mapping { tables, .. } => self.return_quota(id, Quota::PageTables, tables),
+            Object::Mapping { tables, .. } => self.return_quota(extra, Quota::PageTables, tables),
+            Object::Activity { .. } => self.return_quota(origin, Quota::Activities, 1),
             Object::Notice(notice) => {
                 if let Some(next) = self.notice(notice.next) {
                     next.previous = notice.previous;
@@ -228,11 +227,11 @@ impl Space {
         }
     }
 
-    fn return_quota(&mut self, id: NodeId, quota: Quota, amount: u64) {
-        let tile = self.nodes[id.index()].edges[EXTRA].to;
+    fn return_quota(&mut self, tile: NodeId, quota: Quota, amount: u64) {
         let Ok(tile) = self.tile(tile) else { return };
-        if let Some(left) = self.left(tile.owner[quota as usize], quota) {
-            *left = give(*left, amount);
+        let owner = tile.owner[quota as usize];
+        if let Ok(from) = self.tile(owner) {
+            self.spend(quota, (owner, give(from.left.get(quota), amount)));
         }
     }
 

@@ -1,11 +1,11 @@
 //! Worked examples: the one of the paper, and one for each rule.
 
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
-use crate::{Error, Object, Progress, Quota, Request, Space, Terms};
+use crate::{Error, Object, Progress, QUOTAS, Quota, Request, Space, Terms};
 
-fn tile(space: &mut Space, selector: u16) -> [u64; 5] {
+fn tile(space: &mut Space, selector: u16) -> [u64; QUOTAS] {
     match space.look(KERNEL, selector).unwrap().1 {
-        Object::Tile(tile) => tile.left,
+        Object::Tile(tile) => core::array::from_fn(|quota| tile.left.get(Quota::ALL[quota])),
         other => panic!("{other:?}"),
     }
 }
@@ -144,7 +144,7 @@ fn everything_of_an_activity_goes_with_it() {
     let mut space = space(256);
     let a = activity(&mut space, TILE, 10, 4096);
     let b = activity(&mut space, TILE, 20, 4096);
-    let before = (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap());
+    let mut before = (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap());
     let buffer = space.find(KERNEL, 11).unwrap();
     space.create_receive(a, 1, 4, 64).unwrap();
     // Nobody can send before the gate is active.
@@ -177,6 +177,8 @@ fn everything_of_an_activity_goes_with_it() {
     }
     endpoints.sort();
     assert_eq!(endpoints, [(20, a), (30, b)]);
+    // And the tile has a place more.
+    before.0[Quota::Activities as usize] += 1;
     assert_eq!(
         (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap()),
         before
@@ -282,4 +284,53 @@ fn semaphores_count() {
     assert!(space.semaphore_take(id));
     assert!(!space.semaphore_take(id));
     assert_eq!(space.semaphore_down(KERNEL, TILE), Err(Error::WrongKind));
+}
+
+/// Children of one have the places that one was given, whoever else lives there; a place comes back with its activity.
+#[test]
+fn places_and_windows_are_taken_from_who_was_given_them() {
+    let mut space = space(256);
+    let of = |activities, windows| {
+        request(&[(Quota::Activities, activities), (Quota::Windows, windows)])
+    };
+    let derive = |space: &mut Space, source, target, wanted| {
+        space.derive_tile(KERNEL, source, target, wanted, Terms::default())
+    };
+    derive(&mut space, TILE, 40, of(2, 1)).unwrap();
+    assert_eq!(derive(&mut space, 40, 41, of(3, 0)), Err(Error::NoQuota));
+    assert_eq!(derive(&mut space, 40, 41, of(0, 2)), Err(Error::NoQuota));
+    // A derivation without a quota of its own shares it.
+    derive(&mut space, 40, 41, request(&[])).unwrap();
+    activity(&mut space, 41, 5, 256);
+    activity(&mut space, 40, 8, 256);
+    let before = tile(&mut space, TILE);
+    let refused = space.create_activity(KERNEL, 13, 41, 5, 6);
+    assert_eq!(refused.unwrap_err(), Error::NoQuota);
+    assert_eq!(tile(&mut space, 40)[Quota::Activities as usize], 0);
+    assert_eq!(tile(&mut space, TILE), before);
+    // The others on the tile have their places.
+    activity(&mut space, TILE, 14, 256);
+    assert_eq!(
+        tile(&mut space, TILE)[Quota::Activities as usize],
+        before[Quota::Activities as usize] - 1
+    );
+    space.revoke(0, KERNEL, 10, false).unwrap();
+    finish(&mut space, 0);
+    space.create_activity(KERNEL, 13, 41, 5, 6).unwrap();
+    // Two windows, of which it has one.
+    let shown = space.show(KERNEL, MEMORY, 41, 1);
+    assert!(shown.is_ok());
+    assert_eq!(
+        space.show(KERNEL, MEMORY, 40, 2).unwrap_err(),
+        Error::NoQuota
+    );
+    space.show(KERNEL, MEMORY, TILE, 2).unwrap();
+    space.check().unwrap();
+    space.revoke(0, KERNEL, 40, false).unwrap();
+    finish(&mut space, 0);
+    assert_eq!(
+        tile(&mut space, TILE)[Quota::Activities as usize],
+        before[Quota::Activities as usize] + 2 - 1
+    );
+    space.check().unwrap();
 }

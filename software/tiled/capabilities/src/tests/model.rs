@@ -2,7 +2,7 @@
 //!
 //! It shares no code and no idea with the crate but the rules: no counters that are kept, no lists that are linked.
 
-use crate::{Quota, Request, Terms};
+use crate::{QUOTAS, Quota, Request, Terms};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub enum Kind {
     },
     /// Its own quotas; `None`: shared with the origin. What its processor time took from where it came from.
     Tile {
-        own: [Option<u64>; 5],
+        own: [Option<u64>; QUOTAS],
         taken: Option<u64>,
         terms: Terms,
     },
@@ -158,6 +158,20 @@ impl Model {
                         .is_some_and(|o| self.quota_owner(o, quota) == owner) =>
                 {
                     own[quota].unwrap_or(0)
+                }
+                Kind::Endpoint { count: 0 }
+                    if quota == Quota::Windows as usize
+                        && self.quota_owner(c.needs[0], quota) == owner =>
+                {
+                    1
+                }
+                Kind::Activity { holder }
+                    if quota == Quota::Activities as usize
+                        && holder > 0
+                        && c.origin
+                            .is_some_and(|o| self.quota_owner(o, quota) == owner) =>
+                {
+                    1
                 }
                 Kind::Endpoint { count }
                     if quota == Quota::Endpoints as usize
@@ -309,8 +323,8 @@ impl Model {
         if request[2].is_some() != request[3].is_some() {
             return None;
         }
-        let mut own = [None; 5];
-        for quota in 0..5 {
+        let mut own = [None; QUOTAS];
+        for quota in 0..QUOTAS {
             let Some(mut amount) = request[quota] else {
                 continue;
             };
@@ -465,7 +479,7 @@ impl Model {
         let fits = matches!(self.kind(tile), Kind::Tile { .. })
             && matches!(self.kind(purse), Kind::Purse { .. })
             && matches!(self.kind(memory), Kind::Memory { .. });
-        if !fits {
+        if !fits || self.quota_left(tile, 5) == Some(0) {
             return None;
         }
         // Any free place is right.
@@ -554,6 +568,29 @@ impl Model {
             Some(origin),
             activity,
             needs,
+            None,
+            caller,
+            0,
+        )
+    }
+
+    /// A window: endpoints that are none.
+    pub fn show(&mut self, caller: u16, memory: u16, tile: u16) -> Option<Id> {
+        let origin = self.find(caller, memory)?;
+        let tile = self.find(caller, tile)?;
+        let (Kind::Memory { .. }, Kind::Tile { .. }) = (self.kind(origin), self.kind(tile)) else {
+            return None;
+        };
+        if self.quota_left(tile, 6) == Some(0) {
+            return None;
+        }
+        let window = Kind::Endpoint { count: 0 };
+        self.make(
+            window,
+            None,
+            Some(origin),
+            caller,
+            vec![tile],
             None,
             caller,
             0,

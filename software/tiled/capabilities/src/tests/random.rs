@@ -2,7 +2,9 @@
 
 use super::model::{Kind, Model, Person};
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, space};
-use crate::{Error, HolderId, NO_OWNER, NodeId, Object, Progress, Request, Space, Terms};
+use crate::{
+    Error, HolderId, NO_OWNER, NodeId, Object, Progress, QUOTAS, Quota, Request, Space, Terms,
+};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -57,7 +59,7 @@ fn model(space: &Space) -> Model {
             tile: usize::MAX,
         },
     );
-    let tile = |quota: [Option<u64>; 5]| Kind::Tile {
+    let tile = |quota: [Option<u64>; QUOTAS]| Kind::Tile {
         own: quota,
         taken: None,
         terms: Terms {
@@ -69,14 +71,22 @@ fn model(space: &Space) -> Model {
     let second = Some(1_000_000_000);
     add(
         &mut model,
-        tile([Some(100), second, None, None, Some(1000)]),
+        tile([Some(100), second, None, None, Some(1000), Some(16), Some(4)]),
         None,
         Some(TILE),
         cost,
     );
     add(
         &mut model,
-        tile([Some(20), second, Some(4_000_000_000), Some(65536), Some(50)]),
+        tile([
+            Some(20),
+            second,
+            Some(4_000_000_000),
+            Some(65536),
+            Some(50),
+            Some(16),
+            Some(4),
+        ]),
         None,
         Some(SMALL_TILE),
         cost,
@@ -126,9 +136,11 @@ fn request(mask: u64, value: u64) -> Request {
         value % 5_000_000_000,
         value % 70_000,
         value % 60,
+        value % 5,
+        value % 3,
     ];
     let mut request: Request = core::array::from_fn(|i| (mask >> i & 1 == 1).then_some(amounts[i]));
-    if mask & 32 == 0 {
+    if mask & 1 << QUOTAS == 0 {
         // Rate and burst together, mostly.
         request[3] = request[2].map(|_| amounts[3]);
     }
@@ -153,7 +165,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
     let holder = HolderId(caller);
     let sizes = [1, 16, 4096, 8192, 65536, 1 << 19, 0];
     let size = sizes[(a % 7) as usize];
-    let (ours, theirs) = match operation % 18 {
+    let (ours, theirs) = match operation % 19 {
         0 | 1 => (
             space
                 .derive_tile(holder, source, target, request(a, b), terms(c))
@@ -277,7 +289,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 // The kernel has no tile capability.
                 return Ok(false);
             }
-            let count = (a % 4) as u16;
+            let count = 1 + (a % 3) as u16;
             let buffer = (b % 2 == 0).then_some(target);
             let node = match buffer {
                 Some(buffer) => match space.find(holder, buffer) {
@@ -326,6 +338,10 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 model.copy(caller, from, to).is_some(),
             )
         }
+        17 => (
+            space.show(holder, source, other, (a % 4) as u16).is_ok(),
+            model.show(caller, source, other).is_some(),
+        ),
         _ => {
             let keep = a % 4 == 0;
             let ours = match b % 4 {
@@ -378,14 +394,15 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
             let same = match (object, model.kind(id)) {
                 (Object::Tile(tile), Kind::Tile { terms, .. }) => {
                     (tile.time.priority, tile.time.idle) == (terms.priority, terms.idle)
-                        && (0..5).all(|q| {
+                        && Quota::ALL.iter().copied().all(|quota| {
+                            let q = quota as usize;
                             if tile.owner[q] == NO_OWNER {
                                 return false;
                             }
                             let Object::Tile(owner) = *space.object(tile.owner[q]) else {
                                 return false;
                             };
-                            owner.left[q] == model.quota_left(id, q).unwrap_or(u64::MAX)
+                            owner.left.get(quota) == model.quota_left(id, q).unwrap_or(u64::MAX)
                         })
                 }
                 (Object::KernelMemory { left, .. }, Kind::Purse { .. }) => {

@@ -88,9 +88,7 @@ impl System {
                 (endpoint, 1, value, receive.slot_size.into())
             }
             Object::Receive(receive) => {
-                let (memory, Object::Memory(range)) = self.space.look(caller, c.memory)? else {
-                    return Err(SyscallError::WrongKind);
-                };
+                let (memory, range) = self.space.look_memory(caller, c.memory)?;
                 let size = u64::from(receive.slots) * u64::from(receive.slot_size);
                 let end = offset.checked_add(size);
                 if end.is_none_or(|end| end > range.size) || range.rights & 2 == 0 {

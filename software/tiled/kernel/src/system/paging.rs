@@ -178,9 +178,7 @@ impl System {
         if !valid {
             return Err(SyscallError::BadArgument);
         }
-        let (node, Object::Memory(source)) = self.space.look(caller, memory)? else {
-            return Err(SyscallError::WrongKind);
-        };
+        let (node, source) = self.space.look_memory(caller, memory)?;
         let size = pages * PAGE;
         let ends = |offset: u64, all: u64| offset.checked_add(size).is_some_and(|end| end <= all);
         let within = address.checked_sub(start);
