@@ -1,7 +1,7 @@
-//! The picture of a chip: who is where, and whose traffic crosses which link.
+//! The picture of a chip: where each application is, and whose traffic crosses which link.
 //!
-//! Why it exists: that one application's traffic passes the same link as another's explains most delays, and is seen at once on a
-//! picture. What it deliberately does not know: the machine; it draws what a result says.
+//! Why it exists: most delays have one cause, the traffic of two applications on the same link, and a picture shows that at once.
+//! What it deliberately does not know: the machine; it draws only results.
 
 use crate::book::{Book, CHIP};
 use crate::format::{grouped, share};
@@ -17,7 +17,7 @@ const GAP: f64 = 14.0;
 const ARM: f64 = 64.0;
 /// Half the width of the lane between the boxes of a router, where links to the rows above and below run.
 const LANE: f64 = 26.0;
-/// Boxes beside each other in a row of a router, at most, on each side of the lane.
+/// Most boxes next to each other in a row of a router, on each side of the lane.
 const SIDE: usize = 4;
 /// Width of the busiest link, and the least width of one that carried something.
 const WIDEST: f64 = 22.0;
@@ -29,7 +29,7 @@ const LETTERS: usize = 15;
 
 type Point = (f64, f64);
 
-/// Where everything is.
+/// The places of all parts.
 struct Layout {
     size: Point,
     routers: BTreeMap<u16, Point>,
@@ -174,7 +174,7 @@ fn short(name: &str) -> String {
     format!("{begin}…")
 }
 
-/// Stripes of a link, beside its middle on the right in the direction of travel.
+/// Stripes of a link, to the right of its middle in the direction of travel.
 fn stripes(
     joined: &Joined<'_>,
     (from, to): (Point, Point),
@@ -187,7 +187,7 @@ fn stripes(
     let mut all = Vec::new();
     for (index, (_, bytes)) in joined.traffic.iter().enumerate() {
         let wide = WIDEST * *bytes as f64 / most.max(1) as f64;
-        // Whoever sent a hundredth of the link's bytes is seen.
+        // An application with at least a hundredth of the link's bytes stays visible.
         if wide < 0.3 && *bytes < joined.bytes() / 100 {
             continue;
         }
@@ -200,7 +200,7 @@ fn stripes(
     all
 }
 
-/// What a link carried, in words.
+/// A link's traffic in words.
 fn words(joined: &Joined<'_>, result: &RunResult, variant: &VariantResult) -> String {
     let seconds = result.microseconds(variant.ticks) / 1e6;
     let of = |(name, bytes): &(&str, u64)| format!("{name} {}", rate(*bytes, seconds));

@@ -343,8 +343,8 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Takes every line out of every cache: the addresses mean other memory now. What is dirty is lost, and what is on its way comes to
-    /// nobody.
+    /// Takes every line out of every cache, because the addresses now refer to other memory. Dirty lines are lost, and no access gets a
+    /// line that is on its way.
     pub fn invalidate_all(&mut self) {
         self.instructions.cache.invalidate_all();
         self.data.cache.invalidate_all();

@@ -85,7 +85,7 @@ impl WriteBackBuffer {
         }
     }
 
-    /// Memory has a line, or it was lost on the way. Gives the line and who waited for that.
+    /// Memory has a line, or the line was lost on the way. Returns the line and the tokens of the accesses that waited for it.
     pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<u32>)> {
         let Some(rest) = self.under_way.checked_sub(1) else {
             panic!("memory acknowledges line {tag}, and none is on its way there");
