@@ -1,4 +1,4 @@
-//! What clients and streaming units say to each other.
+//! The messages between clients and streaming units.
 //!
 //! Why it exists: an accelerator is driven by messages; its request, the pieces that it passes to the next unit of a pipeline,
 //! and its answer have one layout. What it deliberately does not know: what a unit computes.
@@ -22,7 +22,7 @@ pub const OUTPUT: &str = "output";
 pub const REGION: &str = "-region";
 /// Name of the send gate to the next unit of a pipeline.
 pub const NEXT: &str = "next";
-/// Bytes of a piece at most: a page, which is what a command of the data transfer unit moves.
+/// Most bytes of a piece: a page, which one command of the data transfer unit can move.
 pub const PIECE: u64 = 4096;
 /// Words of a request.
 pub const REQUEST_WORDS: usize = 6;
@@ -38,7 +38,7 @@ pub struct Request {
     pub output: u64,
     /// Bytes of the piece.
     pub bytes: u64,
-    /// Bytes of a row; what it means depends on the unit.
+    /// Bytes of a row; the meaning depends on the unit.
     pub width: u64,
     /// Bytes of the stream before this piece; 0 begins a stream.
     pub position: u64,
@@ -76,7 +76,7 @@ impl Request {
         ]
     }
 
-    /// The request that these words are, if they are one.
+    /// Decodes a request; `None` if the words are not one.
     pub fn decode(words: &[u64]) -> Option<Self> {
         let &[input, output, bytes, width, position, total] = words else {
             return None;
@@ -91,17 +91,17 @@ impl Request {
         })
     }
 
-    /// The piece ends its stream.
+    /// Whether the piece ends its stream.
     pub const fn is_last(&self) -> bool {
         self.position.saturating_add(self.bytes) >= self.total
     }
 }
 
-/// An answer to a request, sent when the piece and everything behind it in the pipeline is done.
+/// An answer to a request, sent when the piece has passed the rest of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// 0; a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for a request that makes no sense; [`CUT_OFF`]; [`KERNEL`] and more, [`SERVICE`] and
-    /// more for a refusal.
+    /// 0; a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for an invalid request; [`CUT_OFF`]; [`KERNEL`] and more, [`SERVICE`]
+    /// and more for a refusal.
     pub status: u64,
     /// Bytes that were processed.
     pub bytes: u64,
@@ -109,13 +109,13 @@ pub struct Answer {
     pub checksum: u64,
 }
 
-/// [`Answer::status`] of a request that makes no sense to the unit.
+/// [`Answer::status`] of a request that is invalid for the unit.
 pub const BAD_REQUEST: u64 = 256;
-/// [`Answer::status`] if the writer of the pipe ended and had not said that this was all.
+/// [`Answer::status`] if the writer of the pipe ended before the end of the stream.
 pub const CUT_OFF: u64 = 257;
-/// [`Answer::status`]: this plus a code of [`crate::syscall::SyscallError`], by which the kernel refused a system call of the unit.
+/// [`Answer::status`]: this plus the [`crate::syscall::SyscallError`] with which the kernel refused a system call of the unit.
 pub const KERNEL: u64 = 512;
-/// [`Answer::status`]: this plus the status by which the file service refused a request of the unit.
+/// [`Answer::status`]: this plus the status with which the file service refused a request of the unit.
 pub const SERVICE: u64 = 1024;
 
 impl Answer {
@@ -124,7 +124,7 @@ impl Answer {
         [self.status, self.bytes, self.checksum]
     }
 
-    /// The answer that these words are, if they are one.
+    /// Decodes an answer; `None` if the words are not one.
     pub fn decode(words: &[u64]) -> Option<Self> {
         let &[status, bytes, checksum] = words else {
             return None;

@@ -1,7 +1,7 @@
 //! The table that the runner places in memory for the first software of a tiled system, the kernel.
 //!
-//! The kernel's hart starts in machine mode with `a0` = its tile and `a1` = tile-physical address of a [`BootHeader`].
-//! After the header follow `tiles` [`BootTile`]s and then `modules` [`BootModule`]s, without gaps.
+//! The kernel's hart starts in machine mode with `a0` = its tile and `a1` = tile-physical address of a [`BootHeader`]. After the
+//! header come `tiles` [`BootTile`]s and then `modules` [`BootModule`]s, without gaps.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -30,7 +30,7 @@ pub struct BootHeader {
     pub manager_memory: u64,
     /// Frequency of the `time` CSR in hertz.
     pub timebase: u64,
-    /// First byte of the memory (tile 0 of kind memory) that is the kernel's: its heap first, then what it gives away.
+    /// First byte of the kernel's memory (in the first memory tile): its heap first, then the memory that it gives away.
     pub free_start: u64,
     /// End of that memory.
     pub free_end: u64,
@@ -69,22 +69,22 @@ pub struct BootTile {
 
 /// Tiles that share the kernel's endpoints for text and answers: as many as a receive endpoint has slots.
 pub const TILE_GROUP: usize = 32;
-/// Endpoints of the kernel's unit beside those of the groups of tiles.
+/// Endpoints of the kernel's unit in addition to those of the groups of tiles.
 pub const KERNEL_ENDPOINTS: usize = 62;
-/// Bytes of the kernel's heap beside what purses pay for: in any case, and for each user tile.
+/// Bytes of the kernel's heap that no purse pays for: a fixed part, and a part for each user tile.
 const HEAP: (u64, u64) = (1 << 20, 32 << 10);
 
-/// Bytes of the kernel's heap, on a chip of this many user tiles, with which all purses together hold this many bytes. What is charged is
-/// what an object takes; the rest is for places that are reserved apart, and for gaps.
+/// Bytes of the kernel's heap, on a chip of this many user tiles, with which all purses together hold this many bytes. Purses are
+/// charged with the size of the objects; the rest is for separately reserved places, and for gaps.
 pub const fn kernel_heap(tiles: u64, purses: u64) -> u64 {
     let own = HEAP.0 + tiles * HEAP.1;
     own.saturating_add((purses / 2).saturating_mul(5))
 }
 
-/// What all purses together can hold: the numbers of capabilities suffice for that.
+/// The most that all purses together can hold: the numbers of capabilities suffice for that.
 pub const KERNEL_PURSES_MAX: u64 = 65_000 * 192;
 
-/// What all purses together hold with a heap of this many bytes.
+/// The bytes that all purses together hold with a heap of this many bytes.
 pub const fn kernel_purses(tiles: u64, heap: u64) -> u64 {
     heap.saturating_sub(HEAP.0 + tiles * HEAP.1) / 5 * 2
 }

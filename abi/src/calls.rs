@@ -1,7 +1,7 @@
 //! How system calls are declared.
 //!
-//! Why it exists: one table says what each call is; its enumeration, its arguments and both directions of its encoding follow. What it
-//! deliberately does not know: the calls.
+//! Why it exists: one table declares each call, and its enumeration, its arguments and both directions of its encoding follow from
+//! that. What it deliberately does not know: the calls.
 
 /// Declares the calls: the enumeration, their numbers, and both directions of their encoding.
 macro_rules! calls {
@@ -15,7 +15,7 @@ macro_rules! calls {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Syscall { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
 
-        /// What each call says, for who carries it out.
+        /// The arguments of each call, for the code that carries it out.
         pub mod arguments {
             use super::*;
             $(
@@ -25,7 +25,7 @@ macro_rules! calls {
             )+
         }
 
-        /// A request for who carries it out: its arguments together.
+        /// A request for the code that carries it out: its arguments together.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Call { $($(#[$doc])* $name(arguments::$name),)+ }
 
@@ -48,8 +48,8 @@ macro_rules! calls {
         }
 
         impl Syscall {
-            /// Gives the request as words, as many as it has, to an action. They never cross a page. Where the kind of the call is known
-            /// when this is compiled, nothing is left to decide when it runs.
+            /// Passes the words of the request to an action. They never cross a page. If the kind of the call is known at compile
+            /// time, nothing is left to decide at run time.
             #[inline(always)]
             pub fn with_words<R>(&self, action: impl FnOnce(&[u64]) -> R) -> R {
                 match *self {
@@ -75,7 +75,7 @@ macro_rules! calls {
                 })
             }
 
-            /// Gives the request that these words are to a handler. As [`decode`](Self::decode), but where the handler is inlined, every
+            /// Decodes a request and passes it to a handler. Unlike with [`decode`](Self::decode), if the handler is inlined, every
             /// kind of call has its own path: the call is examined once, and is never stored in memory.
             ///
             /// # Errors

@@ -3,7 +3,7 @@
 //! The unit is the one of the tiled OS (m3-rtas24, sections II-B to IV-B), with register positions of our own. Four
 //! 4-KiB pages and the endpoint file lie at [`crate::memory_map::DTU_BASE`]:
 //!
-//! | page | who | holds |
+//! | page | used by | contents |
 //! |---|---|---|
 //! | [`UNPRIVILEGED_PAGE`] | the running activity | command registers |
 //! | [`PRIVILEGED_PAGE`] | TileMux | current activity, TLB, timer, core requests |
@@ -60,8 +60,8 @@ pub const EXTERNAL_ARGUMENT: u64 = 0x2008;
 /// External command: an opcode of [`ExternalOpcode`] in bits 7..0, an endpoint in bits 23..8 and a number of endpoints in bits 39..24.
 /// Executed when written; see [`external_command`].
 pub const EXTERNAL_COMMAND: u64 = 0x2010;
-/// The send or memory endpoint of which something has left the unit and is not answered, or [`NO_ENDPOINT`] (read only). Nothing
-/// leaves over an endpoint that was invalidated, so when this does not show it, nobody hears of its former user any more.
+/// The send or memory endpoint with an unanswered packet under way, or [`NO_ENDPOINT`] (read only). Nothing leaves over an endpoint
+/// that was invalidated. So once this register does not show such an endpoint, no packet of its former user is under way.
 pub const UNDER_WAY: u64 = 0x2020;
 /// First token bucket: bucket `i` lies at `BUCKETS + i * BUCKET_STRIDE`.
 pub const BUCKETS: u64 = 0x2040;
@@ -75,10 +75,10 @@ pub const BUCKET_AMOUNT: u64 = 0x08;
 pub const BUCKET_LIMIT: u64 = 0x10;
 /// Bytes that machine mode may borrow from the bucket of the current activity; 0 after reset.
 pub const BORROWED: u64 = 0x2018;
-/// The value of [`BORROWED`] on a tile that activities share, so that TileMux can switch while a bucket is empty: 144 lines of 64 bytes, each of which pushes out two others at most. The activity does not go on before it
-/// has paid.
+/// The value of [`BORROWED`] on a tile that activities share, so that TileMux can switch while a bucket is empty: 144 lines of 64
+/// bytes, each of which evicts at most two others. The activity does not continue before it has paid.
 pub const PRIVILEGED_CREDIT: u32 = 3 * 144 * 64;
-/// Lines on their way back to memory that a tile has under way at most (its write-back buffer).
+/// Most lines that a tile has on their way back to memory (its write-back buffer).
 pub const WRITE_BACKS: u32 = 16;
 /// Number of token buckets in a unit (m3-rtas24, section V-D).
 pub const BUCKET_COUNT: usize = 4;
@@ -89,8 +89,8 @@ pub const DEVICE_ADDRESS: u64 = 0x2100;
 pub const DEVICE_PHYSICAL: u64 = 0x2108;
 /// Bytes of that memory; 0: none.
 pub const DEVICE_SIZE: u64 = 0x2110;
-/// The owner of the tile's device: its activity in bits 15..0, the receive endpoint for the device's interrupts in bits 31..16.
-/// Writing it resets the device, which then obeys the three registers above.
+/// The owner of the tile's device: its activity in bits 15..0, the receive endpoint for the device's interrupts in bits 31..16. A
+/// write resets the device, which then obeys the three registers above.
 pub const DEVICE_OWNER: u64 = 0x2118;
 
 /// Offset of the endpoint file: endpoint `i` lies at `ENDPOINTS + i * ENDPOINT_STRIDE`.
@@ -102,7 +102,7 @@ pub const ENDPOINT_WORDS: usize = 4;
 
 /// The unit may write external registers and endpoints of its own and of other tiles.
 pub const FEATURE_PRIVILEGED: u64 = 1;
-/// Result of a fetch that found nothing.
+/// Result of a fetch that found no message.
 pub const NO_MESSAGE: u64 = u64::MAX;
 /// "No endpoint", where an endpoint is optional; also "any endpoint" for sleep.
 pub const NO_ENDPOINT: u16 = 0xFFFF;
@@ -112,16 +112,16 @@ pub const TILEMUX_ACTIVITY: u16 = 0xFFFF;
 pub const IDLE_ACTIVITY: u16 = 0xFFFE;
 /// Timeout of a sleep without a timeout.
 pub const NO_TIMEOUT: u64 = 0;
-/// Bytes of a message slot at most, header included.
+/// Most bytes of a message slot, header included.
 pub const MESSAGE_MAX: usize = 2048;
-/// Slots of a receive endpoint at most.
+/// Most slots of a receive endpoint.
 pub const SLOTS_MAX: usize = 32;
 /// A transfer travels in chunks of at most this many bytes (m3-rtas24, section IV-B).
 pub const CHUNK_MAX: usize = 512;
 /// Granularity of the unit's TLB in bytes. A command must not cross such a page.
 pub const PAGE_SIZE: u64 = 4096;
 
-/// Makes an enum with `from_code`, so that a code is written once.
+/// Defines an enum with `from_code`, so that a code is written once.
 macro_rules! codes {
     ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$doc:meta])* $variant:ident = $value:expr,)+ }) => {
         $(#[$meta])*
@@ -193,7 +193,7 @@ codes! {
     ExternalOpcode: u8 {
         /// Nothing.
         Idle = 0,
-        /// Invalidate this many endpoints, from the one named on, whatever they are, dropping their unread messages.
+        /// Invalidate this many endpoints of any type, from the named one on, and drop their unread messages.
         InvalidateEndpoint = 1,
         /// Reset the tile's hart and start it at the tile-physical address in the argument, in machine mode.
         StartHart = 2,
@@ -289,7 +289,7 @@ impl CurrentActivity {
     pub const fn new(activity: u16, messages: u16, bucket: u8) -> Self {
         Self(activity as u64 | (messages as u64) << 16 | ((bucket & 3) as u64) << 32)
     }
-    /// The same with an urgency: only for who is as urgent or more do messages interrupt.
+    /// The same with an urgency: only messages for activities that are at least as urgent interrupt.
     pub const fn with_urgency(self, urgency: u8) -> Self {
         Self(self.0 | (urgency as u64) << 40)
     }
@@ -340,11 +340,11 @@ impl CoreRequest {
 pub struct Awaited(pub u64);
 
 impl Awaited {
-    /// A message for the endpoint may interrupt whoever is not more urgent.
+    /// A message for the endpoint may interrupt an activity that is not more urgent.
     pub const fn new(activity: u16, endpoint: u16, urgency: u8) -> Self {
         Self(activity as u64 | (endpoint as u64) << 16 | (urgency as u64) << 32 | 1 << 63)
     }
-    /// Whether a message for an endpoint of an activity is meant.
+    /// Whether this covers a message for an endpoint of an activity.
     pub const fn is_for(self, activity: u16, endpoint: u16) -> bool {
         let wanted = (self.0 >> 16) as u16;
         self.0 >> 63 != 0
@@ -357,7 +357,7 @@ impl Awaited {
     }
 }
 
-/// An endpoint in unpacked form. [`Endpoint::pack`] and [`Endpoint::unpack`] give its register words.
+/// An endpoint in unpacked form. [`Endpoint::pack`] and [`Endpoint::unpack`] convert it to and from its register words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Endpoint {
     /// Nothing; every use fails.
@@ -386,13 +386,13 @@ pub struct SendEndpoint {
     pub credits: u8,
     /// Bound of `credits`; [`UNLIMITED_CREDITS`]: never counted.
     pub credits_max: u8,
-    /// Bytes of a message at most, header included.
+    /// Most bytes of a message, header included.
     pub message_size: u16,
     /// For a reply endpoint: the send endpoint at the target whose credit the reply returns, or [`NO_ENDPOINT`].
     pub credit_endpoint: u16,
     /// Whether this is a one-shot right to reply, made by the unit itself.
     pub reply: bool,
-    /// Of a right to reply: how many configurations of endpoints the sender's unit had counted when the message left. 0 of others.
+    /// For a right to reply: how many configurations of endpoints the sender's unit had counted when the message left. Otherwise 0.
     pub epoch: u64,
 }
 

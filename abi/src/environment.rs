@@ -1,8 +1,8 @@
 //! What an activity finds when it starts: one page with its identity, gates and arguments.
 //!
-//! The page is filled by whoever loads the activity (the resource manager, or the kernel for the root manager) and is
-//! read-only for the activity. After the [`Environment`] follow `gates` [`GateEntry`]s and then `arguments`
-//! [`ArgumentEntry`]s, without gaps. Addresses are virtual, times in nanoseconds.
+//! The loader of the activity fills the page (the resource manager, or the kernel for the root manager); the activity can only read
+//! it. After the [`Environment`] come `gates` [`GateEntry`]s and then `arguments` [`ArgumentEntry`]s, without gaps. Addresses are
+//! virtual, times in nanoseconds.
 
 use crate::dtu::codes;
 use crate::words::NAME;
@@ -29,8 +29,8 @@ pub struct Environment {
     pub activity: u16,
     /// The tile that it runs on.
     pub tile: u16,
-    /// Not zero while other activities live on this tile, or its processor time is limited: then waiting must go through
-    /// TileMux. Kept by TileMux.
+    /// Not zero while other activities live on this tile, or its processor time is limited: then it must wait through TileMux,
+    /// which maintains this field.
     pub shared: u32,
     /// Frequency of the `time` CSR in hertz.
     pub timebase: u64,
@@ -93,14 +93,14 @@ pub struct GateEntry {
     pub kind: u32,
     /// Endpoint of the tile's DTU.
     pub endpoint: u16,
-    /// Bytes of a slot (receive), or of a message at most (send), header included.
+    /// Bytes of a slot (receive), or most bytes of a message (send), header included.
     pub slot_size: u16,
     /// Virtual address of the buffer (receive).
     pub buffer: u64,
     /// Bytes of the region (memory), slots (receive), credits (send).
     pub size: u64,
     /// Rights of a memory gate: [`crate::dtu::TLB_READ`], [`crate::dtu::TLB_WRITE`]. Of a send gate: the selector at which its
-    /// receiver's service will be found, or 0. Of a receive gate: the selector under which its service is to be offered, or 0.
+    /// receiver's service will be found, or 0. Of a receive gate: the selector under which to offer its service, or 0.
     pub rights: u64,
 }
 

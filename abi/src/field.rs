@@ -8,9 +8,9 @@ use crate::words::{NAME_WORDS, Name, Reader};
 pub(crate) trait Field: Sized {
     /// Words that it takes.
     const WORDS: usize = 1;
-    /// Puts it into as many words.
+    /// Encodes it in that many words.
     fn put(self, words: &mut [u64]);
-    /// Takes it from there.
+    /// Decodes it.
     fn get(reader: &mut Reader) -> Option<Self>;
 }
 

@@ -11,8 +11,7 @@ pub const PANIC: u64 = 0x100;
 pub const HEAP_EXHAUSTED: u64 = 0x101;
 
 codes! {
-    /// What a marker says; the 12-bit immediate of the hint. Kinds from 0x100 are free for applications and are only
-    /// recorded.
+    /// The kind of a marker: the 12-bit immediate of the hint. Kinds from 0x100 are free for applications and are only recorded.
     MarkerKind: u16 {
         /// A flow of work (value: its number) begins here, for example when a sensor value is taken.
         FlowBegin = 1,
@@ -32,37 +31,38 @@ codes! {
         MeasureBegin = 8,
         /// Measurements are over.
         MeasureEnd = 9,
-        /// The activity stopped by a mistake of its own; emitted by TileMux while it is still the current activity. Value: the
+        /// The activity stopped because of its own fault; emitted by TileMux while it is still the current activity. Value: the
         /// RISC-V cause of a fault, [`PANIC`] or [`HEAP_EXHAUSTED`].
         ActivityFault = 10,
-        /// A 64-bit check value of the application (value: it), to be compared between runs.
+        /// A 64-bit check value of the application (value: the check value), to compare runs.
         Check = 11,
-        /// The kernel of the tiled OS creates an activity (value: [`Begins`]); the words of the name that its creator gave it follow.
-        /// Means something on the kernel's tile only, where nobody else runs.
+        /// The kernel of the tiled OS creates an activity (value: [`Begins`]); the words of the name that its creator gave it
+        /// follow. Has a meaning only on the kernel's tile, where nothing else runs.
         ActivityBegins = 12,
         /// A word of the name of the activity that begins (value: 8 bytes, the first one lowest).
         ActivityName = 13,
         /// TileMux takes the hart: the first instruction of a trap. No value.
         MuxEnters = 14,
-        /// The trap that TileMux works on is an interrupt: the one that ran did not ask for it (value: the cause).
+        /// The trap that TileMux handles is an interrupt: the activity that ran did not ask for it (value: the cause).
         MuxInterrupts = 15,
-        /// TileMux leaves the hart to the activity that it chose last: the last instruction before that one's. No value.
+        /// TileMux leaves the hart to the activity that it chose last: its last instruction before that activity's. No value.
         MuxLeaves = 16,
-        /// TileMux chose who runs next (value: its number, [`crate::dtu::IDLE_ACTIVITY`] for nobody).
+        /// TileMux chose which activity runs next (value: its number, [`crate::dtu::IDLE_ACTIVITY`] for none).
         MuxRuns = 17,
-        /// An activity is on this tile from now on, not ready ([`Since`] with any moment), or is not any more ([`Since::NEVER`]).
+        /// An activity is on this tile from now on, not ready ([`Since`] with any moment), or no longer is ([`Since::NEVER`]).
         MuxMember = 18,
         /// An activity of this tile is ready from a moment on (value: [`Since`]).
         MuxReady = 19,
         /// The budget of an activity of this tile lets it run again from a moment on (value: [`Since`]).
         MuxBudget = 20,
-        /// TileMux carries out a request of the kernel for an activity (value: its number), until it chooses who runs next.
+        /// TileMux carries out a request of the kernel for an activity (value: its number), until it chooses which activity runs
+        /// next.
         MuxWorks = 21,
     }
 }
 
 impl MarkerKind {
-    /// Whether only software in machine mode may say so: it is about others.
+    /// Whether only software in machine mode may emit it, because it is about other activities.
     pub const fn is_privileged(self) -> bool {
         matches!(
             self,
@@ -70,7 +70,7 @@ impl MarkerKind {
         ) || self.is_schedule()
     }
 
-    /// Whether it tells who has the hart of a tile and who wants it.
+    /// Whether it shows which activity has the hart of a tile or wants it.
     pub const fn is_schedule(self) -> bool {
         self as u16 >= Self::MuxEnters as u16
     }
@@ -86,17 +86,17 @@ pub struct Since {
 }
 
 impl Since {
-    /// No moment: it does not come.
+    /// No moment: the event never comes.
     pub const NEVER: u64 = (1 << 48) - 1;
     /// The moment of the marker.
     pub const NOW: u64 = 0;
 
-    /// As one word.
+    /// Encodes it as one word.
     pub const fn pack(self) -> u64 {
         self.activity as u64 | self.moment << 16
     }
 
-    /// From one word.
+    /// Decodes it from one word.
     pub const fn unpack(word: u64) -> Self {
         Self {
             activity: word as u16,
@@ -119,7 +119,7 @@ pub struct Begins {
 }
 
 impl Begins {
-    /// As one word.
+    /// Encodes it as one word.
     pub const fn pack(self) -> u64 {
         self.activity as u64
             | (self.creator as u64) << 16
@@ -127,7 +127,7 @@ impl Begins {
             | (self.is_namesake as u64) << 48
     }
 
-    /// From one word.
+    /// Decodes it from one word.
     pub const fn unpack(word: u64) -> Self {
         Self {
             activity: word as u16,

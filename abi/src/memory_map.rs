@@ -48,7 +48,7 @@ pub const TILE_WINDOWS: u64 = 0x1_0000_0000;
 pub const TILE_WINDOW_SHIFT: u32 = 20;
 /// Bits of a column, and of a row, in the number of a core.
 pub const CORE_BITS: u32 = 6;
-/// Rows, and columns, of a mesh at most.
+/// Most rows, and most columns, of a mesh.
 pub const MESH_SIDE: u16 = 1 << CORE_BITS;
 /// Where a tile's registers are in its window: a page. Its local memory starts at 0 and ends before.
 pub const TILE_REGISTERS: u64 = 0xF_0000;

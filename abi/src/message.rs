@@ -9,9 +9,9 @@ pub const FLAG_REPLY: u16 = 1;
 
 /// Label of the replies to messages that need none.
 pub const ONE_WAY: u64 = u64::MAX;
-/// The same, of a message that carries a mark: the end of a pipe.
+/// The same, for a message that carries a mark: the end of a pipe.
 pub const MARKED: u64 = u64::MAX - 1;
-/// The same, of a message that says where the data lie, instead of carrying them.
+/// The same, for a message that gives the place of the data instead of the data.
 pub const PLACED: u64 = u64::MAX - 2;
 
 /// Written by hardware; the payload follows at once. Little endian, as the tiles are.
@@ -36,6 +36,6 @@ pub struct Header {
     pub reserved: u32,
     /// Label that the reply will carry, chosen by the sender.
     pub reply_label: u64,
-    /// Label of the send endpoint (or, in a reply, the reply label), chosen by who configured it.
+    /// Label of the send endpoint, chosen by the software that configured it (or, in a reply, the reply label).
     pub label: u64,
 }

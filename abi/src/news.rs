@@ -1,7 +1,7 @@
-//! What resource managers tell each other of services, as words.
+//! What resource managers tell each other about services, as words.
 //!
-//! Why it exists: services are used across managers, and each manager knows only its own part of the tree. What it deliberately does
-//! not know: who passes the words on.
+//! Why it exists: services are used across managers, and each manager knows only its own part of the tree. What it deliberately
+//! does not know: how the words travel.
 
 use crate::dtu::codes;
 use crate::syscall::{ABOUT, SHARED_MAX};
@@ -9,19 +9,19 @@ use crate::syscall::{ABOUT, SHARED_MAX};
 codes! {
     /// The state of the receiver behind an import.
     Standing: u64 {
-        /// Its gates are there; it does not run yet.
+        /// Its gates exist; it does not run yet.
         Starts = 0,
-        /// It runs; it offers nothing yet.
+        /// It runs but offers nothing yet.
         Runs = 1,
-        /// Its service is there.
+        /// It offers its service.
         Offered = 2,
         /// It has ended, and will not be started again.
         Ended = 3,
-        /// It failed, and will not be started again, or not once more.
+        /// It failed, and will not be started again, or has no restarts left.
         Failed = 4,
         /// It was not started, and will not be.
         NotStarted = 5,
-        /// Its manager is gone, or could not start what is below it.
+        /// Its manager has ended, or could not start its applications.
         ManagerGone = 6,
     }
 }
@@ -33,22 +33,22 @@ impl Standing {
     }
 }
 
-/// What managers tell each other of a service.
+/// What managers tell each other about a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct News {
-    /// How often it was restarted so far: each time, its senders must be connected again.
+    /// How often it has been restarted: each time, its senders must be connected again.
     pub restarts: u32,
     /// Its state.
     pub standing: Standing,
 }
 
 impl News {
-    /// As a word about the import with this number.
+    /// The news as a word about the import with this number.
     pub const fn about(self, import: u16) -> u64 {
         (import as u64 + 1) << ABOUT | (self.restarts as u64) << 8 | self.standing as u64
     }
 
-    /// The import, and the news of it. None if the word is about the manager itself, or has no meaning.
+    /// The import and its news. `None` if the word is about the manager itself, or has no meaning.
     pub const fn from_word(word: u64) -> Option<(u16, Self)> {
         let (about, restarts) = (word >> ABOUT, (word >> 8) & ((1 << (ABOUT - 8)) - 1));
         if about == 0 || about > SHARED_MAX as u64 || restarts > u32::MAX as u64 {
@@ -82,7 +82,7 @@ mod tests {
                 assert_eq!(News::from_word(news.about(import)), Some((import, news)));
             }
         }
-        // About the manager itself, about an import that there cannot be, and without meaning.
+        // About the manager itself, about an import that cannot exist, and without meaning.
         for word in [
             1 << 32 | 3,
             33 << ABOUT,

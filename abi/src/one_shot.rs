@@ -1,11 +1,11 @@
-//! Facts of the one-shot RTOS that its kernel, its ports on other cores and the host share: records in memory and markers.
+//! Facts that the kernel of the one-shot RTOS, its ports on other cores and the host share: records in memory and markers.
 //!
 //! Why it exists: a core reads and writes the records of others, and the host reads consoles while the kernel writes them. What it
-//! deliberately does not know: who may do what when; that is in `software/exec/one-shot`.
+//! deliberately does not know: the rules of access; they are in `software/exec/one-shot`.
 
-/// Bytes of an image with all that it needs: the local memory of the smallest core.
+/// Most bytes of an image with all its data: the local memory of the smallest core.
 pub const IMAGE_SIZE: u64 = 32 * 1024;
-/// Offset of the port records from the start of a core's memory: the same on every core, so that nobody needs a table.
+/// Offset of the port records from the start of a core's memory: the same on every core, so that no table is needed.
 pub const PORTS_OFFSET: u64 = IMAGE_SIZE - PORTS as u64 * PORT_SIZE;
 /// Ports of a core.
 pub const PORTS: usize = 16;
@@ -26,7 +26,7 @@ pub mod port {
     pub const HOLDER: u64 = 24;
     /// Value of [`NEWS`]: no data was written yet.
     pub const NEVER_WRITTEN: u32 = 0;
-    /// Value of [`NEWS`]: data that nobody has read.
+    /// Value of [`NEWS`]: data that has not been read.
     pub const NEW_DATA: u32 = 1;
     /// Value of [`NEWS`]: data that was read.
     pub const WAS_READ: u32 = 2;
@@ -36,25 +36,25 @@ pub mod port {
     pub const OWNER_SHIFT: u32 = 48;
 }
 
-/// Offsets in a console ring. Records lie behind the header, each one byte with its length (that byte included) and then a line; a length
-/// of 0 says that the next record is at the start. Memory of a core that never ran has no [`ring::MAGIC`].
+/// Offsets in a console ring. Records follow the header: each is one byte with its length (that byte included) and then a line; a
+/// length of 0 says that the next record is at the start. The memory of a core that never ran has no [`ring::MAGIC`].
 pub mod ring {
     /// 4 bytes: [`MAGIC`].
     pub const MAGIC_AT: u64 = 0;
     /// 4 bytes: bytes behind the header, at most 65535.
     pub const SIZE: u64 = 4;
-    /// 8 bytes, always stored as one: four numbers of 16 bits, lowest first: where the oldest record begins, where the next one will begin,
-    /// lines that are there, lines that were ever written (modulo 65536).
+    /// 8 bytes, always stored as one: four numbers of 16 bits, lowest first: where the oldest record begins, where the next one
+    /// will begin, lines in the ring, lines written since the start (modulo 65536).
     pub const STATE: u64 = 8;
     /// Bytes of the header.
     pub const HEADER: u64 = 16;
-    /// What a ring begins with: `RING`.
+    /// The first word of a ring: `RING`.
     pub const MAGIC: u32 = u32::from_le_bytes(*b"RING");
-    /// Bytes of a line at most.
+    /// Most bytes of a line.
     pub const LINE: usize = 254;
 }
 
-/// Markers of the kernel, of kinds that only it knows; the value is the number of the task, most urgent first.
+/// Markers of the kernel, of kinds that only it uses; the value is the number of the task, 0 being the most urgent.
 pub mod marker {
     /// A task is ready.
     pub const RELEASE: u16 = 0x7E0;
@@ -64,7 +64,7 @@ pub mod marker {
     pub const END: u16 = 0x7E2;
     /// A job ran longer than its budget.
     pub const OVERRUN: u16 = 0x7E3;
-    /// A task stopped for ever.
+    /// A task stopped for good.
     pub const STOPPED: u16 = 0x7E4;
 }
 

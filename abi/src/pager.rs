@@ -1,18 +1,18 @@
 //! What TileMux, a pager and a manager must agree on.
 //!
-//! Why it exists: page faults of an application travel as messages from TileMux to the pager of the application, and what a
-//! pager needs for each client is placed by the manager that starts both. What it deliberately does not know: which page a
-//! pager gives.
+//! Why it exists: page faults of an application travel as messages from TileMux to the application's pager, and the manager that
+//! starts both places the capabilities that a pager needs for each client. What it deliberately does not know: which page a pager
+//! gives.
 
 use crate::dtu::codes;
 
 /// Name of a pager's receive gate for page faults.
 pub const FAULTS: &str = "faults";
-/// Clients of a pager at most.
+/// Most clients of a pager.
 pub const CLIENTS: u16 = 16;
-/// Where a pager finds its client with number `n`: from this plus `3 n` on, the activity if its generation is even, the activity if it
-/// is odd, and the memory that pages for this client come from. So what is still under way for an activity that has ended never
-/// reaches the one that came after it.
+/// Where a pager finds its client with number `n`: this plus `3 n` is the activity if its generation is even, the next selector the
+/// activity if it is odd, and the one after that the memory for this client's pages. So requests that are still under way for an
+/// activity that has ended never reach its successor.
 pub const SEL_CLIENTS: u16 = crate::syscall::SEL_SESSIONS - 3 * CLIENTS;
 /// Name of a pager's memory gate for unchanged pages of files that its clients share; may be missing.
 pub const SHARED: &str = "shared";
@@ -38,8 +38,8 @@ pub const fn client_memory(client: u16) -> u16 {
 }
 /// Bytes of addresses behind the heap of an application with a pager, in which the pager can place files.
 pub const AREA: u64 = 4 << 20;
-/// Arguments of a pager that tell of its clients begin so; then comes the client's number. The value is four numbers: first address
-/// and pages of the heap, first address and pages of the area for files.
+/// Arguments that describe a pager's clients begin with this, followed by the client's number. The value is four numbers: first
+/// address and pages of the heap, first address and pages of the area for files.
 pub const CLIENT: &str = "client-";
 /// Words of a fault: the address of the page, and a [`PagerAccess`].
 pub const FAULT_WORDS: usize = 2;
@@ -61,7 +61,7 @@ codes! {
     PagerAnswer: u64 {
         /// The page is there: try again.
         Mapped = 0,
-        /// It will not come: the activity is ended.
+        /// There will be no page: the activity is ended.
         Refused = 1,
     }
 }

@@ -1,4 +1,4 @@
-//! System calls and requests survive their encoding, and nothing that arrives can break a decoder.
+//! System calls and requests survive their encoding, and no message can break a decoder.
 
 extern crate std;
 

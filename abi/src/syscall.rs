@@ -1,9 +1,9 @@
 //! System calls of the tiled OS: messages to the kernel and their replies, as words.
 //!
-//! Every activity has a channel to the kernel; the label of the channel tells the kernel who calls and cannot be forged.
-//! Rights are capabilities; an activity names its own by selectors, numbers below [`SELECTORS`] that it chooses itself.
-//! A request is its number and its fields in the order of their declaration, one word each (a name: four). A reply is
-//! a [`SyscallError`] code and, if that is 0, the results.
+//! Every activity has a channel to the kernel; the label of the channel identifies the caller and cannot be forged. Rights are
+//! capabilities; an activity names its own by selectors, numbers below [`SELECTORS`] that it chooses itself. A request is its
+//! number and its fields in the order of their declaration, one word each (a name: four). A reply is a [`SyscallError`] code and,
+//! if that is 0, the results.
 
 use crate::calls::calls;
 use crate::dtu::codes;
@@ -11,18 +11,18 @@ use crate::field::Field;
 pub use crate::news::{News, Standing};
 use crate::words::{Aligned, Name, Reader, Words};
 
-/// Words of a request or reply at most.
+/// Most words of a request or reply.
 pub const SYSCALL_WORDS: usize = 16;
-/// Words of a reply at most: the error code and the results.
+/// Most words of a reply: the error code and the results.
 pub const REPLY_WORDS: usize = 8;
 /// Bytes of a slot for requests and replies, header included.
 pub const SYSCALL_SLOT: u16 = 192;
 
 /// Selectors of an activity: `0..SELECTORS`.
 pub const SELECTORS: u16 = 1024;
-/// Where every activity finds itself.
+/// Where every activity finds its own capability.
 pub const SEL_ACTIVITY: u16 = 0;
-/// Where every activity finds the purse that pays for the kernel objects that it causes.
+/// Where every activity finds the purse that pays for its kernel objects.
 pub const SEL_KERNEL_MEMORY: u16 = 1;
 /// Where every activity finds the tile capability that it was started with.
 pub const SEL_TILE: u16 = 2;
@@ -30,9 +30,9 @@ pub const SEL_TILE: u16 = 2;
 pub const SEL_MEMORY: u16 = 3;
 /// Where a manager finds the memory that holds the boot modules.
 pub const SEL_MODULES: u16 = 4;
-/// First selector that nothing is placed at by others, up to [`SEL_SESSIONS`].
+/// First of the selectors, up to [`SEL_SESSIONS`], at which no other activity places anything.
 pub const SEL_FREE: u16 = 16;
-/// First selector at which a manager places what the description gives to an activity, such as sessions.
+/// First selector at which a manager places capabilities that the description gives to an activity, such as sessions.
 pub const SEL_SESSIONS: u16 = 448;
 /// Where a manager finds tile `t`: at this plus `t`.
 pub const SEL_TILES: u16 = 512;
@@ -40,7 +40,7 @@ pub const SEL_TILES: u16 = 512;
 pub const SEL_MEMORIES: u16 = 768;
 /// Tiles that can be named by such selectors.
 pub const SEL_TILES_MAX: u16 = SEL_MEMORIES - SEL_TILES;
-/// Activities in a row of which each created the next one, the root manager first, at most.
+/// Most activities in a chain in which each created the next one, beginning with the root manager.
 pub const LINEAGE_MAX: usize = 12;
 /// No selector.
 pub const NO_SELECTOR: u16 = u16::MAX;
@@ -52,28 +52,28 @@ pub const SHARE: u64 = u64::MAX;
 pub const PRIORITIES: usize = 3;
 /// [`Syscall::Report`] of a nested manager: all applications that were expected to end have ended; its exit code is in the lower bits.
 pub const REPORT_DONE: u64 = 1 << 32;
-/// [`Syscall::Report`] and [`Syscall::Tell`] between managers: from this bit on, what the word is about. 0: the manager itself;
+/// [`Syscall::Report`] and [`Syscall::Tell`] between managers: the subject of the word, from this bit on. 0: the manager itself;
 /// otherwise one more than the number of an import, and the word is a [`News`].
 pub const ABOUT: u32 = 58;
-/// Where a nested manager finds the service behind an import, at this plus its number, once it was told that number; and where it
-/// offers services itself.
+/// Where a nested manager finds the service behind an import (this plus the import's number, once it has been told that number),
+/// and where it offers services itself.
 pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
-/// Imports of a nested manager at most.
+/// Most imports of a nested manager.
 pub const SHARED_MAX: u16 = 32;
-/// Where an application that is no manager offers its service with this number, at this plus the number; the environment says it at
+/// Where an application that is no manager offers its services: this plus the number of the service. The environment states it at
 /// each receive gate of a service.
 pub const SEL_OFFERED: u16 = SEL_TILES;
-/// Services of an application at most.
+/// Most services of an application.
 pub const SERVICES_MAX: u16 = 4;
 /// Where a nested manager finds its part of the description.
 pub const SEL_DESCRIPTION: u16 = 5;
-/// Pieces that are cut out of one memory at most; this bounds the search for a gap. Pieces can be cut further.
+/// Most pieces that are cut out of one memory; this bounds the search for a gap. Pieces can be cut further.
 pub const PIECES_MAX: u8 = 64;
 /// Pages of one [`Syscall::Map`] or [`Syscall::MapFrom`] at most: TileMux maps them in one piece, whoever more urgent wants the hart.
 pub const MAP_PAGES_MAX: u64 = 64;
-/// Pages of one [`Syscall::SetPager`] at most.
+/// Most pages of one [`Syscall::SetPager`].
 pub const PAGED_PAGES_MAX: u64 = 1 << 18;
-/// Capabilities of one [`Syscall::Exchange`] at most.
+/// Most capabilities of one [`Syscall::Exchange`].
 pub const EXCHANGE_MAX: u16 = 8;
 
 codes! {
@@ -101,7 +101,7 @@ codes! {
         NoModule = 9,
         /// The call does not fit the state of the object (started already, active already, ...).
         WrongState = 10,
-        /// The offset and size lie outside the region, or the rights are more than there are.
+        /// The offset and size lie outside the region, or the rights exceed those of the source.
         OutOfBounds = 11,
         /// The gate does not receive.
         NotReceiver = 12,
@@ -113,13 +113,13 @@ codes! {
         NoWindow = 15,
         /// The selector names nothing.
         NoCapability = 16,
-        /// The selector for the result is in use, or is none.
+        /// The selector for the result is in use or invalid.
         SelectorTaken = 17,
         /// The capability is of another kind.
         WrongKind = 18,
         /// The capability, or what it was derived from, is being revoked.
         Revoked = 19,
-        /// More than is left of the quota.
+        /// The request exceeds the rest of the quota.
         NoQuota = 20,
         /// The caller's purse is empty.
         NoKernelMemory = 21,
@@ -131,19 +131,19 @@ codes! {
         Gone = 24,
         /// The server did not answer in time.
         Timeout = 25,
-        /// The tile did not answer the kernel, or told it lies; it was stopped.
+        /// The tile did not answer the kernel, or lied to it; it was stopped.
         TileLost = 26,
     }
 }
 
-/// What is done with a request, see [`Syscall::dispatch`].
+/// Carries out a request, see [`Syscall::dispatch`].
 pub trait Handler {
-    /// Its outcome.
+    /// The outcome of a request.
     type Output;
-    /// Does it.
+    /// Carries out the request.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for a refusal.
     fn handle(self, call: Call) -> Result<Self::Output, SyscallError>;
 }
 
@@ -160,9 +160,9 @@ impl Handler for Given {
 calls! {
     /// Does nothing; measures a call.
     Nothing = 0 {}
-    /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`]: shared with the source. Rate and
-    /// burst come together. Processor time can only get less: a budget takes its [`charge`](crate::time::charge) out of each period of
-    /// the source's, and no priority is above the source's.
+    /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`]: shared with the source. Rate and burst
+    /// come together. Processor time can only decrease: a budget takes its [`charge`](crate::time::charge) from each period of the
+    /// source's budget, and no priority is above the source's.
     DeriveTile = 1 {
         /// A tile.
         source: u16,
@@ -171,7 +171,7 @@ calls! {
         /// Endpoints, or [`SHARE`].
         endpoints: u64,
         /// Nanoseconds of execution in each period, at least [`LEAST_BUDGET`](crate::time::LEAST_BUDGET), or [`SHARE`]. 0: none;
-        /// activities run when nobody who has a budget wants the hart.
+        /// activities run when no activity with a budget wants the hart.
         budget: u64,
         /// The period in nanoseconds.
         period: u64,
@@ -183,7 +183,7 @@ calls! {
         tables: u64,
         /// The highest priority on the tile that activities get from it, not above the source's.
         priority: u8,
-        /// Not zero: more may be derived from it that has no budget. Only if the source allows it.
+        /// Not zero: capabilities without a budget may be derived from it. Only if the source allows it.
         idle: u8,
     }
     /// Moves kernel memory from a purse to a new one.
@@ -217,18 +217,18 @@ calls! {
         /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`].
         rights: u8,
     }
-    /// Shows memory to a tile, whose activities can then live in it, and starts TileMux there if it does not run; TileMux then takes
-    /// [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before. Memory that can only
-    /// be read ([`MAP_READ`]) is shown so, to a tile whose TileMux runs: pages of it can be mapped with [`MapFrom`](Self::MapFrom).
-    /// Memory that the tile sees already is refused ([`SyscallError::BadArgument`]). Whoever sees something through the window ends before
-    /// that goes.
+    /// Shows memory to a tile, whose activities can then live in it, and starts TileMux there if it does not run; TileMux then
+    /// takes [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before. Memory
+    /// that can only be read ([`MAP_READ`]) is shown read-only, to a tile whose TileMux runs: its pages can be mapped with
+    /// [`MapFrom`](Self::MapFrom). Memory that the tile sees already is refused ([`SyscallError::BadArgument`]). Before the window
+    /// closes, every activity that uses it ends.
     ConfigureTile = 5 {
         /// The tile.
         tile: u16,
         /// The memory.
         memory: u16,
-        /// Pages for the page tables of all activities that will ever live there at once; kept out of everybody's reach. Matters
-        /// when TileMux is started.
+        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Matters
+        /// only when this starts TileMux.
         tables: u64,
     }
     /// Creates an activity and places [`SEL_ACTIVITY`], [`SEL_KERNEL_MEMORY`], [`SEL_TILE`] and [`SEL_MEMORY`] for it. It gets the
@@ -239,16 +239,16 @@ calls! {
         target: u16,
         /// The tile, with its quotas.
         tile: u16,
-        /// What pays for what it will cause.
+        /// The purse that pays for its kernel objects.
         purse: u16,
         /// Its memory, shown to the tile. Pages for its page tables ([`crate::tilemux::table_pages`]) come from the tile.
         memory: u16,
         /// Offset of the buffer for replies to its system calls: one slot of [`SYSCALL_SLOT`] bytes, aligned to 64.
         reply: u64,
-        /// Its priority as a caller of the kernel, below [`PRIORITIES`] and not above that of who creates it.
+        /// Its priority as a caller of the kernel, below [`PRIORITIES`] and not above its creator's.
         priority: u8,
-        /// Its priority on a tile with fixed priorities, not above that of the tile capability; means something if that has processor time
-        /// of its own.
+        /// Its priority on a tile with fixed priorities, not above that of the tile capability; has a meaning only if that has
+        /// processor time of its own.
         tile_priority: u8,
         /// Name for reports.
         name: Name,
@@ -261,7 +261,7 @@ calls! {
         address: u64,
         /// Offset into its memory, page aligned.
         offset: u64,
-        /// Number of pages, at most [`MAP_PAGES_MAX`]; with [`MAP_LAZY`], as many as there are.
+        /// Number of pages, at most [`MAP_PAGES_MAX`]; with [`MAP_LAZY`], any number.
         pages: u64,
         /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], and [`MAP_LAZY`].
         rights: u8,
@@ -275,13 +275,13 @@ calls! {
         /// Initial stack pointer.
         stack: u64,
     }
-    /// Ends an activity with all that it holds, and all that depends on that.
+    /// Ends an activity with all its capabilities and everything that depends on them.
     Stop = 9 {
         /// The activity.
         activity: u16,
     }
-    /// Waits until something has happened to an activity that the caller created. Results: its selector, its number, [`Event`] words.
-    /// [`SyscallError::Timeout`] if nothing has by the time that the caller names.
+    /// Waits until something has happened to an activity that the caller created. Results: its selector, its number, [`Event`]
+    /// words. [`SyscallError::Timeout`] if nothing has happened by the time that the caller names.
     WaitEvent = 10 {
         /// Nanoseconds since reset; 0: no end.
         until: u64,
@@ -303,11 +303,11 @@ calls! {
         target: u16,
         /// Label that the receiver sees.
         label: u64,
-        /// Messages under way at most.
+        /// Most messages under way.
         credits: u8,
     }
-    /// Makes a gate or memory usable by an activity through an endpoint of its tile. Results: endpoint, bytes (of a message at most, of
-    /// the memory).
+    /// Makes a gate or memory usable by an activity through an endpoint of its tile. Results: endpoint, bytes (the most of a
+    /// message, or the memory's).
     Activate = 13 {
         /// The gate or memory.
         gate: u16,
@@ -332,7 +332,7 @@ calls! {
         /// The endpoint.
         endpoint: u16,
     }
-    /// Gives an activity a copy of a capability of the caller, who created the activity.
+    /// Gives an activity a copy of a capability of the caller, which must have created the activity.
     Delegate = 15 {
         /// The activity.
         activity: u16,
@@ -357,8 +357,8 @@ calls! {
         /// Not zero: the capability itself stays.
         keep: u8,
     }
-    /// Offers a service; the kernel will ask through the receive gate (see [`ServerRequest`]), which takes one of its slots. The creator of
-    /// the caller hears of it as an [`Event`].
+    /// Offers a service. The kernel's questions (see [`ServerRequest`]) come through the receive gate and take one of its slots.
+    /// The creator of the caller gets an [`Event`].
     CreateService = 18 {
         /// An active receive gate of the caller with rights to reply.
         gate: u16,
@@ -398,8 +398,8 @@ calls! {
         /// How often it can be taken at once.
         value: u32,
     }
-    /// Takes a semaphore, waiting until that is possible. [`SyscallError::Gone`] if an activity that could have raised it loses it
-    /// meanwhile, because it ends or otherwise; the waiting activity may try again.
+    /// Takes a semaphore; waits until that is possible. [`SyscallError::Gone`] if an activity that could have raised the semaphore
+    /// loses it meanwhile, because it ends or for another reason; the waiting activity may try again.
     SemaphoreDown = 22 {
         /// The semaphore.
         semaphore: u16,
@@ -418,11 +418,11 @@ calls! {
         /// Hash of the module's name: [`module_key`], because the names are longer than a message's fields.
         key: u64,
     }
-    /// Tells who created the caller something, as an [`Event`]. A later report about the same (see [`ABOUT`]) replaces one that was
-    /// not heard yet. There are [`SHARED_MAX`] topics besides the caller itself. Of who has ended, only the last word about itself is heard,
-    /// before its end.
+    /// Sends a word to the creator of the caller, as an [`Event`]. A later report about the same topic (see [`ABOUT`]) replaces one
+    /// that has not been delivered. There are [`SHARED_MAX`] topics besides the caller itself. If the caller ends, only its last
+    /// word about itself is delivered, before its end.
     Report = 26 {
-        /// What, by agreement: see [`REPORT_DONE`].
+        /// The word, whose meaning is agreed: see [`REPORT_DONE`].
         value: u64,
     }
     /// Gives an activity a pager, before it starts: page faults in a range of its addresses go there as messages of its TileMux. Page
@@ -437,8 +437,8 @@ calls! {
         /// Its pages, at most [`PAGED_PAGES_MAX`].
         pages: u64,
     }
-    /// Maps memory of the caller where an activity has a pager, in the place of what is mapped there; without rights, takes the pages
-    /// there back. When the memory is revoked, the activity ends.
+    /// Maps memory of the caller into the range for which an activity has a pager, and replaces the pages that are mapped there;
+    /// without rights, unmaps them. When the memory is revoked, the activity ends.
     MapFrom = 30 {
         /// The activity.
         activity: u16,
@@ -455,8 +455,7 @@ calls! {
     }
     /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at
     /// [`crate::network::CARD_ADDRESS`], lets it use a part of the activity's memory, and sends its interrupts to a receive
-    /// endpoint. The activity keeps it to its end.
-    /// Only whoever started the tile's TileMux can give it.
+    /// endpoint. The activity keeps it to its end. Only the activity that started the tile's TileMux can give it.
     GiveDevice = 31 {
         /// The tile.
         tile: u16,
@@ -471,33 +470,34 @@ calls! {
         /// Its bytes, whole pages, at least one.
         size: u64,
     }
-    /// How many can send to a receive endpoint of the caller. Results: endpoints that lead there, and those that did and are gone since.
-    /// None left and some gone: what is not in the buffer will not come, unless the caller's manager connects a sender again. Whoever
-    /// waits at the endpoint is woken when that begins to be so.
+    /// Counts the senders of a receive endpoint of the caller. Results: endpoints that lead there, and those that did and no longer
+    /// exist. If none is left and some existed, no further message will arrive unless the caller's manager connects a sender again.
+    /// An activity that waits at the endpoint is woken when this becomes true.
     Senders = 32 {
         /// The endpoint.
         endpoint: u16,
     }
-    /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds in each
-    /// period (of a whole tile: a second), bytes a second, bytes at once, page tables, and whether what has no budget can be derived from it; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;
-    /// of an activity: its number.
+    /// Returns what is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds in
+    /// each period (of a whole tile: a second), bytes a second, bytes at once, page tables, and whether capabilities without a
+    /// budget can be derived from it; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free
+    /// slots, slots; of an activity: its number.
     Query = 25 {
         /// The capability.
         selector: u16,
     }
-    /// What was used of the quotas of a capability at most at a time. Results: of a tile its own endpoints and page tables (0 where it
-    /// shares another's), of a purse bytes; of others nothing.
+    /// Returns the peak use of the quotas of a capability. Results: of a tile its own endpoints and page tables (0 if it shares
+    /// another's), of a purse bytes; of others nothing.
     Usage = 28 {
         /// The capability.
         selector: u16,
     }
-    /// Tells an activity that the caller created something, as an [`Event`]. A later word about an import (see [`ABOUT`]) replaces one that
-    /// was not heard yet; of words about the activity itself, one waits at a time: [`SyscallError::Busy`] for a further one. There are no
-    /// other topics.
+    /// Sends a word to an activity that the caller created, as an [`Event`]. A later word about an import (see [`ABOUT`]) replaces
+    /// one that has not been delivered. Of words about the activity itself, one waits at a time: [`SyscallError::Busy`] for a
+    /// further one. There are no other topics.
     Tell = 29 {
         /// The activity.
         activity: u16,
-        /// What, by agreement: see [`SEL_SHARED`].
+        /// The word, whose meaning is agreed: see [`SEL_SHARED`].
         value: u64,
     }
 }
@@ -530,11 +530,12 @@ codes! {
     }
 }
 
-/// Label of the kernel's messages to servers. A server that gives this label to others deceives only itself.
+/// Label of the kernel's messages to servers. A server that gives this label to others harms only itself.
 pub const KERNEL_LABEL: u64 = u64::MAX;
 
-/// What the kernel asks a server. The answer is a word, 0 for yes, then for `Open` the server's number of the session, for `Exchange` the
-/// first of the server's selectors, how many it gives or takes (at most what was asked for), and two words for the client.
+/// A question of the kernel to a server. The answer is a word, 0 for yes; then for `Open` the server's number of the session, for
+/// `Exchange` the first of the server's selectors, how many it gives or takes (at most as many as requested), and two words for the
+/// client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRequest {
     /// Asks to open a session.
@@ -555,7 +556,7 @@ pub enum ServerRequest {
         /// The client's arguments.
         arguments: [u64; 3],
     },
-    /// A session is closed; the answer says nothing.
+    /// A session is closed; the answer has no meaning.
     Close {
         /// The server's number of the session.
         ident: u64,
@@ -585,7 +586,7 @@ impl ServerRequest {
         words
     }
 
-    /// The request that these words are, if they are one.
+    /// Decodes a request; `None` if the words are not one.
     pub fn decode(words: &[u64]) -> Option<Self> {
         let mut r = Reader(words);
         Some(match r.word()? {
@@ -605,16 +606,16 @@ impl ServerRequest {
     }
 }
 
-/// What [`Syscall::WaitEvent`] tells about an activity.
+/// An event about an activity, the result of [`Syscall::WaitEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It stopped; everything that it had is given back.
+    /// It stopped; everything that it had is returned.
     Stopped(StopCause),
     /// It offers a service under this selector of its own.
     Service(u16),
-    /// It says something.
+    /// It sent a word.
     Reported(u64),
-    /// The creator of this activity tells it something.
+    /// The creator of the waiting activity sent it a word.
     Told(u64),
 }
 
@@ -632,7 +633,7 @@ impl Event {
         }
     }
 
-    /// The event that these words are.
+    /// Decodes an event.
     pub const fn from_words(words: [u64; 5]) -> Option<Self> {
         match words {
             [0, a, b, c, d] => match StopCause::from_words([a, b, c, d]) {
@@ -658,7 +659,7 @@ pub const MAP_EXECUTE: u8 = 4;
 /// TileMux maps each page when it is first used; one region of an activity.
 pub const MAP_LAZY: u8 = 8;
 
-/// A number for a module's name (64-bit FNV-1a); the kernel finds the module by it.
+/// The key of a module's name (64-bit FNV-1a), by which the kernel finds the module.
 pub const fn module_key(name: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut i = 0;
@@ -670,11 +671,11 @@ pub const fn module_key(name: &[u8]) -> u64 {
 }
 
 impl Syscall {
-    /// The request that these words are.
+    /// Decodes a request.
     ///
     /// # Errors
-    /// [`SyscallError::UnknownCall`] for an unknown number, [`SyscallError::BadArgument`] if a field is missing or
-    /// does not fit its type. Whether the values make sense is for the kernel to judge.
+    /// [`SyscallError::UnknownCall`] for an unknown number, [`SyscallError::BadArgument`] if a field is missing or does not fit its
+    /// type. The kernel checks whether the values make sense.
     pub fn decode(words: &[u64]) -> Result<Self, SyscallError> {
         Self::dispatch(words, Given)
     }
@@ -700,7 +701,7 @@ pub enum StopCause {
     OutOfMemory,
     /// Its manager stopped it.
     Killed,
-    /// Its tile did not answer the kernel, or told it lies, and was stopped.
+    /// Its tile did not answer the kernel, or lied to it, and was stopped.
     TileLost,
 }
 
@@ -717,7 +718,7 @@ impl StopCause {
         }
     }
 
-    /// The cause that these words are.
+    /// Decodes a cause.
     pub const fn from_words(words: [u64; 4]) -> Option<Self> {
         Some(match words {
             [0, code, ..] => StopCause::Exit(code),

@@ -1,4 +1,4 @@
-//! What TileMux says to the kernel, the kernel to TileMux, and applications to TileMux.
+//! The messages between TileMux and the kernel, and the calls of applications to TileMux.
 //!
 //! On every user tile the kernel sets up the endpoints of this module before it starts TileMux, and places a
 //! [`TileMuxConfig`]. Requests of the kernel arrive as messages for [`crate::dtu::TILEMUX_ACTIVITY`]; a reply is one word, a
@@ -32,9 +32,9 @@ pub const PRINT_REPLY: u16 = 9;
 /// Slots of [`PRINT_REPLY`]: for text one more than messages under way, because an answer, and with it the credit for the next
 /// message, may come between TileMux's look at the buffer and that message; and one for a fault of each activity.
 pub const PRINT_REPLY_SLOTS: u8 = 18;
-/// Bytes of text in a message at most.
+/// Most bytes of text in a message.
 pub const PRINT_TEXT: usize = 128;
-/// Bytes before the text in a message: whose it is.
+/// Bytes before the text in a message: the activity that printed it.
 pub const PRINT_HEAD: usize = 8;
 /// Bytes of a slot for text, header included.
 pub const PRINT_SLOT: u16 = 192;
@@ -43,13 +43,13 @@ pub const PRINT_REPLY_SLOT: u16 = 64;
 /// First endpoint of a user tile that is free for activities.
 pub const FIRST_ENDPOINT: u16 = 10;
 
-/// Nanoseconds between two requests of the kernel that a TileMux carries out while somebody with a priority wants its hart, whoever caused
-/// them: two million cycles of the hart (`hertz`), some tens of times what a request takes.
+/// Nanoseconds between two requests of the kernel that a TileMux carries out while an activity with a priority wants its hart,
+/// whichever activities caused them: two million cycles of the hart (`hertz`), some tens of times the length of a request.
 pub const fn request_distance(hertz: u64) -> u64 {
     (2_000_000 * 1_000_000_000_u64).div_ceil(if hertz == 0 { 1 } else { hertz })
 }
 
-/// Activities that TileMux takes at most.
+/// Most activities of a TileMux.
 pub const ACTIVITIES: usize = 16;
 
 /// Bytes at the start of a tile's memory that belong to TileMux: code, data, stack, request buffer.
@@ -112,7 +112,7 @@ codes! {
         NoTable = 4,
         /// The activity's state does not allow it.
         WrongState = 5,
-        /// TileMux does not answer; only the kernel says so. Its tile is lost, the others go on.
+        /// TileMux does not answer; only the kernel uses this code. Its tile is lost, the others continue.
         NoAnswer = 6,
     }
 }
@@ -124,7 +124,7 @@ macro_rules! requests {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Request { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
 
-        /// What each request says, for who carries it out.
+        /// The arguments of each request, for the code that carries it out.
         pub mod orders {
             $(
                 $(#[$doc])*
@@ -133,7 +133,7 @@ macro_rules! requests {
             )+
         }
 
-        /// A request for who carries it out: what it says together.
+        /// A request for the code that carries it out: its arguments together.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Order { $($(#[$doc])* $name(orders::$name),)+ }
 
@@ -162,7 +162,7 @@ macro_rules! requests {
                 words
             }
 
-            /// The request that these words are, if they are one.
+            /// Decodes a request; `None` if the words are not one.
             pub fn decode(words: &[u64]) -> Option<Self> {
                 let mut reader = Reader(words);
                 match reader.word()? {
@@ -204,7 +204,7 @@ requests! {
         /// Bucket of the tile's unit.
         bucket: u8,
     }
-    /// Sets its budget in nanoseconds a period, and its priority. Whoever has a budget comes before whoever has none.
+    /// Sets its budget in nanoseconds a period, and its priority. Activities with a budget come before those without.
     SetBudget = 4 {
         /// The activity.
         activity: u16,
@@ -212,7 +212,7 @@ requests! {
         budget: u64,
         /// Nanoseconds.
         period: u64,
-        /// Greater is more urgent; means something on tiles with [`TilePolicy::Realtime`] only. 0 if it has no budget.
+        /// Greater is more urgent; has a meaning only on tiles with [`TilePolicy::Realtime`]. 0 if it has no budget.
         priority: u8,
         /// The time from which it may use the budget, in nanoseconds since reset; before that, another activity may have used it.
         start: u64,
@@ -231,7 +231,7 @@ requests! {
         /// The activity.
         activity: u16,
     }
-    /// Ends its waiting, because something that it may wait for will not come any more.
+    /// Ends its wait, because something that it may wait for can no longer arrive.
     Wake = 7 {
         /// The activity.
         activity: u16,
@@ -251,8 +251,8 @@ requests! {
         /// Number of these pages.
         table_pages: u64,
     }
-    /// Maps pages in the range of its pager, in the place of what is mapped there, whether it runs or not; without rights, takes them
-    /// back.
+    /// Maps pages in the range of its pager, and replaces the pages that are mapped there, whether it runs or not; without rights,
+    /// unmaps them.
     MapPages = 9 {
         /// The activity.
         activity: u16,
@@ -295,17 +295,17 @@ codes! {
         /// Gives the hart to others until a message for endpoint `a0` ([`crate::dtu::NO_ENDPOINT`]: any) is unread or the
         /// DTU's time reaches `a1` nanoseconds (0: no end).
         Wait = 2,
-        /// Gives the rest of the time slice away.
+        /// Gives up the rest of the time slice.
         Yield = 3,
-        /// Prints `a1` bytes, at most [`PRINT_TEXT`], at `a0` on the system's console. Result: 0; 1 if they cannot be
-        /// read; 2 if the tile's earlier text is still on its way, then try again.
+        /// Prints `a1` bytes, at most [`PRINT_TEXT`], at `a0` on the system's console. Result: 0; 1 if they cannot be read; 2 if
+        /// the tile's earlier text is still on its way: try again.
         Print = 4,
         /// Ends the activity after a panic; `a0` is 1 if the heap was exhausted.
         Panic = 5,
     }
 }
 
-/// A message with text: the activity that it is of, then the text.
+/// A message with text: the activity that printed it, then the text.
 pub fn encode_print(activity: u16, text: &[u8; PRINT_TEXT]) -> [u8; PRINT_HEAD + PRINT_TEXT] {
     let mut message = [0; PRINT_HEAD + PRINT_TEXT];
     message[..PRINT_HEAD].copy_from_slice(&u64::from(activity).to_le_bytes());
@@ -324,7 +324,7 @@ pub fn decode_print(message: &[u8]) -> Option<(u16, &[u8])> {
 /// level for each 2 MiB and one of the middle level for each GiB (and one more of each, as the range may straddle), and
 /// one of each for the page of the DTU.
 pub const fn table_pages(memory: u64) -> u64 {
-    // A few pages more than the memory: the guard pages.
+    // A few pages more than the memory, for the guard pages.
     let pages = memory.div_ceil(4096) + 8;
     1 + (pages / 512 + 2) + (pages / (512 * 512) + 2) + 2
 }

@@ -8,7 +8,7 @@ pub const NAME: usize = 32;
 /// Words of a [`Name`].
 pub const NAME_WORDS: usize = NAME / 8;
 
-/// A name in a fixed field. Longer names are rejected where they are made, not cut.
+/// A name in a fixed field. A longer name is rejected when it is made, not cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Name(pub [u8; NAME]);
 
@@ -29,7 +29,7 @@ impl Name {
             && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
     }
 
-    /// The text; what is not UTF-8 becomes empty.
+    /// The text; empty if it is not UTF-8.
     pub fn as_str(&self) -> &str {
         text(&self.0)
     }
@@ -41,19 +41,19 @@ impl Name {
         })
     }
 
-    /// The name that these words hold.
+    /// Decodes a name.
     pub fn from_words(words: [u64; NAME_WORDS]) -> Self {
         Self(core::array::from_fn(|i| words[i / 8].to_le_bytes()[i % 8]))
     }
 }
 
-/// The text in a zero-padded field; what is not UTF-8 is empty.
+/// The text in a zero-padded field; empty if it is not UTF-8.
 pub fn text(field: &[u8]) -> &str {
     let end = field.iter().position(|&b| b == 0).unwrap_or(field.len());
     core::str::from_utf8(&field[..end]).unwrap_or("")
 }
 
-/// Small data in one page, as messages must be: up to 128 bytes never cross one when aligned so.
+/// Small data in one page, as messages must be: with this alignment, up to 128 bytes never cross a page.
 #[repr(C, align(128))]
 #[derive(Debug, Clone, Copy)]
 pub struct Aligned<T>(pub T);
@@ -74,13 +74,13 @@ impl<const N: usize> Words<N> {
         }
     }
 
-    /// Forgets what it holds.
+    /// Removes all words.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.length = 0;
     }
 
-    /// Appends the words. What does not fit is a mistake of this crate, found by its tests.
+    /// Appends the words. If they do not fit, that is an error of this crate, found by its tests.
     #[inline(always)]
     pub fn push(&mut self, words: &[u64]) -> &mut Self {
         self.words[self.length..self.length + words.len()].copy_from_slice(words);

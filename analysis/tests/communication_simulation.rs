@@ -41,6 +41,8 @@ struct Queue {
     next: usize,
     busy: bool,
     outages: u32,
+    /// What passed the oldest one.
+    passed: u64,
 }
 
 struct Simulation<'a> {
@@ -95,7 +97,9 @@ impl<'a> Simulation<'a> {
                     .filter(|s| s.resource == Some(r))
                     .map(|s| s.input)
                     .collect(),
-                Arbitration::ArrivalOrder | Arbitration::AnyOrder => [0].into(),
+                Arbitration::ArrivalOrder | Arbitration::LimitedPassing | Arbitration::AnyOrder => {
+                    [0].into()
+                }
             };
             let inputs = inputs.into_iter().map(|i| (i, VecDeque::new())).collect();
             Queue {
@@ -104,6 +108,7 @@ impl<'a> Simulation<'a> {
                 next: 0,
                 busy: false,
                 outages: 0,
+                passed: 0,
             }
         };
         let mut this = Self {
@@ -291,7 +296,9 @@ impl<'a> Simulation<'a> {
             Some(resource) => {
                 let input = match self.scenario.resources[resource].arbitration {
                     Arbitration::RoundRobin => step.input,
-                    Arbitration::ArrivalOrder | Arbitration::AnyOrder => 0,
+                    Arbitration::ArrivalOrder
+                    | Arbitration::LimitedPassing
+                    | Arbitration::AnyOrder => 0,
                 };
                 let queue = &mut self.queues[resource];
                 if let Some((_, waiting)) = queue.inputs.iter_mut().find(|(i, _)| *i == input) {
@@ -321,6 +328,18 @@ impl<'a> Simulation<'a> {
         else {
             return;
         };
+        let head = queue.inputs[turn].1[0];
+        let passed = queue.passed;
+        let step = |slot: usize| self.class(slot).steps[self.slots[slot].step];
+        let may_pass = |&which: &usize| {
+            let slot = self.queues[resource].inputs[turn].1[which];
+            passed + step(slot).occupancy <= step(head).passed
+        };
+        // The youngest that may pass the oldest.
+        let passing = (1..self.queues[resource].inputs[turn].1.len())
+            .rev()
+            .find(may_pass);
+        let queue = &mut self.queues[resource];
         let waiting = &mut queue.inputs[turn].1;
         // Any order: the youngest, or any.
         let slot = match self.scenario.resources[resource].arbitration {
@@ -329,12 +348,18 @@ impl<'a> Simulation<'a> {
                 let which = self.random.below(waiting.len() as u64) as usize;
                 waiting.remove(which)
             }
+            Arbitration::LimitedPassing if passing.is_some() && self.random.chance(90) => {
+                passing.and_then(|which| waiting.remove(which))
+            }
             _ => waiting.pop_front(),
         }
         .unwrap();
+        let passes = slot != head;
         queue.next = (turn + 1) % inputs;
         queue.busy = true;
         let step = self.class(slot).steps[self.slots[slot].step];
+        let queue = &mut self.queues[resource];
+        queue.passed = if passes { passed + step.occupancy } else { 0 };
         let occupancy = if self.random.chance(80) {
             step.occupancy
         } else {
@@ -401,6 +426,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                                 // Sources 0 and 1 share an input; where the path began earlier, another one.
                                 input: (s / 2) as u16 + if r > first { 10 } else { 0 },
                                 occupancy,
+                                passed: 0,
                                 tail: 0,
                                 elsewhere: false,
                                 latency: if r % 2 == 0 { occupancy } else { 3 },
@@ -617,6 +643,21 @@ proptest! {
         keeps_its_bounds(&scenario, seed)?;
     }
 
+    /// Younger transactions may pass the oldest one of some resource.
+    #[test]
+    fn with_limited_passing_no_observation_above_its_bound(
+        (resources, shape) in networks(), seed in any::<u64>(), which in any::<prop::sample::Index>(), passed in 0u64..100
+    ) {
+        let mut scenario = scenario(&resources, &shape);
+        let which = which.index(scenario.resources.len());
+        scenario.resources[which].arbitration = Arbitration::LimitedPassing;
+        let steps = scenario.sources.iter_mut().flat_map(|s| &mut s.classes).flat_map(|c| &mut c.steps);
+        for (k, step) in steps.filter(|step| step.resource == Some(which)).enumerate() {
+            step.passed = passed * (k as u64 % 3);
+        }
+        keeps_its_bounds(&scenario, seed)?;
+    }
+
     /// Transactions of units that execute one command at a time, two sources at each.
     #[test]
     fn no_command_above_its_bound((resources, shape) in networks(), seed in any::<u64>(), others in any::<bool>()) {
@@ -719,9 +760,10 @@ proptest! {
     fn no_scenario_panics(n in prop::collection::vec(edge(), 24), slots in prop::collection::vec(any::<u32>(), 3), flags: [bool; 4]) {
         let resource = |i: usize| Resource {
             name: format!("r{i}"),
-            arbitration: match (flags[i], n[5] % 2) {
+            arbitration: match (flags[i], n[5] % 3) {
                 (true, _) => Arbitration::RoundRobin,
                 (_, 0) => Arbitration::AnyOrder,
+                (_, 1) => Arbitration::LimitedPassing,
                 _ => Arbitration::ArrivalOrder,
             },
             backlog: 0, outage: flags[i + 2].then_some(Outage { period: n[3 * i], jitter: n[3 * i + 1], duration: n[3 * i + 2] }),
@@ -735,8 +777,8 @@ proptest! {
             least_round_trip: n[9 + i],
             demand: None,
             steps: vec![
-                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
-                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], tail: 0, elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], passed: n[18 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], passed: 0, tail: 0, elsewhere: false, latency: n[18 + i] },
             ],
         };
         let scenario = NetworkScenario {

@@ -92,17 +92,14 @@ fn shown(problem: &Problem) -> Shown {
 pub fn render(error: &Error, fancy: bool) -> String {
     let all: Vec<Shown> = match error {
         Error::Description(errors) => errors.list.iter().map(shown).collect(),
-        Error::Input { cause, remedy } => vec![Shown {
-            message: cause.clone(),
-            code: "bulkhead::input".to_owned(),
-            help: Some(remedy.clone()),
-            source: None,
-            place: None,
-        }],
         other => vec![Shown {
             message: other.to_string(),
-            code: "bulkhead::failure".to_owned(),
-            help: None,
+            code: match other {
+                Error::Input { .. } => "bulkhead::input",
+                _ => "bulkhead::failure",
+            }
+            .to_owned(),
+            help: other.remedy().map(str::to_owned),
             source: None,
             place: None,
         }],
@@ -163,5 +160,11 @@ mod tests {
             &Error::input("no such program", "name another"),
             false
         ));
+    }
+
+    #[test]
+    fn a_file_of_the_host_that_fails_has_a_remedy() {
+        let full = std::io::ErrorKind::StorageFull.into();
+        insta::assert_snapshot!(render(&Error::file("out/trace".as_ref(), full), false));
     }
 }

@@ -15,10 +15,21 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut command = Arguments::parse().command;
-    if let Some(named) = command.description() {
-        *named = bulkhead_runner::place::description(named);
+    let described = command.description().map_or(Ok(()), |named| {
+        *named = bulkhead_runner::place::description(named)?;
+        Ok(())
+    });
+    match described.and_then(|()| carry_out(command)) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            diagnostics::show(&error);
+            ExitCode::from(error.code())
+        }
     }
-    let outcome = match command {
+}
+
+fn carry_out(command: Command) -> commands::Outcome {
+    match command {
         Command::Run(options) => commands::run::run(&options),
         Command::Audit(options) => commands::audit::audit(&options),
         Command::Check(options) => commands::check::check(&options),
@@ -36,12 +47,5 @@ fn main() -> ExitCode {
         } => commands::new::new(&folder, language, tiles),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::manual(&folder),
-    };
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            diagnostics::show(&error);
-            ExitCode::from(error.code())
-        }
     }
 }

@@ -79,6 +79,7 @@ fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        tiled_lines: false,
     }
 }
 

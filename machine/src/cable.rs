@@ -1,4 +1,4 @@
-//! Cables: what becomes of a frame between two network cards.
+//! Cables: the fate of a frame between two network cards.
 //!
 //! Why it exists: a frame that has left a card arrives at the other end after the cable's delay; or not at all, or twice, or later than the
 //! next one, if the description says so. Random decisions come from one seeded stream for each direction, so the n-th frame of a direction
@@ -10,7 +10,7 @@ use crate::types::{Tick, TileId};
 /// Of a million frames.
 pub const MILLION: u32 = 1_000_000;
 
-/// What goes wrong on a cable, in frames of a million.
+/// Faults of a cable, in frames of a million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Frames that are lost.
@@ -19,7 +19,7 @@ pub struct Faults {
     pub duplicate: u32,
     /// Frames that arrive later, by [`Faults::late`].
     pub reorder: u32,
-    /// Ticks.
+    /// Delay of such a frame, in ticks.
     pub late: Tick,
 }
 
@@ -27,7 +27,7 @@ impl Faults {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The invalid number.
     pub fn validate(&self) -> Result<(), String> {
         match [self.loss, self.duplicate, self.reorder]
             .iter()
@@ -44,13 +44,13 @@ impl Faults {
 pub struct CableConfig {
     /// The tile whose card is at one end.
     pub from: TileId,
-    /// The one at the other end; none: it is on another chip.
+    /// The tile at the other end; `None`: it is on another chip.
     pub to: Option<TileId>,
     /// Ticks from the moment when a frame has left to the moment when it has arrived.
     pub delay: Tick,
-    /// What goes wrong.
+    /// Its faults.
     pub faults: Faults,
-    /// Seed of the chance.
+    /// Seed of the random decisions.
     pub seed: u64,
     /// Number of the direction that leaves `from`: 0, or 1 on the chip of a cable's other end.
     pub number: u64,
@@ -77,7 +77,7 @@ impl Direction {
         }
     }
 
-    /// Ticks from the one end to the other at least.
+    /// Least ticks from one end to the other.
     pub fn delay(&self) -> Tick {
         self.delay
     }

@@ -37,6 +37,8 @@ pub struct PlatformConfig {
     pub cables: Vec<CableConfig>,
     /// Seed of the pseudo-random replacement.
     pub seed: u64,
+    /// On a tiled chip, too, bytes are in the lines of the caches. The tiled OS cannot run there yet (decision record 0003, step 5).
+    pub tiled_lines: bool,
 }
 
 /// How harts reach memory.
@@ -487,14 +489,10 @@ impl PlatformConfig {
     }
 
     /// Whether the bytes of memory are in the lines of the caches and come and go with them. Otherwise memory is flat: all bytes are
-    /// current in the memory tiles at once, and caches only decide what an access costs. Data transfer units and network
-    /// cards need that still (decision record 0003).
+    /// current in the memory tiles at once, and caches only decide what an access costs. The tiled OS needs that still (decision
+    /// record 0003).
     pub fn lines_hold_data(&self) -> bool {
-        match self.kind {
-            PlatformKind::Bare => self.tiles.iter().all(|t| t.network_card.is_none()),
-            PlatformKind::Tiled => false,
-            PlatformKind::Mesh => true,
-        }
+        self.kind != PlatformKind::Tiled || self.tiled_lines
     }
 
     fn validate_cable(&self, index: usize, cable: &CableConfig) -> Result<(), String> {
@@ -525,6 +523,12 @@ impl PlatformConfig {
         };
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
+        }
+        if self.tiled_lines && (tile.second_hart || tile.accelerator.is_some()) {
+            return Err(
+                "a second hart and a streaming unit need flat memory: what they touch is not in lines yet"
+                    .into(),
+            );
         }
         if !tile.hart.timed_walk && self.lines_hold_data() {
             return Err(

@@ -1,14 +1,14 @@
-//! What the simulator saw of a crashed program: registers and stack at the trap.
+//! The simulator's copy of a crashed program: registers and stack at the trap.
 //!
-//! Why it exists: the callers of the function that crashed are on its stack, and that is given to others soon after. What it
-//! deliberately does not know: programs, their names, and what their functions are called.
+//! Why it exists: the callers of the function that crashed are on its stack, and that memory gets another owner soon after. What it
+//! deliberately does not know: programs, and the names of programs and functions.
 
 use crate::hart::UnhandledTrap;
 use crate::types::{Owner, Tick};
 
 /// Bytes of the stack that are kept, from the stack pointer up.
 pub const STACK: u64 = 64 * 1024;
-/// Crashes of a tile that are kept, the first ones: a program that is started again and again may crash for ever.
+/// Number of crashes kept for each tile, the first ones: a program that is restarted again and again may crash forever.
 pub const KEPT: usize = 64;
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
@@ -16,7 +16,7 @@ pub(crate) const PAGE: u64 = 4096;
 /// A program that crashed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crashed {
-    /// When its multiplexer said so: the moment of the marker.
+    /// When its multiplexer reported it: the moment of the marker.
     pub at: Tick,
     /// Tile and activity.
     pub owner: Owner,
@@ -40,8 +40,8 @@ impl Crashed {
     }
 }
 
-/// The physical address of what a program in user mode may read, by Sv39 (privileged specification 20211203, section 4.4); `read` gives
-/// a word of physical memory.
+/// The physical address of a byte that a program in user mode may read, by Sv39 (privileged specification 20211203, section 4.4);
+/// `read` returns a word of physical memory.
 pub(crate) fn physical(
     translation: u64,
     address: u64,

@@ -1,4 +1,4 @@
-//! The order in which things happen: a queue of events that is sorted by (time, component, sequence).
+//! The order of events: a queue sorted by (time, component, sequence).
 //!
 //! Why it exists: two events at one moment must always be taken in one order, whatever order the host inserted them in.
 //! The component (a number that the owner of a queue gives to each source of events) decides first; the sequence only
@@ -35,7 +35,7 @@ impl<E> PartialOrd for Entry<E> {
     }
 }
 impl<E> Ord for Entry<E> {
-    // Reversed: the standard heap gives the greatest first and the queue wants the earliest.
+    // Reversed: the standard heap returns the greatest first and the queue needs the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }

@@ -37,6 +37,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
             ..NetworkConfig::default()
         },
         seed: 0,
+        tiled_lines: false,
     }
 }
 

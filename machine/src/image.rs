@@ -1,8 +1,8 @@
-//! Programs as files: static RISC-V ELF images, and where in the source a program counter lies.
+//! Programs as files: static RISC-V ELF images, and the source locations of program counters.
 //!
-//! Why it exists: the machine runs binaries that others built, so a file that cannot work must be refused with the reason, and an address
-//! in a report must become a function, a file and a line. It does not know memory maps or tiles: the loader of an image says where memory
-//! is.
+//! Why it exists: the machine runs binaries from other sources, so a file that cannot work must be refused with the reason, and an
+//! address in a report must become a function, a file and a line. It does not know memory maps or tiles: the loader of an image
+//! provides the memory's range.
 
 use object::elf::{EM_RISCV, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP, PT_LOAD};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// A part of an image that is loaded.
+/// A part of an image to load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Physical address of the first byte.
@@ -25,10 +25,10 @@ pub struct Segment {
     pub headers: u64,
 }
 
-/// Why a file cannot be run.
+/// The reason why a file cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
-    /// Something else, such as a script.
+    /// It is no ELF file but, for example, a script.
     #[error("{name}: not an ELF file")]
     NotElf {
         /// The file.
@@ -85,10 +85,10 @@ pub enum ImageError {
     Damaged {
         /// The file.
         name: String,
-        /// What does not fit.
+        /// The contradiction.
         what: String,
     },
-    /// A segment lies where no memory is.
+    /// A segment is outside memory.
     #[error(
         "{name}: segment {index} ({start:#x} to {end:#x}) is outside the memory ({memory_start:#x} to {memory_end:#x}); \
          link the program at {memory_start:#x}"
@@ -140,7 +140,7 @@ impl Image {
             name: name.clone(),
             what: what.to_string(),
         };
-        // The identification is checked by hand: it tells apart what the user can repair.
+        // The identification is checked by hand, to distinguish errors that the user can repair.
         if bytes.get(..4) != Some(&object::elf::ELFMAG) {
             return Err(ImageError::NotElf { name });
         }
@@ -278,12 +278,12 @@ impl Image {
         self.symbols.get(name).copied()
     }
 
-    /// Where the program reports its exit (HTIF), if it does.
+    /// The address at which the program reports its exit (HTIF), if it does.
     pub fn tohost(&self) -> Option<u64> {
         self.symbol("tohost")
     }
 
-    /// Where the host answers (HTIF).
+    /// The address at which the host answers (HTIF).
     pub fn fromhost(&self) -> Option<u64> {
         self.symbol("fromhost")
     }
@@ -331,7 +331,7 @@ fn symbols(bytes: &[u8]) -> BTreeMap<String, u64> {
     map
 }
 
-/// Where a program counter lies in the source.
+/// The source location of a program counter.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Location {
     /// Function, demangled, and the distance from its start.
@@ -359,7 +359,7 @@ impl fmt::Display for Location {
 
 type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
 
-/// Turns program counters into locations. Works on any ELF file, with as much as the file tells.
+/// Turns program counters into locations. Works on any ELF file, with as much information as the file contains.
 pub struct Resolver {
     /// Address, size, name; sorted.
     functions: Vec<(u64, u64, String)>,
@@ -449,7 +449,7 @@ impl Resolver {
         self.code.iter().any(inside)
     }
 
-    /// What is known about an address; empty if nothing is.
+    /// The known location of an address; empty if nothing is known.
     pub fn resolve(&self, pc: u64) -> Location {
         if !self.is_code(pc) {
             return Location::default();
@@ -463,7 +463,7 @@ impl Resolver {
         }
     }
 
-    /// The functions that an address is in by inlining, the innermost first, each with the place in it; the last one is the function of
+    /// The inlined functions around an address, the innermost first, each with the place in it; the last one is the function of
     /// [`Resolver::resolve`]. Empty if nothing is known.
     pub fn inlined(&self, pc: u64) -> Vec<Location> {
         let lines = self.lines.as_ref();

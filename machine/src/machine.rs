@@ -241,8 +241,9 @@ impl Machine {
         address: u64,
         bytes: &[u8],
     ) -> Result<(), MachineError> {
-        let memory = self.fabric.memories.iter().position(|m| m.id == id);
-        let memory = &mut self.fabric.ram[memory.ok_or(MachineError::NoMemory(id))?];
+        let index = self.fabric.memories.iter().position(|m| m.id == id);
+        let index = index.ok_or(MachineError::NoMemory(id))?;
+        let memory = &mut self.fabric.ram[index];
         let outside = MachineError::OutsideMemory {
             address,
             bytes: bytes.len() as u64,
@@ -252,9 +253,9 @@ impl Machine {
             .filter(|end| *end <= memory.len() as u64)
             .ok_or(outside)?;
         memory[address as usize..end as usize].copy_from_slice(bytes);
-        if self.config.lines_hold_data() && id == self.config.memories[0].id {
+        if self.config.lines_hold_data() {
             for tile in &mut self.tiles {
-                tile.poke(MEMORY_BASE + address, bytes, &mut self.fabric);
+                tile.reload((index, address), bytes, &mut self.fabric);
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! Where the machine reports what happens, for traces.
+//! The interface through which the machine reports events, for traces.
 //!
-//! Why it exists: traces must cost nothing when nobody wants them and must never change a tick. Components report facts;
-//! an [`Observer`] (see [`crate::trace`]) turns them into a file. What it deliberately does not know: file formats.
+//! Why it exists: traces must cost nothing when they are not wanted and must never change a tick. Components report facts; an
+//! [`Observer`] (see [`crate::trace`]) turns them into a file. What it deliberately does not know: file formats.
 //!
 //! Reports of one tile, of the links and of the banks each come in an order of their own; moments of different sources are
 //! not sorted against each other, because tiles run in windows.
@@ -15,9 +15,9 @@ use crate::types::{Owner, Tick, TileId};
 /// Something that software marked with a hint instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Marker {
-    /// When.
+    /// The moment.
     pub tick: Tick,
-    /// Where.
+    /// The tile.
     pub tile: TileId,
     /// The activity that was current.
     pub activity: u16,
@@ -38,12 +38,12 @@ pub enum HartState {
     Halted,
 }
 
-/// What a trace had no room for.
+/// The events for which a trace had no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Events.
     pub events: u64,
-    /// The first of them: before it the trace is complete.
+    /// The moment of the first one: before it the trace is complete.
     pub from: Option<Tick>,
 }
 
@@ -61,7 +61,7 @@ pub trait Observer: Send {
     fn activity(&mut self, at: Tick, owner: Owner);
     /// Software marked something.
     fn marker(&mut self, marker: &Marker);
-    /// Something became of a frame at a tile's network card, or on the cable behind it. Not everybody asks.
+    /// The fate of a frame at a tile's network card, or on the cable behind it. Observers need not implement this.
     fn frame(&mut self, _at: Tick, _tile: TileId, _frame: &Frame, _fate: Fate) {}
     /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
     fn bytes(&self) -> Vec<u8>;

@@ -1,7 +1,7 @@
-//! Everything that a machine counted, as plain values in a fixed order.
+//! All counters of a machine, as plain values in a fixed order.
 //!
-//! Why it exists: reports, tests and the digest of a run read one structure instead of the parts. It does not know how the
-//! numbers came about; each part documents its own.
+//! Why it exists: reports, tests and the digest of a run read one structure instead of the parts. It does not know what the numbers
+//! mean; each part documents its own.
 
 use crate::cache::CacheStatistics;
 use crate::dram::DramStatistics;

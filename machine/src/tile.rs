@@ -12,6 +12,7 @@ mod card;
 mod crash;
 mod env;
 mod local;
+mod memory;
 mod outside;
 mod second;
 
@@ -26,7 +27,7 @@ use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
 use crate::ledger::{Ledger, Processor};
-use crate::noc::{Account, Packet};
+use crate::noc::Packet;
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId};
@@ -84,23 +85,6 @@ struct Window {
     base: u64,
 }
 
-/// A cache line's request that waits until the unit, which asked for it, can charge it.
-#[derive(Clone, Copy, Debug)]
-enum Deferred {
-    Read {
-        at: Tick,
-        address: u64,
-        owner: Owner,
-        tag: u32,
-        account: Account,
-    },
-    Write {
-        at: Tick,
-        address: u64,
-        owner: Owner,
-    },
-}
-
 /// How a run may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -122,7 +106,8 @@ struct Local {
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
     signals: Vec<Signal>,
-    deferred: Vec<Deferred>,
+    /// Lines and requests for lines that leave when the unit, which caused them, has acted and can charge them.
+    deferred: Vec<(Tick, Packet)>,
     /// Since when an access of each hart waits for tokens, and when it asks again.
     asked: [Option<(Tick, Tick)>; 2],
     /// The bucket of the current activity regulates, or a hart waits for tokens.
@@ -203,7 +188,7 @@ impl Tile {
         let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), port, seed);
         caches.set_owner(owner);
         if platform.lines_hold_data() {
-            caches.hold_data(platform.tiles.len() == 1);
+            caches.hold_data(platform.tiles.len() == 1 && unit.is_none());
         }
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
         if unit.is_none()

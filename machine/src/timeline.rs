@@ -1,12 +1,12 @@
-//! What a tile sees, as a sequence of (tick, event): the timeline that the non-interference check compares.
+//! Everything that a tile sees, as a sequence of (tick, event): the timeline that the non-interference check compares.
 //!
 //! Why it exists: "undisturbed" means that everything that happens on a tile happens in the same order at the same ticks. A
 //! tile's behaviour is a function of its own state and of what reaches it, so its timeline is every packet that arrives,
 //! every event of its unit and its timer, every stop of its hart and every marker of its software. What it deliberately
 //! does not know: other tiles, and which events matter.
 //!
-//! A timeline is kept as a streaming hash with a checkpoint every [`STRIDE`] events. Two timelines that differ are told apart
-//! by their checkpoints; a second run then records the events of one stride in full.
+//! A timeline is kept as a streaming hash with a checkpoint every [`STRIDE`] events. Two timelines that differ have different
+//! checkpoints; a second run then records the events of one stride in full.
 
 use crate::device::network::CardEvent;
 use crate::dtu::DtuEvent;
@@ -18,7 +18,7 @@ use std::fmt;
 /// Events between two checkpoints.
 pub const STRIDE: u64 = 1024;
 
-/// Something that a tile saw.
+/// An event that a tile saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The timer reached its compare register.
@@ -27,9 +27,9 @@ pub enum Event {
     Unit(DtuEvent),
     /// A packet arrived completely.
     Packet {
-        /// Who sent it.
+        /// Its sender.
         from: TileId,
-        /// What it belongs to.
+        /// The kind of transaction that it belongs to.
         transaction: Transaction,
         /// Whether it answers a request of this tile.
         response: bool,
@@ -38,9 +38,9 @@ pub enum Event {
         /// Bytes after the packet's header.
         bytes: u32,
     },
-    /// Something of the network card: a code (0 access, 1 link, 2 frame left, 3 frame arrived, 4 doorbell), and its bytes or number.
+    /// An event of the network card: a code (0 access, 1 link, 2 frame left, 3 frame arrived, 4 doorbell), and its bytes or number.
     Card(u8, u32),
-    /// A hart went on after it had stopped, went to sleep, or was stopped.
+    /// A hart continued after a stop, went to sleep, or was stopped.
     Hart(HartState),
     /// Software marked something.
     Marker {
@@ -156,12 +156,12 @@ impl fmt::Display for Event {
     }
 }
 
-/// The timeline of a tile. Comparing two of them tells whether the tile saw the same in two runs.
+/// The timeline of a tile. A comparison of two timelines shows whether the tile saw the same in two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Events so far.
     pub events: u64,
-    /// Two independent hashes: a difference that both miss would need chance of one in 2^128.
+    /// Two independent hashes: both miss a difference with a probability of only 2^-128.
     pub hash: [u64; 2],
     /// Moment of the last event.
     pub last: Tick,
@@ -209,7 +209,7 @@ impl Timeline {
         if self.events == other.events && self.hash == other.hash {
             return None;
         }
-        // A hash that differs once differs for ever (but by chance), so the first one decides.
+        // A hash that differs once differs from then on (except by chance), so the first one decides.
         let pairs = self.checkpoints.iter().zip(&other.checkpoints);
         let common = self.checkpoints.len().min(other.checkpoints.len());
         let at = pairs.take_while(|(a, b)| a == b).count();

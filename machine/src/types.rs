@@ -7,7 +7,7 @@ pub type Tick = u64;
 /// Number of a tile on the network: processing tiles and memory tiles share one numbering.
 pub type TileId = u16;
 
-/// Who a request belongs to: a tile and the activity on it (of the tiled OS; 0 where there are none).
+/// The owner of a request: a tile and the activity on it (of the tiled OS; 0 if there are none).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
     /// The tile where the request started.

@@ -5,6 +5,7 @@ mod common;
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIMECMP, DTU_BASE, DTU_SIZE, MEMORY_BASE};
+use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
@@ -247,8 +248,14 @@ fn rights(machine: &Machine, tile: TileId) -> Vec<String> {
 
 #[test]
 fn a_hostile_tile_harms_nobody() {
-    for seed in [0x9E37_79B9_7F4A_7C15, 0x0123_4567_89AB_CDEF, 42] {
-        let mut machine = chip(4);
+    let seeds = [0x9E37_79B9_7F4A_7C15, 0x0123_4567_89AB_CDEF, 42];
+    for (seed, lines) in seeds
+        .into_iter()
+        .flat_map(|seed| [(seed, false), (seed, true)])
+    {
+        let mut config = platform(PlatformKind::Tiled, 4);
+        config.tiled_lines = lines;
+        let mut machine = chip_of(&config);
         // Tile 2 is hostile. It may send to tile 1, receive, and read a page; all its buckets are limited.
         set(&mut machine, 2, 8, send(1, 8, 2));
         set(
@@ -339,7 +346,7 @@ fn a_hostile_tile_harms_nobody() {
         );
         // The worker is not disturbed, to the tick, after its first pass through cold caches.
         let alone = {
-            let mut machine = chip(4);
+            let mut machine = chip_of(&config);
             let mut worker = Program::default();
             let count = worker.here();
             worker.addi(S1, S1, 1).marker(S1, 0x100).jump(count);

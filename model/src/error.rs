@@ -265,8 +265,11 @@ pub enum Problem {
     #[error("{0}")]
     Inconsistent(String),
     /// No tile may run the kernel.
-    #[error("the platform has no kernel tile")]
-    NoKernelTile,
+    #[error("the platform `{platform}` has no kernel tile")]
+    NoKernelTile {
+        /// Its name.
+        platform: String,
+    },
     /// A cache or memory whose parts do not fit together.
     #[error("{what}: {cause}")]
     Geometry {
@@ -341,7 +344,7 @@ impl Problem {
             Self::DeadlineAfterPeriod { .. } => "model::deadline-after-period",
             Self::CostAboveBound { .. } => "model::cost-above-bound",
             Self::Inconsistent(_) => "model::inconsistent",
-            Self::NoKernelTile => "model::no-kernel-tile",
+            Self::NoKernelTile { .. } => "model::no-kernel-tile",
             Self::Geometry { .. } => "model::geometry",
             Self::NoCommonTick { .. } => "model::no-common-tick",
             Self::OverrideSyntax { .. } => "model::override-syntax",

@@ -34,3 +34,4 @@ pub use load::{
 pub use platform::Platform;
 pub use system::System;
 pub use tasks::TaskSystem;
+pub use text::closest;

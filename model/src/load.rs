@@ -363,9 +363,10 @@ impl Loader<'_> {
             .cloned()
             .partition(|change| change.selects_platform(&tree));
         apply_overrides(&mut tree, &platform_first)?;
-        if tree.name == "system" {
-            self.add_platform(&mut tree)?;
-        }
+        let named = match tree.name == "system" {
+            true => self.add_platform(&mut tree)?,
+            false => None,
+        };
         apply_overrides(&mut tree, &rest)?;
         let mut errors = Vec::new();
         let platform = tree
@@ -381,6 +382,7 @@ impl Loader<'_> {
             return Err(Errors::new(errors));
         };
         let peer = self.peer(&tree)?;
+        let platform = (platform, named.as_ref().unwrap_or(&tree.span));
         let system = system::read(&tree, platform, self.options.programs, peer, &mut errors);
         system.ok_or_else(|| Errors::new(errors))
     }
@@ -438,12 +440,12 @@ impl Loader<'_> {
         }
     }
 
-    /// Replaces the attribute `platform` by the platform's element.
-    fn add_platform(&self, tree: &mut Element) -> Result<(), Diagnostic> {
+    /// Replaces the attribute `platform` by the platform's element; gives the place of the attribute, if there was one.
+    fn add_platform(&self, tree: &mut Element) -> Result<Option<Span>, Diagnostic> {
         let inside = tree.children.iter().find(|child| child.name == "platform");
         let attribute = tree.attribute("platform");
         let (reference, span) = match (attribute, inside) {
-            (None, Some(_)) => return Ok(()),
+            (None, Some(_)) => return Ok(None),
             (Some(attribute), Some(_)) => {
                 return Err(Diagnostic::new(
                     Problem::Inconsistent("the system names a platform and has one inside".into()),
@@ -473,14 +475,14 @@ impl Loader<'_> {
         let (source, _) =
             find(&path, "platform", catalog::PLATFORMS, self.options).map_err(|error| {
                 Diagnostic {
-                    span: Some(span),
+                    span: Some(span.clone()),
                     ..error
                 }
             })?;
         tree.attributes
             .retain(|attribute| attribute.name != "platform");
         tree.children.insert(0, tree::parse(&source)?);
-        Ok(())
+        Ok(Some(span))
     }
 
     /// The system with the changes of one variant.

@@ -496,6 +496,9 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
                 Dimension::Cycles => "cycles",
             };
             let list = wanted.unit_list();
+            // Nothing of something is hardly ever meant.
+            let is_zero = number.trim_matches(['0', '.']).is_empty();
+            let number = if is_zero { "1" } else { number };
             format!("write a unit after it, such as {number}{likely}; possible are {list}")
         }
         UnitError::Wrong {
@@ -507,7 +510,16 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
             wanted.noun(),
             wanted.unit_list()
         ),
-        UnitError::Wrong { belongs: None, .. } => format!("possible are {}", wanted.unit_list()),
+        UnitError::Wrong {
+            belongs: None,
+            unit,
+            ..
+        } => {
+            let near = wanted.unit_in_other_case(unit);
+            let near = near.map(|near| format!("did you mean `{near}`? "));
+            let near = near.unwrap_or_default();
+            format!("{near}possible are {}", wanted.unit_list())
+        }
         UnitError::NotANumber { .. } => {
             format!("write a number and one of the units {}", wanted.unit_list())
         }

@@ -153,6 +153,10 @@ fn malformed(source: &Arc<Source>, error: &roxmltree::Error) -> Diagnostic {
         Error::MalformedEntityReference(_) | Error::UnknownEntityReference(..) => {
             "write `&` as `&amp;`".to_owned()
         }
+        Error::InvalidChar(b'"' | b'\'', b'<', _) => {
+            "a value before this place lacks its closing quote; inside quotes, write `<` as `&lt;`"
+                .to_owned()
+        }
         Error::InvalidAttributeValue(_) => "write `<` as `&lt;` inside quotes".to_owned(),
         Error::DtdDetected => "remove the <!DOCTYPE>; descriptions use none".to_owned(),
         Error::NodesLimitReached => {

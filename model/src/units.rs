@@ -168,6 +168,12 @@ impl Dimension {
         crate::text::alternatives(&names)
     }
 
+    /// The unit that is written so but for small and capital letters.
+    pub fn unit_in_other_case(self, unit: &str) -> Option<&'static str> {
+        let mut names = self.units().iter().map(|known| known.0);
+        names.find(|name| name.eq_ignore_ascii_case(unit))
+    }
+
     /// The dimension that a unit belongs to.
     fn of_unit(unit: &str) -> Option<Self> {
         Self::ALL

@@ -519,7 +519,12 @@ fn gantt(
                 .map_or(String::new(), |response| span(microseconds(response))),
         });
     }
-    let axis = format!("time in {unit}; at the right the longest response of jobs released here");
+    // Slots of a table are no jobs and have no responses.
+    let responses = match schedule.rows.iter().any(|row| row.response.is_some()) {
+        true => "; at the right the longest response of jobs released here",
+        false => "",
+    };
+    let axis = format!("time in {unit}{responses}");
     let sample = |ink: Ink| Shape::Bar(0.0, 1.0, 0.5, ink);
     let mut legend = vec![(
         if several {

@@ -209,6 +209,7 @@ impl Chips {
             ticks: machine.now(),
             markers: observed::markers(machine),
             crashes: machine.crashes(),
+            running: observed::running(machine),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
             carried: machine.carried(),

@@ -46,10 +46,13 @@ fn places(resolver: &Resolver, pc: u64) -> Vec<String> {
         place.file = place.file.map(|file| source(&file).to_owned());
         place
     };
-    let outer = named(resolver.resolve(pc));
+    let mut outer = named(resolver.resolve(pc));
     let mut inlined: Vec<Location> = resolver.inlined(pc);
-    // The last one is the function itself, which has a name even without debug information.
-    inlined.pop();
+    // The last one is the function itself, which has a name even without debug information. What resolves is its name, and the line of the
+    // innermost.
+    if let Some(own) = inlined.pop().map(named) {
+        (outer.file, outer.line) = (own.file, own.line);
+    }
     let inlined = inlined
         .into_iter()
         .map(|place| format!("{} (inlined)", named(place)));

@@ -71,6 +71,35 @@ impl Error {
         }
     }
 
+    /// What would be right, if that is known.
+    pub fn remedy(&self) -> Option<&str> {
+        use std::io::ErrorKind as K;
+        match self {
+            Self::Input { remedy, .. } => Some(remedy),
+            Self::File { source, .. } => match source.kind() {
+                K::NotFound => Some("check the name"),
+                K::PermissionDenied | K::ReadOnlyFilesystem => {
+                    Some("check the rights of the file and its folder, or name another place")
+                }
+                K::StorageFull | K::QuotaExceeded => Some("make room, or name another place"),
+                K::NotADirectory | K::AlreadyExists => {
+                    Some("a file has the name of a folder that is needed: name another place")
+                }
+                K::IsADirectory => Some("name a file: this is a folder"),
+                _ => None,
+            },
+            // What a program for the chip lacks is the first thing that a newcomer writes.
+            Self::Build { output, .. } if output.contains("can't find crate for `std`") => Some(
+                "programs of the chip have no standard library: begin the file with #![no_std] and #![no_main], and name its main \
+                 function with bulkhead_lib::main!(main)",
+            ),
+            Self::Build { output, .. } if output.contains("undefined reference to") => Some(
+                "there is no C library on the chip: bulkhead.h declares all that a program can call, such as bh_print",
+            ),
+            _ => None,
+        }
+    }
+
     /// Exit code for it.
     pub fn code(&self) -> u8 {
         match self {

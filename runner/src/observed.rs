@@ -6,6 +6,7 @@
 use crate::measure::MarkerEvent;
 use bulkhead_machine::crash::Crashed;
 use bulkhead_machine::device::network::CardCounters;
+use bulkhead_machine::hart::Privilege;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome};
 use bulkhead_machine::noc::Transaction;
@@ -44,6 +45,8 @@ pub struct Observed {
     pub markers: Vec<MarkerEvent>,
     /// Registers and stacks of programs that crashed.
     pub crashes: Vec<Crashed>,
+    /// Who ran in user mode when the run ended, and at which address.
+    pub running: Vec<(Owner, u64)>,
     /// Who waited for whom.
     pub ledger: Ledger,
     /// Counters.
@@ -87,6 +90,17 @@ pub fn markers(machine: &Machine) -> Vec<MarkerEvent> {
             value: marker.value,
         })
         .collect()
+}
+
+/// Who runs in user mode now, and at which address.
+pub fn running(machine: &Machine) -> Vec<(Owner, u64)> {
+    let tiles = machine.config().tiles.iter().map(|tile| tile.id);
+    let on = |tile| {
+        let hart = machine.hart(tile).ok()?;
+        let owner = machine.unit(tile).ok()?.current_owner();
+        (hart.privilege() == Privilege::User && !hart.is_halted()).then(|| (owner, hart.pc()))
+    };
+    tiles.filter_map(on).collect()
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

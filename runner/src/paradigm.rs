@@ -11,6 +11,7 @@ use crate::names::{Names, Naming};
 use crate::observed::Observed;
 use crate::programs::Program;
 use bulkhead_machine::machine::Machine;
+use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_report::result::{AddedRun, End, Incident, QuotaUse, VariantResult};
 use bulkhead_report::verdict::Promise;
@@ -93,6 +94,8 @@ pub struct Said<'a> {
     pub console: &'a str,
     /// Every marker.
     pub markers: &'a [MarkerEvent],
+    /// Who ran in user mode at the end, and at which address.
+    pub running: &'a [(Owner, u64)],
     /// Why the run ended.
     pub end: &'a End,
 }

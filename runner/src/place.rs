@@ -91,13 +91,30 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 
 /// What a name on the command line means: a folder with a `system.xml` is that file, everything else is itself. A name of the catalog
 /// goes before a folder of this name, which is written `./NAME` then.
-pub fn description(named: &Path) -> PathBuf {
+///
+/// # Errors
+/// If it is a folder without a `system.xml`.
+pub fn description(named: &Path) -> Result<PathBuf, Error> {
+    let options = bulkhead_model::LoadOptions::default();
+    let is_one = |names: Vec<String>| names.iter().any(|name| Path::new(name) == named);
+    let is_system = is_one(bulkhead_model::system_names(&options));
     let inside = named.join("system.xml");
-    let known = bulkhead_model::system_names(&bulkhead_model::LoadOptions::default());
-    if inside.is_file() && !known.iter().any(|name| Path::new(name) == named) {
-        return inside;
+    if inside.is_file() && !is_system {
+        return Ok(inside);
     }
-    named.to_path_buf()
+    let is_known = is_system
+        || is_one(bulkhead_model::task_system_names(&options))
+        || is_one(bulkhead_model::platform_names(&options));
+    if !named.is_dir() || is_known {
+        return Ok(named.to_path_buf());
+    }
+    Err(Error::input(
+        format!(
+            "{} is a folder, and there is no system.xml in it",
+            named.display()
+        ),
+        "name a description (a file that ends in .xml), or a folder that `bulkhead new` made",
+    ))
 }
 
 /// A path as a shell reads it: in quotes where that needs to be.
@@ -126,6 +143,29 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     std::fs::write(path, contents).map_err(|error| Error::file(path, error))
 }
 
+/// Sees before long work whether its files can be written later: whether the folder, or the one above it that is there, takes new files.
+///
+/// # Errors
+/// If it does not, or is a file.
+pub fn writable(folder: &Path) -> Result<(), Error> {
+    let there = folder.ancestors().find(|above| above.exists());
+    let there = there.unwrap_or(Path::new("."));
+    if !there.is_dir() {
+        return Err(Error::input(
+            format!("{} is a file, and results go to a folder", there.display()),
+            "name a folder with --out",
+        ));
+    }
+    let probe = there.join(format!(".bulkhead-{}", std::process::id()));
+    let made = std::fs::write(&probe, "?").and_then(|()| std::fs::remove_file(&probe));
+    made.map_err(|error| {
+        Error::input(
+            format!("the folder {} takes no new files: {error}", there.display()),
+            "name another one with --out",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +176,35 @@ mod tests {
         assert_eq!(way("/a/out/quick", "/a/docs"), Path::new("../../docs"));
         assert_eq!(way("/a", "/a/docs"), Path::new("docs"));
         assert_eq!(way("/b/c", "/a"), Path::new("../../a"));
+    }
+
+    #[test]
+    fn folders_for_results_are_tried_before_the_work() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        write(&file, "").expect("written");
+        writable(&folder.path().join("out/deeper")).expect("can be made");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).expect("read").collect();
+        assert_eq!(left.len(), 1, "nothing is left behind");
+        for bad in [file.clone(), file.join("out"), "/proc/none".into()] {
+            let error = writable(&bad).expect_err("takes no files");
+            assert_eq!(error.code(), crate::error::exit::BAD_INPUT, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_means_the_system_in_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = description(folder.path()).expect_err("it is empty");
+        assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
+        assert!(error.to_string().contains("no system.xml"), "{error}");
+        let file = folder.path().join("system.xml");
+        write(&file, "").expect("written");
+        assert_eq!(description(folder.path()).expect("found"), file);
+        // Names of the catalog and of nothing mean themselves.
+        for name in ["quickstart", "tiled-2ghz", "nothing.xml"] {
+            let named = description(Path::new(name)).expect("no folder");
+            assert_eq!(named, Path::new(name));
+        }
     }
 }

@@ -11,6 +11,9 @@ use bulkhead_model::System;
 /// What incidents call the program of [`Paradigm::programs`] that comes first.
 const KERNEL: &str = "kernel";
 
+/// Sources of the compiler and of packages of others, as [`source`] names them.
+const OTHERS: [&str; 3] = ["/", "cargo/", "library/"];
+
 /// The program of an application, a manager or the kernel; none of what only its creator knows.
 pub fn program_of<'p>(
     paradigm: &dyn Paradigm,
@@ -39,18 +42,19 @@ pub fn place_of(program: &Program, pc: u64) -> String {
         place
     };
     let place = named(resolver.resolve(pc));
-    let mut frames = resolver.inlined(pc).into_iter().map(named);
-    let own = frames.find(|frame| {
+    let frames: Vec<Location> = resolver.inlined(pc).into_iter().map(named).collect();
+    let own = frames.iter().position(|frame| {
         let file = frame.file.as_deref();
-        file.is_some_and(|file| !file.starts_with('/') && !file.starts_with("cargo/"))
+        file.is_some_and(|file| !OTHERS.iter().any(|others| file.starts_with(others)))
     });
     match (own, &place.function) {
-        (Some(own), Some((outer, _))) if own.function.as_ref().is_some_and(|f| f.0 != *outer) => {
-            format!("{own}, inlined into {outer}")
+        // The last frame is the function itself.
+        (Some(own), Some((outer, _))) if own + 1 < frames.len() => {
+            format!("{}, inlined into {outer}", frames[own])
         }
-        (Some(own), _) if own.file != place.file => Location {
+        (Some(own), _) => Location {
             function: place.function,
-            ..own
+            ..frames[own].clone()
         }
         .to_string(),
         _ => place.to_string(),

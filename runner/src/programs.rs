@@ -300,8 +300,15 @@ fn flags(folders: &[(&Path, &str)]) -> String {
 }
 
 /// A source file as users know it. The names that [`remap`] gives to folders are relative, so debug information has each file behind the
-/// folder of whatever package its code was inlined into: `bulkhead/software/lib/./src/main.rs` is `src/main.rs` of the user.
+/// folder of whatever package its code was inlined into: `bulkhead/software/lib/./src/main.rs` is `src/main.rs` of the user. Rust's own
+/// library is below `library/`, without the number of the compiler's version.
 pub fn source(file: &str) -> &str {
+    if let Some((_, inside)) = file
+        .strip_prefix("/rustc/")
+        .and_then(|rest| rest.split_once('/'))
+    {
+        return inside;
+    }
     const ROOTS: [&str; 3] = ["/./", "/bulkhead/software/", "/cargo/registry/"];
     let starts = ROOTS
         .iter()
@@ -369,10 +376,18 @@ fn build(
     if !output.status.success() {
         return Err(Error::Build {
             program: what.to_owned(),
-            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+            output: without_note(&String::from_utf8_lossy(&output.stderr)),
         });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The compiler's words without its warning of [`RELAX`], which is not about the user's program.
+fn without_note(words: &str) -> String {
+    let is_note =
+        |part: &&str| part.starts_with("warning: unstable feature") && part.contains("`relax`");
+    let parts: Vec<&str> = words.split("\n\n").filter(|part| !is_note(part)).collect();
+    parts.join("\n\n")
 }
 
 /// Reads Cargo's messages.
@@ -494,6 +509,15 @@ mod tests {
     }
 
     #[test]
+    fn our_own_flag_is_not_part_of_a_users_errors() {
+        let warning = "warning: unstable feature specified for `-Ctarget-feature`: `relax`\n  |\n  = note: it can change";
+        let error = "error[E0277]: cannot multiply\n --> src/main.rs:12:49";
+        let own = "warning: unused variable: `relax`";
+        let words = [warning, own, error].join("\n\n");
+        assert_eq!(without_note(&words), [own, error].join("\n\n"));
+    }
+
+    #[test]
     fn odd_folders_are_left_out_of_the_flags() {
         let flags = flags(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
         assert_eq!(
@@ -526,7 +550,7 @@ mod tests {
             ),
             (
                 "/rustc/abc/library/core/src/ptr/mod.rs",
-                "/rustc/abc/library/core/src/ptr/mod.rs",
+                "library/core/src/ptr/mod.rs",
             ),
         ] {
             assert_eq!(source(told), meant, "{told}");

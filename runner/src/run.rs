@@ -473,6 +473,7 @@ fn read(
         names,
         console: &seen.console,
         markers: &seen.markers,
+        running: &seen.running,
         end: &end,
     };
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
@@ -650,6 +651,7 @@ fn peer_incidents(
         names: &names,
         console,
         markers: &other.observed.markers,
+        running: &other.observed.running,
         // Who still worked when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
     };

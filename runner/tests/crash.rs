@@ -1,4 +1,4 @@
-//! Crashes of booted programs: address, registers and backtrace, of a C program that breaks in three ways.
+//! Crashes of booted programs: address, registers and backtrace, of a C program that breaks in four ways.
 
 use bulkhead_runner::bare::{Booted, Options, boot};
 use bulkhead_runner::progress::Silent;
@@ -11,10 +11,18 @@ __attribute__((noinline)) int second(int *p) { int got = third(p); __asm__ volat
 __attribute__((noinline)) int first(int *p) { int got = second(p); __asm__ volatile("" ::: "memory"); return got + 7; }
 __attribute__((noinline)) int deeper(volatile int *n) { volatile int room[64]; room[0] = *n; return deeper(n) + room[0]; }
 __attribute__((noinline)) void broken(void) { __asm__ volatile("unimp"); }
+static inline __attribute__((always_inline)) int inner(volatile int *p) {
+    return *p + 1;
+}
+__attribute__((noinline)) int outer(int *p) {
+    return inner(p) * 3;
+}
 static volatile int zero;
 int work(void) {
 #if KIND == 0
     return first((int *)(unsigned long)zero);
+#elif KIND == 3
+    return outer((int *)(unsigned long)zero);
 #elif KIND == 1
     return deeper(&zero);
 #else
@@ -137,4 +145,14 @@ fn an_illegal_instruction() {
         (crash.cause.as_str(), crash.address),
         ("illegal instruction", None)
     );
+}
+
+/// Each function has the place in itself: the one that another was inlined into has that of the call, not the place of the crash.
+#[test]
+fn a_null_pointer_in_an_inlined_function() {
+    let Some(booted) = crashed(3) else { return };
+    let frames = &booted.crash.as_ref().expect("crashed").backtrace;
+    assert_eq!(functions(&booted)[..2], ["inner", "outer"], "{frames:?}");
+    assert!(frames[0].ends_with("crash.c:8 (inlined)"), "{frames:?}");
+    assert!(frames[1].ends_with("crash.c:11"), "{frames:?}");
 }

@@ -5,7 +5,7 @@
 
 use super::interference::{Rival, Stays, Victim, least_window, order_bound, outages, own_bucket};
 use super::lumped::lumped;
-use super::scenario::{CommunicationError, NetworkScenario, Ticks, TransactionId};
+use super::scenario::{CommunicationError, NetworkScenario, Step, Ticks, TransactionId};
 use super::tandem;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -368,15 +368,13 @@ impl<'a> Contended<'a> {
         for (&id, &count) in counts {
             let (_, class) = scenario.class(id)?;
             for step in class.own_steps(index) {
-                let (wait, method) =
-                    single(scenario, stays, id, index, step.input, &BTreeSet::new())?;
+                let (wait, method) = single(scenario, stays, id, index, step, &BTreeSet::new())?;
                 let rivals = rivals(scenario, stays, index, Some(id));
-                let before =
-                    order_bound(scenario.resources[index].arbitration, &rivals, step.input)
-                        .saturating_add(scenario.tail(index));
+                let before = order_bound(scenario.resources[index].arbitration, &rivals, step)
+                    .saturating_add(scenario.tail(index));
                 order = order.saturating_add(count.saturating_mul(before));
                 if !mine.is_empty() {
-                    let (wait, _) = single(scenario, stays, id, index, step.input, &mine)?;
+                    let (wait, _) = single(scenario, stays, id, index, step, &mine)?;
                     of_others = of_others.saturating_add(count.saturating_mul(wait));
                 }
                 cap = cap.saturating_add(count.saturating_mul(wait));
@@ -484,7 +482,7 @@ fn single(
     stays: &Stays,
     id: TransactionId,
     resource: usize,
-    input: u16,
+    step: &Step,
     except: &BTreeSet<usize>,
 ) -> Result<(u128, Method), CommunicationError> {
     let rivals = rivals(scenario, stays, resource, Some(id))
@@ -497,7 +495,7 @@ fn single(
     let shared = &scenario.resources[resource];
     let tail = scenario.tail(resource);
     let down = |w| outages(shared.outage.as_ref(), w).saturating_add(tail);
-    let order = order_bound(shared.arbitration, &rivals, input);
+    let order = order_bound(shared.arbitration, &rivals, step);
     let any = order == u128::MAX;
     let order = least_window(u128::MAX, |w| order.saturating_add(down(w)));
     let second = scenario.ticks_per_second;

@@ -52,6 +52,8 @@ pub(super) struct User<'a> {
     pub occupancy: u128,
     /// Of that, what is under way in its own slots.
     pub own: u128,
+    /// What younger transactions that pass its own steps cost at most, where the order allows that.
+    pub passed: u128,
     /// (input, occupancy) of each of its own steps at the resource.
     pub inputs: Vec<(u16, u128)>,
     /// Longest time from when one has its tokens to its end, if it leaves its tile at the moment when it takes them, and does here what it
@@ -73,7 +75,7 @@ impl Stays {
 
     /// Of all commands that pass a token bucket.
     pub fn new(scenario: &NetworkScenario) -> Self {
-        let mut waits: BTreeMap<(usize, u16), Option<u128>> = BTreeMap::new();
+        let mut waits: BTreeMap<(usize, u16, u64), Option<u128>> = BTreeMap::new();
         let mut stays = BTreeMap::new();
         let regulated = scenario.sources.iter().enumerate();
         for (index, source) in regulated.filter(|(_, source)| source.regulator.is_some()) {
@@ -88,8 +90,8 @@ impl Stays {
                         continue;
                     };
                     let wait = *waits
-                        .entry((resource, step.input))
-                        .or_insert_with(|| longest_by_order(scenario, resource, step.input));
+                        .entry((resource, step.input, step.passed))
+                        .or_insert_with(|| longest_by_order(scenario, resource, step));
                     stay = stay.zip(wait).map(|(a, b)| a.saturating_add(b));
                 }
                 let id = TransactionId {
@@ -103,8 +105,8 @@ impl Stays {
     }
 }
 
-/// How long anything that comes to `resource` through `input` waits there at most, by the order of service alone.
-fn longest_by_order(scenario: &NetworkScenario, resource: usize, input: u16) -> Option<u128> {
+/// How long anything that comes to `resource` for `step` waits there at most, by the order of service alone.
+fn longest_by_order(scenario: &NetworkScenario, resource: usize, step: &Step) -> Option<u128> {
     let unknown = Stays::unknown();
     let all = scenario.sources.iter().enumerate();
     let rivals: Vec<_> = all
@@ -120,7 +122,7 @@ fn longest_by_order(scenario: &NetworkScenario, resource: usize, input: u16) -> 
         })
         .collect();
     let shared = &scenario.resources[resource];
-    let order = order_bound(shared.arbitration, &rivals, input);
+    let order = order_bound(shared.arbitration, &rivals, step);
     let order = order.saturating_add(scenario.tail(resource));
     least_window(u128::MAX, |w| {
         order.saturating_add(outages(shared.outage.as_ref(), w))
@@ -145,6 +147,7 @@ impl<'a> Rival<'a> {
                 let used = steps(class);
                 let all = used.iter().map(|s| occupancy(s)).sum();
                 let own = used.iter().filter(|s| !s.elsewhere);
+                let passed = own.clone().map(|s| u128::from(s.passed)).sum();
                 let inputs: Vec<_> = own.map(|s| (s.input, occupancy(s))).collect();
                 let id = TransactionId {
                     source: index,
@@ -160,6 +163,7 @@ impl<'a> Rival<'a> {
                     outstanding,
                     occupancy: all,
                     own: inputs.iter().map(|(_, o)| o).sum(),
+                    passed,
                     inputs,
                     stay: stays
                         .0
@@ -361,10 +365,18 @@ fn at_once(rivals: &[Rival], amount: impl Fn(&User) -> u128) -> u128 {
         .fold(sum, |sum, most| sum.saturating_add(*most))
 }
 
-/// The order bound for one transaction that comes through `input`, without outages.
-pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], input: u16) -> u128 {
+/// The order bound for one transaction at `step`, without outages.
+pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Step) -> u128 {
+    let input = step.input;
     match arbitration {
         Arbitration::ArrivalOrder => at_once(rivals, |u| u128::from(u.outstanding) * u.own),
+        // Each of those before it may be passed, and then it itself.
+        Arbitration::LimitedPassing => {
+            let before = at_once(rivals, |u| {
+                u128::from(u.outstanding) * u.own.saturating_add(u.passed)
+            });
+            before.saturating_add(step.passed.into())
+        }
         Arbitration::AnyOrder if rivals.iter().all(|r| r.users.is_empty()) => 0,
         Arbitration::AnyOrder => u128::MAX,
         Arbitration::RoundRobin => {
@@ -437,6 +449,7 @@ mod tests {
                 resource: Some(0),
                 input,
                 occupancy,
+                passed: 0,
                 tail: 0,
                 elsewhere: false,
                 latency: occupancy,
@@ -542,9 +555,12 @@ mod tests {
         let own = source(None, vec![class(1, 1, 0, 5, 0)]);
         let other = source(None, vec![class(1, 8, 0, 7, 1), class(1, 8, 0, 3, 1)]);
         let rivals = [rival(&own), rival(&other)];
-        assert_eq!(order_bound(Arbitration::RoundRobin, &rivals, 0), 5 + 2 * 7);
         assert_eq!(
-            order_bound(Arbitration::ArrivalOrder, &rivals, 0),
+            order_bound(Arbitration::RoundRobin, &rivals, &Step::fixed(0)),
+            5 + 2 * 7
+        );
+        assert_eq!(
+            order_bound(Arbitration::ArrivalOrder, &rivals, &Step::fixed(0)),
             5 + 8 * 7 + 8 * 3
         );
     }
@@ -558,8 +574,11 @@ mod tests {
         ];
         let bound = |classes: &[TransactionClass]| {
             let s = source(None, classes.to_vec());
-            let fifo = order_bound(Arbitration::ArrivalOrder, &[rival(&s)], 0);
-            (fifo, order_bound(Arbitration::RoundRobin, &[rival(&s)], 0))
+            let fifo = order_bound(Arbitration::ArrivalOrder, &[rival(&s)], &Step::fixed(0));
+            (
+                fifo,
+                order_bound(Arbitration::RoundRobin, &[rival(&s)], &Step::fixed(0)),
+            )
         };
         assert_eq!(bound(&classes), (72, 72));
         classes[0].pool = Some(Pool::Command);
@@ -570,7 +589,7 @@ mod tests {
         let mut sources = [source(None, classes.clone()), source(None, classes)];
         let both = |sources: &[Source]| {
             let rivals: Vec<_> = sources.iter().map(rival).collect();
-            order_bound(Arbitration::ArrivalOrder, &rivals, 0)
+            order_bound(Arbitration::ArrivalOrder, &rivals, &Step::fixed(0))
         };
         assert_eq!(both(&sources), 44);
         sources[1].tile = 1;

@@ -65,7 +65,12 @@ fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
     {
         order = order.saturating_add(packets.saturating_mul(round));
     }
-    let any = |r: &Resource| r.arbitration == Arbitration::AnyOrder;
+    let any = |r: &Resource| {
+        matches!(
+            r.arbitration,
+            Arbitration::AnyOrder | Arbitration::LimitedPassing
+        )
+    };
     if scenario.resources.iter().any(any) {
         order = u128::MAX;
     }

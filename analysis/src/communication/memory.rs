@@ -12,8 +12,11 @@
 //! open row: the burst, or the turn-around of the bus.
 //! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access: `row + turn` for its first
 //!   burst of each row, a burst for each other.
-//! - `fr-fcfs`, or any policy with a write queue: younger requests may come first, so only the window bound holds. Others may come
-//!   between any two bursts: `row + turn` for each. Of the writes that were acknowledged before, a full queue may be drained.
+//! - `fr-fcfs`: columns of others may come between its bursts: `turn` for each but the first of a row. From when nothing older is left until it
+//!   is served, at most `cap` bursts pass that hits of its bank or the bus let pass; until each of them, the longer of `turn` and the
+//!   last access of the bank to its precharge goes by, and `turn`. Bursts that pass while its row is closed and opened cost nothing else.
+//! - any policy with a write queue: what is drained and what is read come in turns, so only the window bound holds, with `row + turn` for
+//!   each burst. Of the writes that were acknowledged before, a full queue may be drained.
 //! - `slots`: each burst takes one slot, in turns of the tiles.
 
 use super::scenario::{Arbitration, Outage, Step, Ticks};
@@ -57,7 +60,8 @@ impl<'a> MemoryTiming<'a> {
     pub fn arbitration(&self) -> Arbitration {
         match &self.dram.controller {
             Some(controller) if controller.policy == MemoryPolicy::Slots => Arbitration::RoundRobin,
-            Some(controller) if reorders(controller) => Arbitration::AnyOrder,
+            Some(controller) if controller.write_queue.is_some() => Arbitration::AnyOrder,
+            Some(controller) if cap(controller).is_some() => Arbitration::LimitedPassing,
             _ => Arbitration::ArrivalOrder,
         }
     }
@@ -74,14 +78,25 @@ impl<'a> MemoryTiming<'a> {
         queue.unwrap_or(0)
     }
 
-    /// One column access to the next that needs another row.
-    fn row(&self, controller: &Controller) -> Ticks {
+    /// What a row may have to stay open, from its last column access or the moment at which it was opened.
+    fn left(&self, controller: &Controller) -> Ticks {
         let written = controller.write_cas + self.dram.write_recovery;
         let read = controller.read_to_precharge;
         let left = (self.ticks(written) + self.burst()).max(self.ticks(read));
-        let left = left.max(self.ticks(controller.row_active));
+        left.max(self.ticks(controller.row_active))
+    }
+
+    /// One column access to the next that needs another row.
+    fn row(&self, controller: &Controller) -> Ticks {
         let gaps = controller.activate_gap.max(controller.four_activates);
-        left + self.ticks(self.dram.precharge + gaps + self.dram.activate + 3)
+        self.left(controller) + self.ticks(self.dram.precharge + gaps + self.dram.activate + 3)
+    }
+
+    /// What the bursts that may pass the oldest access cost it.
+    fn passed(&self, controller: &Controller) -> Ticks {
+        let turn = self.turn(controller);
+        let each = self.left(controller).max(turn) + turn;
+        u64::from(cap(controller).unwrap_or(0)) * each
     }
 
     /// One column access to the next of an open row.
@@ -129,6 +144,7 @@ impl<'a> MemoryTiming<'a> {
             resource: None,
             input: 0,
             occupancy,
+            passed: 0,
             tail,
             elsewhere: false,
             latency,
@@ -178,7 +194,7 @@ impl<'a> MemoryTiming<'a> {
             }
             Some(controller) => {
                 let each = self.row(controller) + self.turn(controller);
-                let rows = match (reorders(controller), controller.bank_map) {
+                let rows = match (controller.write_queue.is_some(), controller.bank_map) {
                     (true, _) | (_, Spread::Burst) => bursts,
                     _ if controller.channels > 1 && controller.channel_map == Spread::Burst => {
                         bursts
@@ -186,15 +202,20 @@ impl<'a> MemoryTiming<'a> {
                     // Rows are powers of two, and not smaller than a burst.
                     _ => bursts.min((bytes - 1) / dram.row.0.max(1) + 2),
                 };
-                let gap = burst.max(self.ticks(controller.column_gap)) + self.cycle;
+                let gap = match cap(controller) {
+                    Some(_) => self.turn(controller),
+                    None => burst.max(self.ticks(controller.column_gap)) + self.cycle,
+                };
                 let occupancy = rows * each + (bursts - rows) * gap;
                 let data = self.ticks(cas(controller)) + burst;
                 // What is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
                     Some(_) => 0,
-                    None => self.ticks(cas(controller)) + apart * burst.min(gap),
+                    None => self.ticks(cas(controller)) + apart * burst,
                 };
-                (vec![step(occupancy, 0, occupancy + data)], least)
+                let mut all = step(occupancy, 0, occupancy + data);
+                all.passed = rows * self.passed(controller);
+                (vec![all], least)
             }
         };
         let front_least = self.ticks(dram.frontend);
@@ -236,7 +257,10 @@ impl<'a> MemoryTiming<'a> {
     }
 }
 
-/// Whether younger requests may be served first.
-fn reorders(controller: &Controller) -> bool {
-    controller.write_queue.is_some() || matches!(controller.policy, MemoryPolicy::FrFcfs { .. })
+/// How many bursts may pass the oldest access, with first ready.
+fn cap(controller: &Controller) -> Option<u32> {
+    match controller.policy {
+        MemoryPolicy::FrFcfs { cap } => Some(cap),
+        MemoryPolicy::Fcfs | MemoryPolicy::Slots => None,
+    }
 }

@@ -51,6 +51,8 @@ pub enum Arbitration {
     RoundRobin,
     /// In order of arrival, not preemptive.
     ArrivalOrder,
+    /// In order of arrival, but for [`Step::passed`] of what came later; not preemptive.
+    LimitedPassing,
     /// In any order, not preemptive: nothing but limits on what others send bounds a wait.
     AnyOrder,
 }
@@ -161,6 +163,8 @@ pub struct Step {
     pub input: u16,
     /// Longest time for which the resource then serves nobody else.
     pub occupancy: Ticks,
+    /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): longest time that this costs one that all older ones have left.
+    pub passed: Ticks,
     /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
     /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
     pub tail: Ticks,
@@ -178,6 +182,7 @@ impl Step {
             resource: None,
             input: 0,
             occupancy: 0,
+            passed: 0,
             tail: 0,
             elsewhere: false,
             latency,

@@ -60,7 +60,7 @@ fn in_order(scenario: &NetworkScenario, tandem: &Tandem) -> bool {
         let order = match resource.arbitration {
             Arbitration::ArrivalOrder => true,
             Arbitration::RoundRobin => one_input(behind),
-            Arbitration::AnyOrder => false,
+            Arbitration::LimitedPassing | Arbitration::AnyOrder => false,
         };
         order && resource.outage.is_none() && resource.backlog == 0
     };

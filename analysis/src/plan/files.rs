@@ -74,16 +74,9 @@ pub fn load(
         Root::System => {
             // A name that means nothing could be meant as either.
             let name = path.display().to_string();
-            let system = bulkhead_model::system_names(&options).contains(&name);
-            if !system && !path.is_file() && !name.ends_with(".xml") {
-                return Err(InputError::new(
-                    format!("there is no system and no task system `{name}`"),
-                    format!(
-                        "systems: {}; task systems: {}; name a file with its ending .xml",
-                        bulkhead_model::system_names(&options).join(", "),
-                        names().join(", ")
-                    ),
-                ));
+            let systems = bulkhead_model::system_names(&options);
+            if !systems.contains(&name) && !path.is_file() && !name.ends_with(".xml") {
+                return Err(unknown(&name, &systems));
             }
             Ok(None)
         }
@@ -133,6 +126,27 @@ pub fn load(
             Ok(Some(read?))
         }
     }
+}
+
+/// A name that is neither a file nor in the catalog.
+fn unknown(name: &str, systems: &[String]) -> InputError {
+    let tasks = names();
+    let platforms = bulkhead_model::platform_names(&LoadOptions::default());
+    let known: Vec<&str> = [systems, &tasks, &platforms]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let near = bulkhead_model::closest(name, &known).map(|near| format!("did you mean `{near}`? "));
+    InputError::new(
+        format!("there is no system and no task system `{name}`"),
+        format!(
+            "{}systems: {}; task systems: {}; name a file with its ending .xml",
+            near.unwrap_or_default(),
+            systems.join(", "),
+            tasks.join(", ")
+        ),
+    )
 }
 
 fn schedcat_error(error: &exchange::ExchangeError) -> InputError {

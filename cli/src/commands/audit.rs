@@ -1,11 +1,10 @@
 //! `bulkhead audit`.
 
-use super::{Outcome, print_json, say_with_files};
+use super::{Outcome, print_json, results, say_with_files};
 use crate::arguments::Audit;
 use crate::progress::Bars;
 use bulkhead_experiments::audit;
 use bulkhead_report::audit::text;
-use std::path::PathBuf;
 
 /// Checks the domains of a system against adversaries, writes the page, prints the verdicts.
 pub fn audit(options: &Audit) -> Outcome {
@@ -16,11 +15,9 @@ pub fn audit(options: &Audit) -> Outcome {
     wanted.searches = options.searches;
     wanted.seed = options.seed;
     wanted.time = audit::time(&options.time)?;
+    let folder = results(options.out.as_deref())?;
     let finished = audit::audit(&wanted, &Bars::new())?;
-    let folder = options
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("out").join(format!("audit-{}", finished.result.system)));
+    let folder = folder(format!("audit-{}", finished.result.system));
     let written = finished.write(&folder)?;
     if options.json {
         print_json(&finished.result)?;

@@ -7,7 +7,7 @@ use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::platform::{Cache, Origin, Platform};
 use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform};
-use bulkhead_report::format::grouped;
+use bulkhead_report::format::{counted, grouped};
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::Bound;
 use bulkhead_report::table::{placement as placement_table, plain, render};
@@ -181,16 +181,16 @@ fn check_system(options: &Check) -> Outcome {
     }
     let placement = Placement::of(&system);
     let mut text = format!(
-        "{} on {}: {} applications, {} flows, valid\n",
+        "{} on {}: {}, {}, valid\n",
         system.name,
         system.platform.name,
-        system.apps.len(),
-        system.flows.len()
+        counted(system.apps.len(), "application"),
+        counted(system.flows.len(), "flow")
     );
     for (name, variant) in &variants {
         text.push_str(&format!(
-            "  variant {name}: {} applications, {}\n",
-            variant.apps.len(),
+            "  variant {name}: {}, {}\n",
+            counted(variant.apps.len(), "application"),
             variant.duration
         ));
     }

@@ -40,6 +40,15 @@ fn say_with_files(text: &str, folder: &Path, written: &[PathBuf]) {
     say(&text);
 }
 
+/// The folder for the results of a run whose files are for people: the one that is asked for, or the one below `out` in the current
+/// folder, whose name is known later. It is tried at once, because the run may take long.
+fn results(asked: Option<&Path>) -> Result<impl FnOnce(String) -> PathBuf, Error> {
+    let default = Path::new("out");
+    place::writable(asked.unwrap_or(default))?;
+    let asked = asked.map(Path::to_path_buf);
+    Ok(move |name| asked.unwrap_or_else(|| default.join(name)))
+}
+
 /// Writes a page if it is asked for; `page` hears where the book is.
 fn write_page(
     file: Option<&Path>,
@@ -47,8 +56,8 @@ fn write_page(
 ) -> Result<(), Error> {
     let Some(file) = file else { return Ok(()) };
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
-    let book = place::book(folder.unwrap_or(Path::new(".")));
-    std::fs::write(file, page(&book)?).map_err(|error| Error::file(file, error))
+    let book = place::pages(folder.unwrap_or(Path::new(".")))?;
+    place::write(file, page(&book)?)
 }
 
 /// What is said of it.

@@ -5,7 +5,7 @@ use crate::arguments::{Export, Meaning, Plan};
 use bulkhead_analysis::plan::files::{self as plan, Format};
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_report::{plan as report, plan_page};
-use bulkhead_runner::Error;
+use bulkhead_runner::{Error, place};
 use std::path::Path;
 
 /// The options as the runner wants them.
@@ -46,7 +46,7 @@ pub fn plan(options: &Plan) -> Outcome {
         // A plan that fails is no plan; what was there stays.
         if good {
             let text = plan::export(&plan.system, format, unit)?;
-            std::fs::write(file, text).map_err(|error| Error::file(file, error))?;
+            place::write(file, text)?;
         }
     } else if options.export.is_some() {
         say(&plan::export(&plan.system, format, unit)?);
@@ -90,7 +90,7 @@ fn plan_system(options: &Plan) -> Outcome {
     if let Some(file) = &options.out {
         // A plan that fails is no plan; what was there stays.
         if good {
-            std::fs::write(file, text()?).map_err(|error| Error::file(file, error))?;
+            place::write(file, text()?)?;
         }
     } else if options.export.is_some() {
         say(&text()?);

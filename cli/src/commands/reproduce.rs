@@ -9,6 +9,7 @@ use bulkhead_runner::{Error, place};
 /// Runs the experiments.
 pub fn reproduce(options: &Reproduce) -> Outcome {
     let Paper::M3 = options.paper;
+    place::writable(&options.out)?;
     let wants = |figure| options.figure.is_none_or(|one| one == figure);
     let wanted = reproduce::Wanted {
         table1: wants(Figure::Table1),

@@ -1,18 +1,18 @@
 //! `bulkhead run`.
 
-use super::{Outcome, print_json, say_with_files};
+use super::{Outcome, print_json, results, say_with_files};
 use crate::arguments::Run;
 use crate::progress::Bars;
 use bulkhead_report::table;
 use bulkhead_runner::run;
 use bulkhead_runner::session::Window;
-use std::path::PathBuf;
 
 /// Lines of a console that are shown where something went wrong.
 const TAIL: usize = 10;
 
 /// Runs a system, writes the files, prints the table.
 pub fn run(options: &Run) -> Outcome {
+    let folder = results(options.out.as_deref())?;
     let finished = run::run(
         &run::Options {
             system: options.system.clone(),
@@ -27,10 +27,7 @@ pub fn run(options: &Run) -> Outcome {
         },
         &Bars::new(),
     )?;
-    let folder = options
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("out").join(&finished.result.system));
+    let folder = folder(finished.result.system.clone());
     let written = finished.write(&folder)?;
     if options.json {
         print_json(&finished.result)?;

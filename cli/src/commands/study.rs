@@ -196,6 +196,7 @@ fn mc2(options: &StudyMc2) -> Outcome {
 }
 
 fn sensitivity(options: &StudySensitivity) -> Outcome {
+    place::writable(&options.out)?;
     let bar = bar("variations");
     let all = study::sensitivity(
         &StudyParameters::default(),
@@ -222,6 +223,7 @@ fn variants(options: &StudyVariants) -> Outcome {
             .map(|name| study::named(name).map_err(bad_parameter))
             .collect::<Result<_, _>>()?
     };
+    place::writable(&options.out)?;
     let bar = bar("variants");
     let all = study::variants(
         &StudyParameters::default(),

@@ -1,12 +1,13 @@
 //! The data array of a cache: the bytes of its lines.
 //!
-//! Why it exists: a line's bytes are wherever the line is, so that nobody sees them before they have come there. It does not know why
-//! a line comes or goes. Where memory is flat it is empty.
+//! Why it exists: a line's bytes are wherever the line is, so that no access sees them before they have arrived there. It does not
+//! know why a line comes or goes. If memory is flat, it is empty.
 
 use super::{Cache, Evicted, NO_LINE};
+use crate::types::Owner;
 use std::ops::Range;
 
-/// A line of a first-level cache in the hands of a hart.
+/// A line of a first-level cache that a hart is using.
 #[derive(Debug)]
 pub struct HeldLine<'a> {
     /// First address of the line.
@@ -19,7 +20,7 @@ pub struct HeldLine<'a> {
     pub reserved: bool,
 }
 
-/// Copies the bytes of a line; those of the usual 64 without a call.
+/// Copies the bytes of a line; the usual 64 bytes without a call.
 #[inline(always)]
 pub(super) fn copy_line(to: &mut [u8], from: &[u8]) {
     match (
@@ -32,7 +33,7 @@ pub(super) fn copy_line(to: &mut [u8], from: &[u8]) {
 }
 
 impl Cache {
-    /// From now on lines hold data. To be called while the cache is empty.
+    /// From now on lines hold data. Must be called while the cache is empty.
     pub fn hold_bytes(&mut self) {
         self.bytes = vec![0; self.owners.len() << self.line_shift];
         self.evicted = vec![0; 1 << self.line_shift];
@@ -44,7 +45,7 @@ impl Cache {
         !self.bytes.is_empty()
     }
 
-    /// The bytes of the dirty line that was evicted last (in test builds, of any line); none where memory is flat.
+    /// The bytes of the dirty line that was evicted last (in test builds, of any line); none if memory is flat.
     pub fn evicted(&self) -> &[u8] {
         &self.evicted
     }
@@ -54,7 +55,7 @@ impl Cache {
         start..start + (1 << self.line_shift)
     }
 
-    /// The bytes of a line, if it is here; none of a line where memory is flat.
+    /// The bytes of a line, if it is here; an empty slice if memory is flat.
     pub fn line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
         Some(match self.holds_bytes() {
@@ -70,8 +71,16 @@ impl Cache {
         Some(&mut self.bytes[slot])
     }
 
-    /// A line comes from the level above, where it was written. False if it is not here.
-    pub fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
+    /// A line comes from the level above, where it was written; `owner` had it there. Gives what had to go.
+    pub fn take_written(&mut self, line: u64, owner: Owner, bytes: &[u8]) -> Option<Evicted> {
+        match self.write_line(line, bytes) {
+            true => None,
+            false => self.fill_absent(line, true, owner, bytes),
+        }
+    }
+
+    /// The same for a line that is here. False if it is not.
+    fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
         let Some((set, way)) = self.way_of(address) else {
             return false;
         };
@@ -96,7 +105,7 @@ impl Cache {
         (set * self.ways + way) << self.line_shift | address as usize & ((1 << self.line_shift) - 1)
     }
 
-    /// The bytes of a line that was used last in its set; none where memory is flat.
+    /// The bytes of a line that was used last in its set; none if memory is flat.
     #[inline]
     pub fn recent_line(&self, line: u64) -> &[u8] {
         match self.holds_bytes() {
@@ -116,7 +125,7 @@ impl Cache {
             && self.tags(set)[way] == (address >> self.line_shift) as u32 + 1
     }
 
-    /// The line that was used last in the set of `address` is written.
+    /// Notes that the line that was used last in the set of `address` has been written.
     #[inline]
     pub fn wrote_recent(&mut self, address: u64) {
         let set = self.set_of(address);
@@ -140,12 +149,13 @@ impl Cache {
         self.reserved = self.line_of(address);
     }
 
-    /// Ends the reservation; whether it was for the line that contains `address`, which has not left the cache since.
+    /// Ends the reservation. Returns whether it was for the line that contains `address` and that line has not left the cache
+    /// since.
     pub fn take_reservation(&mut self, address: u64) -> bool {
         std::mem::replace(&mut self.reserved, NO_LINE) == self.line_of(address)
     }
 
-    /// The line is not dirty any more, and has these bytes, if it is here.
+    /// Gives the line these bytes and marks it clean, if it is here.
     pub fn clean(&mut self, address: u64, bytes: &[u8]) {
         if let Some((set, way)) = self.way_of(address) {
             self.dirty[set] &= !(1 << way);
@@ -160,7 +170,7 @@ impl Cache {
         (self.dirty[set] >> way & 1 != 0).then(|| &self.bytes[self.slot(set, way)])
     }
 
-    /// Puts the bytes of a line where another one was, whose bytes are kept if somebody still needs them.
+    /// Replaces the bytes of the evicted line by those of another. Keeps the evicted bytes if they are still needed.
     #[inline]
     pub(super) fn replace(&mut self, at: usize, evicted: Option<Evicted>, bytes: &[u8]) {
         let start = at << self.line_shift;
@@ -176,7 +186,7 @@ impl Cache {
         copy_line(slot, bytes);
     }
 
-    /// Lets a hart use a line that is here.
+    /// Lets a hart use a line, which must be here.
     pub fn hold(&mut self, address: u64, using: impl FnOnce(&mut HeldLine<'_>)) {
         let (set, way) = self
             .way_of(address)

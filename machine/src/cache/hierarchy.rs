@@ -1,58 +1,85 @@
-//! The caches of one tile, their miss registers, and who waits for which line.
+//! The caches of one tile, their miss registers, and the accesses that wait for lines.
 //!
 //! Why it exists: everything up to a second-level hit is private to the tile and is answered at once with a known moment;
 //! a second-level miss becomes a request to what lies below ([`Lower`]: protection, token bucket, network). What it
 //! deliberately does not know: networks, DTU commands, the hart's pipeline.
 //!
-//! Rules. First-level hits cost what the hart's schedule assumed. A first-level miss asks the second level at once, which
-//! answers after its latency. Second-level misses for a line that is already on its way join it; otherwise they take a miss
+//! Rules. First-level hits cost what the hart's schedule assumed. A first-level miss asks the second level at once, and the answer
+//! comes after that level's latency. Second-level misses for a line that is already on its way join it; otherwise they take a miss
 //! register, or wait for one in order. Lines are put into the caches when they arrive. The levels are neither inclusive nor
-//! exclusive: dirty lines that leave the first level go to the second, those that leave the second go below, where a buffer holds
-//! them until they are written ([`WRITE_BACKS`]). A miss begins only while the buffer has room for all that the misses under way can
-//! push out, so that a line which arrives never waits. The DTU reads
-//! and writes through the second level, and its writes take the line out of the first; or, as the platform says or without a
-//! second level, through the first-level data cache, whose miss registers it shares with the hart then. Either way its writes
-//! take the line out of the instruction cache, and a write of a whole line needs no read.
+//! exclusive: dirty lines that leave the first level go to the second; those that leave the second go to a buffer, which holds them
+//! until memory has them ([`WRITE_BACKS`]). A miss begins only while the buffer has room for all lines that the misses under way
+//! can evict, so an arriving line never waits. The platform says which cache the DTU uses. At the second level, its writes take the
+//! line out of the first level. At the first-level data cache (always, if there is no second level), it shares the miss registers
+//! with the hart. In both cases its writes take the line out of the instruction cache, and a write of a whole line needs no read.
 //!
-//! Where lines hold data, a line's newest bytes are in the highest place that has it: the data cache, the second level, the
-//! write-back buffer, memory. A fill takes them from there and never overwrites a line that is there. A fetch looks into the data
-//! cache, too, and finds what the hart has stored; the instruction cache itself is not told of stores (`fence.i` empties it).
+//! If lines hold data, a line's newest bytes are in the highest place that has the line: the data cache, the second level, the
+//! write-back buffer, memory. A fill takes them from there and never overwrites a line that is already present. A fetch looks into
+//! the data cache, too, and finds the hart's stores there; the instruction cache itself does not see stores (`fence.i` empties it).
 
 use super::write_back_buffer::WriteBackBuffer;
 use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
-use crate::types::{Owner, Tick};
+use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;
 use std::collections::VecDeque;
 
 /// What lies below the caches of a tile.
 pub trait Lower {
-    /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the `tag` with it. The account is
-    /// up to date until `at`. False: the tile may not read there, and nothing was started.
+    /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the line with the `tag`. The account is
+    /// up to date until `at`. Returns false if the tile may not read there; then nothing was started.
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool;
-    /// Writes the line at `address` back, not before `at`. `bytes` are the line's, none where memory is flat. Nobody waits for it.
-    /// True: it is under way, and [`Hierarchy::written`] will tell its end with the `tag`.
+    /// Writes the line at `address` back, not before `at`. `bytes` are the line's; none if memory is flat. Returns true if the
+    /// write is under way; [`Hierarchy::written`] then reports its end with the `tag`.
     fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool;
-    /// Where waits are booked.
+    /// The ledger in which waits are booked.
     fn ledger(&mut self) -> &mut Ledger;
 }
 
 /// The harts, as their caches see them.
 pub trait Harts {
-    /// The line for which an access with this token waits is in the data cache: everything that waits for the line is done now.
+    /// The line for which the access with this token waits is in the data cache: the hart now performs everything that waits for
+    /// the line.
     fn take_line(&mut self, token: u32, line: &mut HeldLine<'_>);
 }
 
-/// Where memory is flat, nobody takes a line: its bytes are elsewhere.
+/// For flat memory: no hart takes a line, because its bytes are elsewhere.
 impl Harts for () {
     fn take_line(&mut self, _: u32, line: &mut HeldLine<'_>) {
         panic!("nobody takes the line at {:#x}", line.address);
     }
 }
 
-/// Who waits for a line.
+/// An access of the unit, the card or whoever else is no hart, with its bytes.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    token: u32,
+    /// First address.
+    pub address: u64,
+    /// How many of the bytes are the access's.
+    length: usize,
+    /// Memory changes.
+    pub write: bool,
+    /// The bytes are where they belong.
+    moved: bool,
+    bytes: Line,
+}
+
+impl Carried {
+    /// Of a write what is written; of a read what was read, when it has moved.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// The same, to be filled.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
+    }
+}
+
+/// An access that waits for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// An instruction fetch of the hart.
@@ -76,14 +103,14 @@ pub enum Waiter {
     },
 }
 
-/// Somebody who waited for a line has it.
+/// A waiter has got its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Who.
+    /// The waiter.
     pub waiter: Waiter,
     /// First address of the line.
     pub line: u64,
-    /// When.
+    /// The time at which it has the line.
     pub at: Tick,
 }
 
@@ -94,7 +121,7 @@ pub enum Outcome {
     Hit,
     /// At this moment.
     Ready(Tick),
-    /// When a line arrives; with this token.
+    /// When the line arrives; reported with this token.
     Pending(u32),
 }
 
@@ -116,6 +143,8 @@ struct Miss {
     line: u64,
     owner: Owner,
     culprit: Option<Owner>,
+    /// The address means other memory now than when the line was asked for.
+    stale: bool,
     waiters: Vec<Waiter>,
 }
 
@@ -129,15 +158,15 @@ struct Blocked {
     whole: bool,
 }
 
-/// Lines that a line which arrives can push out to memory.
+/// Most lines that an arriving line pushes out to memory.
 const PUSHED_OUT: usize = 2;
 
-/// A line read from below has arrived: for whom, and who had pushed it out.
+/// A line read from below has arrived: whose miss it was, and which owner had evicted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
     /// Whose miss it was.
     pub owner: Owner,
-    /// Who had evicted the line, if it was somebody else.
+    /// The owner that had evicted the line, if it was another one.
     pub culprit: Option<Owner>,
     /// The cache from which it had been evicted.
     pub level: Level,
@@ -151,7 +180,7 @@ struct First {
     mshrs: usize,
     /// (line, moment of arrival) of second-level hits.
     fills: Vec<(u64, Tick)>,
-    /// The last of these moments: after it a hit is a hit.
+    /// The last of these moments: after it every hit is immediate.
     fills_until: Tick,
 }
 
@@ -202,17 +231,19 @@ pub struct Hierarchy {
     /// The DTU uses the first-level data cache.
     unit_first: bool,
     misses: Vec<Miss>,
-    /// Busy ones among them.
+    /// Number of busy ones among them.
     busy: usize,
     /// Lines on their way back to memory.
     buffer: WriteBackBuffer,
     blocked: VecDeque<Blocked>,
+    /// Accesses of the unit and the card that are not done.
+    carried: Vec<Carried>,
     next_token: u32,
     line: u32,
     first_level_changed: bool,
     /// Lines hold data.
     holds_data: bool,
-    /// Of each line that has left the data cache, what it had then. Nobody else may write the memory below.
+    /// The bytes of each line when it left the data cache. Valid only if no other tile writes the memory below.
     #[cfg(debug_assertions)]
     shadow: Option<rustc_hash::FxHashMap<u64, Vec<u8>>>,
 }
@@ -244,6 +275,7 @@ impl Hierarchy {
                     line: 0,
                     owner: Owner::new(0, 0),
                     culprit: None,
+                    stale: false,
                     waiters: Vec::new(),
                 };
                 outer_mshrs
@@ -251,6 +283,7 @@ impl Hierarchy {
             busy: 0,
             buffer: WriteBackBuffer::default(),
             blocked: VecDeque::new(),
+            carried: Vec::new(),
             next_token: 0,
             line: l1d.line,
             first_level_changed: false,
@@ -260,7 +293,7 @@ impl Hierarchy {
         }
     }
 
-    /// From now on lines hold data. `alone`: nobody else writes the memory below. To be called while the caches are empty.
+    /// From now on lines hold data. `alone`: no other tile writes the memory below. Must be called while the caches are empty.
     #[cfg_attr(not(debug_assertions), expect(unused_variables))]
     pub fn hold_data(&mut self, alone: bool) {
         self.holds_data = true;
@@ -286,7 +319,7 @@ impl Hierarchy {
         self.data.cache.set_owner(owner);
     }
 
-    /// Whether a line may have left a first-level cache since the last call by anything but a hart's access.
+    /// Whether anything but a hart's access may have removed a line from a first-level cache since the last call.
     pub fn take_first_level_changed(&mut self) -> bool {
         std::mem::take(&mut self.first_level_changed)
     }
@@ -310,7 +343,8 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Takes every line out of every cache: the addresses mean other memory now.
+    /// Takes every line out of every cache: the addresses mean other memory now. What is dirty is lost, and what is on its way comes to
+    /// nobody.
     pub fn invalidate_all(&mut self) {
         self.instructions.cache.invalidate_all();
         self.data.cache.invalidate_all();
@@ -318,6 +352,16 @@ impl Hierarchy {
             cache.invalidate_all();
         }
         self.first_level_changed = true;
+        if self.holds_data {
+            for miss in &mut self.misses {
+                miss.stale = miss.busy;
+            }
+            self.buffer.forget_addresses();
+            #[cfg(debug_assertions)]
+            {
+                self.shadow = self.shadow.take().map(|_| Default::default());
+            }
+        }
     }
 
     /// Restricts the ways of a cache that may be filled (see [`Cache::set_way_mask`]).
@@ -350,13 +394,13 @@ impl Hierarchy {
         }
     }
 
-    /// Fetch of the instruction line that contains `address`: `Some` for what the first level answers.
+    /// Fetch of the instruction line that contains `address`: `Some` if the first level answers.
     #[inline]
     pub fn fetch_hit(&mut self, now: Tick, address: u64) -> Option<Outcome> {
         self.instructions.hit(now, address, false)
     }
 
-    /// Data access within a line: `Some` for what the first level answers.
+    /// Data access within a line: `Some` if the first level answers.
     #[inline]
     pub fn data_hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
         self.data.hit(now, address, write)
@@ -430,7 +474,7 @@ impl Hierarchy {
                 }
                 break;
             }
-            // All miss registers are taken. One that waits for the second level gets free at a known moment.
+            // All miss registers are taken. One that waits for the second level becomes free at a known moment.
             match first.fills.iter().map(|f| f.1).min() {
                 Some(free) => {
                     lower
@@ -450,7 +494,7 @@ impl Hierarchy {
         }
     }
 
-    /// Whether the write-back buffer has room for what one more line can push out.
+    /// Whether the write-back buffer has room for the lines that one more miss can push out.
     #[inline]
     fn may_push_out(&self) -> bool {
         PUSHED_OUT * (self.busy + 1) + self.buffer.under_way() <= WRITE_BACKS as usize

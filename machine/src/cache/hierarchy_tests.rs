@@ -1,3 +1,7 @@
+//! The caches of one tile together: what each access costs, which requests reach memory, and that no write is lost.
+//!
+//! Below the caches is a recorder instead of a network, so every expected time is a closed form of latencies.
+
 use super::*;
 use crate::config::{Replacement, UnitPort};
 
@@ -17,7 +21,7 @@ fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
     }
 }
 
-/// Remembers what was asked.
+/// What lies below the caches; remembers all requests.
 #[derive(Default)]
 struct Below {
     reads: Vec<(Tick, u64, u32)>,
@@ -108,7 +112,7 @@ fn hit_times_of_the_levels() {
     b.fill(1000, 0x1200, false, A);
     b.fill(2000, 0x1400, false, A);
     assert_eq!(b.data(3000, 0x1000, false, A), Outcome::Ready(3024));
-    // The line is on its way: whoever asks before 3024 gets it then, afterwards it is a hit.
+    // The line is on its way: an access before 3024 gets it then, a later one is a hit.
     assert_eq!(b.data(3010, 0x1008, false, A), Outcome::Ready(3024));
     assert_eq!(b.data(3024, 0x1008, false, A), Outcome::Hit);
 }
@@ -291,8 +295,8 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     );
 }
 
-/// Accesses that wait for a miss register go on when a second-level hit gives one back, also when no miss is under way any
-/// more. (Found by the conformance programs: nobody came back for them.)
+/// Accesses that wait for a miss register continue when a second-level hit gives one back, even if no miss is under way any more.
+/// (Found by the conformance programs: such accesses were never woken.)
 #[test]
 fn waiting_behind_second_level_hits() {
     let mut b = Bench::new();
@@ -322,8 +326,8 @@ fn waiting_behind_second_level_hits() {
     b.complete(10_500);
     b.complete(10_504);
     let times: Vec<Tick> = b.done.iter().map(|d| d.at).collect();
-    // A second-level hit takes 24 ticks. One register is left for the three, which have it one after the other: that is decided
-    // when the first miss is back, before the second is.
+    // A second-level hit takes 24 ticks. One register is left for the three, which use it one after another. That is decided when
+    // the first miss has returned and the second has not.
     assert_eq!(times, [10_500, 10_524, 10_548, 10_572, 10_504]);
 }
 
@@ -337,15 +341,15 @@ fn a_unit_at_the_first_level_shares_it_with_the_hart() {
     );
     assert!(b.below.reads.is_empty());
     assert_eq!(b.data(100, 0x1000, false, A), Outcome::Hit);
-    // What the hart has written lately is there for the unit, too.
+    // The unit sees the hart's latest writes, too.
     b.fill(200, 0x2000, true, A);
     assert_eq!(
         b.tile
             .unit_access(400, 0x2000, 16, false, A, 2, &mut b.below),
         Some(404)
     );
-    // A line that only the second level has: 2 cycles of the first and 12 of the second. Two more lines of the set have pushed it
-    // out.
+    // A line that only the second level has, because two more lines of the set have pushed it out of the first: 2 cycles of the
+    // first level and 12 of the second.
     b.fill(1000, 0x1200, false, A);
     b.fill(2000, 0x1400, false, A);
     b.done.clear();
@@ -361,7 +365,7 @@ fn a_unit_at_the_first_level_shares_it_with_the_hart() {
             .unit_access(3010, 0x1010, 16, false, A, 4, &mut b.below),
         Some(3028)
     );
-    // A line that is nowhere: both levels look, then memory is asked.
+    // A line that no level has: both levels are looked up, then memory is asked.
     assert_eq!(
         b.tile
             .unit_access(4000, 0x8000, 16, true, A, 5, &mut b.below),
@@ -404,7 +408,7 @@ mod conservation {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Where the newest contents of written lines are: in a cache that knows it is dirty, or written back since.
+    /// The first written line whose newest contents are lost: no cache has it dirty, and it was not written back.
     fn lost(b: &Bench, written: &BTreeSet<u64>, reached: &BTreeSet<u64>) -> Option<u64> {
         let dirty = |line: u64| {
             let second = b.tile.second.as_ref().map(|(cache, _)| cache);
@@ -415,8 +419,8 @@ mod conservation {
     }
 
     proptest! {
-        /// Caches keep states only, so a coherence mistake between hart and unit would show as a line whose newest contents
-        /// nobody has any more. Compared with the plain truth: a written line is dirty somewhere or has reached memory.
+        /// Caches keep states only, so a coherence error between hart and unit would show as a line whose newest contents are
+        /// nowhere. The test checks the invariant: a written line is dirty in some cache or has reached memory.
         #[test]
         fn nothing_written_is_lost(
             steps in prop::collection::vec((0u64..48, any::<bool>(), 0u8..4), 1..400),
@@ -461,7 +465,7 @@ fn the_write_back_buffer_is_bounded() {
     let mut b = Bench::new();
     b.below.holds = true;
     let most = WRITE_BACKS as usize;
-    // Stores to lines of everywhere push out dirty lines; nothing is written as long as nobody says so.
+    // Stores to many lines push out dirty lines; no write ends until the test says so.
     let mut at = 0;
     let mut blocked = None;
     for i in 0..200u64 {
@@ -500,8 +504,8 @@ fn the_write_back_buffer_is_bounded() {
 }
 
 proptest::proptest! {
-    /// Whatever hart and unit do, through whichever level: never more lines on their way back than the buffer holds, and everybody is
-    /// served in the end.
+    /// Whatever hart and unit do, through whichever level: there are never more lines on their way back than the buffer holds, and
+    /// every access is served in the end.
     #[test]
     fn no_program_fills_more_than_the_buffer(
         first in proptest::prelude::any::<bool>(),

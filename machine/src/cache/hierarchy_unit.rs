@@ -2,11 +2,98 @@
 //!
 //! Why it exists: they enter at the level that the platform says, write whole lines without reading them, and take lines that they
 //! write out of the caches of the hart. They know nothing of commands.
+//!
+//! Their bytes are among those that are carried ([`Carried`]) until the line is there. They move at the moment at which the cache
+//! that they enter looks at the line, so the order of accesses at that cache is the order of the bytes.
 
-use super::{Blocked, Hierarchy, Lower, Outcome, Waiter};
-use crate::types::{Owner, Tick};
+use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
+use crate::types::{LINE_MAX, Line, Owner, Tick};
+
+/// What a line that is about to be written whole has before.
+const BLANK: Line = [0; LINE_MAX];
 
 impl Hierarchy {
+    /// Takes the bytes of an access that is to follow ([`Hierarchy::unit_access`]): what is written; of a read, room for so many.
+    pub fn carry(&mut self, token: u32, address: u64, length: usize, written: Option<&[u8]>) {
+        let mut bytes = BLANK;
+        if let Some(written) = written {
+            bytes[..length].copy_from_slice(written);
+        }
+        self.carried.push(Carried {
+            token,
+            address,
+            length,
+            write: written.is_some(),
+            moved: false,
+            bytes,
+        });
+    }
+
+    /// Gives the bytes of an access that is done; none if the tile may not make it any more.
+    pub fn take_carried(&mut self, token: u32) -> Option<Carried> {
+        let position = self.carried.iter().position(|c| c.token == token)?;
+        let carried = self.carried.swap_remove(position);
+        assert!(
+            carried.moved || !self.holds_data,
+            "the access to {:#x} is done, and its bytes have not moved",
+            carried.address
+        );
+        Some(carried)
+    }
+
+    /// An access that waits is not to be done any more. Its line may still come.
+    pub fn forget(&mut self, token: u32) {
+        self.carried.retain(|carried| carried.token != token);
+    }
+
+    /// A write that was forgotten makes no line dirty.
+    pub(super) fn unless_forgotten(&self, waiter: Waiter) -> Waiter {
+        match waiter {
+            Waiter::Unit { token, write } if self.holds_data => Waiter::Unit {
+                token,
+                write: write && self.carried.iter().any(|c| c.token == token),
+            },
+            waiter => waiter,
+        }
+    }
+
+    /// Moves the bytes of an access whose line is there now, unless it was forgotten.
+    pub(super) fn move_bytes(&mut self, line: u64, token: u32) {
+        let Some(carried) = self.carried.iter_mut().find(|c| c.token == token) else {
+            return;
+        };
+        carried.moved = true;
+        if carried.write {
+            self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
+        }
+        let offset = (carried.address - line) as usize;
+        let part = offset..offset + carried.length;
+        if !carried.write {
+            let second = self.second.as_ref();
+            let there = self.data.cache.line(line);
+            let there = there.or_else(|| second.and_then(|(cache, _)| cache.line(line)));
+            let there =
+                there.unwrap_or_else(|| panic!("the line at {line:#x} is not here to be read"));
+            carried.bytes_mut().copy_from_slice(&there[part]);
+            return;
+        }
+        match &mut self.second {
+            Some((cache, _)) if !self.unit_first => {
+                let there = cache.line_mut(line);
+                let there = there
+                    .unwrap_or_else(|| panic!("the line at {line:#x} is not here to be written"));
+                there[part].copy_from_slice(carried.bytes());
+            }
+            _ => self.data.cache.hold(line, |held| {
+                held.bytes[part].copy_from_slice(carried.bytes());
+                // Somebody else has written the line.
+                held.reserved = false;
+            }),
+        }
+        #[cfg(debug_assertions)]
+        self.forget_shadow(line);
+    }
+
     /// An access of the DTU within a line. `Some`: done at that moment; otherwise the token comes back as
     /// [`Waiter::Unit`].
     #[allow(clippy::too_many_arguments)]
@@ -20,19 +107,31 @@ impl Hierarchy {
         token: u32,
         lower: &mut L,
     ) -> Option<Tick> {
-        // Its data moves with each block when units use lines (decision record 0003, step 4).
-        assert!(
-            !self.holds_data,
-            "a unit asks for {address:#x} where lines hold data"
-        );
         let line = self.data.cache.line_of(address);
         let waiter = Waiter::Unit { token, write };
         let whole = write && bytes == self.line && address == line;
-        if self.unit_first {
-            return self.unit_access_first(now, line, whole, owner, waiter, lower);
+        let ready = match self.unit_first {
+            true => self.unit_access_first(now, line, whole, owner, waiter, lower),
+            false => self.unit_access_second(now, line, whole, owner, waiter, lower),
+        };
+        if self.holds_data && ready.is_some() {
+            self.move_bytes(line, token);
         }
+        ready
+    }
+
+    fn unit_access_second<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        whole: bool,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let write = matches!(waiter, Waiter::Unit { write: true, .. });
         let ready = now + self.second.as_ref().map_or(0, |(_, latency)| *latency);
-        // A line that comes into the second level, or there from the first one, may push out others.
+        // A line that enters the second level, from below or from the first level, may push out others.
         let there = self.second.as_ref().is_some_and(|(c, _)| c.contains(line));
         let comes = !there || write && self.data.cache.contains(line);
         if comes && !self.may_push_out() {
@@ -49,7 +148,8 @@ impl Hierarchy {
         self.unit_second(ready, ready, &access, lower)
     }
 
-    /// An access through the second level, which has looked at `ready`, of somebody who waits since `since`. `Some`: done then.
+    /// An access through the second level that looked up its line at `ready` and has waited since `since`. `Some`: the time at
+    /// which it is done.
     pub(super) fn unit_second<L: Lower>(
         &mut self,
         since: Tick,
@@ -65,18 +165,15 @@ impl Hierarchy {
             ..
         } = access;
         let write = matches!(waiter, Waiter::Unit { write: true, .. });
-        let mut present = self.data.cache.contains(line);
-        if write {
-            self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
-            if let Some(dirty) = self.data.cache.invalidate(line) {
-                self.first_level_changed = true;
-                // What the first level had written is merged; without it, memory still has the line.
-                present = dirty;
-                if dirty {
-                    self.fill_second(ready, line, true, owner, &[], lower);
-                }
-            }
+        // What comes from below must not be older than what is written here.
+        if self.holds_data && self.join(line, waiter) {
+            return None;
         }
+        // Of a line that is written, what the first level had written is merged; without it, memory still has the line.
+        let mut present = match write {
+            true => self.take_from_harts(ready, line, owner, lower),
+            false => self.data.cache.contains(line),
+        };
         if let Some((cache, _)) = &mut self.second {
             cache.set_owner(owner);
             present |= cache.access(line, write);
@@ -85,7 +182,16 @@ impl Hierarchy {
             return Some(ready);
         }
         if whole {
-            self.fill_second(ready, line, true, owner, &[], lower);
+            let bytes = self.blank();
+            self.fill_second(ready, line, true, owner, bytes, lower);
+            return Some(ready);
+        }
+        if self.holds_data
+            && let Some(&bytes) = self.buffer.line(line)
+        {
+            // It is on its way to memory: a read would overtake it.
+            let bytes = &bytes[..self.line as usize];
+            self.fill_second(ready, line, write, owner, bytes, lower);
             return Some(ready);
         }
         if self.join(line, waiter) {
@@ -96,6 +202,53 @@ impl Hierarchy {
             .as_mut()
             .and_then(|(c, _)| c.culprit(line, owner));
         self.request(since, ready, line, owner, waiter, culprit, lower)
+    }
+
+    /// Takes a line out of the hart's caches; what is newer there goes to the second level. Whether it was.
+    fn take_from_harts<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        lower: &mut L,
+    ) -> bool {
+        self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
+        let (mut bytes, mut length) = (BLANK, 0);
+        if self.holds_data
+            && let Some(from) = self.data.cache.dirty_line(line)
+        {
+            length = from.len();
+            bytes[..length].copy_from_slice(from);
+        }
+        let dirty = self.data.cache.invalidate(line);
+        self.first_level_changed |= dirty.is_some();
+        if dirty != Some(true) {
+            return false;
+        }
+        if let Some((cache, _)) = &mut self.second {
+            let victim = cache.take_written(line, owner, &bytes[..length]);
+            self.buffer.post_victim(now, victim, owner, cache, lower);
+        }
+        true
+    }
+
+    /// A line that the unit asked for through the second level has come.
+    pub(super) fn unit_has_line<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        write: bool,
+        owner: Owner,
+        came: &[u8],
+        lower: &mut L,
+    ) {
+        if write {
+            // Somebody else may have waited for it, too.
+            self.take_from_harts(now, line, owner, lower);
+        }
+        if !self.data.cache.contains(line) {
+            self.fill_second(now, line, write, owner, came, lower);
+        }
     }
 
     fn unit_access_first<L: Lower>(
@@ -114,26 +267,53 @@ impl Hierarchy {
         if write {
             self.instructions.cache.invalidate(line);
         }
-        // Also a hit changes which line of its set was used last: the hart must ask again.
+        // A hit, too, changes which line of its set was used last: the hart must ask again.
         self.first_level_changed = true;
         match hit {
             Some(Outcome::Ready(at)) => return Some(ready.max(at)),
             Some(_) => return Some(ready),
             None => {}
         }
+        if whole && self.holds_data && self.join(line, waiter) {
+            return None;
+        }
         if whole {
             if !self.may_push_out() {
                 self.block(ready, line, owner, waiter, true);
                 return None;
             }
-            self.fill_first(now, line, owner, waiter, &[], lower);
+            self.fill_whole_first(now, line, owner, waiter, lower);
             return Some(ready);
         }
-        // The cache has looked, and asks further.
+        // The cache has looked up the line and asks the next level.
         match self.miss(ready, line, owner, waiter, lower) {
             Outcome::Ready(at) => Some(at),
             Outcome::Hit => Some(ready),
             Outcome::Pending(_) => None,
+        }
+    }
+
+    /// A line that is about to be written whole needs no bytes.
+    pub(super) fn fill_whole_first<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) {
+        #[cfg(debug_assertions)]
+        self.forget_shadow(line);
+        let bytes = self.blank();
+        self.fill_first(now, line, owner, waiter, bytes, lower);
+    }
+
+    /// The bytes of a line before it is written whole; none where memory is flat.
+    fn blank(&self) -> &'static [u8] {
+        static LINE: Line = BLANK;
+        match self.holds_data {
+            true => &LINE[..self.line as usize],
+            false => &[],
         }
     }
 }

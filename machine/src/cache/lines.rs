@@ -1,13 +1,13 @@
-//! How lines move between the levels of a tile, and what is seen of them from outside.
+//! How lines move between the levels of a tile, and how they are seen from outside.
 //!
 //! Why it exists: a line's bytes go where the line goes, at the moment at which its tag does. It does not know what anything costs.
 
 use super::super::{Evicted, HeldLine};
 use super::{First, Harts, Hierarchy, Lower, Waiter};
-use crate::types::{Owner, Tick};
+use crate::types::{LINE_MAX, Owner, Tick};
 
 impl First {
-    /// The line, which is here already, comes from the second level at `ready`.
+    /// Notes that the line, whose tag is already here, arrives from the second level at `ready`.
     pub(super) fn comes(&mut self, line: u64, ready: Tick) {
         self.fills.push((line, ready));
         self.fills_until = self.fills_until.max(ready);
@@ -36,8 +36,8 @@ impl Hierarchy {
         };
         let bytes = second.as_ref().map_or(&[][..], |s| s.0.recent_line(line));
         let evicted = first.cache.fill_absent(line, write, owner, bytes);
-        // What is pushed out leaves when the second level has looked, as a miss does: others count on that. (Where memory is flat,
-        // it leaves at once.)
+        // A line that is pushed out leaves once the second level has been looked up, as a miss does: other code relies on that. (If
+        // memory is flat, it leaves at once.)
         let at = match second {
             Some((_, latency)) if self.holds_data => now + *latency,
             _ => now,
@@ -45,8 +45,8 @@ impl Hierarchy {
         self.after_fill(at, line, evicted, owner, waiter, lower);
     }
 
-    /// Puts a line into the waiter's first-level cache, unless it is there: from the level above memory that has it, otherwise with the
-    /// bytes that came.
+    /// Puts a line into the waiter's first-level cache, unless it is there. Its bytes come from the highest level that has them,
+    /// otherwise from `came`.
     pub(super) fn fill_first<L: Lower>(
         &mut self,
         now: Tick,
@@ -62,7 +62,7 @@ impl Hierarchy {
             second,
             ..
         } = self;
-        // Its bytes are compared only when they come.
+        // The bytes are compared only when they arrive.
         let there = cfg!(debug_assertions)
             && match waiter {
                 Waiter::Fetch { .. } => instructions.cache.contains(line),
@@ -91,7 +91,7 @@ impl Hierarchy {
         self.after_fill(now, line, evicted, owner, waiter, lower);
     }
 
-    /// A fetch finds its line in the data cache; gives the moment at which it is there.
+    /// A fetch finds its line in the data cache; returns the moment at which the line has arrived.
     pub(super) fn fetch_from_data(&mut self, now: Tick, line: u64, owner: Owner) -> Tick {
         let Self {
             instructions, data, ..
@@ -126,7 +126,7 @@ impl Hierarchy {
         }
     }
 
-    /// What comes to the first level must be what left the data cache.
+    /// A line must come back to the first level with the bytes with which it left the data cache.
     #[cfg(debug_assertions)]
     fn compare(&mut self, line: u64, evicted: Option<Evicted>, waiter: Waiter) {
         let Some(shadow) = &mut self.shadow else {
@@ -151,7 +151,7 @@ impl Hierarchy {
         }
     }
 
-    /// The line may come with other bytes than it left.
+    /// From now on the line may come back with other bytes.
     #[cfg(debug_assertions)]
     pub(super) fn forget_shadow(&mut self, line: u64) {
         if let Some(shadow) = &mut self.shadow {
@@ -170,12 +170,8 @@ impl Hierarchy {
         let bytes = data.cache.evicted();
         match second {
             Some((cache, _)) => {
-                if !cache.write_line(evicted.address, bytes) {
-                    let victim = cache.fill_absent(evicted.address, true, evicted.owner, bytes);
-                    if let Some(v) = victim.filter(|v| v.dirty) {
-                        buffer.post(now, v.address, owner, cache.evicted(), lower);
-                    }
-                }
+                let victim = cache.take_written(evicted.address, evicted.owner, bytes);
+                buffer.post_victim(now, victim, owner, cache, lower);
             }
             None => buffer.post(now, evicted.address, owner, bytes, lower),
         }
@@ -191,22 +187,42 @@ impl Hierarchy {
         bytes: &[u8],
         lower: &mut L,
     ) {
-        if let Some((cache, _)) = &mut self.second
-            && let Some(evicted) = cache.fill(line, dirty, owner, bytes)
-            && evicted.dirty
-        {
-            self.buffer
-                .post(now, evicted.address, owner, cache.evicted(), lower);
+        if let Some((cache, _)) = &mut self.second {
+            let victim = cache.fill(line, dirty, owner, bytes);
+            self.buffer.post_victim(now, victim, owner, cache, lower);
         }
     }
 
-    /// Gives a hart the line that it waits for, at the moment at which it is in the data cache.
+    /// Gives a hart the line that it waits for, at the moment at which it is in the data cache, or moves the bytes of the unit.
     pub(super) fn hand_over(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
-        if self.holds_data
-            && let Waiter::Data { token, .. } = waiter
-        {
-            let using = |held: &mut HeldLine<'_>| harts.take_line(token, held);
-            self.data.cache.hold(line, using);
+        if !self.holds_data {
+            return;
+        }
+        match waiter {
+            Waiter::Fetch { .. } => {}
+            Waiter::Data { token, .. } => {
+                let using = |held: &mut HeldLine<'_>| harts.take_line(token, held);
+                self.data.cache.hold(line, using);
+            }
+            Waiter::Unit { token, .. } => self.move_bytes(line, token),
+        }
+    }
+
+    /// Nobody gets the line: what waits for it reads 0, and what it would have written is lost.
+    pub(super) fn refuse(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
+        match waiter {
+            Waiter::Fetch { .. } => {}
+            Waiter::Data { token, .. } => {
+                let mut lost = [0; LINE_MAX];
+                let mut held = HeldLine {
+                    address: line,
+                    bytes: &mut lost[..self.line as usize],
+                    written: false,
+                    reserved: false,
+                };
+                harts.take_line(token, &mut held);
+            }
+            Waiter::Unit { token, .. } => self.forget(token),
         }
     }
 
@@ -220,7 +236,7 @@ impl Hierarchy {
         self.instructions.cache.invalidate_all();
     }
 
-    /// Where the byte at an address is in [`Hierarchy::data_bytes`], whose line the last access found in the data cache.
+    /// Where the byte at an address is in [`Hierarchy::data_bytes`]. The last access must have found its line in the data cache.
     #[inline]
     pub fn data_place(&self, address: u64) -> usize {
         self.data.cache.recent_place(address)
@@ -237,13 +253,13 @@ impl Hierarchy {
         self.data.cache.bytes()
     }
 
-    /// The bytes of the data cache, for a store to a line that is dirty or gets so.
+    /// The bytes of the data cache, for a store to a line that is dirty or becomes dirty.
     #[inline]
     pub fn data_bytes_mut(&mut self) -> &mut [u8] {
         self.data.cache.bytes_mut()
     }
 
-    /// The hart has written the line that contains `address`, which the last access found in the data cache.
+    /// Notes that the hart has written the line that contains `address`, which the last access found in the data cache.
     #[inline]
     pub fn wrote(&mut self, address: u64) {
         self.data.cache.wrote_recent(address);
@@ -254,12 +270,13 @@ impl Hierarchy {
         self.data.cache.reserve(address);
     }
 
-    /// Ends the reservation; whether it was for the line that contains `address`, which has not left the data cache since.
+    /// Ends the reservation. Returns whether it was for the line that contains `address` and that line has not left the data cache
+    /// since.
     pub fn take_reservation(&mut self, address: u64) -> bool {
         self.data.cache.take_reservation(address)
     }
 
-    /// The line at `address` as the hart would find it above memory, for whoever looks from outside.
+    /// The line at `line` as the hart would find it above memory, for a look from outside.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
         let length = self.line as usize;
         let second = || self.second.as_ref().and_then(|(cache, _)| cache.line(line));
@@ -267,7 +284,7 @@ impl Hierarchy {
         self.data.cache.line(line).or_else(second).or_else(posted)
     }
 
-    /// Puts bytes into a line, wherever the tile has it, as a tool does that loads memory. Changes no state.
+    /// Writes bytes into a line wherever the tile has it, for tools that load memory. Changes no state.
     pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
         #[cfg(debug_assertions)]
         self.forget_shadow(line);

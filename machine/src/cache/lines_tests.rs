@@ -1,5 +1,5 @@
-//! Data in lines against flat memory: one hart's loads and stores through the levels, while reads and writes of memory overtake each
-//! other as two networks let them.
+//! Compares data in lines with flat memory: one hart's loads and stores pass the levels, while reads and writes of memory overtake
+//! each other as on two networks.
 
 use super::super::*;
 use crate::cache::HeldLine;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const OWNER: Owner = Owner::new(0, 0);
-/// Lines that the hart uses: more than all levels hold.
+/// Lines that the hart uses: more than all levels can hold.
 const LINES: u64 = 96;
 
 type Bytes = [u8; 64];
@@ -48,17 +48,42 @@ impl Lower for Far {
 #[derive(Clone, Copy, Debug)]
 struct Late(u64, Option<u8>);
 
+/// Lines that only the unit writes, each time with a greater number in all bytes.
+const UNITS: std::ops::Range<u64> = 0x1_0000 + 8 * 64..0x1_0000 + 12 * 64;
+
+/// A line of the unit.
+#[derive(Clone, Copy, Debug, Default)]
+struct Version {
+    /// The unit wants to write it, has written it, and somebody has seen it.
+    wanted: u8,
+    written: u8,
+    seen: u8,
+}
+
 /// A hart that checks what it loads against flat memory.
 #[derive(Default)]
 struct Checker {
     late: Vec<Late>,
     flat: BTreeMap<u64, u8>,
     performed: usize,
+    /// The lines of the unit, if there is one.
+    versions: Option<BTreeMap<u64, Version>>,
 }
 
 impl Checker {
     fn perform(&mut self, Late(address, store): Late, byte: &mut u8) {
         self.performed += 1;
+        if UNITS.contains(&address)
+            && let Some(versions) = &mut self.versions
+        {
+            let version = versions.entry(address & !63).or_default();
+            assert!(
+                (version.seen..=version.wanted).contains(byte),
+                "{address:#x} {byte} {version:?}"
+            );
+            version.seen = *byte;
+            return;
+        }
         let before = self.flat.get(&address).copied().unwrap_or(0);
         assert_eq!(*byte, before, "at {address:#x}");
         if let Some(value) = store {
@@ -91,10 +116,17 @@ struct World {
     hart: Checker,
     done: Vec<Done>,
     now: Tick,
+    token: u32,
+    /// Accesses of the unit that wait: token, address, whether it writes.
+    pending: Vec<(u32, u64, bool)>,
 }
 
 impl World {
     fn new(second: bool, replacement: Replacement) -> Self {
+        Self::with(second, replacement, UnitPort::Second)
+    }
+
+    fn with(second: bool, replacement: Replacement, port: UnitPort) -> Self {
         let with = |size, ways| CacheConfig {
             size,
             ways,
@@ -102,13 +134,8 @@ impl World {
             ..CacheConfig::default()
         };
         let l2 = with(2048, 4);
-        let mut caches = Hierarchy::new(
-            &with(512, 2),
-            &with(512, 2),
-            second.then_some(&l2),
-            UnitPort::Second,
-            7,
-        );
+        let mut caches =
+            Hierarchy::new(&with(512, 2), &with(512, 2), second.then_some(&l2), port, 7);
         caches.hold_data(true);
         Self {
             caches,
@@ -116,6 +143,94 @@ impl World {
             hart: Checker::default(),
             done: Vec::new(),
             now: 0,
+            token: 0,
+            pending: Vec::new(),
+        }
+    }
+
+    /// An access of the unit, unless one to the same line waits.
+    fn unit(&mut self, address: u64, length: usize, value: Option<u8>) {
+        let line = address & !63;
+        if self.pending.iter().any(|p| p.1 & !63 == line) {
+            return;
+        }
+        let write = value.is_some();
+        let value = match UNITS.contains(&address) && write {
+            true => {
+                let versions = self.hart.versions.get_or_insert_default();
+                let version = versions.entry(line).or_default();
+                if version.wanted == u8::MAX {
+                    return;
+                }
+                version.wanted += 1;
+                Some(version.wanted)
+            }
+            false => value,
+        };
+        self.token += 1;
+        let (token, now, bytes) = (self.token, self.now, length as u32);
+        let written = value.map(|value| vec![value; length]);
+        self.caches
+            .carry(token, address, length, written.as_deref());
+        self.pending.push((token, address, write));
+        let lower = &mut self.far;
+        let at = self
+            .caches
+            .unit_access(now, address, bytes, write, OWNER, token, lower);
+        if at.is_some() {
+            self.unit_done(token);
+        }
+    }
+
+    fn unit_done(&mut self, token: u32) {
+        let Some(position) = self.pending.iter().position(|p| p.0 == token) else {
+            assert!(
+                self.caches.take_carried(token).is_none(),
+                "it was forgotten"
+            );
+            return;
+        };
+        let (_, address, write) = self.pending.remove(position);
+        let carried = self.caches.take_carried(token).expect("it was carried");
+        let versions = self.hart.versions.get_or_insert_default();
+        if UNITS.contains(&address) {
+            let version = versions.entry(address & !63).or_default();
+            let byte = carried.bytes()[0];
+            assert!(carried.bytes().iter().all(|b| *b == byte), "{carried:?}");
+            match write {
+                true => version.written = byte,
+                false => assert_eq!(byte, version.written, "{address:#x}"),
+            }
+            return;
+        }
+        for (byte, at) in carried.bytes().iter().zip(address..) {
+            match write {
+                true => {
+                    self.hart.flat.insert(at, *byte);
+                }
+                false => assert_eq!(
+                    *byte,
+                    self.hart.flat.get(&at).copied().unwrap_or(0),
+                    "at {at:#x}"
+                ),
+            }
+        }
+    }
+
+    /// The oldest access of the unit that waits is not to be done any more.
+    fn forget(&mut self) {
+        if !self.pending.is_empty() && !UNITS.contains(&self.pending[0].1) {
+            let (token, ..) = self.pending.remove(0);
+            self.caches.forget(token);
+        }
+    }
+
+    /// Tells the unit what is done.
+    fn tell(&mut self) {
+        for done in std::mem::take(&mut self.done) {
+            if let Waiter::Unit { token, .. } = done.waiter {
+                self.unit_done(token);
+            }
         }
     }
 
@@ -136,6 +251,13 @@ impl World {
         if let Outcome::Pending(_) = outcome {
             return self.hart.late.push(late);
         }
+        if UNITS.contains(&address)
+            && let Some(versions) = &mut self.hart.versions
+        {
+            // What was written before is there.
+            let version = versions.entry(address & !63).or_default();
+            version.seen = version.seen.max(version.written);
+        }
         let place = self.caches.data_place(address);
         let line = place & !63;
         let mut bytes: Bytes = self.caches.data_bytes()[line..line + 64]
@@ -155,16 +277,19 @@ impl World {
         let lower = &mut self.far;
         let outcome = self.caches.fetch_miss(self.now, address, OWNER, lower);
         if let Outcome::Ready(_) = outcome {
-            // What comes now is what the hart has stored.
+            // The fetch must see the hart's stores now.
             let bytes = self.caches.instruction_line(address).unwrap();
             for (offset, byte) in bytes.iter().enumerate() {
+                if self.hart.versions.is_some() {
+                    break;
+                }
                 let flat = self.hart.flat.get(&(address + offset as u64));
                 assert_eq!(*byte, flat.copied().unwrap_or(0));
             }
         }
     }
 
-    /// Writes a line to memory, as the hart does when nothing of it waits for the line.
+    /// Writes a line to memory, as the hart does when none of its accesses waits for the line.
     fn manage(&mut self, address: u64, what: Management) {
         let line = address & !63;
         if self.hart.late.iter().all(|late| late.0 & !63 != line) {
@@ -202,7 +327,7 @@ impl World {
                     .complete(self.now, tag, &bytes, lower, hart, &mut self.done);
             }
             3 if !self.far.acknowledgements.is_empty() => {
-                // Those of one line come back in their order.
+                // The acknowledgements of one line come back in order.
                 let index = which % self.far.acknowledgements.len();
                 let line = self.far.acknowledgements[index].1;
                 let mut all = self.far.acknowledgements.iter();
@@ -214,9 +339,10 @@ impl World {
             }
             _ => {}
         }
+        self.tell();
     }
 
-    /// Lets everything come to its end.
+    /// Runs until nothing is under way.
     fn drain(&mut self) {
         while self.caches.misses_under_way() + self.caches.write_backs_under_way() > 0 {
             for what in 0..4 {
@@ -263,6 +389,58 @@ proptest! {
             let above = world.caches.peek(line).map(|bytes| bytes[offset]);
             let below = || world.far.memory.get(&line).map_or(0, |bytes| bytes[offset]);
             prop_assert_eq!(above.unwrap_or_else(below), *value);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    /// The unit and the hart use other bytes of the same lines, and lines that only the unit writes, at once or in parts.
+    #[test]
+    fn a_unit_and_a_hart_find_what_flat_memory_has(
+        steps in prop::collection::vec((0u8..12, 0..LINES, 0u64..64, any::<u8>()), 1..3000),
+        second in any::<bool>(),
+        first in any::<bool>(),
+        kind in 0usize..3,
+    ) {
+        let replacement = [Replacement::Lru, Replacement::TreePlru, Replacement::Random][kind];
+        let port = if first { UnitPort::First } else { UnitPort::Second };
+        let mut world = World::with(second, replacement, port);
+        world.hart.versions = Some(BTreeMap::new());
+        for (what, line, offset, value) in steps {
+            let line = if value & 3 == 0 { line } else { line % 14 };
+            let start = 0x1_0000 + line * 64;
+            let address = start + offset % 32;
+            let of_unit = UNITS.contains(&start);
+            let from = 32 + offset % 32;
+            let length = (1 + u64::from(value) % (64 - from)) as usize;
+            world.now += 1;
+            match what {
+                0 | 1 => world.access(start + offset % 32, None),
+                2 | 3 if !of_unit => world.access(address, Some(value)),
+                4 => world.fetch(start),
+                5 if value < 8 => world.manage(address, Management::Clean),
+                5 if value < 24 => world.manage(address, Management::Flush),
+                6 if of_unit => world.unit(start, 64, Some(0)),
+                6 => world.unit(start + from, length, Some(value)),
+                7 => world.unit(start + from, length, None),
+                8 if value < 16 => world.forget(),
+                _ => world.outside(value & 3, (value >> 2).into()),
+            }
+        }
+        world.drain();
+        prop_assert!(world.pending.is_empty(), "{:?}", world.pending);
+        for (address, value) in &world.hart.flat {
+            let (line, offset) = (address & !63, (address & 63) as usize);
+            let above = world.caches.peek(line).map(|bytes| bytes[offset]);
+            let below = || world.far.memory.get(&line).map_or(0, |bytes| bytes[offset]);
+            prop_assert_eq!(above.unwrap_or_else(below), *value);
+        }
+        for (line, version) in world.hart.versions.iter().flatten() {
+            let above = world.caches.peek(*line).map(|bytes| bytes[5]);
+            let below = || world.far.memory.get(line).map_or(0, |bytes| bytes[5]);
+            prop_assert_eq!(above.unwrap_or_else(below), version.written);
+            prop_assert_eq!(version.written, version.wanted);
         }
     }
 }

@@ -1,29 +1,30 @@
-//! Cache management: lines are written to memory, taken out or fetched ahead because software says so.
+//! Cache management: lines are written to memory, removed or fetched ahead at the request of software.
 //!
-//! Why it exists: where caches are not coherent, nothing else makes a store visible to another tile or drops an old line. It does not
-//! know who may do that.
+//! Why it exists: where caches are not coherent, nothing else makes a store visible to another tile or drops an old line. It does
+//! not know which modes may do that.
 
 use super::{Hierarchy, Lower, Outcome, WRITE_BACKS, Waiter};
 use crate::types::{LINE_MAX, Owner, Tick};
 
-/// What is to be done with a line.
+/// An operation on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Management {
-    /// Takes it out; what it holds is lost.
+    /// Removes the line; its contents are lost.
     Invalidate,
-    /// Writes it to memory, where it is dirty.
+    /// Writes the line to memory if it is dirty.
     Clean,
-    /// Writes it to memory and takes it out.
+    /// Writes the line to memory if it is dirty, and removes it.
     Flush,
 }
 
 impl Hierarchy {
-    /// Manages the line at `line` in the data cache and the second level. A line that is written is complete when memory has
-    /// acknowledged it; so is one that left the caches before and is still on its way there.
+    /// Performs an operation on the line at `line` in the data cache and the second level. If the line must be written, the
+    /// operation is complete when memory has acknowledged the line; the same holds for a line that left the caches earlier and is
+    /// still on its way to memory.
     ///
     /// # Errors
-    /// Nothing is done, because the line is on its way to the tile, or the write-back buffer has no room: to be asked again when this
-    /// token comes back.
+    /// Nothing is done, because the line is on its way to the tile, or the write-back buffer has no room. The hart must ask again
+    /// when this token comes back.
     pub fn manage<L: Lower>(
         &mut self,
         now: Tick,
@@ -84,12 +85,12 @@ impl Hierarchy {
         })
     }
 
-    /// Whether the write-back buffer has room for one line beside what the misses under way can push out.
+    /// Whether the write-back buffer has room for one line in addition to those that the misses under way can push out.
     fn may_write(&self) -> bool {
         super::PUSHED_OUT * self.busy + self.buffer.under_way() < WRITE_BACKS as usize
     }
 
-    /// Fetches the line at `line` ahead, if it is not there or on its way, and if nobody has to wait because of that.
+    /// Fetches the line at `line` ahead, unless it is present or on its way, and only if no access has to wait because of that.
     pub fn prefetch<L: Lower>(
         &mut self,
         now: Tick,

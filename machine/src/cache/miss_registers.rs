@@ -1,16 +1,16 @@
-//! Misses under way: who waits for which line, and what happens when it comes.
+//! Misses under way: which accesses wait for which line, and what happens when it arrives.
 //!
 //! Why it exists: everything that takes time below the first level passes here. It does not know how lines move between the levels
 //! ([`super::lines`]).
 
-use super::{Arrived, Done, Harts, Hierarchy, Lower, Waiter};
+use super::{Arrived, Blocked, Done, Harts, Hierarchy, Lower, Waiter};
 use crate::ledger::{Level, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick};
 
 impl Hierarchy {
-    /// The line of `owner` with this tag has been written to memory, or was lost on the way. Adds whoever waited for its place and is
-    /// done to `done`.
+    /// The line of `owner` with this tag has been written to memory, or was lost on the way. Adds to `done` every waiter that the
+    /// acknowledgement or the free place completes.
     #[allow(clippy::too_many_arguments)]
     pub fn written<L: Lower>(
         &mut self,
@@ -37,12 +37,13 @@ impl Hierarchy {
         }
     }
 
-    /// Joins a line that is already on its way.
+    /// Joins a line that is already on its way. Returns false if it is not.
     pub(super) fn join(&mut self, line: u64, waiter: Waiter) -> bool {
         if self.busy == 0 {
             return false;
         }
-        match self.misses.iter_mut().find(|m| m.busy && m.line == line) {
+        let mut misses = self.misses.iter_mut();
+        match misses.find(|m| m.busy && m.line == line && !m.stale) {
             Some(miss) => {
                 miss.waiters.push(waiter);
                 true
@@ -70,7 +71,7 @@ impl Hierarchy {
             .count()
     }
 
-    /// Asks the second level at `now`, on behalf of an access that waits since `since`. `Some`: done at that moment.
+    /// Asks the second level at `now`, for an access that has waited since `since`. `Some`: the time at which it is done.
     pub(super) fn second_level<L: Lower>(
         &mut self,
         since: Tick,
@@ -100,7 +101,7 @@ impl Hierarchy {
                         .ledger()
                         .book(owner, culprit, Resource::CacheSet(level), latency);
                 }
-                // The first level has been asked: the line is not there.
+                // The first level has been looked up: the line is not there.
                 self.second_to_first(now, line, owner, waiter, lower);
                 self.first(waiter).0.comes(line, ready);
                 return Some(ready);
@@ -112,7 +113,7 @@ impl Hierarchy {
         if self.holds_data
             && let Some(&bytes) = self.buffer.line(line)
         {
-            // It is on its way to memory: a read would overtake it.
+            // The line is on its way to memory: a read would overtake it.
             let bytes = &bytes[..self.line as usize];
             self.fill_second(request_at, line, false, owner, bytes, lower);
             self.fill_first(request_at, line, owner, waiter, bytes, lower);
@@ -158,13 +159,14 @@ impl Hierarchy {
         miss.line = line;
         miss.owner = owner;
         miss.culprit = culprit;
+        miss.stale = false;
         miss.waiters.clear();
         miss.waiters.push(waiter);
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none where memory is flat). Adds everybody who waited for a line that is there
-    /// now, and since when, to `done`.
+    /// The line of `tag` has arrived, with its bytes (none where memory is flat, and none if the tile may not read it any more: then
+    /// what waits for it reads 0 and writes nothing). Adds everybody who waited for a line that is there now, and since when, to `done`.
     pub fn complete<L: Lower>(
         &mut self,
         now: Tick,
@@ -179,19 +181,26 @@ impl Hierarchy {
         self.busy -= 1;
         miss.busy = false;
         let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
+        let refused = self.holds_data && (bytes.is_empty() || miss.stale);
         let waiters = std::mem::take(&mut miss.waiters);
         self.first_level_changed = true;
-        self.fill_second(now, line, false, owner, bytes, lower);
+        if !refused {
+            self.fill_second(now, line, false, owner, bytes, lower);
+        }
         for &waiter in &waiters {
-            self.deliver(now, line, owner, waiter, bytes, lower);
-            self.hand_over(line, waiter, harts);
+            if refused {
+                self.refuse(line, waiter, harts);
+            } else {
+                self.deliver(now, line, owner, waiter, bytes, lower);
+                self.hand_over(line, waiter, harts);
+            }
             done.push(Done {
                 waiter,
                 line,
                 at: now,
             });
         }
-        // The vector goes back, so that no miss allocates.
+        // The vector is put back, so that no miss allocates.
         self.misses[tag as usize].waiters = waiters;
         self.retry(now, owner, lower, harts, done);
         Arrived {
@@ -214,17 +223,20 @@ impl Hierarchy {
         bytes: &[u8],
         lower: &mut L,
     ) {
-        match (waiter, &mut self.second) {
+        match (self.unless_forgotten(waiter), &mut self.second) {
+            (Waiter::Unit { write, .. }, Some(_)) if !self.unit_first && self.holds_data => {
+                self.unit_has_line(now, line, write, owner, bytes, lower);
+            }
             (Waiter::Unit { write, .. }, Some((cache, _))) if !self.unit_first => {
                 if write {
                     cache.mark_dirty(line);
                 }
             }
-            _ => self.fill_first(now, line, owner, waiter, bytes, lower),
+            (waiter, _) => self.fill_first(now, line, owner, waiter, bytes, lower),
         }
     }
 
-    /// A miss register of `holder` got free: those who wait for one go on, in order.
+    /// A miss register of `holder` became free: waiting accesses take it in order.
     fn retry<L: Lower>(
         &mut self,
         now: Tick,
@@ -234,6 +246,9 @@ impl Hierarchy {
         done: &mut Vec<Done>,
     ) {
         while let Some(&b) = self.blocked.front() {
+            let waiter = self.unless_forgotten(b.waiter);
+            let whole = b.whole && matches!(waiter, Waiter::Unit { write: true, .. });
+            let b = Blocked { waiter, whole, ..b };
             if self.join(b.line, b.waiter) {
                 self.blocked.pop_front();
                 continue;
@@ -241,8 +256,8 @@ impl Hierarchy {
             let unit = matches!(b.waiter, Waiter::Unit { .. }) && !self.unit_first;
             let under_way = self.under_way(b.waiter);
             let (first, level, write) = self.first(b.waiter);
-            // Lines on their way from the second level hold miss registers too, and nobody comes back when they arrive: the
-            // access goes on at the known moment at which one gets free. Only misses come back here.
+            // Lines on their way from the second level hold miss registers, too, and their arrival calls nothing: the access
+            // continues at the known moment at which a register becomes free. Only completed misses call this function.
             let mut start = now;
             first.forget_fills(start);
             while !unit && !b.whole && first.fills.len() + under_way >= first.mshrs {
@@ -265,7 +280,7 @@ impl Hierarchy {
             let ready = if unit {
                 self.unit_second(since, start, &b, lower)
             } else if b.whole {
-                self.fill_first(start, b.line, b.owner, b.waiter, &[], lower);
+                self.fill_whole_first(start, b.line, b.owner, b.waiter, lower);
                 Some(start)
             } else if self.first(b.waiter).0.cache.access(b.line, write) {
                 Some(start)

@@ -1,9 +1,9 @@
 //! Set-associative caches: tags, states and, where lines hold data, the bytes of each line.
 //!
-//! Why it exists: it answers two questions: is the line here, and if not, who pushed it out? On platforms whose memory is
-//! still flat ([`crate::config::PlatformConfig::lines_hold_data`]) a cache has no bytes and only decides what an access costs.
-//! What it deliberately does not know: latencies, miss registers and what lies behind it ([`hierarchy`] joins caches), virtual
-//! addresses, coherence.
+//! Why it exists: it answers two questions: is the line here, and if not, which owner evicted it? On platforms whose memory is
+//! still flat ([`crate::config::PlatformConfig::lines_hold_data`]) a cache has no bytes and only decides what an access costs. What
+//! it deliberately does not know: latencies, miss registers and what lies below it ([`hierarchy`] joins caches), virtual addresses,
+//! coherence.
 
 mod data_array;
 pub mod hierarchy;
@@ -18,8 +18,8 @@ use crate::types::Owner;
 /// What a cache did for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Accesses that found their line. In a first-level cache without the hart's repeated accesses to the line that it used
-    /// last (in a set): it does not ask for those. The hart's loads and stores count all.
+    /// Accesses that found their line. A first-level cache does not count the hart's repeated accesses to the line that it used
+    /// last in a set, because the hart does not ask for those. The hart's counts of loads and stores include them.
     pub hits: u64,
     /// Accesses that did not.
     pub misses: u64,
@@ -31,14 +31,14 @@ pub struct CacheStatistics {
     pub write_backs: u64,
 }
 
-/// A line that had to go.
+/// A line that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// First address of the line.
     pub address: u64,
     /// It was written since it was filled.
     pub dirty: bool,
-    /// Who had filled it.
+    /// The owner that had filled it.
     pub owner: Owner,
 }
 
@@ -64,24 +64,24 @@ pub struct Cache {
     bytes: Vec<u8>,
     /// The bytes of the dirty line that was evicted last.
     evicted: Vec<u8>,
-    /// Address of the line that a load-reserved of the hart has read, as long as it has not left the cache.
+    /// Address of the line that a load-reserved of the hart has read, until the line leaves the cache.
     reserved: u64,
     clock: u32,
     /// Tree-PLRU: node bits of each set; bit set: the victim is in the upper half.
     trees: Vec<u64>,
     random: u64,
-    /// Who filled each line, as index into `statistics`.
+    /// The owner that filled each line, as an index into `statistics`.
     owners: Vec<u16>,
     /// The last `ways` lines that left each set.
     departed: Vec<u32>,
-    /// Who pushed them out, as index into `statistics`.
+    /// The owner that evicted each of them, as an index into `statistics`.
     departed_by: Vec<u16>,
     departed_next: Vec<u8>,
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
 }
 
-/// Where `tag` is. The usual eight ways are compared at once, because where a line is cannot be predicted.
+/// Where `tag` is. The usual eight ways are compared at once, because the way of a line cannot be predicted.
 #[inline]
 fn find(tags: &[u32], tag: u32) -> Option<usize> {
     let Ok(tags) = <&[u32; 8]>::try_from(tags) else {
@@ -156,7 +156,7 @@ impl Cache {
         (address >> self.line_shift & self.set_mask) as usize
     }
 
-    /// Accesses are counted for this owner from now on.
+    /// Counts accesses for this owner from now on.
     #[inline]
     pub fn set_owner(&mut self, owner: Owner) {
         if self.statistics[self.current].0 != owner {
@@ -353,9 +353,9 @@ impl Cache {
         Some((set, way))
     }
 
-    /// Puts a line in, for `owner`. Gives what had to go ([`Cache::evicted`] has its bytes, if it is dirty). A line that is here
-    /// already only gets dirty, because its bytes are newer than those that come from below. `bytes` are the line's, none where
-    /// memory is flat.
+    /// Fills a line for `owner` and returns the line that it evicts ([`Cache::evicted`] has its bytes, if it is dirty). A line that
+    /// is already present only becomes dirty if `dirty` says so, because its bytes are newer than those from below. `bytes` are the
+    /// line's; none if memory is flat.
     pub fn fill(
         &mut self,
         address: u64,
@@ -409,11 +409,11 @@ impl Cache {
         evicted
     }
 
-    /// Who pushed this line out, if it is among the last lines that left its set and it was somebody else than `owner`.
-    /// Counts the miss as caused by him.
+    /// The owner that evicted this line, if the line is among the last that left its set and an owner other than `owner` evicted
+    /// it. Counts the miss as caused by that owner.
     #[inline]
     pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
-        // With one owner (beside nobody) there is nobody else to blame.
+        // With a single owner (besides "nobody"), no other can be the cause.
         if self.statistics.len() <= 2 {
             return None;
         }
@@ -440,7 +440,7 @@ impl Cache {
         Some(culprit)
     }
 
-    /// Takes a line out; `Some(dirty)` if it was here.
+    /// Removes a line; `Some(dirty)` if it was here.
     pub fn invalidate(&mut self, address: u64) -> Option<bool> {
         let (set, way) = self.way_of(address)?;
         self.sets[set * 2 * self.ways + way] = 0;
@@ -453,7 +453,7 @@ impl Cache {
         Some(dirty)
     }
 
-    /// Takes every line out. Nothing is written back.
+    /// Removes every line. Nothing is written back.
     pub fn invalidate_all(&mut self) {
         self.reserved = NO_LINE;
         for set in self.sets.chunks_exact_mut(2 * self.ways) {

@@ -165,7 +165,7 @@ fn evictions_have_culprits() {
     assert_eq!(cache.culprit(0, A), Some(B));
     assert_eq!(cache.culprit(0, B), None);
     assert_eq!(cache.culprit(64, A), None);
-    // A's own fill pushes 64 out: nobody else is to blame.
+    // A's own fill evicts line 64: no other owner is the cause.
     cache.fill(0, false, A, &[]);
     assert_eq!(cache.culprit(64, A), None);
     let all = cache.statistics();

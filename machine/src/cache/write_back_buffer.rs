@@ -1,9 +1,10 @@
 //! Lines on their way back to memory.
 //!
 //! Why it exists: a read must not overtake the write of the same line, so the buffer keeps a line until memory has acknowledged it,
-//! and answers who asks for it. It does not know why a line left the caches. Where memory is flat it only counts.
+//! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
 
 use super::hierarchy::Lower;
+use super::{Cache, Evicted, NO_LINE};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// A line that memory has not acknowledged.
@@ -14,7 +15,7 @@ struct Posted {
     tag: u32,
     line: u64,
     bytes: Line,
-    /// Tokens of those who wait until memory has the line.
+    /// Tokens of the accesses that wait until memory has the line.
     waiters: Vec<u32>,
 }
 
@@ -34,7 +35,7 @@ impl WriteBackBuffer {
         self.under_way
     }
 
-    /// Lines that left, ever.
+    /// Lines sent since the start.
     pub fn sent(&self) -> u64 {
         self.sent
     }
@@ -70,6 +71,20 @@ impl WriteBackBuffer {
         }
     }
 
+    /// Sends what a fill has pushed out of a cache, if that is dirty.
+    pub fn post_victim<L: Lower>(
+        &mut self,
+        now: Tick,
+        victim: Option<Evicted>,
+        owner: Owner,
+        from: &Cache,
+        lower: &mut L,
+    ) {
+        if let Some(victim) = victim.filter(|victim| victim.dirty) {
+            self.post(now, victim.address, owner, from.evicted(), lower);
+        }
+    }
+
     /// Memory has a line, or it was lost on the way. Gives the line and who waited for that.
     pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<u32>)> {
         let Some(rest) = self.under_way.checked_sub(1) else {
@@ -87,23 +102,30 @@ impl WriteBackBuffer {
         let posted = self.lines.remove(position);
         let mut older = self.lines[..position].iter();
         assert!(
-            older.all(|other| other.line != posted.line),
+            posted.line == NO_LINE || older.all(|other| other.line != posted.line),
             "memory has a newer line at {:#x} before an older one",
             posted.line
         );
         Some((posted.line, posted.waiters))
     }
 
-    /// The bytes of a line that is on its way to memory, the newest if it is so twice.
+    /// The bytes of a line that is on its way to memory; the newest, if there are two.
     pub fn line(&self, line: u64) -> Option<&Line> {
         let posted = self.lines.iter().rfind(|posted| posted.line == line);
         posted.map(|posted| &posted.bytes)
     }
 
-    /// Somebody waits until memory has the newest bytes of a line, if they are on their way there.
+    /// Adds a waiter until memory has the newest bytes of a line. Returns false if the line is not on its way there.
     pub fn wait(&mut self, line: u64, token: u32) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
         posted.map(|posted| posted.waiters.push(token)).is_some()
+    }
+
+    /// Addresses mean other memory from now on: nobody finds a line here any more.
+    pub fn forget_addresses(&mut self) {
+        for posted in &mut self.lines {
+            posted.line = NO_LINE;
+        }
     }
 
     /// The same bytes, to change them from outside.

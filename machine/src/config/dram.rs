@@ -11,7 +11,7 @@ pub enum Policy {
     Fcfs,
     /// Accesses to open rows first, then the oldest.
     FirstReady {
-        /// How many accesses to an open row may overtake an older one to the same bank.
+        /// How many bursts may pass the oldest access of the channel while only its bank's hits or the data bus keep it back.
         cap: u32,
     },
     /// Round robin over the requesters (tiles); each burst has a slot of fixed length.

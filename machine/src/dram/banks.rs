@@ -1,8 +1,8 @@
-//! When the banks of a channel may take which command, and because of whom not earlier.
+//! When the banks of a channel may take which command, and which earlier command delayed it.
 //!
-//! Why it exists: the constraints between DRAM commands are those of the standard, whatever policy chooses among them; here
-//! they are once. Each constraint is a moment and the command that set it, so that a wait can be booked to whoever caused it.
-//! What it deliberately does not know: queues, policies, addresses, bytes.
+//! Why it exists: the constraints between DRAM commands are those of the standard, whatever policy chooses among the commands; they
+//! are written here, once. Each constraint is a moment and the command that set it, so that a wait can be booked to its cause. What
+//! it deliberately does not know: queues, policies, addresses, bytes.
 //!
 //! Constraints, after JEDEC JESD79-3F (DDR3) section 4 and JESD79-4 (DDR4) section 4; a column access is a read or a write:
 //!
@@ -19,7 +19,7 @@ pub use crate::config::dram::Timing;
 use crate::types::{Owner, Tick};
 
 impl Timing {
-    /// Least distance of two reads, or of two writes.
+    /// Least distance between two reads, or between two writes.
     pub fn column_gap(&self) -> Tick {
         self.column.max(self.burst)
     }
@@ -29,7 +29,7 @@ impl Timing {
         self.write_cas + self.burst + self.write_to_read
     }
 
-    /// Read to write, whatever the banks. With a write latency above all that, a write need not wait at all.
+    /// Read to write, whatever the banks. If the write latency exceeds the sum, a write need not wait at all.
     pub fn read_then_write(&self) -> Tick {
         (self.cas + self.burst + self.read_to_write).saturating_sub(self.write_cas)
     }
@@ -44,7 +44,7 @@ impl Timing {
     }
 }
 
-/// What a command to the banks is.
+/// A command to the banks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Opens `row` in `bank`.
@@ -59,7 +59,7 @@ pub enum Command {
         /// The bank.
         bank: u32,
     },
-    /// Moves one burst from or to the open row; with `close` the bank closes the row itself as soon as it may.
+    /// Moves one burst from or to the open row; with `close` the bank itself closes the row as soon as possible.
     Column {
         /// The bank.
         bank: u32,
@@ -70,7 +70,7 @@ pub enum Command {
     },
 }
 
-/// Whose command it was: an owner, and the request that the controller worked for.
+/// The cause of a command: an owner, and the request for which the controller issued it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cause {
     /// The owner that pays.
@@ -79,12 +79,12 @@ pub struct Cause {
     pub request: u64,
 }
 
-/// Which part of the memory a constraint belongs to.
+/// The part of the memory to which a constraint belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The bank.
     Bank(u32),
-    /// The data bus and what hangs on it: gaps, turn-around.
+    /// The data bus with its gaps and turn-around.
     Bus,
     /// The command bus.
     Commands,
@@ -94,19 +94,19 @@ pub enum Part {
     Refresh,
 }
 
-/// A constraint: nothing before `until`, because of `cause`.
+/// A constraint: no command before `until`, because of `cause`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Constraint {
-    /// The first moment at which it does not hold any more.
+    /// The first moment at which it no longer holds.
     pub until: Tick,
-    /// Who set it; nobody, where it is the start of time or a refresh.
+    /// The command that set it; `None` for the start of time or a refresh.
     pub cause: Option<Cause>,
-    /// Where.
+    /// The part of the memory.
     pub part: Part,
 }
 
 impl Constraint {
-    /// Nothing holds anybody back.
+    /// No constraint.
     pub const FREE: Self = Self::none(Part::Commands);
 
     const fn none(part: Part) -> Self {
@@ -118,7 +118,7 @@ impl Constraint {
     }
 
     fn raise(&mut self, until: Tick, cause: Cause) {
-        // Of two that end together the earlier one is to blame: the later one made nothing worse.
+        // Of two that end together, the earlier one is the cause: the later one made nothing worse.
         if until > self.until {
             self.until = until;
             self.cause = Some(cause);
@@ -148,7 +148,7 @@ struct Bank {
 pub struct Open {
     /// Its number.
     pub row: u64,
-    /// Who opened it.
+    /// The owner that opened it.
     pub by: Owner,
 }
 
@@ -163,12 +163,10 @@ pub struct Banks {
     /// The last four activates, the oldest first.
     activates: [Constraint; 4],
     command: Constraint,
-    /// The last column access was a write.
-    writes: bool,
     refreshed: Constraint,
     due: Tick,
     refreshes: u64,
-    /// What was issued, for tests.
+    /// The commands issued, for tests.
     #[cfg(test)]
     log: Vec<(Tick, Command)>,
 }
@@ -190,7 +188,6 @@ impl Banks {
             activate: Constraint::none(Part::Activates),
             activates: [Constraint::none(Part::Activates); 4],
             command: Constraint::none(Part::Commands),
-            writes: false,
             refreshed: Constraint::none(Part::Refresh),
             due: match timing.refresh_interval {
                 0 => Tick::MAX,
@@ -202,7 +199,7 @@ impl Banks {
         }
     }
 
-    /// How many there are.
+    /// The number of banks.
     pub fn count(&self) -> u32 {
         self.banks.len() as u32
     }
@@ -210,11 +207,6 @@ impl Banks {
     /// The open row of a bank.
     pub fn open(&self, bank: u32) -> Option<Open> {
         self.banks[bank as usize].open
-    }
-
-    /// The direction of the data bus: whether the last column access was a write.
-    pub fn writes(&self) -> bool {
-        self.writes
     }
 
     /// When the next refresh is due; [`Tick::MAX`] without refresh.
@@ -227,24 +219,35 @@ impl Banks {
         self.refreshes
     }
 
-    /// What keeps a command from being issued longest.
+    /// The constraint that delays a command longest.
     pub fn constraint(&self, command: Command) -> Constraint {
-        let own = match command {
+        let bus = match command {
+            Command::Column { write: true, .. } => self.write,
+            Command::Column { write: false, .. } => self.read,
+            Command::Activate { .. } | Command::Precharge { .. } => Constraint::FREE,
+        };
+        self.of_bank(command).latest(bus).latest(self.command)
+    }
+
+    /// From when on nothing but the buses keeps a command from being issued.
+    pub fn bank_allows(&self, command: Command) -> Tick {
+        self.of_bank(command).until
+    }
+
+    /// What keeps a command back, apart from the buses.
+    fn of_bank(&self, command: Command) -> Constraint {
+        match command {
             Command::Activate { bank, .. } => self.banks[bank as usize]
                 .activate
                 .latest(self.activate)
                 .latest(self.activates[0])
                 .latest(self.refreshed),
             Command::Precharge { bank } => self.banks[bank as usize].precharge,
-            Command::Column { bank, write, .. } => {
-                let bus = if write { self.write } else { self.read };
-                self.banks[bank as usize].column.latest(bus)
-            }
-        };
-        own.latest(self.command)
+            Command::Column { bank, .. } => self.banks[bank as usize].column,
+        }
     }
 
-    /// Issues a command at `at`; gives the end of a column access's data.
+    /// Issues a command at `at`. Returns the end of the data of a column access.
     ///
     /// # Panics
     /// If the command is not allowed at that moment: an error of the policy.
@@ -299,7 +302,6 @@ impl Banks {
                 } else {
                     (t.column_gap(), t.read_then_write(), t.cas)
                 };
-                self.writes = write;
                 self.read.raise(at + read, cause);
                 self.write.raise(at + write_at, cause);
                 Some(at + latency + t.burst)
@@ -316,10 +318,10 @@ impl Banks {
         at
     }
 
-    /// Refreshes at `at`: closes all banks at once, waits until each is closed, refreshes. Gives the end.
+    /// Refreshes at `at`: closes all banks at once, waits until each is closed, refreshes. Returns the end.
     ///
     /// # Panics
-    /// If it is not due, or a bank may not be closed yet: an error of the policy.
+    /// If the refresh is not due, or a bank may not be closed yet: an error of the policy.
     pub fn refresh(&mut self, at: Tick) -> Tick {
         assert!(at >= self.refresh_at(), "a refresh at {at}: {self:?}");
         let t = self.timing;
@@ -341,7 +343,7 @@ impl Banks {
 
 #[cfg(test)]
 impl Banks {
-    /// What was issued.
+    /// The commands issued.
     pub fn log(&self) -> &[(Tick, Command)] {
         &self.log
     }

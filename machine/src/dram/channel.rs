@@ -1,19 +1,19 @@
-//! What waits at one channel of a memory, and which command a policy chooses for it next.
+//! The requests that wait at one channel of a memory, and the command that a policy chooses next.
 //!
-//! Why it exists: the choice is all that policies differ in. A channel looks at what waits and at its banks, and names the earliest
-//! command that its policy allows. What it deliberately does not know: requests as a whole, accounts, the ledger.
+//! Why it exists: policies differ only in this choice. A channel looks at the waiting requests and at its banks, and names the
+//! earliest command that its policy allows. What it deliberately does not know: requests as a whole, accounts, the ledger.
 //!
-//! **Nobody starves.** Accesses to an open row overtake an older one to the same bank at most `cap` times. Accesses in the direction of the
-//! data bus (reads or writes) overtake an older one of the other direction at most `cap` times in a row: turning the bus takes longer than
-//! going on, so that the older one would always come second. With a write queue a drain ends after as many bursts as the
-//! queue holds if reads wait, and after each drain as many bursts of reads go first as it moved, even while writes wait for room.
+//! **Nobody starves.** Bursts pass the oldest segment at most `cap` times: a burst of another segment counts if it goes to the oldest one's
+//! bank, or if nothing but the data bus keeps the oldest one back. So hits cannot keep its row closed, and accesses in the direction of
+//! the bus cannot keep it from turning. With a write queue a drain ends after as many bursts as the queue holds if reads wait,
+//! and after each drain as many bursts of reads go first as it moved, even while writes wait for room.
 
 use super::banks::{Banks, Cause, Command, Constraint, Part};
 pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
 use crate::types::{Owner, Tick, TileId};
 
 impl ControllerConfig {
-    /// Length of a slot of [`Policy::Slots`]: after it, whatever burst follows has its whole time, in any bank.
+    /// Length of a slot of [`Policy::Slots`]: after it, any burst in any bank has its whole time.
     pub fn slot(&self) -> Tick {
         let t = &self.timing;
         let bank =
@@ -39,14 +39,14 @@ pub(super) struct Segment {
     pub(super) index: u32,
     pub(super) bank: u32,
     pub(super) row: u64,
-    /// First burst that is left, as an address.
+    /// Address of the first remaining burst.
     pub(super) address: u64,
-    /// Bursts left.
+    /// Remaining bursts.
     pub(super) bursts: u32,
     pub(super) ready: Tick,
     pub(super) owner: Owner,
     pub(super) write: bool,
-    /// In the write queue, and acknowledged.
+    /// Whether it is in the write queue and acknowledged.
     pub(super) posted: bool,
     /// First command for the next burst, and whether it had to close another row.
     pub(super) began: Option<(Tick, bool)>,
@@ -67,6 +67,8 @@ pub(super) enum Choice {
     Command {
         segment: usize,
         command: Command,
+        /// It moves a burst that passes the oldest segment.
+        passes: bool,
     },
     /// A slot for a segment.
     Slot {
@@ -75,7 +77,7 @@ pub(super) enum Choice {
     Refresh,
 }
 
-/// What the segments that are visible want of a bank; valid for one decision.
+/// What the visible segments want from a bank; valid for one decision.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Wish {
     pub(super) decision: u64,
@@ -95,21 +97,17 @@ pub(super) struct Channel {
     /// Bursts of posted writes.
     pub(super) posted: u32,
     pub(super) draining: bool,
-    /// Bursts of this drain.
+    /// Bursts that this drain has moved.
     pub(super) drained: u32,
-    /// Bursts of reads that go before the next drain, as long as reads wait: as many as the last one moved.
+    /// Bursts of reads that go before the next drain while reads wait: as many as the last drain moved.
     pub(super) owed: u32,
-    /// For each bank: accesses to the open row that overtook an older segment.
-    pub(super) overtaken: Vec<u32>,
-    /// Accesses in the bus's direction that overtook an older segment of the other direction, since the bus was turned last.
-    pub(super) kept: u32,
-    /// The oldest segment whose row is open and that goes against the bus's direction; as of the last decision.
-    pub(super) against: Option<usize>,
+    /// Bursts that passed the oldest segment of `queue`, and of `writes`.
+    pub(super) passed: [u32; 2],
     pub(super) wishes: Vec<Wish>,
     pub(super) decisions: u64,
     /// Slots: the requesters, the one that was served last at the end.
     pub(super) served: Vec<TileId>,
-    /// Slots: what everybody waits for between two of them.
+    /// Slots: the constraint that all requests wait for between two slots.
     pub(super) hold: Constraint,
     /// No decision before this.
     pub(super) floor: Tick,
@@ -128,9 +126,7 @@ impl Channel {
             draining: false,
             drained: 0,
             owed: 0,
-            overtaken: vec![0; banks as usize],
-            kept: 0,
-            against: None,
+            passed: [0; 2],
             wishes: vec![Wish::default(); banks as usize],
             decisions: 0,
             served: Vec::new(),
@@ -183,26 +179,22 @@ impl Channel {
         }
     }
 
-    /// Counts a burst that `at_segment` moves, for the limits of those who overtake.
-    pub(super) fn count(&mut self, at_segment: usize) {
-        let overtakes = |older: Option<usize>, so_far: u32| match older {
-            Some(older) if older < at_segment => so_far + 1,
-            _ => 0,
-        };
-        let against = self.against;
-        let active = self.active_mut();
-        let Segment { bank, write, .. } = active[at_segment];
-        let against = against.filter(|&older| active[older].write != write);
-        self.kept = overtakes(against, self.kept);
-        let wish = self.wishes[bank as usize];
-        let oldest = (wish.decision == self.decisions).then_some(wish.oldest);
-        let overtaken = &mut self.overtaken[bank as usize];
-        *overtaken = overtakes(oldest, *overtaken);
+    /// Counts a burst that was moved: against the limits of a drain, and if it `passes` the oldest segment.
+    pub(super) fn count(&mut self, passes: bool) {
+        self.passed[usize::from(self.draining)] += u32::from(passes);
         if self.draining {
             self.drained += 1;
         } else {
-            // Reads beyond those that are owed count for nothing.
+            // Reads beyond those that are owed are not counted.
             self.owed -= u32::from(self.owed > 0);
+        }
+    }
+
+    /// Removes a segment whose bursts were all moved.
+    pub(super) fn leave(&mut self, segment: usize) {
+        self.active_mut().remove(segment);
+        if segment == 0 {
+            self.passed[usize::from(self.draining)] = 0;
         }
     }
 
@@ -221,7 +213,7 @@ impl Channel {
     }
 }
 
-/// Refreshes a channel. Slots begin after it; other policies' activations wait by themselves.
+/// Refreshes a channel. Slots begin after the refresh; for other policies, the constraints delay the activations.
 pub(super) fn refresh(channel: &mut Channel, config: &ControllerConfig, at: Tick) {
     let end = channel.banks.refresh(at);
     channel.floor = at + config.timing.cycle;
@@ -235,7 +227,7 @@ pub(super) fn refresh(channel: &mut Channel, config: &ControllerConfig, at: Tick
     }
 }
 
-/// What a segment needs next.
+/// The next command that a segment needs.
 pub(super) fn next_command(banks: &Banks, segment: &Segment, close: bool) -> Command {
     let Segment {
         bank, row, write, ..
@@ -264,10 +256,14 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
         let open = channel.banks.open(segment.bank);
         wish.wanted += u32::from(open.is_some_and(|open| open.row == segment.row));
     }
-    let direction = channel.banks.writes();
-    let against = active.iter().position(|segment| {
-        segment.write != direction
-            && (channel.banks.open(segment.bank)).is_some_and(|open| open.row == segment.row)
+    let passed = channel.passed[usize::from(channel.draining)];
+    // From here on nothing but the data bus keeps the oldest segment back.
+    let free = active.first().map(|first| {
+        let command = next_command(&channel.banks, first, false);
+        (
+            first.bank,
+            channel.banks.bank_allows(command).max(first.ready),
+        )
     });
     let mut best: Option<((Tick, bool, usize), Choice)> = None;
     for (k, segment) in active.iter().enumerate() {
@@ -276,15 +272,17 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
         let close = config.closed_page && segment.bursts == 1 && wish.wanted == 1;
         let command = next_command(&channel.banks, segment, close);
         let column = matches!(command, Command::Column { .. });
+        let until = channel.banks.constraint(command).until;
+        let at = until.max(segment.ready).max(channel.floor);
+        let passes =
+            column && k > 0 && free.is_some_and(|(bank, from)| segment.bank == bank || at >= from);
         let allowed = match config.policy {
             Policy::FirstReady { cap } => {
-                let spent = channel.overtaken[segment.bank as usize] >= cap;
-                let keeps = segment.write == direction && against.is_some_and(|older| older < k);
+                let spent = passed >= cap;
                 match command {
-                    Command::Column { .. } if keeps && channel.kept >= cap => false,
-                    Command::Column { .. } => oldest || !spent,
+                    Command::Column { .. } => !(passes && spent),
                     Command::Activate { .. } => oldest,
-                    Command::Precharge { .. } => oldest && (wish.wanted == 0 || spent),
+                    Command::Precharge { .. } => oldest && (wish.wanted == 0 || (k == 0 && spent)),
                 }
             }
             Policy::Fcfs | Policy::Slots => oldest && (k == 0 || !column),
@@ -292,25 +290,21 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
         if !allowed {
             continue;
         }
-        let until = channel.banks.constraint(command).until;
-        let at = until.max(segment.ready).max(channel.floor);
         let key = (at, !column, k);
         if best.is_none_or(|(least, _)| key < least) {
-            best = Some((
-                key,
-                Choice::Command {
-                    segment: k,
-                    command,
-                },
-            ));
+            let choice = Choice::Command {
+                segment: k,
+                command,
+                passes,
+            };
+            best = Some((key, choice));
         }
     }
     channel.wishes = wishes;
-    channel.against = against;
     best.map(|((at, ..), choice)| (at, choice))
 }
 
-/// Round robin: of the requesters that are there when the next slot begins, the one that was served longest ago.
+/// Round robin: among the requesters present when the next slot begins, the one that was served longest ago.
 fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
     let active = channel.active(config);
     let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;

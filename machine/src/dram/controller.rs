@@ -1,22 +1,22 @@
 //! A memory controller: requests wait in a queue until a policy chooses their commands.
 //!
-//! Why it exists: whether a neighbour's row, bank, burst or write is in the way, and whether the controller prefers him, decides a
-//! good part of the interference between tiles. A request is cut into segments, each within one row of one bank; every command is a
-//! decision at a moment, and every decision books what it makes the others wait for. What it deliberately does not know:
+//! Why it exists: whether a neighbour's row, bank, burst or write is in the way, and whether the controller prefers the neighbour,
+//! decides a good part of the interference between tiles. A request is cut into segments, each within one row of one bank; every
+//! command is a decision at a moment, and every decision books the waits that it causes. What it deliberately does not know:
 //! networks, tiles, and the bytes stored.
 //!
-//! **Policies** ([`Policy`]). First come, first served: columns are accessed in the order of arrival, rows are opened ahead.
-//! First ready: what finds its row open goes first, the oldest of them, up to a cap for each bank (Rixner and others, ISCA 2000; the
-//! cap after Kim and others, RTAS 2014). Slots: round robin over the requesters, a fixed slot for each burst, rows closed after it
-//! (after Paolieri and others, ECRTS 2009), which makes the worst wait a sum of slots.
+//! **Policies** ([`Policy`]). First come, first served: columns are accessed in the order of arrival, rows are opened ahead. First
+//! ready: requests whose row is open go first, the oldest before the others, up to a cap for each bank (Rixner and others, ISCA
+//! 2000; the cap after Kim and others, RTAS 2014). Slots: round robin over the requesters, a fixed slot for each burst, rows closed
+//! after it (after Paolieri and others, ECRTS 2009), which makes the worst wait a sum of slots.
 //!
-//! **Writes** with a write queue are acknowledged when the queue takes them; reads of what is queued are answered from it. Reads go
+//! **Writes** with a write queue are acknowledged when the queue takes them; reads of queued data are answered from it. Reads go
 //! first until the queue reaches its high mark, or no read waits and it is above its low mark; then it is drained to the low mark.
 //!
-//! **The ledger.** The account of a request follows its oldest burst. Between two commands, that burst waits for what keeps its next command
-//! from being issued longest: its own commands (service), a command of somebody else (booked to him), a refresh. From the moment at
-//! which nothing but the policy holds it back, it waits for whoever was chosen. A row that must be closed is booked to who
-//! opened it: both precharge and activation.
+//! **The ledger.** The account of a request follows its oldest burst. Between two commands, that burst waits for the constraint
+//! that delays its next command longest: its own commands (service), another owner's command (booked to that owner), or a refresh.
+//! From the moment at which only the policy holds it back, it waits for the owner that was chosen. If a row must be closed, both
+//! precharge and activation are booked to the owner that opened it.
 
 use super::banks::{Command, Constraint, Part};
 use super::channel::{Channel, Choice, Segment, next_command, refresh};
@@ -36,7 +36,7 @@ pub struct Request<T> {
     pub address: u64,
     /// Bytes; 0 is served like 1.
     pub bytes: u32,
-    /// Whether it writes.
+    /// Whether the request writes.
     pub write: bool,
     /// The owner that pays.
     pub owner: Owner,
@@ -53,23 +53,23 @@ pub struct Served<T> {
     pub account: Account,
 }
 
-/// A request that is not served yet.
+/// A request that has not been served.
 #[derive(Clone, Copy, Debug)]
 struct Waiting<T> {
     token: T,
     owner: Owner,
     account: Account,
-    /// Segments that have bursts left, or are not posted yet.
+    /// Segments that have remaining bursts, or are not posted yet.
     segments: u32,
-    /// Which of its segments the account follows: the first one that is left.
+    /// The segment that the account follows: the first remaining one.
     oldest: u32,
     /// End of the last data so far.
     data: Tick,
-    /// What holds that segment back longest, as of the last command.
+    /// The constraint that delays that segment longest, as of the last command.
     blocked: Constraint,
-    /// Where it waits for that.
+    /// The resource at which it waits for that.
     resource: Resource,
-    /// Whose row had to be closed for it.
+    /// The owner whose row had to be closed for it.
     conflict: Option<Owner>,
 }
 
@@ -126,7 +126,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         times.map(|next| next.0).min().unwrap_or(Tick::MAX)
     }
 
-    /// What was served since the last call, in the order of the decisions.
+    /// The requests served since the last call, in the order of the decisions.
     pub fn take_served(&mut self) -> std::vec::Drain<'_, Served<T>> {
         self.served.drain(..)
     }
@@ -199,7 +199,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         for &(index, segment) in &segments {
             let channel = &mut self.channels[index as usize];
             if channel.next.is_none() {
-                // Nothing was decided meanwhile: what was due, happened.
+                // No decision was made meanwhile, so all refreshes that were due have happened.
                 while channel.banks.refresh_due() <= ready {
                     let at = channel.banks.refresh_at();
                     refresh(channel, &self.config, at);
@@ -214,7 +214,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         segments.dedup_by_key(|s| s.0);
         for (index, _) in segments {
             self.post(index as usize, ready);
-            // What waited already need not wait until the new one is ready.
+            // Earlier requests need not wait until the new one is ready.
             self.look(index as usize, ready - self.config.frontend);
         }
     }
@@ -232,7 +232,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             })
     }
 
-    /// Posts the writes that fit, at `now` at the earliest.
+    /// Posts the writes that fit, not before `now`.
     fn post(&mut self, index: usize, now: Tick) {
         let Some(limits) = self.config.write_queue else {
             return;
@@ -240,7 +240,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         let channel = &mut self.channels[index];
         let mut partly = Vec::new();
         for segment in channel.writes.iter_mut().skip_while(|s| s.posted) {
-            // What is larger than the whole queue has it alone.
+            // A write larger than the whole queue has the queue to itself.
             if channel.posted > 0 && channel.posted + segment.bursts > limits.size {
                 break;
             }
@@ -256,7 +256,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 let mut done = *waiting;
                 self.requests.remove(&number);
                 partly.retain(|&n| n != number);
-                // Where it found no room, the waits up to now are booked.
+                // If it found no room, the waits up to now are booked.
                 done.account.service += done.data - done.account.accounted();
                 self.served.push(Served {
                     token: done.token,
@@ -270,7 +270,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
     }
 
-    /// Chooses a channel's next decision, at `now` at the earliest.
+    /// Chooses a channel's next decision, not before `now`.
     fn look(&mut self, index: usize, now: Tick) {
         let channel = &mut self.channels[index];
         if let Some(limits) = self.config.write_queue {
@@ -280,7 +280,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.block(index);
     }
 
-    /// Notes for each request that waits at a channel what holds it back longest.
+    /// Notes, for each request that waits at a channel, the constraint that delays it longest.
     fn block(&mut self, index: usize) {
         let channel = &self.channels[index];
         let visible = channel.active(&self.config).len();
@@ -315,7 +315,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
     }
 
-    /// Books everybody's wait at a channel up to `at`, when the policy chose `chosen`, or a refresh.
+    /// Books the waits of all requests at a channel up to `at`, when the policy chose `chosen` or a refresh.
     fn settle(&mut self, index: usize, at: Tick, chosen: Option<Owner>, ledger: &mut Ledger) {
         let channel = &self.channels[index];
         let unposted = channel.writes.iter().filter(|s| !s.posted);
@@ -382,18 +382,23 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 let close = true;
                 let access = Command::Column { bank, write, close };
                 let column = at + self.config.timing.activate;
-                self.column(index, segment, column, access, observe);
+                self.column(index, segment, column, (access, false), observe);
             }
-            Choice::Command { segment, command } => {
+            Choice::Command {
+                segment,
+                command,
+                passes,
+            } => {
                 let chosen = self.channels[index].active(&self.config)[segment];
                 self.settle(index, at, Some(chosen.owner), ledger);
                 let channel = &mut self.channels[index];
                 channel.floor = at + cycle;
                 match command {
-                    Command::Column { .. } => self.column(index, segment, at, command, observe),
-                    Command::Activate { bank, .. } => {
+                    Command::Column { .. } => {
+                        self.column(index, segment, at, (command, passes), observe);
+                    }
+                    Command::Activate { .. } => {
                         channel.banks.issue(at, command, chosen.cause());
-                        channel.overtaken[bank as usize] = 0;
                         channel.active_mut()[segment]
                             .began
                             .get_or_insert((at, false));
@@ -418,13 +423,13 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.look(index, at);
     }
 
-    /// Moves one burst of a segment.
+    /// Moves one burst of a segment; the command, and whether it passes the oldest segment.
     fn column(
         &mut self,
         index: usize,
         at_segment: usize,
         at: Tick,
-        command: Command,
+        (command, passes): (Command, bool),
         observe: Option<&mut dyn FnMut(BankActivity)>,
     ) {
         let burst = self.config.timing.burst;
@@ -453,9 +458,9 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 end,
             });
         }
-        channel.count(at_segment);
+        channel.count(passes);
         if segment.bursts == 0 {
-            channel.active_mut().remove(at_segment);
+            channel.leave(at_segment);
         }
         if segment.posted {
             channel.posted -= 1;
@@ -488,7 +493,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         });
     }
 
-    /// The account of a request follows the first of its segments that is left.
+    /// The account of a request follows the first of its remaining segments.
     fn follow(&mut self, number: u64) {
         let left = self.channels.iter().flat_map(|c| {
             let unposted = c.writes.iter().filter(|s| !s.posted);
@@ -513,7 +518,7 @@ fn waiting<'a, T: std::fmt::Debug>(
     }
 }
 
-/// From `held` on only the policy kept a request waiting: for whoever was chosen at `at`, or the refresh.
+/// From `held` on, only the policy kept a request waiting: for the owner that was chosen at `at`, or for the refresh.
 fn continue_after<T>(
     w: &mut Waiting<T>,
     held: Tick,

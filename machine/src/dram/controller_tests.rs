@@ -110,7 +110,8 @@ const POLICIES: [Policy; 3] = [Policy::Fcfs, Policy::FirstReady { cap: 4 }, Poli
 fn a_closed_an_open_and_another_row() {
     for policy in &POLICIES[..2] {
         let mut b = Bench::new(config(*policy));
-        // Front end 10, tRCD 11, tCL 11, burst 4. Then without tRCD. Then another row of the bank, opened by somebody else: tRP 11 more.
+        // Front end 10, tRCD 11, tCL 11, burst 4. Then without tRCD. Then another row of the bank, opened by another owner: tRP 11
+        // more.
         let ends = b.ends(&[
             (0, A, 0, false),
             (1000, A, 64, false),
@@ -138,7 +139,7 @@ fn a_chunk_streams_at_the_rate_of_the_bus() {
 #[test]
 fn reads_and_writes_in_turn_pay_for_turning_the_bus() {
     let mut b = Bench::new(config(Policy::Fcfs));
-    // One open row; reads and writes in turn, all there from the start. A pair takes tCL + burst + gap - tCWL = 9 from read to
+    // One open row; reads and writes in turn, all present from the start. A pair takes tCL + burst + gap - tCWL = 9 from read to
     // write and tCWL + burst + tWTR = 18 from write to read: 27 cycles for 8 of data, 30 % of the bus.
     let requests: Vec<_> = (0..100).map(|k| (0, A, k * 64, k % 2 == 1)).collect();
     let ends = b.ends(&requests);
@@ -182,7 +183,7 @@ fn a_read_of_a_posted_write_is_answered_from_the_queue() {
         write_queue: Some(queue),
         ..config(Policy::Fcfs)
     });
-    // The write is acknowledged after the front end, and so is the read of what it wrote. A read of more goes to the banks.
+    // The write is acknowledged after the front end, and so is the read of the written data. A read of more goes to the banks.
     b.push(0, 0, A, 0, 64, true);
     b.push(100, 1, B, 0, 64, false);
     b.push(200, 2, B, 0, 128, false);
@@ -210,8 +211,8 @@ fn a_full_write_queue_makes_writes_wait_for_whom_is_drained() {
 
 #[test]
 fn what_finds_its_row_open_goes_first() {
-    // A's row is open; B wants another row of the bank, then A its own one again. In order, B closes the row first. First ready, A
-    // does not wait, and B waits for A.
+    // A's row is open; B wants another row of the bank, then A wants its own row again. In order, B closes the row first. First
+    // ready: A does not wait, and B waits for A.
     let requests = [(0, A, 0, false), (20, B, 65536, false), (20, A, 64, false)];
     let in_order = Bench::new(config(Policy::Fcfs)).ends(&requests);
     let mut b = Bench::new(config(Policy::FirstReady { cap: 4 }));
@@ -227,7 +228,7 @@ fn what_finds_its_row_open_goes_first() {
 fn the_cap_ends_what_overtakes() {
     for cap in [1, 4, 16] {
         let mut b = Bench::new(config(Policy::FirstReady { cap }));
-        // A's stream of hits is there before and after B's request for another row of the bank.
+        // A's stream of hits arrives before and after B's request for another row of the bank.
         let mut requests = vec![(0, A, 0, false), (1, B, 65536, false)];
         requests.extend((1..40).map(|k| (2, A, k * 64, false)));
         let ends = b.ends(&requests);
@@ -236,7 +237,7 @@ fn the_cap_ends_what_overtakes() {
     }
 }
 
-/// Those whose row is open and who go on in the bus's direction never let the other direction come: turning takes longer.
+/// Without a limit, accesses to open rows in the bus's direction would never let the other direction come: to turn takes longer.
 #[test]
 fn a_stream_of_reads_does_not_starve_a_write_to_another_bank() {
     for cap in [1, 4] {
@@ -252,12 +253,12 @@ fn a_stream_of_reads_does_not_starve_a_write_to_another_bank() {
         let ends = b.ends(&requests);
         let written = ends[3];
         let before = ends[4..].iter().filter(|&&at| at < written).count() as u32;
-        // Those whose data was under way when the write's command came end before its data, too.
+        // Reads whose data was under way when the write's command came end before its data, too.
         assert!(before <= cap + 2, "cap {cap}: {before} of {ends:?}");
     }
 }
 
-/// Full speed in both directions: each gets its turn, whoever fills the write queue.
+/// Full speed in both directions: each direction gets its turn, whichever owner fills the write queue.
 #[test]
 fn neither_reads_nor_writes_starve_beside_a_write_queue() {
     // Marks far apart and side by side: with the latter every new write asks for a drain.
@@ -273,7 +274,7 @@ fn neither_reads_nor_writes_starve_beside_a_write_queue() {
             write_queue: Some(queue),
             ..config(policy)
         };
-        // B writes faster than the memory; A reads now and then. And the other way round.
+        // B writes faster than the memory, and A reads now and then; then the other way round.
         for many in [true, false] {
             let mut requests: Vec<_> = (0..600).map(|k| (k, B, k % 100 * 64, many)).collect();
             requests.extend((0..6).map(|k| (k * 100 + 50, A, 65536 + k * 64, !many)));
@@ -282,7 +283,7 @@ fn neither_reads_nor_writes_starve_beside_a_write_queue() {
             let ends = b.ends(&requests);
             let few = requests.iter().zip(&ends).filter(|(r, _)| r.1 == A);
             let worst = few.map(|(r, end)| end - r.0).max().unwrap();
-            // Its turn comes after a queue of the others, and within its turn it waits for those who were there before it.
+            // Its turn comes after one queue of the other direction, and within its turn it waits for earlier requests.
             assert!(worst < 40 * 16, "{policy:?}, {many}: {worst}");
         }
     }
@@ -332,7 +333,7 @@ fn a_closed_page_spares_the_next_row_its_precharge() {
         [36, 1036]
     );
     assert!(b.ledger.totals().is_empty());
-    // What waits for the open row keeps it open.
+    // A request that waits for the open row keeps it open.
     let mut b = Bench::new(closed);
     assert_eq!(b.ends(&[(0, A, 0, false), (0, A, 64, false)]), [36, 40]);
 }
@@ -355,7 +356,7 @@ fn a_refresh_is_nobodys_fault() {
     }
 }
 
-/// Everything that one command needs of an earlier one, written again from the table: brute force over all pairs.
+/// All distances between a command and an earlier one, written again from the table: brute force over all pairs.
 fn legal(log: &[(Tick, Command)], t: &Timing) {
     let write_of = |c: &Command| match c {
         Command::Column { write, .. } => Some(*write),
@@ -488,7 +489,7 @@ proptest! {
         }
     }
 
-    /// Slots: a burst waits at most for the slot that began, for one slot of each other requester and for refreshes.
+    /// Slots: a burst waits at most for the slot in progress, for one slot of each other requester and for refreshes.
     #[test]
     fn slots_keep_their_bound(requests in prop::collection::vec((0u64..80, 0u64..1 << 18, any::<bool>(), 0u16..5), 1..80)) {
         let mut b = Bench::new(config(Policy::Slots));

@@ -1,4 +1,4 @@
-//! Which channel, bank and row an address lies in.
+//! Maps an address to its channel, bank and row.
 //!
 //! Why it exists: whether two programs meet in a bank depends on nothing else, and every partitioning by banks needs the map.
 //! What it deliberately does not know: time, queues, bytes.
@@ -18,7 +18,7 @@ pub struct Place {
     pub column: u64,
 }
 
-/// Divides `address` among `parts`: which part, and the address within it.
+/// Divides `address` among `parts`. Returns the part, and the address within it.
 fn divide(address: u64, parts: u32, interleave: Option<u64>, size: u64) -> (u32, u64) {
     let parts = u64::from(parts);
     match interleave {

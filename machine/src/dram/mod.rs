@@ -6,9 +6,9 @@
 //! open after an access. Addresses are divided as row : bank : column, so a row's worth of consecutive bytes lies in one
 //! bank. What it deliberately does not know: networks, tiles, and the bytes stored.
 //!
-//! Parameters and their meaning follow the JEDEC DDR3 standard (JESD79-3): tCL, tRCD, tRP, tWR, tREFI, tRFC; a column
-//! access can follow the last one of its bank after the burst. Constraints between banks (tRRD, tFAW), tRAS and bus
-//! turn-around are not modelled.
+//! Parameters and their meaning follow the JEDEC DDR3 standard (JESD79-3): tCL, tRCD, tRP, tWR, tREFI, tRFC; a column access can
+//! follow the last one of its bank after that one's burst. Constraints between banks (tRRD, tFAW), tRAS and bus turn-around are not
+//! modelled.
 
 pub mod banks;
 mod channel;
@@ -24,7 +24,7 @@ use crate::noc::Account;
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
-/// What a memory tile did.
+/// Statistics of a memory tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DramStatistics {
     /// Requests read.
@@ -53,7 +53,7 @@ struct Held {
     end: Tick,
 }
 
-/// The owners of a resource and until when they hold it, in order of time.
+/// The owners of a resource, and the ends of their reservations, in order of time.
 #[derive(Clone, Debug, Default)]
 struct Schedule {
     held: VecDeque<Held>,
@@ -75,8 +75,8 @@ impl Schedule {
         self.free_at = end;
     }
 
-    /// Books the wait `from..until` to those who hold the resource meanwhile. A gap before a reservation belongs to it:
-    /// it is that request, earlier in the order, that everybody behind waits for.
+    /// Books the wait `from..until` to the owners that hold the resource meanwhile. A gap before a reservation belongs to it,
+    /// because all later requests wait for that earlier one.
     fn book(
         &self,
         ledger: &mut Ledger,
@@ -108,18 +108,18 @@ impl Schedule {
 #[derive(Clone, Debug, Default)]
 struct Bank {
     open: Option<(u64, Owner)>,
-    /// Column accesses; free when the next column access may begin.
+    /// Column accesses; free when the next one may begin.
     columns: Schedule,
     /// Earliest moment of a precharge.
     precharge_at: Tick,
 }
 
-/// A request, for tracing: which bank was busy for whom.
+/// Work of a bank for a request, for tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BankActivity {
     /// The bank.
     pub bank: u16,
-    /// Whose request.
+    /// The owner of the request.
     pub owner: Owner,
     /// First command to the bank.
     pub start: Tick,
@@ -166,7 +166,7 @@ impl Dram {
 
     fn refresh(&mut self, moment: Tick) {
         while self.next_refresh <= moment {
-            // All banks must be precharged first, so a refresh waits for what was accepted before it was due.
+            // All banks must be precharged first, so a refresh waits for requests that were accepted before it was due.
             let mut start = align(self.next_refresh, self.config.cycle).max(self.bus.free_at);
             let mut open = false;
             for bank in &self.banks {
@@ -185,8 +185,8 @@ impl Dram {
         }
     }
 
-    /// Takes a request that arrives at `now` and gives the moment when its last byte is transferred. Accounts for the
-    /// whole time; `observe` is told about each bank's work.
+    /// Takes a request that arrives at `now` and returns the moment when its last byte is transferred. Accounts for the whole time;
+    /// `observe` gets each bank's work.
     #[allow(clippy::too_many_arguments)]
     pub fn access(
         &mut self,
@@ -231,7 +231,7 @@ impl Dram {
         at
     }
 
-    /// One burst of a request that is ready since `ready`; time is accounted for up to `at`.
+    /// One burst of a request that has been ready since `ready`; time is accounted for up to `at`.
     #[allow(clippy::too_many_arguments)]
     fn burst(
         &mut self,
@@ -252,8 +252,8 @@ impl Dram {
             memory: self.tile,
             bank: index as u16,
         };
-        // Commands of the second and later bursts go out while the first ones transfer: `command` may lie before `at`,
-        // and only what ends after `at` costs the request time.
+        // Commands of the second and later bursts go out while the first ones transfer: `command` may lie before `at`, and only the
+        // part after `at` costs the request time.
         let mut command = ready;
         self.banks[index].columns.prune(ready);
         self.bus.prune(ready);
@@ -432,11 +432,11 @@ mod tests {
         assert_eq!(b.access(0, 0, 64, false, A), 185);
         // Open row: 10 + 11 + 4 = 25 cycles = 125.
         assert_eq!(b.access(1000, 64, 64, false, A), 1125);
-        // Another row of the same bank (8 banks x 8192 bytes further): 10 + 13 + 12 + 11 + 4 = 50 cycles = 250. The
-        // precharge and activation, 25 cycles, are booked to who opened the row.
+        // Another row of the same bank (8 banks x 8192 bytes further): 10 + 13 + 12 + 11 + 4 = 50 cycles = 250. The precharge and
+        // activation, 25 cycles, are booked to the owner that opened the row.
         assert_eq!(b.access(2000, 65536, 64, false, B), 2250);
         assert_eq!(b.booked(B, A, Resource::DramRow(9)), 125);
-        // Another bank is closed: 185 again, and nobody waits.
+        // Another bank is closed: 185 again, and no request waits.
         assert_eq!(b.access(3000, 8192, 64, false, B), 3185);
         assert_eq!(b.ledger.totals(), [(B, 125)]);
         let s = b.dram.statistics();
@@ -525,7 +525,7 @@ mod tests {
                 let owner = Owner::new(tile, 0);
                 let done = b.dram.access(now, address, bytes, write, owner, &mut account, &mut b.ledger, None);
                 prop_assert_eq!(account.accounted(), done);
-                // The bus is given in the order of arrival, so ends never go back.
+                // The bus is granted in the order of arrival, so ends never go back.
                 prop_assert!(done > end);
                 end = done;
                 waited += account.waited;

@@ -1,6 +1,6 @@
-//! A memory tile's controller: the schedule that is fixed at arrival, or the one that a policy decides command by command.
+//! A memory tile's controller: its schedule is fixed at arrival, or a policy decides it command by command.
 //!
-//! Why it exists: the network delivers packets and wants answers; a controller with a queue answers later, and not in order. What
+//! Why it exists: the network delivers packets and expects answers; a controller with a queue answers later, and not in order. What
 //! it deliberately does not know: routes, and the bytes stored.
 
 use super::controller::{Controller, Request};
@@ -18,7 +18,7 @@ pub type Answer = (Tick, Box<Packet>, Account, PacketKind);
 #[derive(Debug)]
 pub struct Queue {
     controller: Controller<u64>,
-    /// The packets, and what they are answered with, by their number.
+    /// The packets and their answers, by number.
     answers: FxHashMap<u64, (Box<Packet>, PacketKind)>,
     pushed: u64,
 }
@@ -53,7 +53,7 @@ impl MemoryController {
         }
     }
 
-    /// When the next decision falls.
+    /// When the next decision is due.
     pub fn next_time(&self) -> Tick {
         match self {
             Self::Arrival(_) => Tick::MAX,
@@ -61,7 +61,7 @@ impl MemoryController {
         }
     }
 
-    /// Takes an access that arrives at `now`. Gives the end where that is fixed; otherwise the packet must be
+    /// Takes an access that arrives at `now`. Returns its end if that is fixed at arrival; otherwise the packet must be
     /// [held](Self::hold) until its answer.
     #[allow(clippy::too_many_arguments)]
     pub fn access(
@@ -95,7 +95,7 @@ impl MemoryController {
         }
     }
 
-    /// Keeps the packet of the last access, and what it is answered with.
+    /// Keeps the packet of the last access, and its answer.
     ///
     /// # Panics
     /// If the controller fixes its schedule at arrival: an error of the machine.
@@ -117,7 +117,7 @@ impl MemoryController {
         }
     }
 
-    /// What can be answered since the last call, in the order of the decisions.
+    /// The answers that became ready since the last call, in the order of the decisions.
     pub fn answers(&mut self) -> Vec<Answer> {
         let Self::Queue(queue) = self else {
             return Vec::new();

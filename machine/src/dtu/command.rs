@@ -6,7 +6,7 @@
 
 use super::Dtu;
 use super::env::{DtuEvent, DtuResource, Env, Observation, WriteEffect, schedule_late};
-use super::local::JobId;
+use super::local::{Finished, JobId, Moves};
 use super::transfer::{CHUNK_BITS, Chunk, Origin, Stage, Target, Transfer, flow};
 use crate::noc::packet::{Packet, PacketKind, Transaction};
 use crate::types::{Owner, align};
@@ -158,12 +158,12 @@ impl Dtu {
                 let Some(index) = next else { break };
                 let chunk = &mut transfer.chunks[index];
                 chunk.stage = Stage::Local;
-                let range = (physical + chunk.offset, chunk.bytes.into());
+                let (at, moves) = (physical + chunk.offset, Moves::Read(chunk.bytes));
                 let id = JobId::Chunk {
                     command: serial,
                     index,
                 };
-                self.local.start(env.now(), id, range, false, owner);
+                self.local.start(env.now(), id, at, moves, owner);
             }
             // Chunks are charged one by one and in order, so at most one waits for tokens.
             let next = transfer.chunks.iter().position(|chunk| {
@@ -345,8 +345,13 @@ impl Dtu {
         }
     }
 
-    /// A local job of the running command is done.
-    pub(super) fn chunk_done<E: Env>(&mut self, env: &mut E, serial: u32, index: usize) {
+    /// A local job of the command with this number is done: that of the chunk with this index.
+    pub(super) fn chunk_done<E: Env>(
+        &mut self,
+        env: &mut E,
+        (serial, index): (u32, usize),
+        job: Finished,
+    ) {
         let Some(run) = &mut self.running else { return };
         if run.serial != serial {
             return;
@@ -354,23 +359,17 @@ impl Dtu {
         let Some(transfer) = run.transfer() else {
             return;
         };
-        let (inbound, physical) = (transfer.inbound(), transfer.physical);
+        let inbound = transfer.inbound();
         let Some(chunk) = transfer.chunks.get_mut(index) else {
             return;
         };
-        let at = physical + chunk.offset;
-        let result = if inbound {
+        if inbound {
             chunk.stage = Stage::Done;
-            let data = chunk.data.take().unwrap_or_default();
-            env.local_write(at, &data)
         } else {
             chunk.stage = Stage::Ready;
-            let mut data = vec![0; chunk.bytes as usize].into_boxed_slice();
-            let result = env.local_read(at, &mut data);
-            chunk.data = Some(data);
-            result
-        };
-        if result.is_err() {
+            chunk.data = Some(job.data);
+        }
+        if job.refused {
             transfer.stop.get_or_insert(DtuError::TargetRefused);
         }
         self.advance(env);
@@ -396,13 +395,12 @@ impl Dtu {
                 match data {
                     Some(data) if transfer.stop.is_none() => {
                         chunk.stage = Stage::Local;
-                        chunk.data = Some(data);
-                        let range = (transfer.physical + chunk.offset, chunk.bytes.into());
+                        let (at, moves) = (transfer.physical + chunk.offset, Moves::Write(data));
                         let id = JobId::Chunk {
                             command: serial,
                             index,
                         };
-                        self.local.start(env.now(), id, range, true, owner);
+                        self.local.start(env.now(), id, at, moves, owner);
                     }
                     Some(_) => chunk.stage = Stage::Done,
                     None => {

@@ -20,6 +20,9 @@ pub enum TileKind {
     Memory,
 }
 
+/// Tokens of the unit's local accesses are below this, so that a tile can give others to somebody else.
+pub const TOKENS: u32 = 1 << 31;
+
 /// When a local access is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalTiming {
@@ -27,6 +30,31 @@ pub enum LocalTiming {
     Ready(Tick),
     /// The tile will call [`super::Dtu::local_done`] with the token.
     Pending,
+}
+
+/// The bytes of a local access, which move when the line is there.
+#[derive(Debug)]
+pub enum Block<'a> {
+    /// They come from memory.
+    Read(&'a mut [u8]),
+    /// They go there.
+    Write(&'a [u8]),
+}
+
+impl Block<'_> {
+    /// How many bytes.
+    #[allow(clippy::len_without_is_empty)] // No access has none.
+    pub fn len(&self) -> usize {
+        match self {
+            Block::Read(bytes) => bytes.len(),
+            Block::Write(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether memory changes.
+    pub fn is_write(&self) -> bool {
+        matches!(self, Block::Write(_))
+    }
 }
 
 /// A tile-physical address outside the tile's memory windows or their rights.
@@ -186,26 +214,20 @@ pub trait Env {
     fn schedule(&mut self, at: Tick, event: DtuEvent);
     /// Hands a packet to the tile's network interface, now. The destination exists; it may be this tile itself.
     fn send(&mut self, packet: Packet);
-    /// Times one access of at most [`crate::config::DtuConfig::block`] bytes within one such block through the tile's
-    /// caches. The unit has checked the address against the windows.
+    /// One access of at most [`crate::config::DtuConfig::block`] bytes within one such block through the tile's caches. The bytes have
+    /// moved if the answer is a moment; otherwise they move when the line comes, and [`super::Dtu::local_done`] brings those of a read.
+    ///
+    /// # Errors
+    /// If no window of the tile allows the access.
     fn local_access(
         &mut self,
         physical: u64,
-        bytes: u32,
-        write: bool,
+        block: Block<'_>,
         owner: Owner,
         token: u32,
-    ) -> LocalTiming;
-    /// Reads local memory, without timing.
-    ///
-    /// # Errors
-    /// If the address is outside the memory that backs the windows.
-    fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault>;
-    /// Writes local memory, without timing.
-    ///
-    /// # Errors
-    /// If the address is outside the memory that backs the windows.
-    fn local_write(&mut self, physical: u64, data: &[u8]) -> Result<(), LocalFault>;
+    ) -> Result<LocalTiming, LocalFault>;
+    /// A pending access with this token is not to be done any more, though its line may still come.
+    fn local_forget(&mut self, token: u32);
     /// Sets the hart's external interrupt line.
     fn interrupt(&mut self, level: bool);
     /// Whether an interrupt that the hart has enabled is pending, as for WFI: the global enable does not matter.

@@ -1,11 +1,12 @@
 //! The unit's port to the tile's caches: jobs cut into aligned blocks, a few blocks at a time.
 //!
-//! Why it exists: commands and the receive unit share one port, in the order of their requests. It moves no data and does
-//! not know what a job is for.
+//! Why it exists: commands and the receive unit share one port, in the order of their requests. The bytes of a job move block by
+//! block, each when its line is there. It does not know what a job is for.
 
-use super::env::{DtuEvent, Env, LocalTiming};
+use super::env::{Block, DtuEvent, Env, LocalTiming, TOKENS};
 use crate::types::{Owner, Tick};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The requester of a local transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,18 +22,59 @@ pub enum JobId {
     Receive,
 }
 
+/// What a job moves.
+#[derive(Clone, Debug)]
+pub enum Moves {
+    /// So many bytes come from memory.
+    Read(u32),
+    /// These bytes go there.
+    Write(Box<[u8]>),
+}
+
+/// A job that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Whose it was.
+    pub id: JobId,
+    /// What was read or written.
+    pub data: Box<[u8]>,
+    /// Not all of it was, because a window was closed.
+    pub refused: bool,
+}
+
 #[derive(Clone, Debug)]
 struct Job {
     number: u64,
     id: JobId,
-    next: u64,
-    end: u64,
+    /// Tile-physical address of the data.
+    start: u64,
+    data: Box<[u8]>,
+    /// Bytes of it whose accesses have begun.
+    next: usize,
     write: bool,
     owner: Owner,
     in_flight: u32,
     cancelled: bool,
+    refused: bool,
     asked: Tick,
     started: bool,
+}
+
+impl Job {
+    /// All its accesses have begun, or it begins no more.
+    fn is_begun(&self) -> bool {
+        self.next == self.data.len() || self.cancelled || self.refused
+    }
+}
+
+/// A block under way.
+#[derive(Clone, Debug)]
+struct InFlight {
+    token: u32,
+    /// Number of its job.
+    job: u64,
+    /// Its part of the job's data.
+    part: Range<usize>,
 }
 
 /// The port.
@@ -41,8 +83,8 @@ pub struct LocalPort {
     block: u64,
     parallel: u32,
     jobs: VecDeque<Job>,
-    /// Blocks under way: token and number of the job.
-    in_flight: Vec<(u32, u64)>,
+    /// Blocks under way.
+    in_flight: Vec<InFlight>,
     next_token: u32,
     next_number: u64,
     /// The owner of the last block.
@@ -66,25 +108,25 @@ impl LocalPort {
         }
     }
 
-    /// Adds a transfer of `bytes` (not 0) at `physical` at the moment `now`.
-    pub fn start(
-        &mut self,
-        now: Tick,
-        id: JobId,
-        (physical, bytes): (u64, u64),
-        write: bool,
-        owner: Owner,
-    ) {
+    /// Adds a transfer of at least a byte at `physical` at the moment `now`.
+    pub fn start(&mut self, now: Tick, id: JobId, physical: u64, moves: Moves, owner: Owner) {
         self.next_number += 1;
+        let write = matches!(moves, Moves::Write(_));
+        let data = match moves {
+            Moves::Read(bytes) => vec![0; bytes as usize].into(),
+            Moves::Write(data) => data,
+        };
         self.jobs.push_back(Job {
             number: self.next_number,
             id,
-            next: physical,
-            end: physical + bytes,
+            start: physical,
+            data,
+            next: 0,
             write,
             owner,
             in_flight: 0,
             cancelled: false,
+            refused: false,
             asked: now,
             started: false,
         });
@@ -93,28 +135,43 @@ impl LocalPort {
     /// Starts no further blocks for a command and forgets its jobs.
     pub fn cancel(&mut self, command: u32) {
         for job in &mut self.jobs {
-            if matches!(job.id, JobId::Chunk { command: c, .. } if c == command) {
-                job.next = job.end;
-                job.cancelled = true;
-            }
+            job.cancelled |= matches!(job.id, JobId::Chunk { command: c, .. } if c == command);
         }
         self.jobs.retain(|job| !job.cancelled || job.in_flight != 0);
     }
 
+    /// Ends the message that is being stored: nothing more of it is written, not even by blocks that wait for their lines.
+    pub fn drop_message<E: Env>(&mut self, env: &mut E) {
+        let position = self.jobs.iter().position(|job| job.id == JobId::Receive);
+        let Some(job) = position.and_then(|position| self.jobs.remove(position)) else {
+            return;
+        };
+        self.in_flight.retain(|block| {
+            let of_job = block.job == job.number;
+            if of_job {
+                env.local_forget(block.token);
+            }
+            !of_job
+        });
+    }
+
     /// Starts as many blocks as the port takes. A job that is done at once is given back, and then this is to be called again.
-    pub fn pump<E: Env>(&mut self, env: &mut E) -> Option<JobId> {
+    pub fn pump<E: Env>(&mut self, env: &mut E) -> Option<Finished> {
         while self.in_flight.len() < self.parallel as usize {
-            let job = self.jobs.iter_mut().find(|job| job.next < job.end)?;
-            let end = (job.next / self.block + 1)
-                .saturating_mul(self.block)
-                .min(job.end);
-            let (physical, bytes) = (job.next, (end - job.next) as u32);
-            job.next = end;
+            let job = self.jobs.iter_mut().find(|job| !job.is_begun())?;
+            let physical = job.start + job.next as u64;
+            let room = (self.block - physical % self.block) as usize;
+            let part = job.next..job.data.len().min(job.next + room);
+            job.next = part.end;
             job.in_flight += 1;
-            self.next_token = self.next_token.wrapping_add(1);
+            self.next_token = (self.next_token + 1) % TOKENS;
             let token = self.next_token;
-            self.in_flight.push((token, job.number));
-            let (write, owner) = (job.write, job.owner);
+            self.in_flight.push(InFlight {
+                token,
+                job: job.number,
+                part: part.clone(),
+            });
+            let owner = job.owner;
             if !std::mem::replace(&mut job.started, true) && job.id == JobId::Receive {
                 let now = env.now();
                 self.waited = self
@@ -123,17 +180,38 @@ impl LocalPort {
                     .map(|culprit| (job.asked, now, culprit));
             }
             self.last_owner = Some(owner);
-            match env.local_access(physical, bytes, write, owner, token) {
-                LocalTiming::Ready(at) if at <= env.now() => {
-                    if let Some(done) = self.block_done(token) {
-                        return Some(done);
-                    }
+            let block = match job.write {
+                true => Block::Write(&job.data[part]),
+                false => Block::Read(&mut job.data[part]),
+            };
+            let timing = env.local_access(physical, block, owner, token);
+            job.refused |= timing.is_err();
+            let done = match timing {
+                Ok(LocalTiming::Ready(at)) if at > env.now() => {
+                    env.schedule(at, DtuEvent::Local(token));
+                    None
                 }
-                LocalTiming::Ready(at) => env.schedule(at, DtuEvent::Local(token)),
-                LocalTiming::Pending => {}
+                Ok(LocalTiming::Pending) => None,
+                Ok(LocalTiming::Ready(_)) | Err(_) => self.block_done(token),
+            };
+            if done.is_some() {
+                return done;
             }
         }
         None
+    }
+
+    /// The line of a pending block has come, with the bytes of a read; none if the tile may not access it any more. Gives the job
+    /// that this ends, if any.
+    pub fn arrived(&mut self, token: u32, bytes: Option<&[u8]>) -> Option<Finished> {
+        let block = self.in_flight.iter().find(|block| block.token == token)?;
+        let job = self.jobs.iter_mut().find(|job| job.number == block.job)?;
+        match bytes {
+            Some(bytes) if !job.write => job.data[block.part.clone()].copy_from_slice(bytes),
+            Some(_) => {}
+            None => job.refused = true,
+        }
+        self.block_done(token)
     }
 
     /// The wait of the last message for the port: from, until, and whose blocks were before its own.
@@ -142,16 +220,21 @@ impl LocalPort {
     }
 
     /// A block is done: the job that this ends, if any. Tokens that are not under way are ignored.
-    pub fn block_done(&mut self, token: u32) -> Option<JobId> {
-        let position = self.in_flight.iter().position(|&(t, _)| t == token)?;
-        let (_, number) = self.in_flight.remove(position);
+    pub fn block_done(&mut self, token: u32) -> Option<Finished> {
+        let mut blocks = self.in_flight.iter();
+        let position = blocks.position(|block| block.token == token)?;
+        let number = self.in_flight.remove(position).job;
         let position = self.jobs.iter().position(|job| job.number == number)?;
         let job = &mut self.jobs[position];
         job.in_flight -= 1;
-        if job.in_flight != 0 || job.next < job.end {
+        if job.in_flight != 0 || !job.is_begun() {
             return None;
         }
         let job = self.jobs.remove(position)?;
-        (!job.cancelled).then_some(job.id)
+        (!job.cancelled).then_some(Finished {
+            id: job.id,
+            data: job.data,
+            refused: job.refused,
+        })
     }
 }

@@ -32,7 +32,7 @@ use bulkhead_abi::dtu::{
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use command::Running;
 use endpoints::EndpointFile;
-use local::{JobId, LocalPort};
+use local::{Finished, JobId, LocalPort};
 use receive::ReceiveUnit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -178,7 +178,10 @@ impl Dtu {
         match event {
             DtuEvent::Command(serial) => self.command_started(env, serial),
             DtuEvent::Release(serial) => self.released(env, serial),
-            DtuEvent::Local(token) => return self.local_done(env, token),
+            DtuEvent::Local(token) => {
+                let done = self.local.block_done(token);
+                return self.after_block(env, done);
+            }
             DtuEvent::Receive => self.place_message(env),
             DtuEvent::Timer(serial) => {
                 if serial == self.timer_serial {
@@ -214,9 +217,14 @@ impl Dtu {
         self.pump(env);
     }
 
-    /// A local access that was pending is done.
-    pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32) {
-        if let Some(job) = self.local.block_done(token) {
+    /// A local access that was pending is done, with the bytes of a read; none if it was refused when its line came.
+    pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32, bytes: Option<&[u8]>) {
+        let done = self.local.arrived(token, bytes);
+        self.after_block(env, done);
+    }
+
+    fn after_block<E: Env>(&mut self, env: &mut E, done: Option<Finished>) {
+        if let Some(job) = done {
             self.job_done(env, job);
         }
         self.pump(env);
@@ -224,15 +232,16 @@ impl Dtu {
 
     /// Starts local accesses as long as that is possible.
     fn pump<E: Env>(&mut self, env: &mut E) {
+        self.look_at_storing(env);
         while let Some(job) = self.local.pump(env) {
             self.job_done(env, job);
         }
     }
 
-    fn job_done<E: Env>(&mut self, env: &mut E, job: JobId) {
-        match job {
-            JobId::Chunk { command, index } => self.chunk_done(env, command, index),
-            JobId::Receive => self.message_stored(env),
+    fn job_done<E: Env>(&mut self, env: &mut E, job: Finished) {
+        match job.id {
+            JobId::Chunk { command, index } => self.chunk_done(env, (command, index), job),
+            JobId::Receive => self.message_stored(env, job.refused),
         }
     }
 

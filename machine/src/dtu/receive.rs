@@ -7,7 +7,7 @@ use super::Dtu;
 use super::device::DEVICE_TAG;
 use super::endpoints::Reservation;
 use super::env::{DtuEvent, DtuResource, Env, Observation};
-use super::local::JobId;
+use super::local::{JobId, Moves};
 use super::transfer::flow;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Tick, TileId};
@@ -162,19 +162,32 @@ impl Dtu {
             Err(error) => self.message_end(env, Err(error)),
             Ok(reservation) => {
                 storing.reservation = Some(reservation);
+                let mut data = incoming.header.as_bytes().to_vec();
+                data.extend_from_slice(&incoming.payload);
                 if self.check_local(reservation.address, bytes, true).is_err() {
                     self.endpoints.cancel(&reservation);
                     return self.message_end(env, Err(DtuError::ReceiverGone));
                 }
-                let range = (reservation.address, bytes);
+                let (at, moves) = (reservation.address, Moves::Write(data.into()));
                 self.local
-                    .start(env.now(), JobId::Receive, range, true, owner);
+                    .start(env.now(), JobId::Receive, at, moves, owner);
             }
         }
     }
 
-    /// The message is in the receive buffer.
-    pub(super) fn message_stored<E: Env>(&mut self, env: &mut E) {
+    /// Before anything more is stored: the buffer may have been given to something else in the meantime. Then nothing more is written.
+    pub(super) fn look_at_storing<E: Env>(&mut self, env: &mut E) {
+        let storing = self.receive.storing.as_ref();
+        if let Some(reservation) = storing.and_then(|storing| storing.reservation)
+            && !self.endpoints.holds(&reservation)
+        {
+            self.local.drop_message(env);
+            self.message_end(env, Err(DtuError::ReceiverGone));
+        }
+    }
+
+    /// The message is in the receive buffer, unless a window was closed on the way.
+    pub(super) fn message_stored<E: Env>(&mut self, env: &mut E, refused: bool) {
         let Some(storing) = &self.receive.storing else {
             return;
         };
@@ -184,12 +197,9 @@ impl Dtu {
         let incoming = &storing.incoming;
         let (source, credit) = (incoming.packet.source, incoming.credit_endpoint);
         let epoch = incoming.epoch;
-        let mut bytes = incoming.header.as_bytes().to_vec();
-        bytes.extend_from_slice(&incoming.payload);
-        // The buffer may have been given to something else in the meantime: then nothing is written.
         let outcome = if !self.endpoints.holds(&reservation) {
             Err(DtuError::ReceiverGone)
-        } else if env.local_write(reservation.address, &bytes).is_err() {
+        } else if refused {
             self.endpoints.cancel(&reservation);
             Err(DtuError::ReceiverGone)
         } else {

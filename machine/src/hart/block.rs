@@ -11,7 +11,7 @@ use super::fetch::{FetchBuffer, Missing};
 use super::isa::{self, Op, Unit};
 
 const TABLE: usize = 8192;
-/// Operations kept before everything is dropped; bounds the memory of a simulated hart.
+/// Operations kept before the whole cache is dropped; bounds the memory of a simulated hart.
 const OPERATIONS: usize = 1 << 18;
 
 /// A decoded block.
@@ -52,7 +52,7 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// A cache for a pipeline. It gets its room with the first [`Self::clear`], so a hart that never runs has none.
+    /// A cache for a pipeline. The first [`Self::clear`] allocates its memory, so a hart that never runs needs none.
     pub fn new(config: &HartConfig) -> Self {
         let latency = [
             1,
@@ -81,7 +81,7 @@ impl BlockCache {
         self.table.resize(TABLE + 1, NONE);
     }
 
-    /// The block with an index that [`Self::get`] or [`Self::across_pages`] gave.
+    /// The block with an index that [`Self::get`] or [`Self::across_pages`] returned.
     #[inline(always)]
     pub fn block(&self, index: usize) -> &Block {
         &self.table[index]
@@ -110,11 +110,11 @@ impl BlockCache {
         (self.table[index].tag == physical).then_some(index)
     }
 
-    /// The index of the block at a physical address, decoded now if need be. `single` asks for one operation only (where the next
+    /// The index of the block at a physical address, decoded now if necessary. `single` asks for one operation only (where the next
     /// instruction may have other rights). The index is valid until the next call.
     ///
     /// # Errors
-    /// Which line must be fetched first; or there is no memory, or the instruction reaches into another page.
+    /// The line that must be fetched first; or there is no memory, or the instruction reaches into another page.
     #[inline(always)]
     pub fn get<B: Bus>(
         &mut self,
@@ -164,7 +164,7 @@ impl BlockCache {
                 Ok(bits) => bits,
                 Err(Missing::Nothing) => break,
                 Err(line) => {
-                    // Decoded again when that line is there.
+                    // The caller decodes it again once that line has arrived.
                     self.operations.truncate(first);
                     self.bits.truncate(first);
                     return Err(line);
@@ -206,8 +206,8 @@ impl BlockCache {
             .push(if op.length == 2 { bits & 0xffff } else { bits });
     }
 
-    /// A block for one instruction whose halves are in different pages. It is not kept in the table, because what the
-    /// second page is may change.
+    /// A block for one instruction whose halves are in different pages. It is not kept in the table, because the second page may be
+    /// mapped elsewhere later.
     #[cold]
     pub fn across_pages(&mut self, bits: u32) -> usize {
         self.make_room();
@@ -225,10 +225,10 @@ impl BlockCache {
         TABLE
     }
 
-    /// Gives each new operation its issue cycle: single issue in order, when its sources are there and its destination is
-    /// not waited for; dividers are not pipelined. What is still in the pipelined units at the end of a block is taken to be
-    /// forwarded in time (an error of at most latency - 1 cycles for a use right behind a jump); the
-    /// dividers finish before the block ends.
+    /// Gives each new operation its issue cycle: single issue in order, once its sources are ready and no earlier write to its
+    /// destination is outstanding; dividers are not pipelined. Results still in the pipelined units at the end of a block are
+    /// assumed to be forwarded in time (an error of at most latency - 1 cycles for a use right after a jump); the dividers finish
+    /// before the block ends.
     fn schedule(&mut self, first: usize) -> u16 {
         let mut ready = [0u32; 64];
         let (mut next, mut divider) = (0u32, 0u32);

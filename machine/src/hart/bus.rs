@@ -1,25 +1,25 @@
 //! The hart's only window to the rest of the machine.
 //!
 //! A tile implements [`Bus`]; tests implement it with flat memory. A hart first asks when it has a line ([`Bus::data`]), then uses
-//! the bytes at the line's place ([`Bus::place`]); where the line comes later, [`Hart::complete`](super::Hart::complete) brings
-//! it. The hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what
-//! its static schedule assumed.
+//! the bytes at the line's place ([`Bus::place`]); if the line comes later, [`Hart::complete`](super::Hart::complete) brings it.
+//! The hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what its
+//! static schedule assumed.
 
 use super::user_trap::UserTrap;
 use crate::types::Tick;
 
-/// When the effect of a memory access is there.
+/// When a memory access takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timing {
     /// A first-level hit: exactly what the static schedule assumed.
     Hit,
-    /// The data is there at this tick (a second-level hit, a line that is already on its way). For a fetch: the
-    /// instructions may issue from this tick on.
+    /// The data arrives at this tick (a second-level hit, or a line that is already on its way). For a fetch: the instructions may
+    /// issue from this tick on.
     Ready(Tick),
-    /// As [`Timing::Ready`], but the hart must ask again at the next access to this line, and look at [`Bus::limit`]. After the other answers it need
-    /// not, as long as it uses no other line: such an access is a hit from the time of arrival on.
+    /// Like [`Timing::Ready`], but the hart must ask again at the next access to this line, and look at [`Bus::limit`]. After the
+    /// other answers it need not ask again as long as it uses no other line: such an access is a hit from the time of arrival on.
     ReadyOnce(Tick),
-    /// The completion will be told by `Hart::complete` with this token. A token may be used again after its completion.
+    /// `Hart::complete` will report the completion with this token. A token may be used again after its completion.
     Pending(u32),
 }
 
@@ -39,20 +39,20 @@ pub enum Access {
 /// What a cache-management operation does with a line, in all caches of the tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Management {
-    /// Takes it out; what it holds is lost.
+    /// Removes the line; its contents are lost.
     Invalidate,
-    /// Writes it to memory, where it is dirty.
+    /// Writes the line to memory if it is dirty.
     Clean,
-    /// Writes it to memory and takes it out.
+    /// Writes the line to memory if it is dirty, and removes it.
     Flush,
 }
 
 /// The answer to a cache-management operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Managed {
-    /// It is done, and complete at this time.
+    /// The operation is done, and complete at this time.
     At(Timing),
-    /// Nothing is done: something of the line is under way. To be asked again when this token completes.
+    /// Nothing is done, because the line is in transit. The hart must ask again when this token completes.
     After(u32),
 }
 
@@ -61,23 +61,23 @@ pub enum Managed {
 #[error("bus access fault")]
 pub struct BusFault;
 
-/// What is asked of a memory behind a network, which does it when it serves the request.
+/// A request to a memory behind a network, which performs the operation when it serves the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RemoteOperation {
     /// Reads.
     Load,
     /// Writes the low bytes of a value.
     Store(u64),
-    /// Reads, and reserves the eight bytes around the address for the tile that asks.
+    /// Reads, and reserves the eight bytes around the address for the requesting tile.
     Reserve,
-    /// Writes if the reservation is still there. The answer is 0 if it was.
+    /// Writes if the reservation still exists. The answer is 0 if it did.
     Conditional(u64),
-    /// Reads, and writes what an atomic operation (its funct5) makes of that and the operand.
+    /// Reads, and writes the result of an atomic operation (its funct5) on the old value and the operand.
     Modify(u8, u64),
 }
 
 impl RemoteOperation {
-    /// Whether nobody waits for a value: a store is posted.
+    /// Whether no instruction waits for a value: a store is posted.
     pub const fn is_posted(&self) -> bool {
         matches!(self, Self::Store(_))
     }
@@ -101,14 +101,14 @@ pub struct DeviceWrite {
     pub sleep: bool,
 }
 
-/// Where a byte of a line is, for the bus to interpret. The bytes of a line have consecutive places.
+/// The location of a byte of a line, which only the bus interprets. The bytes of a line have consecutive places.
 pub type Place = u64;
 
 /// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
 /// functional accesses are naturally aligned or lie within one page.
 pub trait Bus {
-    /// Every access to the data side is asked for, loads too, each before the horizon: ports of memories are contended, and the hart
-    /// may remember nothing.
+    /// The hart must ask for every access to the data side, also for loads, and each before the horizon: the ports of the memories
+    /// are contended, so the hart may not remember any line.
     const EVERY_ACCESS: bool = false;
     /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
@@ -119,8 +119,8 @@ pub trait Bus {
     fn regulates(&self) -> bool {
         false
     }
-    /// Whether an access may be made now; `user`: not in machine mode. Nothing has left the tile as long as it may not, so the hart
-    /// may [withdraw](Bus::withdraw) it and do something else.
+    /// Whether an access may be made now; `user`: not in machine mode. Until it may, nothing has left the tile, so the hart may
+    /// [withdraw](Bus::withdraw) the access and do something else.
     ///
     /// # Errors
     /// When to ask again, after `now`.
@@ -128,7 +128,7 @@ pub trait Bus {
         let _ = (now, physical, fetch, user);
         Ok(())
     }
-    /// Whether the hart may go on in user mode: nothing is owed that was taken on credit for whom it runs.
+    /// Whether the hart may continue in user mode: the activity that it runs must owe no tokens.
     ///
     /// # Errors
     /// When to ask again, after `now`.
@@ -136,7 +136,7 @@ pub trait Bus {
         let _ = now;
         Ok(())
     }
-    /// The hart has left what waited in [`Bus::admit`] or [`Bus::solvent`].
+    /// The hart has withdrawn the access that waited in [`Bus::admit`], or its wait in [`Bus::solvent`].
     fn withdraw(&mut self, now: Tick) {
         let _ = now;
     }
@@ -147,14 +147,15 @@ pub trait Bus {
     fn lines_hold_data(&self) -> bool {
         false
     }
-    /// Copies the bytes of the instruction line at `line`. False: it must be fetched first.
+    /// Copies the bytes of the instruction line at `line`. Returns false if the line must be fetched first.
     fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
         let _ = (line, bytes);
         false
     }
-    /// What is fetched from now on is what the hart's stores have made of it.
+    /// Fetches from now on see the hart's earlier stores.
     fn empty_instruction_cache(&mut self) {}
-    /// Manages the line at `line`, for which no access of the hart waits. Where memory is flat there is nothing to do.
+    /// Performs a cache-management operation on the line at `line`, for which no access of the hart waits. If memory is flat, there
+    /// is nothing to do.
     fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
         let _ = (now, line, what);
         Managed::At(Timing::Hit)
@@ -163,29 +164,30 @@ pub trait Bus {
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
         let _ = (now, line, fetch);
     }
-    /// A load-reserved reads the line of `physical`, which is there.
+    /// A load-reserved reads the line of `physical`, which is present.
     fn reserve(&mut self, physical: u64) {
         let _ = physical;
     }
-    /// Ends the reservation; whether it still was one for the line of `physical`. `None` where memory is flat: the value decides.
+    /// Ends the reservation. Returns whether it was still valid for the line of `physical`; `None` if memory is flat, because the
+    /// value decides there.
     fn take_reservation(&mut self, physical: u64) -> Option<bool> {
         let _ = physical;
         None
     }
-    /// Whether the byte at `physical` is at `place`, to check what the hart remembers.
+    /// Whether the byte at `physical` is at `place`; checks what the hart remembers.
     fn is_at(&self, physical: u64, place: Place) -> bool {
         let _ = (physical, place);
         true
     }
     /// Whether memory answers an access to these bytes, which lie within a page. Constant within an epoch.
     fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool;
-    /// The place of a byte in the line that the last [`Bus::data`] found, or that is there since then.
+    /// The place of a byte in the line that the last [`Bus::data`] found, or that has arrived since.
     fn place(&self, physical: u64, write: bool) -> Place;
     /// Reads bytes at a place.
     fn read_place(&mut self, place: Place, bytes: u8) -> u64;
     /// Writes the low `bytes` of `value` at a place.
     fn write_place(&mut self, place: Place, bytes: u8, value: u64);
-    /// A store whose line was asked for; those to lines that are known to be dirty do not come here.
+    /// A store for whose line the hart has asked. Stores to lines that are known to be dirty bypass this function.
     fn store(&mut self, _now: Tick, _physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
     }
@@ -201,17 +203,17 @@ pub trait Bus {
         bytes: u8,
         value: u64,
     ) -> Result<DeviceWrite, BusFault>;
-    /// Whether an access goes to a memory (or, if it is not `atomic`, to a register) behind a network: among the pages of devices, but answered
-    /// later ([`Hart::complete_remote`](super::Hart::complete_remote)).
+    /// Whether an access goes to a memory (or, if it is not `atomic`, to a register) behind a network. Such a page counts as a
+    /// device page, but the answer comes later ([`Hart::complete_remote`](super::Hart::complete_remote)).
     #[inline]
     fn is_remote(&self, physical: u64, atomic: bool) -> bool {
         let _ = (physical, atomic);
         false
     }
-    /// Asks a memory behind a network. Gives the token of the answer.
+    /// Sends a request to a memory behind a network. Returns the token of the answer.
     ///
     /// # Errors
-    /// Nothing is there.
+    /// Nothing answers at this address.
     fn remote(
         &mut self,
         now: Tick,
@@ -222,21 +224,21 @@ pub trait Bus {
         let _ = (now, physical, bytes, operation);
         Err(BusFault)
     }
-    /// Changes when the physical map or the tile's rights change: the hart drops translations and decoded blocks. It may
-    /// change only while the hart does not run, or in a device access.
+    /// A number that changes when the physical map or the tile's rights change: the hart then drops translations and decoded
+    /// blocks. It may change only while the hart does not run, or in a device access.
     fn epoch(&self) -> u32;
     /// The value of `mtime` at this tick.
     fn timer(&self, now: Tick) -> u64;
-    /// A horizon that the hart's own actions brought nearer: an answer to what it asked for, an event of a device that it
-    /// wrote, or an interrupt may come at or after this tick. The hart asks again after every [`Timing::Pending`] and every
-    /// device access, and starts no block at or after min(horizon of `Hart::run`, this).
+    /// A horizon that the hart's own actions brought nearer: the answer to a request, an event of a device that it wrote, or an
+    /// interrupt may come at or after this tick. The hart asks again after every [`Timing::Pending`] and every device access, and
+    /// starts no block at or after min(horizon of `Hart::run`, this).
     fn limit(&self) -> Tick {
         Tick::MAX
     }
     /// The software executed a marker hint (`slti x0, rs1, kind`), in machine mode or not; must not change anything that software
     /// can see.
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool);
-    /// Software in machine mode just said that the program of `trap` crashed; `stores` are those of the hart that no memory has seen
-    /// yet: physical address, bytes and value. Must not change anything that software can see.
+    /// Software in machine mode has just reported that the program of `trap` crashed. `stores` are the hart's stores that have not
+    /// reached memory: physical address, bytes and value. Must not change anything that software can see.
     fn crashed(&mut self, _now: Tick, _trap: &UserTrap, _stores: &[(u64, u8, u64)]) {}
 }

@@ -11,7 +11,7 @@ pub struct HartConfig {
     pub ticks_per_cycle: u64,
     /// Bytes of an instruction or data cache line; a power of two from 16 to 128.
     pub line: u32,
-    /// Issue of a load that hits the first level until an instruction that uses the result.
+    /// From the issue of a load that hits the first level to the issue of an instruction that uses the result.
     pub load_to_use: u32,
     /// Latency of a pipelined integer multiplication.
     pub multiply: u32,
@@ -35,13 +35,13 @@ pub struct HartConfig {
     pub predictor_entries: u32,
     /// Entries of the return-address stack; 0: none.
     pub return_stack: u32,
-    /// Stores that may be under way; at least 1.
+    /// Most stores under way at once; at least 1.
     pub store_buffer: u32,
-    /// Loads that may be under way; 1 to 16.
+    /// Most loads under way at once; 1 to 16.
     pub load_buffer: u32,
     /// Extra cycles to enter a trap handler or return from it (pipeline flush and redirect).
     pub trap_entry: u32,
-    /// Extra cycles of an access to a device register, beside what the device itself asks for.
+    /// Extra cycles of an access to a device register, in addition to the device's own.
     pub mmio: u32,
     /// Entries of the fully associative first-level TLB (one for instructions, one for data); at least 4.
     pub tlb_entries: u32,
@@ -56,7 +56,7 @@ pub struct HartConfig {
 }
 
 impl Default for HartConfig {
-    /// A generic five-stage core: figures of the size of Rocket's (no figure of a paper; platforms say their own).
+    /// A generic five-stage core, with latencies close to Rocket's. They come from no paper; each platform states its own.
     fn default() -> Self {
         Self {
             ticks_per_cycle: 1,

@@ -63,10 +63,10 @@ pub enum Exit {
     Suspend(Stop),
 }
 
-/// What an access that waits for tokens is for.
+/// The purpose of an access that waits for tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// Instructions, or going on in user mode.
+    /// An instruction fetch, or the return to user mode.
     Fetch,
     /// A load or an atomic operation.
     Load,
@@ -79,13 +79,13 @@ pub enum Purpose {
 /// An access that waits for tokens of a bandwidth regulator before anything of it has left the hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenWait {
-    /// Since when.
+    /// When the wait began.
     pub since: Tick,
     /// When the hart asks again.
     pub until: Tick,
-    /// Of the operation, in ticks after the start of the block.
+    /// Offset of the operation, in ticks after the start of the block.
     pub offset: Tick,
-    /// What for.
+    /// The purpose of the access.
     pub purpose: Purpose,
 }
 
@@ -98,9 +98,9 @@ pub enum Mode {
     Running,
     /// In WFI.
     Waiting,
-    /// Asleep by a device write.
+    /// Put to sleep by a device write.
     Sleeping,
-    /// A trap without a handler ended it.
+    /// Ended by a trap without a handler.
     Dead(UnhandledTrap),
 }
 
@@ -117,10 +117,10 @@ pub struct Costs {
     pub second_tlb: Tick,
 }
 
-/// Everything of a hart but its decoded blocks.
+/// The state of a hart except its decoded blocks.
 #[derive(Clone)]
 pub struct Core {
-    /// Integer registers; 32 is where writes to `x0` go, the rest makes the size a power of two.
+    /// Integer registers. Writes to `x0` go to register 32; the rest makes the size a power of two.
     pub x: [u64; 64],
     /// FP registers.
     pub f: [u64; 32],
@@ -143,23 +143,24 @@ pub struct Core {
     pub reserving: bool,
     /// An atomic operation with acquire semantics waits for its line: no later access may be performed before it.
     pub acquiring: bool,
-    /// An atomic operation waits for what is before it.
+    /// An atomic operation waits for the accesses before it.
     pub ordering: bool,
-    /// Why the last access that was refused could not be made.
+    /// Why the last refused access could not be made.
     pub refused: Exit,
-    /// Accesses that wait for their lines, in program order.
+    /// Accesses waiting for their lines, in program order.
     pub late: Vec<Late>,
-    /// Loads across lines of which a part waits.
+    /// Loads across two lines of which one part is still missing.
     pub splits: Vec<Split>,
     /// Accesses to memories behind a network, in program order.
     pub remote: Vec<RemoteAccess>,
-    /// Tick at which the current block would have started had nothing delayed it since; time between blocks.
+    /// The tick at which the current block would have started if all delays since then had come before it. Between blocks: the
+    /// current time.
     pub base: Tick,
     pub reset_time: Tick,
     /// No block starts and no device is accessed at or after this tick.
     pub horizon: Tick,
     pub mode: Mode,
-    /// Data lines that surely hit.
+    /// Data lines that are known to hit.
     pub lines: KnownLines,
     /// The last instruction line fetched.
     pub fetch_line: u64,
@@ -170,7 +171,7 @@ pub struct Core {
     pub epoch: u32,
     /// Decoded blocks are stale.
     pub forget_blocks: bool,
-    /// A page-table walk whose time is not over.
+    /// A page-table walk that has not finished.
     pub walk: Option<Walk>,
     /// Tokens of the instruction lines that the next block waits for.
     pub fetches: [Option<u32>; 2],
@@ -178,11 +179,11 @@ pub struct Core {
     pub interrupt_arrival: Tick,
     /// An access that waits for tokens.
     pub tokens: Option<TokenWait>,
-    /// The first line of an access to two, if it was admitted and the second waits; otherwise no address of a line.
+    /// The first line of an access to two lines, if it was admitted and the second line waits; otherwise [`NO_LINE`].
     pub admitted: u64,
-    /// The hart has left machine mode and not looked yet whether it may go on.
+    /// The hart has left machine mode and has not yet checked whether it may continue.
     pub resumes: bool,
-    /// The registers of the last program that trapped, for whoever says later that it crashed.
+    /// The registers of the last program that trapped, needed if software reports later that it crashed.
     pub user_trap: UserTrap,
 }
 
@@ -244,7 +245,7 @@ impl Core {
         }
     }
 
-    /// The mode whose rights loads and stores have (MPRV).
+    /// The privilege mode with which loads and stores are checked (MPRV).
     pub fn data_privilege(&self) -> Privilege {
         if self.csr.mstatus & status::MPRV != 0 && self.privilege == Privilege::Machine {
             Privilege::from_bits(self.csr.mstatus >> 11)
@@ -253,7 +254,7 @@ impl Core {
         }
     }
 
-    /// To be called when the mode or a translation-relevant bit of `mstatus` changed.
+    /// Must be called when the mode or a translation-relevant bit of `mstatus` has changed.
     pub fn contexts_changed(&mut self) {
         let (sum, mxr) = (
             self.csr.mstatus & status::SUM != 0,
@@ -267,12 +268,12 @@ impl Core {
         );
     }
 
-    /// To be called when `satp` changed.
+    /// Must be called when `satp` has changed.
     pub fn translation_changed(&mut self) {
         self.mmu.forget();
     }
 
-    /// Forgets which lines are surely in the caches.
+    /// Forgets which lines are known to be in the first-level caches.
     pub fn forget_lines(&mut self) {
         self.lines.forget();
         self.fetch_line = NO_LINE;
@@ -337,7 +338,7 @@ impl Core {
         }
     }
 
-    /// Moves the block so that the operation at `offset` ticks issues not before `at`; gives the ticks lost.
+    /// Delays the block so that the operation at `offset` ticks does not issue before `at`; returns the ticks lost.
     #[inline]
     pub fn delay_until(&mut self, at: Tick, offset: Tick) -> Tick {
         let lost = at.saturating_sub(self.base + offset);
@@ -345,7 +346,7 @@ impl Core {
         lost
     }
 
-    /// Waits until the registers are there; `Err` if a completion is not known yet.
+    /// Waits until the registers have their values; `Err` if a completion time is not known yet.
     #[cold]
     pub fn wait_registers(&mut self, registers: u64, offset: Tick) -> Result<(), Exit> {
         let at = self
@@ -406,7 +407,7 @@ impl Core {
         Ok(())
     }
 
-    /// Halts; whatever was under way is forgotten, and stores that waited for their lines are lost.
+    /// Halts. Accesses under way are forgotten, and stores that waited for their lines are lost.
     pub fn stop(&mut self) {
         self.mode = Mode::Halted;
         self.pending = PendingLoads::default();
@@ -421,7 +422,7 @@ impl Core {
         self.admitted = NO_LINE;
     }
 
-    /// [`Core::admit`] for an access that may reach into a second line: what the first has been given is not asked for again.
+    /// [`Core::admit`] for an access that may reach into a second line. Once the first line is admitted, it is not asked for again.
     pub fn admit_both<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -442,7 +443,7 @@ impl Core {
         Ok(())
     }
 
-    /// Before an access that is not surely in the first level: waits for tokens of a bandwidth regulator, if there is one. The
+    /// Called before an access that may miss the first level: waits for tokens of a bandwidth regulator, if there is one. The
     /// operation has had no effect yet.
     #[inline(never)]
     pub fn admit<B: Bus>(
@@ -479,7 +480,7 @@ impl Core {
         Exit::Suspend(Stop::Tokens)
     }
 
-    /// At the start of a block after a return from machine mode: waits until what was borrowed is paid.
+    /// At the start of a block after a return from machine mode: waits until the borrowed tokens are paid back.
     #[cold]
     pub fn may_resume<B: Bus>(&mut self, bus: &mut B) -> Result<(), Stop> {
         if bus.regulates()
@@ -509,14 +510,14 @@ impl Core {
         self.statistics.slept += self.delay_until(at, 0);
     }
 
-    /// The line of an access is there: everything that waits for it is performed.
+    /// The line of an access has arrived: performs everything that waits for it.
     pub fn take_line<M: LineBytes + ?Sized>(&mut self, token: u32, address: u64, line: &mut M) {
         self.perform_line(address, line);
         self.walk_line(token, address, line);
     }
 
-    /// Tells the completion of an access to whoever waits for it, and performs what waits for the line that came: its address and
-    /// its bytes, of which all are the hart's line.
+    /// Completes an access for the instructions that wait for it, and performs the accesses that wait for the line that has arrived
+    /// (its address and all of its bytes).
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
         if let Some((address, bytes)) = line {
             self.take_line(token, address, bytes);
@@ -533,7 +534,7 @@ impl Core {
         self.forget_lines();
     }
 
-    /// Fetches an instruction line at the start of a block; a token if its time is not known yet.
+    /// Fetches an instruction line at the start of a block; returns a token if its arrival time is not known yet.
     #[inline]
     pub fn fetch<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<u32> {
         let timing = bus.fetch(self.base, physical);

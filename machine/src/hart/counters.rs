@@ -66,7 +66,7 @@ impl Core {
         }
     }
 
-    /// All counters start from 0 (statistics go on over a reset).
+    /// All counters start from 0 (the statistics continue over a reset).
     pub fn restart_counters(&mut self) {
         self.counters = Counters::default();
         self.counters.offset[2] = self.statistics.instructions;

@@ -1,7 +1,7 @@
 //! Control and status registers: which exist, who may access them, which bits can be written.
 //!
-//! Where the specification leaves a choice, it is QEMU 7.2's. Not here: performance counters (`counters.rs`), what a trap
-//! does with the registers (`trap.rs`), what translation makes of them (`mmu.rs`).
+//! Where the specification leaves a choice, this file chooses as QEMU 7.2 does. Elsewhere: performance counters (`counters.rs`),
+//! the registers' role in a trap (`trap.rs`) and in translation (`mmu.rs`).
 
 use super::core::{Core, Privilege};
 use crate::types::Tick;
@@ -101,7 +101,7 @@ impl Csrs {
         self.mstatus & status::FS != 0
     }
 
-    /// The FP state differs from what software saved.
+    /// Notes that the FP state differs from the state that software saved.
     #[inline(always)]
     pub fn fp_dirty(&mut self) {
         self.mstatus |= status::FS;

@@ -1,7 +1,7 @@
 //! The dispatch loop: executes the operations of a block and spends their dynamic time.
 //!
-//! The semantics of each instruction stand here once (or, where they are longer, in its extension's file under `isa`);
-//! memory accesses are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
+//! The semantics of each instruction are here, once (or, if they are longer, in its extension's file under `isa`); memory accesses
+//! are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
 
 use super::block::{Block, BlockCache};
 use super::bus::Bus;
@@ -37,8 +37,8 @@ pub fn quick_block(core: &Core, blocks: &BlockCache) -> Option<usize> {
     fetched.then_some(index)
 }
 
-/// Executes blocks as long as the next one is found quickly, beginning with the operation `start` of a block. Gives how and
-/// in which block it ended.
+/// Executes blocks as long as the next one is found quickly, beginning with the operation `start` of a block. Returns how and in
+/// which block it ended.
 pub fn run_blocks<B: Bus>(
     core: &mut Core,
     bus: &mut B,
@@ -57,7 +57,7 @@ pub fn run_blocks<B: Bus>(
         () => {{
             index = 0;
             counted = 0;
-            // A loop of one block: nothing that could have changed its translation or its decoding.
+            // A loop of one block: nothing in between can have changed its translation or its decoding.
             let again = (core.pc, core.fetch_line) == beginning
                 && core.fetch_line != NO_LINE
                 && !block.straddles;
@@ -305,7 +305,7 @@ fn word(value: u32) -> u64 {
 }
 
 impl Core {
-    /// Whether the next block can start without a look at anything else.
+    /// Whether the next block can start without any further check.
     #[inline(always)]
     fn may_go_on(&self) -> bool {
         self.base < self.horizon && !self.interrupt_wakes() && !self.forget_blocks

@@ -1,8 +1,8 @@
 //! Cache-management operations: lines are written to memory, invalidated, filled with zeros or fetched ahead.
 //!
 //! Why it exists: where caches are not coherent, software moves data between harts with them. An operation acts on its line after
-//! everything before it in program order has (accesses to one line keep their order), and takes a place in the store buffer until it is
-//! complete, so that a fence waits for it. It does not know what levels there are.
+//! all earlier accesses to that line (accesses to one line keep their order), and takes a place in the store buffer until it is
+//! complete, so that a fence waits for it. It does not know which cache levels exist.
 
 use super::Stop;
 use super::bus::{Access, Bus, Managed, Management, Timing};
@@ -14,7 +14,8 @@ use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
 
-/// Fields of the environment registers: what CBO.INVAL does, whether CBO.CLEAN and CBO.FLUSH, whether CBO.ZERO may be executed.
+/// Fields of the environment registers: what CBO.INVAL does, whether CBO.CLEAN and CBO.FLUSH may be executed, and whether CBO.ZERO
+/// may.
 mod environment {
     pub const INVALIDATE: u64 = 3 << 4;
     /// Value of the field: CBO.INVAL flushes.
@@ -101,7 +102,7 @@ impl Core {
                 Ok(())
             }
             Managed::After(token) => {
-                // It is made again when that is over, and not before that moment.
+                // The operation is repeated at that completion, and not earlier.
                 self.note_management(bus, Timing::Pending(token));
                 self.ordering = true;
                 Err(Exit::Suspend(Stop::Pending(token)))
@@ -144,8 +145,8 @@ impl Core {
         Ok(physical)
     }
 
-    /// A prefetch hint: without effect where the page is not known, where tokens would have to be waited for, and where no miss
-    /// register is free.
+    /// A prefetch hint. It has no effect if the page is not known, if it would have to wait for tokens, or if no miss register is
+    /// free.
     #[cold]
     pub fn prefetch<B: Bus>(&mut self, bus: &mut B, op: &Op, base: u64) {
         let address = base.wrapping_add(zicbo::hint_offset(op));
@@ -156,7 +157,7 @@ impl Core {
         {
             let now = self.base + op.cycle as Tick * self.costs.cycle;
             bus.prefetch(now, physical & self.line_mask, fetch);
-            // A line of a first level may have been pushed out.
+            // The prefetch may have evicted a line from a first-level cache.
             self.forget_lines();
             self.ask_limit(bus);
         }

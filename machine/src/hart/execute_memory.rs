@@ -1,7 +1,8 @@
-//! Loads, stores and atomics: address translation, the line, and what it does to time.
+//! Loads, stores and atomics: address translation, the line, and the time that each takes.
 //!
-//! An operation may suspend only before it has any effect, so that it can be executed again: first translation, then
-//! room for the access, then the line; and, if that is there, the access itself (otherwise when it comes: `load_store_queue.rs`).
+//! An operation may suspend only before it has any effect, so that it can be executed again: first translation, then room for the
+//! access, then the line; and, if the line is present, the access itself (otherwise the access follows when the line arrives:
+//! `load_store_queue.rs`).
 
 use super::Stop;
 use super::bus::{Access, Bus, Place, Timing};
@@ -21,7 +22,7 @@ impl Core {
         })
     }
 
-    /// Loads `BYTES` bytes, zero-extended. What it gives is not yet the value if the destination waits.
+    /// Loads `BYTES` bytes, zero-extended. If the destination waits, the result is not yet the value.
     #[inline(always)]
     pub fn load<B: Bus, const BYTES: u64>(
         &mut self,
@@ -74,7 +75,7 @@ impl Core {
         }
     }
 
-    /// A store is not seen before its time: blocks run beyond the horizon, their stores do not.
+    /// A store does not become visible before its time: blocks run beyond the horizon, their stores do not.
     #[inline(always)]
     pub(super) fn before_store(&self, offset: Tick) -> Result<(), Exit> {
         if self.base + offset < self.horizon {
@@ -84,7 +85,7 @@ impl Core {
         }
     }
 
-    /// An aligned load whose line is not surely there. `None`: it cannot be made now, as `refused` says.
+    /// An aligned load whose line may be absent. `None`: it cannot be made now; `refused` says why.
     #[inline(never)]
     fn load_line<B: Bus, const BYTES: u64>(
         &mut self,
@@ -122,7 +123,7 @@ impl Core {
         Some(bus.read_place(place, BYTES as u8))
     }
 
-    /// An aligned store whose line is not surely there. False: it cannot be made now, as `refused` says.
+    /// An aligned store whose line may be absent. False: it cannot be made now; `refused` says why.
     #[inline(never)]
     fn store_line<B: Bus, const BYTES: u64>(
         &mut self,
@@ -160,7 +161,7 @@ impl Core {
         admitted.map_err(|exit| self.refused = exit).is_err()
     }
 
-    /// Asks for the line of a store that waits for nothing, and writes there or leaves the data in the store buffer.
+    /// Asks for the line of a store that waits for nothing else. Writes into the line, or leaves the data in the store buffer.
     #[inline(always)]
     fn put_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, bytes: u8, value: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
@@ -175,7 +176,8 @@ impl Core {
         self.note_store(bus, timing);
     }
 
-    /// An operation with acquire semantics waits for its line, and lets nothing pass. True: still; `refused` says for what.
+    /// An operation with acquire semantics waits for its line, and no later access may pass it. Returns whether it still waits;
+    /// `refused` says for what.
     #[cold]
     pub(super) fn after_acquire(&mut self, offset: Tick) -> bool {
         let waited = self.wait_loads(offset);
@@ -183,7 +185,7 @@ impl Core {
         self.acquiring
     }
 
-    /// Asks for a line, and performs what is before this access if it is there.
+    /// Asks for a line; if it is present, performs the earlier accesses that wait for it.
     #[inline(always)]
     pub(super) fn ask<B: Bus>(
         &mut self,
@@ -208,14 +210,14 @@ impl Core {
         (timing, place)
     }
 
-    /// Performs what waits for the line of `physical`, which is there.
+    /// Performs the accesses that wait for the line of `physical`, which is present.
     #[cold]
     pub fn perform_there<B: Bus>(&mut self, bus: &mut B, now: Tick, physical: u64) {
         let line = physical & self.line_mask;
         self.perform_line(line, &mut Found { bus, now, line });
     }
 
-    /// Performs one access whose line is there.
+    /// Performs one access whose line is present.
     pub(super) fn perform_found<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -228,8 +230,8 @@ impl Core {
         self.perform(physical - line, physical, action, &mut found);
     }
 
-    /// Physical addresses of an access that may be misaligned: the second is that of the first byte in the next page, if
-    /// the access reaches there.
+    /// Physical addresses of an access that may be misaligned: of its first byte and, if the access reaches into the next page, of
+    /// the first byte there.
     fn translate_range<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -292,7 +294,7 @@ impl Core {
         let other = crosses.then_some(parts[1].0);
         self.admit_both(bus, first, other, Purpose::Load, offset)?;
         self.statistics.loads += 1;
-        // One access for each byte, of which only those that begin a line can miss.
+        // The hart makes one access for each byte; only the first in a line can miss.
         self.base += (bytes - 1) * self.costs.cycle;
         let (mut value, mut missing) = (0, 0);
         for (physical, bytes, shift) in parts.into_iter().take(1 + crosses as usize) {
@@ -313,7 +315,8 @@ impl Core {
         Ok(value)
     }
 
-    /// The parts of an access in the lines that it touches, and whether these are two: first address, bytes, bits up in the value.
+    /// The parts of an access in the lines that it touches (first address, bytes, shift in the value in bits), and whether there
+    /// are two.
     fn parts(
         &self,
         first: u64,
@@ -515,7 +518,7 @@ impl Core {
         self.admit(bus, physical, Purpose::Load, offset)
     }
 
-    /// Performs an atomic operation, or leaves it until its line comes.
+    /// Performs an atomic operation, or defers it until its line arrives.
     fn put_atomic<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, action: Action) {
         if bus.is_remote(physical, true) {
             return self.remote_atomic(bus, op, physical, action);
@@ -535,8 +538,8 @@ impl Core {
         self.note_load(bus, timing, op.masks().1);
     }
 
-    /// Before an atomic operation: one with release semantics, or that is to `drain`, waits for what is before it, and a
-    /// store-conditional for its load-reserved.
+    /// Called before an atomic operation. One with release semantics, or with `drain`, waits for all earlier accesses; a
+    /// store-conditional waits for its load-reserved.
     fn order(&mut self, op: &Op, drain: bool) -> Result<(), Exit> {
         let offset = op.cycle as Tick * self.costs.cycle;
         if self.acquiring && self.after_acquire(offset) {
@@ -552,8 +555,8 @@ impl Core {
         self.before_store(offset)
     }
 
-    /// LR. Its reservation is the address and, where lines hold data, the line as long as it is in the cache; where memory is flat,
-    /// the value: a store-conditional succeeds if it is still there.
+    /// LR. The reservation consists of the address and, if lines hold data, of the line while it stays in the cache. If memory is
+    /// flat, it consists of the address and the value: a store-conditional succeeds if memory still has that value.
     pub fn load_reserved<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -561,7 +564,7 @@ impl Core {
         address: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Read)?;
-        // A line that comes later may push out the reserved one: a loop of LR and SC could fail for ever.
+        // A line that arrives later may evict the reserved one, so a loop of LR and SC could fail forever.
         self.order(op, bus.lines_hold_data())?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;

@@ -1,12 +1,14 @@
 //! Loads, stores and atomics of memories behind a network, one access at a time instead of lines.
 //!
-//! Why it exists: where tiles have local memories, each reads and writes those of the others in place; the owner's memory performs
-//! an access when it serves it, and the hart learns the result with the answer. A store takes a place in the store buffer until it is
-//! acknowledged, so fences and releases wait for it as for one that misses; the destination of a load is among the registers that wait.
+//! Why it exists: where tiles have local memories, each tile reads and writes those of the others in place. The owner's memory
+//! performs an access when it serves it, and the answer brings the hart the result. A store takes a place in the store buffer until
+//! it is acknowledged, so fences and releases wait for it as for a store that misses. The destination of a load is among the
+//! registers that wait.
 //!
-//! Reads and writes travel on networks that may overtake each other. So an access waits while one to the same eight bytes is under
-//! way on the other network; on one network those of a hart to a memory keep their order. That is what RVWMO asks of accesses to
-//! one place; other places need fences. What it deliberately does not know: where memories are and how far.
+//! Reads and writes travel on different networks and may overtake each other. So an access waits while one to the same eight bytes
+//! is under way on the other network; on one network, the accesses of a hart to one memory keep their order. That is what RVWMO
+//! demands for accesses to one address; accesses to different addresses need fences. What it deliberately does not know: where the
+//! memories are, and how far away.
 
 use super::Stop;
 use super::bus::{Bus, RemoteOperation};
@@ -24,12 +26,12 @@ pub struct RemoteAccess {
     address: u64,
     /// What to do with the answer.
     action: Action,
-    /// It travels on the network for writes.
+    /// The access travels on the network for writes.
     write: bool,
     completion: Completion,
 }
 
-/// The answer in place of the bytes of a line: what the memory did is done.
+/// The answer takes the place of the bytes of a line: the memory has already performed the operation.
 struct Answer(u64);
 
 impl LineBytes for Answer {
@@ -42,7 +44,7 @@ impl LineBytes for Answer {
     }
 }
 
-/// What the memory is asked for.
+/// The request that the memory gets.
 fn operation(action: Action) -> RemoteOperation {
     match action {
         Action::Load(_) => RemoteOperation::Load,
@@ -107,7 +109,7 @@ impl Core {
         Ok(())
     }
 
-    /// An atomic operation on memory that is there, after everything that it waits for.
+    /// An atomic operation on memory that exists, after everything that it had to wait for.
     #[cold]
     pub(super) fn remote_atomic<B: Bus>(
         &mut self,
@@ -123,7 +125,7 @@ impl Core {
         self.pending.push(op.masks().1, Completion::Token(token));
     }
 
-    /// `None`: nothing is there.
+    /// `None`: nothing answers at this address.
     fn send_remote<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -144,7 +146,7 @@ impl Core {
         Some(token)
     }
 
-    /// Waits for accesses to the same eight bytes that are under way on the other network than this one's.
+    /// Waits for accesses to the same eight bytes that are under way on the other network.
     #[cold]
     pub(super) fn wait_other_network(
         &mut self,
@@ -172,7 +174,7 @@ impl Core {
         Ok(())
     }
 
-    /// The answer to an access is there.
+    /// Takes the answer to an access.
     pub fn complete_remote(&mut self, token: u32, at: Tick, value: u64) {
         let waiting = Completion::Token(token);
         let access = self.remote.iter_mut().find(|a| a.completion == waiting);

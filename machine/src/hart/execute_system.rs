@@ -64,7 +64,7 @@ impl Core {
                 self.forget_blocks = true;
                 bus.empty_instruction_cache();
                 self.forget_lines();
-                // What is behind it is fetched again.
+                // The instructions after it are fetched again.
                 self.base += self.costs.branch_penalty;
                 self.statistics.stall_branch += self.costs.branch_penalty;
                 self.pc = next;

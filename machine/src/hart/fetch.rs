@@ -1,8 +1,8 @@
 //! Instructions on their way to the decoder.
 //!
-//! Why it exists: where lines hold data, an instruction can be decoded only when its line has been fetched, and whether it reaches into
-//! the next line is known only then. So the hart fetches, keeps what came in a buffer of two lines, and decodes again. Where memory is flat
-//! it is read at once. What it deliberately does not know: what instructions mean, and what a fetch costs.
+//! Why it exists: where lines hold data, an instruction can be decoded only after its line has been fetched, and only then is it
+//! known whether it reaches into the next line. So the hart fetches, keeps the lines in a buffer of two, and decodes again. Flat
+//! memory is read at once. What it deliberately does not know: what instructions mean, and what a fetch costs.
 
 use super::bus::Bus;
 use crate::types::{LINE_MAX, Line};
@@ -16,7 +16,7 @@ pub enum Missing {
     Nothing,
 }
 
-/// Lines of the block that is decoded.
+/// Lines of the block that is being decoded.
 #[derive(Clone)]
 pub struct FetchBuffer {
     /// Bytes of a line.
@@ -28,7 +28,7 @@ pub struct FetchBuffer {
 }
 
 impl FetchBuffer {
-    /// An empty buffer for lines of so many bytes.
+    /// An empty buffer for lines of `length` bytes.
     pub fn new(length: u64) -> Self {
         Self {
             length,
@@ -38,7 +38,7 @@ impl FetchBuffer {
         }
     }
 
-    /// A block at this address is decoded, for the first time or again after a fetch.
+    /// Starts decoding a block at this address, for the first time or again after a fetch.
     pub fn begin(&mut self, physical: u64) {
         if self.start != physical {
             self.start = physical;
@@ -46,13 +46,13 @@ impl FetchBuffer {
         }
     }
 
-    /// The block is decoded, or what was fetched is out of date.
+    /// Empties the buffer: the block is decoded, or the fetched lines are out of date.
     pub fn clear(&mut self) {
         self.start = u64::MAX;
         self.count = 0;
     }
 
-    /// Takes a line from the instruction cache; whether it is there.
+    /// Takes a line from the instruction cache. Returns whether the line is there.
     pub fn take<B: Bus>(&mut self, bus: &mut B, line: u64) -> bool {
         let entry = &mut self.lines[self.count.min(1)];
         let there = bus.instruction_line(line, &mut entry.1[..self.length as usize]);
@@ -88,7 +88,7 @@ impl FetchBuffer {
         find(self).ok_or(Missing::Line(line))
     }
 
-    /// The bits of the instruction at a physical address, without those behind the end of its page.
+    /// The bits of the instruction at a physical address, without those beyond the end of its page.
     pub fn instruction<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Result<u32, Missing> {
         let low = self.half(bus, physical)?;
         if low & 3 != 3 || (physical + 2) & 0xfff == 0 {

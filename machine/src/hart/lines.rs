@@ -1,7 +1,7 @@
-//! Data lines that are surely in the first-level cache, and where: the hart uses their bytes without asking again.
+//! Data lines that are known to be in the first-level cache, and their places: the hart uses their bytes without asking again.
 //!
-//! Only makes the simulator fast. It must not change what the cache replaces: entries are chosen by low bits of the cache's
-//! set number, so an entry is always the line used last in its set, and using that one again changes no order of use.
+//! Exists only to make the simulator fast. It must not change which line the cache replaces: entries are chosen by low bits of the
+//! cache's set number, so an entry is always the line used last in its set, and using it again does not change the order of use.
 
 use super::bus::{Place, Timing};
 use crate::types::Tick;
@@ -9,7 +9,7 @@ use crate::types::Tick;
 const ENTRIES: usize = 16;
 /// In a tag: the line is on its way. Lines have at least 16 bytes.
 const COMING: u64 = 1;
-/// A tag that no address has.
+/// A tag that matches no address.
 const NOTHING: u64 = u64::MAX;
 const NONE: Known = Known {
     load: NOTHING,
@@ -24,7 +24,7 @@ struct Known {
     load: u64,
     /// Address of the line if it is dirty in the cache: stores hit.
     store: u64,
-    /// When the line arrives, while the tags say that it is coming.
+    /// When the line arrives; valid while the tags say that it is on its way.
     ready: Tick,
     /// Place of the line's bytes minus the physical address.
     delta: u64,
@@ -40,7 +40,7 @@ pub struct KnownLines {
 }
 
 impl KnownLines {
-    /// For lines of so many bytes (a power of two) in a cache of so many sets (at least that many).
+    /// For lines of `line` bytes (a power of two) in a cache of at least `sets` sets.
     pub fn new(line: u64, sets: u64) -> Self {
         // The greatest power of two that is not above the number of sets.
         let entries = 1usize << sets.clamp(1, ENTRIES as u64).ilog2();
@@ -62,14 +62,14 @@ impl KnownLines {
         (physical >> self.shift) as usize & self.index_mask & (ENTRIES - 1)
     }
 
-    /// Where the bytes of a load are that surely hits.
+    /// The place of a load's bytes, if the load is known to hit.
     #[inline(always)]
     pub fn load_place(&self, physical: u64) -> Option<Place> {
         let known = &self.entries[self.index(physical)];
         (known.load == physical & self.line_mask).then(|| physical.wrapping_add(known.delta))
     }
 
-    /// Where the bytes of a store are that surely hits a line that is dirty already.
+    /// The place of a store's bytes, if the store is known to hit a line that is already dirty.
     #[inline(always)]
     pub fn store_place(&self, physical: u64) -> Option<Place> {
         let known = &self.entries[self.index(physical)];

@@ -1,14 +1,14 @@
-//! What an access does when its line is there.
+//! What an access does once its line has arrived.
 //!
 //! Why it exists: a value belongs to the moment at which a hart has the line, not to the moment at which it asks for it. An access
-//! that misses leaves its address, its operands and what it is to do here, and does it when the line arrives: a load takes its
-//! value, a store becomes visible, an atomic operation reads and writes in one step. Until then the destination is among the
-//! registers that wait, so nobody sees that it is not there yet.
+//! that misses is queued here with its address, its operation and its operands, and is performed when the line arrives: a load
+//! takes its value, a store becomes visible, an atomic operation reads and writes in one step. Until then the destination is among
+//! the registers that wait, so no instruction sees an old value.
 //!
-//! All accesses of one hart to one line are performed in program order, whichever of them the line came for: so a load sees the
-//! stores before it, without a comparison of addresses on every hit. Nothing of a line that is among the known lines is left to
-//! perform ([`super::lines`]). What it deliberately does not know: how long anything takes ([`super::pending`],
-//! [`super::store_buffer`]), and where a line's bytes are.
+//! All accesses of one hart to one line are performed in program order, whichever of them had asked for the line. So a load sees
+//! the stores before it, without a comparison of addresses on every hit. A line among the known lines has no access left to perform
+//! ([`super::lines`]). What it deliberately does not know: how long anything takes ([`super::pending`], [`super::store_buffer`]),
+//! and where a line's bytes are.
 
 use super::core::Core;
 use super::isa::{Kind, Op, a};
@@ -23,7 +23,8 @@ pub trait LineBytes {
     fn reserve(&mut self, offset: u64) {
         let _ = offset;
     }
-    /// Ends the reservation; whether it was for this line, which has been there since. `None` where memory is flat.
+    /// Ends the reservation. Returns whether it was for this line and the line has stayed in the cache since; `None` if memory is
+    /// flat.
     fn take_reservation(&mut self, offset: u64) -> Option<bool> {
         let _ = offset;
         None
@@ -53,16 +54,16 @@ impl LineBytes for [u8] {
     }
 }
 
-/// What is to be done.
+/// The operation of an access.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     /// A load within a line.
     Load(Op),
-    /// The part of a load across lines that lies in one of them: so many bytes, so many bits up in the value.
+    /// The part of a line-crossing load that lies in one line: its bytes, and its shift in the value in bits.
     Part(Op, u8, u8),
     /// Load-reserved.
     Reserve(Op),
-    /// Store-conditional: what its reservation saw, and the value for memory.
+    /// Store-conditional: the value that its load-reserved read, and the value to store.
     Conditional(Op, u64, u64),
     /// An atomic read-modify-write with its operand.
     Modify(Op, u64),
@@ -84,16 +85,16 @@ pub struct Late {
 /// A load across two lines of which a part is still missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
-    /// What has come.
+    /// The bytes that have arrived.
     value: u64,
-    /// Parts that have not.
+    /// Parts that are missing.
     missing: u8,
-    /// Destination of the load: one that waits belongs to one load only.
+    /// Destination of the load; a register waits for only one load at a time.
     destination: (Kind, u8),
 }
 
 impl Core {
-    /// Leaves an access until its line comes.
+    /// Defers an access until its line arrives.
     pub fn later(&mut self, address: u64, action: Action) {
         self.late.push(Late { address, action });
     }
@@ -106,7 +107,7 @@ impl Core {
         })
     }
 
-    /// Keeps what has come of a load across two lines of which something is missing.
+    /// Keeps the part of a line-crossing load that has arrived.
     pub fn split_load(&mut self, op: &Op, value: u64, missing: u8) {
         self.splits.push(Split {
             value,
@@ -148,7 +149,7 @@ impl Core {
             }
             Action::Reserve(op) => {
                 let value = memory.read(offset, a::bytes(&op));
-                // A trap meanwhile has ended the reservation before it began.
+                // If a trap came in between, it ended the reservation before it began.
                 if std::mem::take(&mut self.reserving) {
                     self.reservation = Some((address, value));
                     memory.reserve(offset);
@@ -198,7 +199,7 @@ impl Core {
         }
     }
 
-    /// Puts what a load found into its destination.
+    /// Writes the loaded value into its destination.
     fn set_loaded(&mut self, op: &Op, value: u64) {
         let value = match op.kind {
             Kind::Lb => value as i8 as i64 as u64,

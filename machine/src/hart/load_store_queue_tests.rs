@@ -1,9 +1,9 @@
-//! When a value is taken and given: not before the line is there, and in program order within a line.
+//! When loads take and stores give their values: not before the line has arrived, and in program order within a line.
 
 use super::test_support::*;
 use super::*;
 
-/// Ticks until a line is there.
+/// Ticks until a line arrives.
 const FAR: Tick = 50;
 /// Data of the programs, at the start of a line; `x2` points there.
 const DATA: u64 = BASE + 0x1000;
@@ -13,7 +13,7 @@ const SWAP: u32 = 1 << 2;
 const ACQUIRE: u32 = 2;
 const RELEASE: u32 = 1;
 
-/// Runs a program whose every data access waits for its line. `other` acts on memory whenever time has gone on.
+/// Runs a program in which every data access waits for its line. `other` acts on memory each time the clock has advanced.
 fn run_far(
     build: impl FnOnce(&mut Assembler),
     words: &[(u64, u64)],
@@ -110,7 +110,7 @@ fn a_load_across_lines_waits_for_both() {
 
 #[test]
 fn a_reservation_begins_and_ends_when_the_lines_are_there() {
-    // The conditional does not use what was loaded; somebody else changes the word before its line is there.
+    // The conditional does not use the loaded value; another hart changes the word before the line arrives.
     let run = |change: bool| {
         let (hart, bus) = run_far(
             |a| {
@@ -174,11 +174,11 @@ fn nothing_passes_acquire_and_release() {
             .map(|entry| entry.0 - first)
             .collect::<Vec<_>>()
     };
-    // Each is asked for in its cycle; a load after the swap needs one of the two places for loads.
+    // Each line is asked for in its cycle; a load after the swap needs one of the two places for loads.
     assert_eq!(asked(0), [0, 1, 2, 3]);
     // The swap waits for the store before it.
     assert_eq!(asked(RELEASE), [0, FAR, FAR + 1, FAR + 2]);
-    // What follows waits for the swap.
+    // All later accesses wait for the swap.
     assert_eq!(asked(ACQUIRE), [0, 1, 1 + FAR, 2 + FAR]);
     assert_eq!(asked(ACQUIRE | RELEASE), [0, FAR, 2 * FAR, 2 * FAR + 1]);
 }

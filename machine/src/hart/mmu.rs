@@ -1,9 +1,9 @@
 //! Sv39 translation and physical protection of the hart's accesses (privileged specification 20211203, sections 4.3
 //! and 4.4).
 //!
-//! Three layers: a *quick table* that only makes the simulator fast (it holds a page only as long as the modelled
-//! TLB does, and the modelled TLBs replace in FIFO order, so hits in the quick table need not be told to them), the modelled
-//! first- and second-level TLBs, and the walker, whose reads cost time through the bus.
+//! Three layers: a *quick table* that only makes the simulator fast (it holds a page only as long as the modelled TLB does, and the
+//! modelled TLBs replace in FIFO order, so the TLBs need not see hits in the quick table), the modelled first- and second-level
+//! TLBs, and the walker, whose reads cost time through the bus.
 
 use super::Stop;
 use super::bus::{Access, Bus, Timing};
@@ -16,7 +16,7 @@ use super::trap::cause;
 use crate::types::Tick;
 
 const QUICK: usize = 256;
-/// Where the context stands in a quick tag: above the 52 bits of a virtual page number.
+/// Bit position of the context in a quick tag: above the 52 bits of a virtual page number.
 const CONTEXT: u32 = 52;
 
 const V: u64 = 1;
@@ -59,13 +59,13 @@ impl TlbEntry {
     }
 }
 
-/// A walk: it reads one entry after the other, each when its line is there.
+/// A walk: it reads one entry after another, each when its line has arrived.
 #[derive(Clone, Debug)]
 pub struct Walk {
     address: u64,
     need: Need,
     privilege: Privilege,
-    /// The table that is read next, and its level.
+    /// The table to read next, and its level.
     table: u64,
     level: u32,
     /// Translation or cause of a fault, once it is known.
@@ -75,7 +75,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Address of the entry that is read next.
+    /// Address of the entry to read next.
     fn entry(&self) -> u64 {
         self.table + (self.address >> (12 + 9 * self.level) & 0x1ff) * 8
     }
@@ -127,7 +127,7 @@ impl Mmu {
         mmu
     }
 
-    /// Sets the modes that the tags of quick entries stand for.
+    /// Sets the modes that the tags of quick entries encode.
     pub fn set_contexts(&mut self, fetch: u64, data: u64, sum: bool, mxr: bool) {
         self.context_bits = [fetch, data | (sum as u64) << 2 | (mxr as u64) << 3];
         self.contexts = self
@@ -184,7 +184,7 @@ impl Mmu {
 
     fn insert(&mut self, side: usize, entry: TlbEntry) {
         let table = &mut self.first[side];
-        // A walk for more rights replaces the entry that had too few.
+        // A walk for additional rights replaces the entry that had too few.
         if let Some(old) = table
             .iter_mut()
             .find(|old| old.covers(entry.start, entry.asid))
@@ -394,7 +394,7 @@ impl Core {
         Ok(())
     }
 
-    /// Reads the walk's next entry: its value, and when it is there.
+    /// Reads the walk's next entry: its value, and when it arrives.
     fn read_entry<B: Bus>(&mut self, bus: &mut B, walk: &mut Walk) -> Result<(u64, Tick), Exit> {
         if let Some(token) = walk.waiting {
             return Err(Exit::Suspend(Stop::Pending(token)));
@@ -433,7 +433,7 @@ impl Core {
         Ok((bus.read_place(place, 8), at))
     }
 
-    /// The line for which the walk waits has come: reads its entry, and sets the accessed and dirty bits.
+    /// The line for which the walk waits has arrived: reads its entry, and sets the accessed and dirty bits.
     pub fn walk_line<M: LineBytes + ?Sized>(&mut self, token: u32, line: u64, bytes: &mut M) {
         if let Some(mut walk) = self.walk.take() {
             if walk.waits_for(token) {
@@ -447,7 +447,7 @@ impl Core {
         }
     }
 
-    /// Tells the walk that a read completed.
+    /// Reports the completion of a read to the walk.
     pub fn complete_walk(&mut self, token: u32, at: Tick) {
         if let Some(mut walk) = self.walk.take() {
             if walk.waits_for(token) {
@@ -473,7 +473,7 @@ impl Core {
         }
     }
 
-    /// What an entry says: the next table, or the outcome. Gives what is to be written to the entry, if anything.
+    /// Follows an entry to the next table or to the outcome. Returns the new value of the entry, if it must be written.
     fn next_level(
         &self,
         walk: &mut Walk,

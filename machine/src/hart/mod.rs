@@ -70,7 +70,7 @@ pub enum InterruptLine {
     SupervisorExternal,
 }
 
-/// Why [`Hart::run`] came back.
+/// Why [`Hart::run`] returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// The next block would start at or after the horizon.
@@ -85,7 +85,7 @@ pub enum Stop {
     Tokens,
     /// In WFI: an interrupt continues it.
     WaitForInterrupt,
-    /// Asleep by a device write: `Hart::wake` or an enabled interrupt continues it.
+    /// Put to sleep by a device write: `Hart::wake` or an enabled interrupt continues it.
     Sleep,
     /// Not started, or stopped by `Hart::stop`.
     Halted,
@@ -107,9 +107,9 @@ pub struct UnhandledTrap {
 /// Where the hart continues.
 #[derive(Clone, Copy)]
 enum Resume {
-    /// At the start of the next block, which has begun: no look at the horizon or at interrupts.
+    /// At the start of the next block, which has begun: horizon and interrupts are not checked again.
     Start,
-    /// At the first operation of this block, when its instructions are there.
+    /// At the first operation of this block, once its instructions have arrived.
     Fetch(usize),
     /// At this operation of this block.
     Operation(usize, usize),
@@ -139,13 +139,13 @@ impl Hart {
         }
     }
 
-    /// Says how many sets the first-level data cache has (a power of two), from the next reset on. The hart then remembers the
-    /// lines that it used last in several sets and does not ask for their timing; without it, one line.
+    /// Sets the number of sets of the first-level data cache (a power of two), from the next reset on. The hart then remembers the
+    /// lines that it used last in several sets and does not ask for their timing; without this call it remembers one line.
     pub fn set_data_sets(&mut self, sets: u32) {
         self.data_sets = sets;
     }
 
-    /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`. Statistics go on.
+    /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`. The statistics continue.
     pub fn reset(&mut self, pc: u64, at: Tick) {
         let statistics = self.core.statistics;
         self.core = Core::new(&self.config, self.core.hart_id, self.data_sets);
@@ -158,7 +158,7 @@ impl Hart {
         self.resume = None;
     }
 
-    /// Halts the hart where it is; whatever it waited for is forgotten. Only [`Hart::reset`] starts it again.
+    /// Halts the hart where it is and forgets what it waited for. Only [`Hart::reset`] starts it again.
     pub fn stop(&mut self) {
         self.core.base = self.time();
         self.core.stop();
@@ -227,7 +227,8 @@ impl Hart {
         }
     }
 
-    /// Goes on after a wait for tokens, or leaves what waited for an interrupt. False: it is too early.
+    /// Continues after a wait for tokens, or withdraws the waiting access because of an interrupt. Returns false if it is too early
+    /// for both.
     fn end_token_wait<B: Bus>(&mut self, bus: &mut B) -> bool {
         let Some(wait) = self.core.tokens else {
             return true;
@@ -236,7 +237,7 @@ impl Hart {
             return false;
         }
         if self.core.interrupt_arrival <= wait.until && self.core.interrupt().is_some() {
-            // Nothing of the operation has happened: it begins a block of its own when the hart comes back to it.
+            // The operation has had no effect yet: it begins a block of its own when the hart returns to it.
             let pc = self.pc();
             self.core.tokens = None;
             self.core.admitted = NO_LINE;
@@ -253,7 +254,7 @@ impl Hart {
         true
     }
 
-    /// The block and operation with which the hart goes on.
+    /// The block and operation with which the hart continues.
     fn next_operation<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, usize), Stop> {
         loop {
             match self.resume.take() {
@@ -343,7 +344,8 @@ impl Hart {
         Ok(block)
     }
 
-    /// The block at the program counter, decoded if need be, its physical address, and that of its second half if that is in another page.
+    /// The block at the program counter, decoded if necessary; its physical address; and the physical address of its second half if
+    /// that is in another page.
     #[cold]
     #[inline(never)]
     fn find_block<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, u64, Option<u64>), Exit> {
@@ -430,21 +432,21 @@ impl Hart {
         self.find_block(bus)
     }
 
-    /// Tells that the access of `token` completed at `at`. With it comes the line: its physical address and its bytes, which the
-    /// hart reads and writes now. (What an access that never gets a line would have read is 0, and what it would have written is
-    /// lost: the tile says so with a line of its own making.)
+    /// Reports that the access of `token` completed at `at`, with the line: its physical address and its bytes, which the hart
+    /// reads and writes now. (For an access that never gets a line, the tile passes a made-up line of zeros: reads give 0, and
+    /// writes are lost.)
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
         self.core.complete(token, at, line);
     }
 
-    /// The line at `address` for which the access of `token` waits is there: the hart does now what waits for it. [`Hart::complete`]
-    /// tells the time.
+    /// The line at `address` for which the access of `token` waits has arrived: the hart performs what waits for it.
+    /// [`Hart::complete`] reports the time.
     pub fn take_line(&mut self, token: u32, address: u64, line: &mut impl LineBytes) {
         self.core.take_line(token, address, line);
     }
 
-    /// The answer of a memory behind a network has come; the hart takes its value now. Nobody waits any more if the hart was reset
-    /// meanwhile.
+    /// The answer of a memory behind a network has arrived; the hart takes its value now. If the hart was reset in the meantime,
+    /// the answer is ignored.
     pub fn complete_remote(&mut self, token: u32, at: Tick, value: u64) {
         self.core.complete_remote(token, at, value);
     }
@@ -487,7 +489,7 @@ impl Hart {
         self.core.interrupt_wakes()
     }
 
-    /// Forgets which lines are surely in the first-level caches. The tile calls it whenever a line may have left a first-level
+    /// Forgets which lines are known to be in the first-level caches. The tile calls it whenever a line may have left a first-level
     /// cache, or lost its dirty state, by anything but the hart's own accesses. [`Hart::complete`] does so itself.
     pub fn forget_lines(&mut self) {
         self.core.forget_lines();
@@ -498,7 +500,7 @@ impl Hart {
         self.core.x[number & 31]
     }
 
-    /// Stores of the software that no memory has seen yet, in program order: physical address, bytes and value.
+    /// Stores of the software that have not been performed, in program order: physical address, bytes and value.
     pub fn waiting_stores(&self) -> impl Iterator<Item = (u64, u8, u64)> {
         self.core.waiting_stores()
     }
@@ -547,13 +549,13 @@ impl Hart {
         self.core.csr_read(number, self.time(), |_| 0).ok()
     }
 
-    /// Writes a control and status register as software would; whether it exists.
+    /// Writes a control and status register as software would. Returns whether it exists.
     pub fn set_csr(&mut self, number: u16, value: u64) -> bool {
         let now = self.time();
         self.core.csr_write(number, value, now).is_ok()
     }
 
-    /// What the hart counted since it was made.
+    /// What the hart has counted since it was created.
     pub fn statistics(&self) -> &HartStatistics {
         &self.core.statistics
     }

@@ -1,14 +1,14 @@
 //! Results of misses that are still under way.
 //!
-//! What a load does when its line is there is in [`super::load_store_queue`]; here is when.
+//! [`super::load_store_queue`] says what a load does; this file says when.
 //!
-//! Entries retire from the front only, and what a caller waits for depends on completion times alone, never on when they
-//! become known: that keeps a run independent of the horizons with which the hart is driven.
+//! Entries retire from the front only. What a caller waits for depends only on completion times, never on when they become known:
+//! this keeps a run independent of the horizons with which the hart is driven.
 
 use crate::types::Tick;
 use std::collections::VecDeque;
 
-/// A completion time, or the token under which it will be told.
+/// A completion time, or the token with which it will be reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
     /// Done at this tick.
@@ -53,7 +53,7 @@ impl PendingLoads {
         self.entries.len() >= limit
     }
 
-    /// Whether an operation on `registers` at `now` need not care: nothing has completed, nothing that it uses waits.
+    /// Whether an operation on `registers` at `now` is unaffected: nothing has completed, and none of its registers waits.
     #[inline(always)]
     pub fn unconcerned(&self, registers: u64, now: Tick) -> bool {
         self.registers & registers == 0 && now < self.oldest
@@ -82,7 +82,7 @@ impl PendingLoads {
         self.update();
     }
 
-    /// The tick at which all of `registers` are there (0 if none waits), or the token that must be told first.
+    /// The tick at which all of `registers` have their values (0 if none waits), or the token that must complete first.
     #[inline]
     pub fn ready(&self, registers: u64) -> Result<Tick, u32> {
         if self.registers & registers == 0 {
@@ -96,12 +96,12 @@ impl PendingLoads {
         )
     }
 
-    /// The tick at which everything is there, or a token that must be told first.
+    /// The tick at which everything is complete, or a token that must complete first.
     pub fn all(&self) -> Result<Tick, u32> {
         latest(self.entries.iter().map(|entry| entry.completion))
     }
 
-    /// The tick at which fewer than `limit` loads are under way, or a token that must be told first.
+    /// The tick at which fewer than `limit` loads are under way, or a token that must complete first.
     pub fn room(&self, limit: usize) -> Result<Tick, u32> {
         let excess = (self.entries.len() + 1).saturating_sub(limit);
         latest(
@@ -125,7 +125,7 @@ impl PendingLoads {
         self.update();
     }
 
-    /// Tells a completion.
+    /// Reports a completion.
     pub fn complete(&mut self, token: u32, at: Tick) {
         self.entries
             .iter_mut()

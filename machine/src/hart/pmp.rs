@@ -1,6 +1,6 @@
 //! Physical memory protection with 16 entries (privileged specification 20211203, section 3.7).
 //!
-//! It answers only whether an access is allowed; what follows from a refusal is the trap logic's business.
+//! It answers only whether an access is allowed; the trap logic handles a refusal.
 
 /// Number of entries.
 pub const ENTRIES: usize = 16;
@@ -37,7 +37,7 @@ impl Range {
     }
 }
 
-/// The registers and the ranges that they stand for.
+/// The registers and the ranges that they describe.
 #[derive(Clone, Default)]
 pub struct Pmp {
     config: [u8; ENTRIES],

@@ -65,7 +65,7 @@ impl Predictor {
         }
     }
 
-    /// A return to `target`: whether the stack had predicted it.
+    /// A return to `target`. Returns whether the stack had predicted it.
     pub fn returns_to(&mut self, target: u64) -> bool {
         if self.depth == 0 {
             return false;

@@ -2,7 +2,7 @@
 
 use crate::types::Tick;
 
-/// Counters since the last reset. Times are ticks.
+/// Counters since the hart was created. Times are ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HartStatistics {
     /// Retired instructions.

@@ -1,7 +1,7 @@
 //! The store buffer: stores that missed the first level and are under way.
 //!
-//! In order: a place becomes free when the oldest store completes. What a store writes when its line is there is in
-//! [`super::load_store_queue`]; here is when.
+//! Places become free in order: one does when the oldest store completes. [`super::load_store_queue`] says what a store writes;
+//! this file says when.
 
 use super::pending::Completion;
 use crate::types::Tick;
@@ -36,13 +36,13 @@ impl StoreBuffer {
         }
     }
 
-    /// The tick at which `places` places are free, or the token that must be told first.
+    /// The tick at which `places` places are free, or the token that must complete first.
     pub fn room(&self, places: usize) -> Result<Tick, u32> {
         let excess = (self.entries.len() + places.min(self.size)).saturating_sub(self.size);
         self.latest(excess)
     }
 
-    /// The tick at which the buffer is empty, or the token that must be told first.
+    /// The tick at which the buffer is empty, or the token that must complete first.
     pub fn drained(&self) -> Result<Tick, u32> {
         self.latest(self.entries.len())
     }
@@ -67,7 +67,7 @@ impl StoreBuffer {
         self.entries.push_back(completion);
     }
 
-    /// Tells a completion.
+    /// Reports a completion.
     pub fn complete(&mut self, token: u32, at: Tick) {
         for entry in &mut self.entries {
             if *entry == Completion::Token(token) {

@@ -114,7 +114,7 @@ pub const MRET: u32 = 0x3020_0073;
 pub const FENCE: u32 = 0x0ff0_000f;
 pub const FENCE_I: u32 = 0x100f;
 
-/// What the flat bus tells its hart later.
+/// What the flat bus reports to its hart later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// An access to this address completes.
@@ -130,9 +130,9 @@ pub struct FlatBus {
     pub memory: Vec<u8>,
     /// 0: everything hits. Otherwise seeds the latencies.
     pub seed: u64,
-    /// If not 0: what every data access takes.
+    /// If not 0: the latency of every data access.
     pub constant: Tick,
-    /// If not 0: every data access waits so long for its line.
+    /// If not 0: how long every data access waits for its line.
     pub far: Tick,
     accesses: u64,
     /// What will happen, by time and sequence.
@@ -145,9 +145,9 @@ pub struct FlatBus {
     /// Instead of made-up latencies: an LRU cache with 16 sets of two lines each (with
     /// the tick of their arrival), oldest first.
     pub cache: Option<Vec<Vec<(u64, Tick)>>>,
-    /// If not 0: a regulator lets one access pass in so many ticks.
+    /// If not 0: a regulator lets one access pass in this many ticks.
     pub distance: Tick,
-    /// When it lets the next pass.
+    /// When it lets the next access pass.
     pub next_token: Tick,
     /// Accesses that were withdrawn.
     pub withdrawn: u32,

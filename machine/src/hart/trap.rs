@@ -1,4 +1,4 @@
-//! Traps: which interrupt is taken, who handles it, and what the registers say afterwards (privileged specification
+//! Traps: which interrupt is taken, which mode handles it, and what the registers say afterwards (privileged specification
 //! 20211203, sections 3.1.6 to 3.1.15, 3.3.2 and 4.1).
 
 use super::bus::Bus;

@@ -1,7 +1,7 @@
-//! What a program in user mode had in its registers when it trapped.
+//! The registers of a program in user mode at the moment when it trapped.
 //!
-//! Why it exists: software in machine mode says that a program crashed only after it has used the registers itself. The copy lets the
-//! simulator show who had called whom. It changes no tick. What it deliberately does not know: what a trap means.
+//! Why it exists: software in machine mode reports a crash only after it has used the registers itself. The copy lets the simulator
+//! show the chain of calls. It changes no tick. What it deliberately does not know: what a trap means.
 
 use super::UnhandledTrap;
 use super::bus::Bus;
@@ -69,7 +69,7 @@ impl Core {
         };
     }
 
-    /// An access was performed: the copy gets what it loaded, if the program waited for it.
+    /// An access was performed: the copy gets the loaded value, if the program waited for it.
     pub fn complete_trap(&mut self, action: &Action) {
         if self.user_trap.waiting == 0 {
             return;
@@ -85,8 +85,8 @@ impl Core {
         }
     }
 
-    /// Software marked a crash with this cause. If that was the last trap, the tile hears of it: a program that its pager gave up
-    /// may have trapped long before others did.
+    /// Software marked a crash with this cause. The tile is informed only if that was the last trap: a program that its pager gave
+    /// up may have trapped long before other programs.
     #[cold]
     pub fn report_crash<B: Bus>(&mut self, bus: &mut B, now: Tick, cause: u64) {
         let last = self.user_trap.trap.cause;

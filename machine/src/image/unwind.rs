@@ -1,8 +1,8 @@
 //! The callers of a function: walks a stack by the call frame information that compilers write (DWARF 5, section 6.4).
 //!
-//! Why it exists: the place of a fault says what broke, its callers say why. Programs need no frame pointers for it and run as they do
-//! without it: Rust writes `.eh_frame` anyway, and C compilers `.debug_frame` with `-g`. What it deliberately does not know: machines;
-//! registers and memory are given to it.
+//! Why it exists: the place of a fault shows what broke, its callers show why. Programs need no frame pointers for this and run
+//! unchanged: Rust writes `.eh_frame` anyway, and C compilers write `.debug_frame` with `-g`. What it deliberately does not know:
+//! machines; its caller provides registers and memory.
 
 use super::Resolver;
 use gimli::{CfaRule, RegisterRule, UnwindContext, UnwindSection};
@@ -23,7 +23,7 @@ pub struct Unwinder<'a> {
 }
 
 impl<'a> Unwinder<'a> {
-    /// For an ELF file and its resolver. Missing or damaged information only makes walks shorter.
+    /// An unwinder for an ELF file and its resolver. Missing or damaged information only makes walks shorter.
     pub fn new(bytes: &'a [u8], resolver: &'a Resolver) -> Self {
         let file = object::File::parse(bytes).ok();
         let section = |name: &str| file.as_ref().and_then(|file| file.section_by_name(name));
@@ -47,8 +47,8 @@ impl<'a> Unwinder<'a> {
         }
     }
 
-    /// Program counters from the innermost function outwards, `pc` first; those of callers are inside of their calls. `read` gives a
-    /// word of memory; at most `most` frames.
+    /// Program counters from the innermost function outwards, `pc` first; those of callers are inside their calls. `read` returns a
+    /// word of memory; at most `most` frames are walked.
     pub fn walk(
         &self,
         mut pc: u64,
@@ -65,14 +65,14 @@ impl<'a> Unwinder<'a> {
                 .step(&self.exceptions, pc, &registers, read)
                 .or_else(|| self.step(&self.debug, pc, &registers, read));
             registers = match stepped {
-                // Every caller's frame lies above; a stack that does not grow is broken or at its end.
+                // Every caller's frame is above; a stack that does not go up is broken or at its end.
                 Some(next) if next[SP] > before || innermost && next[SP] == before => next,
                 Some(_) => break,
-                // Whatever has no information (assembly, a jump into nothing) has not saved its return address, if it is the innermost.
+                // An innermost function without information (assembly, a jump to nowhere) has not saved its return address.
                 None if innermost => registers,
                 None => break,
             };
-            // The address of the call, not of what comes behind it.
+            // The address of the call, not of the instruction after it.
             let Some(caller) = registers[RA].checked_sub(1) else {
                 break;
             };
@@ -109,7 +109,7 @@ impl<'a> Unwinder<'a> {
                 RegisterRule::Offset(offset) => read(frame.wrapping_add_signed(offset))?,
                 RegisterRule::ValOffset(offset) => frame.wrapping_add_signed(offset),
                 RegisterRule::Register(other) => *registers.get(usize::from(other.0))?,
-                // What no rule names, the function has not touched.
+                // The function has not changed registers without a rule.
                 _ => *value,
             };
         }

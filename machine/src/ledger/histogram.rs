@@ -1,7 +1,7 @@
 //! A histogram with relative precision: log-linear buckets, exact count, sum, least and greatest value.
 //!
-//! Why it exists: millions of latencies are recorded while the machine runs, and percentiles are wanted afterwards. The
-//! extremes are exact because they are compared with bounds. It does not know what it counts.
+//! Why it exists: millions of latencies are recorded while the machine runs, and percentiles are computed afterwards. The extremes
+//! are exact because they are compared with bounds. It does not know what it counts.
 
 const SUB_BITS: u32 = 5;
 const SUB: u64 = 1 << SUB_BITS;

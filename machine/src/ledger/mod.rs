@@ -1,9 +1,9 @@
-//! The interference ledger: who waited, for whom, at which resource, how long.
+//! The interference ledger: which owner waited, for which other owner, at which resource, and for how long.
 //!
-//! Why it exists: a latency says how slow something was; the ledger says because of whom. Each stretch of time in which a
-//! request waited is booked as (victim, culprit, resource). What it deliberately does not know: how resources arbitrate.
-//! The component that makes a request wait books the stretch and adds it to the request's account in the same step, so
-//! that for every request delay = service + booked waits, exactly ([`Ledger::complete`] checks it).
+//! Why it exists: a latency says how slow something was; the ledger says which owner caused it. Each stretch of time in which a
+//! request waited is booked as (victim, culprit, resource). What it deliberately does not know: how resources arbitrate. The
+//! component that makes a request wait books the stretch and adds it to the request's account in the same step, so that for every
+//! request delay = service + booked waits, exactly ([`Ledger::complete`] checks it).
 
 mod histogram;
 mod processor;
@@ -16,7 +16,7 @@ use crate::types::{Owner, Tick, TileId};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
-/// What a request waited at.
+/// The resource at which a request waited.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Resource {
     /// A network link was sending another packet.
@@ -30,17 +30,17 @@ pub enum Resource {
     },
     /// The data bus of a DRAM was taken.
     DramBus(TileId),
-    /// The bank had another row open: precharge and activation, booked to who opened that row.
+    /// The bank had another row open: precharge and activation, booked to the owner that opened that row.
     DramRow(TileId),
     /// The memory controller preferred another request, or its queue was full.
     DramQueue(TileId),
-    /// The chips may not open that many rows in so short a time (tRRD, tFAW).
+    /// The chips may not open so many rows in such a short time (tRRD, tFAW).
     DramActivates(TileId),
-    /// The DRAM was refreshing; the culprit is the victim, because nobody else can be blamed.
+    /// The DRAM was refreshing; the culprit is the victim, because no other owner caused it.
     Refresh(TileId),
     /// The token bucket was empty; the culprit is the victim.
     Bucket,
-    /// A line had been evicted from a cache by another activity of the tile: what the miss cost.
+    /// Another activity of the tile had evicted the line from a cache: the cost of the miss.
     CacheSet(Level),
     /// All miss registers of a cache were taken.
     Mshr(Level),
@@ -109,16 +109,16 @@ impl fmt::Display for Resource {
     }
 }
 
-/// One line of the ledger.
+/// One entry of the ledger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Booking {
-    /// Who waited.
+    /// The owner that waited.
     pub victim: Owner,
-    /// Who held the resource.
+    /// The owner that held the resource.
     pub culprit: Owner,
-    /// What was held.
+    /// The resource.
     pub resource: Resource,
-    /// Ticks in all.
+    /// Total ticks.
     pub ticks: Tick,
     /// Number of stretches.
     pub count: u64,
@@ -129,7 +129,7 @@ pub struct Booking {
 /// Latencies of one kind of transaction of one owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Whose transactions.
+    /// The owner of the transactions.
     pub owner: Owner,
     /// Their kind.
     pub transaction: Transaction,
@@ -157,8 +157,7 @@ impl Ledger {
         Self::default()
     }
 
-    /// Books a stretch of `ticks` in which `victim` waited because `culprit` held `resource`. A stretch of length 0 is
-    /// no stretch.
+    /// Books a stretch of `ticks` in which `victim` waited because `culprit` held `resource`. A stretch of length 0 is not booked.
     pub fn book(&mut self, victim: Owner, culprit: Owner, resource: Resource, ticks: Tick) {
         if ticks == 0 {
             return;
@@ -170,8 +169,8 @@ impl Ledger {
         booking.longest = booking.longest.max(ticks);
     }
 
-    /// The last stretch of this victim, culprit and resource, which was `so_far` long, goes on for `ticks`: it stays one stretch, so
-    /// nothing depends on how often it was looked at.
+    /// Extends the last stretch of this victim, culprit and resource, which was `so_far` long, by `ticks`. It stays one stretch, so
+    /// the result does not depend on how often the wait was observed.
     pub fn lengthen(
         &mut self,
         victim: Owner,
@@ -199,7 +198,7 @@ impl Ledger {
     }
 
     fn find(&mut self, victim: Owner, culprit: Owner, resource: Resource) -> usize {
-        // The same triple is booked many times in a row (a stream behind another): spare the hash.
+        // The same triple is often booked many times in a row (one stream behind another): this saves the hash.
         if let Some(b) = self.bookings.get(self.last as usize)
             && b.victim == victim
             && b.culprit == culprit
@@ -267,8 +266,8 @@ impl Ledger {
         all
     }
 
-    /// Ticks that each culprit cost `victim`, greatest first; `by_resource` keeps resources apart, otherwise the bookings of a culprit are
-    /// added up under the resource where it cost most.
+    /// Ticks that each culprit cost `victim`, greatest first. With `by_resource`, resources are kept apart; otherwise the bookings
+    /// of a culprit are added up under the resource where it cost most.
     pub fn culprits_of(&self, victim: Owner, by_resource: bool) -> Vec<Booking> {
         let mut mine: Vec<Booking> = self
             .bookings()
@@ -296,7 +295,7 @@ impl Ledger {
         mine
     }
 
-    /// Ticks that each victim waited in all, sorted by victim.
+    /// Total ticks that each victim waited, sorted by victim.
     pub fn totals(&self) -> Vec<(Owner, Tick)> {
         let mut totals: Vec<(Owner, Tick)> = Vec::new();
         for b in self.bookings() {
@@ -351,7 +350,7 @@ mod tests {
             (all[2].resource, all[2].ticks, all[2].count, all[2].longest),
             (Resource::Link(3), 40, 2, 30)
         );
-        // B cost A 100 ticks in all, A cost itself 70.
+        // B cost A 100 ticks in total, A cost itself 70.
         let merged = ledger.culprits_of(A, false);
         assert_eq!(
             merged

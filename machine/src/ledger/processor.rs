@@ -1,14 +1,14 @@
-//! Processor time: who had a tile's hart while others were ready, to the tick.
+//! Processor time: which activity had a tile's hart while others were ready, to the tick.
 //!
-//! Why it exists: an activity that is ready and does not run waits for another, like a request at a link. TileMux says by markers
-//! from machine mode who is ready, whom it chose, and when it takes and leaves the hart; between two markers nothing changes, so each
-//! stretch is one booking for each activity that waits in it. What it deliberately does not know: policies, priorities, and why
-//! TileMux decides as it does.
+//! Why it exists: an activity that is ready and does not run waits for another, like a request at a link. TileMux emits markers in
+//! machine mode that say which activities are ready, which one it chose, and when it takes and leaves the hart; between two markers
+//! nothing changes, so each stretch is one booking for each activity that waits in it. What it deliberately does not know:
+//! policies, priorities, and why TileMux decides as it does.
 //!
 //! At each moment the hart has one owner: the activity that was chosen, or TileMux while it works. An activity that is ready
-//! - waits for itself (resource `processor budget`) until its budget lets it run, whoever runs meanwhile;
-//! - waits for whoever has the hart otherwise (resource `processor`). What TileMux does for a call or a fault of the activity that
-//!   ran is that one's own work, and only others wait for it; what it does at an interrupt is not.
+//! - waits for itself (resource `processor budget`) until its budget lets it run, whichever activity runs meanwhile;
+//! - otherwise waits for the owner of the hart (resource `processor`). TileMux's work for a call or a fault of the activity that
+//!   ran counts as that activity's own, so only others wait for it; its work at an interrupt does not.
 //!
 //! So for every activity: time ready = time that it had the hart + booked waits, exactly.
 
@@ -18,33 +18,33 @@ use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{MarkerKind, Since};
 use std::collections::BTreeMap;
 
-/// Activities of a tile that are accounted for at a time. TileMux has far fewer; what it says beyond them is not believed.
+/// Most activities of a tile that are accounted for at a time. TileMux has far fewer; markers about more are ignored.
 const MEMBERS: usize = 256;
 
 /// How long an activity had its tile's hart and wanted it, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorTime {
-    /// Who.
+    /// The activity.
     pub owner: Owner,
-    /// It ran in user mode.
+    /// Ticks that it ran in user mode.
     pub ran: Tick,
-    /// It was ready and did not have the hart.
+    /// Ticks that it was ready and did not have the hart.
     pub waited: Tick,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
     id: u16,
-    /// It is ready from here on.
+    /// The tick from which it is ready.
     ready: Tick,
-    /// Its budget lets it run from here on.
+    /// The tick from which its budget lets it run.
     budget: Tick,
-    /// What it waited for last.
+    /// Its last wait.
     stretch: Option<Stretch>,
     times: Times,
 }
 
-/// A wait for one and the same.
+/// A wait for the same owner and resource.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     culprit: Owner,
@@ -86,9 +86,9 @@ impl Member {
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     ran: Tick,
-    /// It was ready.
+    /// Ticks that it was ready.
     wanted: Tick,
-    /// It was ready and had the hart, or TileMux worked for it.
+    /// Ticks that it was ready and had the hart, or TileMux worked for it.
     had: Tick,
 }
 
@@ -107,23 +107,23 @@ pub struct Processor {
     ticks_per_second: u64,
     /// Everything before this is booked.
     settled: Tick,
-    /// The hart was stopped or started anew here: TileMux and its activities are no more.
+    /// The tick at which the hart was stopped or restarted: TileMux and its activities ended there.
     over: Option<Tick>,
     members: Vec<Member>,
     /// The activity that was chosen last.
     chosen: u16,
     /// TileMux has the hart.
     works: bool,
-    /// It has it because the chosen activity asked.
+    /// TileMux has the hart because the chosen activity asked for something.
     asked: bool,
-    /// The activity that it works for meanwhile, because the kernel asked for that.
+    /// The activity for which TileMux works at the kernel's request.
     client: Option<u16>,
     /// Times of activities that are gone, by number.
     gone: BTreeMap<u16, Times>,
 }
 
 impl Processor {
-    /// A hart on which nobody is.
+    /// A hart without activities.
     pub const fn new(tile: TileId, ticks_per_second: u64) -> Self {
         Self {
             tile,
@@ -139,7 +139,7 @@ impl Processor {
         }
     }
 
-    /// Takes a marker of TileMux. Markers of a second hart may come a little late; they count from when they come.
+    /// Takes a marker of TileMux. Markers of a second hart may arrive a little late; they count from their arrival.
     pub fn hear(&mut self, now: Tick, kind: MarkerKind, value: u64, ledger: &mut Ledger) {
         self.settle(now, ledger);
         let now = self.settled;
@@ -194,7 +194,7 @@ impl Processor {
         }
     }
 
-    /// The first tick at which clocks of software show a moment.
+    /// The first tick at which the software's clock shows a moment.
     fn tick(&self, moment: u64, now: Tick) -> Tick {
         match moment {
             Since::NEVER => Tick::MAX,
@@ -206,7 +206,7 @@ impl Processor {
         }
     }
 
-    /// The hart was stopped or started anew.
+    /// Notes that the hart was stopped or restarted.
     pub fn stop(&mut self, now: Tick) {
         self.over = Some(self.over.unwrap_or(now).min(now));
     }
@@ -230,7 +230,7 @@ impl Processor {
         }
         let begin = self.settled;
         self.settled = now;
-        // Nobody has the hart until TileMux has noticed that somebody is ready.
+        // If no activity is chosen, TileMux has the hart until it notices that one is ready.
         let holder = match (self.client, self.chosen) {
             (Some(client), _) => client,
             (None, IDLE_ACTIVITY) => TILEMUX_ACTIVITY,
@@ -263,7 +263,7 @@ impl Processor {
         }
     }
 
-    /// Forgets what was so far.
+    /// Forgets all times so far.
     pub fn forget(&mut self) {
         self.gone.clear();
         for member in &mut self.members {
@@ -272,7 +272,7 @@ impl Processor {
         }
     }
 
-    /// Times of everybody who was here, by number.
+    /// Times of all activities that were on this tile, by number.
     pub fn times(&self) -> impl Iterator<Item = ProcessorTime> + '_ {
         let mut all = self.gone.clone();
         for member in &self.members {

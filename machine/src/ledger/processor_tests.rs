@@ -29,7 +29,7 @@ impl Hart {
         hart
     }
 
-    /// A and B want the hart from the begin on, and this one has it.
+    /// A and B want the hart from the beginning, and this one has it.
     fn ready_pair(runs: u16) -> Self {
         let mut hart = Self::with(&[A, B]);
         let said = [
@@ -117,7 +117,7 @@ fn what_the_kernel_asks_is_the_fault_of_whom_it_is_for() {
     hart.say(12, MuxWorks, C, 0);
     hart.say(20, MuxRuns, A, 0);
     hart.say(21, MuxLeaves, 0, 0);
-    // In a call of A, and for B, which waits no longer than it did anyway.
+    // In a call of A, and for B, which waits no longer than it would anyway.
     hart.say(30, MuxEnters, 0, 0);
     hart.say(31, MuxWorks, B, 0);
     hart.say(35, MuxRuns, A, 0);
@@ -184,11 +184,11 @@ fn whose_moment_comes_is_ready_though_tilemux_looks_later() {
 fn whoever_is_gone_waits_for_nobody() {
     let mut hart = Hart::ready_pair(B);
     hart.say(10, MuxMember, A, Since::NEVER);
-    // Nobody of this number is here; a stranger has the hart, or so TileMux says.
+    // No activity has this number; a stranger has the hart, if TileMux is believed.
     hart.say(20, MuxReady, A, 0);
     hart.say(20, MuxReady, C, 0);
     assert_eq!(hart.booked(50), [(A, B, Resource::Processor, 10)]);
-    // The tile is started anew.
+    // The tile is restarted.
     hart.processor.stop(60);
     assert_eq!(hart.booked(100).len(), 1);
     assert_eq!(hart.times(), [(A, 0, 10), (B, 60, 0)]);
@@ -222,7 +222,7 @@ fn looking_at_it_divides_no_wait() {
     );
 }
 
-/// One that counts every tick for itself.
+/// A reference that counts every single tick.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     ready_at: Option<Tick>,
@@ -230,7 +230,7 @@ struct Counted {
 }
 
 proptest! {
-    /// For each activity, ready = had + booked, and each booking is what a count of single ticks says, whatever TileMux says when.
+    /// For each activity, ready = had + booked, and each booking equals a count of single ticks, whatever TileMux says and when.
     #[test]
     fn every_tick_is_somebodys(
         said in proptest::collection::vec((0u64..30, 0u8..9, 1u16..5, 0u64..60), 1..60)

@@ -1,4 +1,4 @@
-//! A tile with a local memory as its hart sees it.
+//! A hart's view of its tile with a local memory.
 
 use super::map::Target;
 use super::{Parts, Signal};
@@ -19,7 +19,7 @@ use bulkhead_abi::memory_map::{
 };
 
 const EXIT_SIZE: u64 = 0x1000;
-/// Markers kept for each tile: a program may mark for ever.
+/// Most markers kept for each tile: a program may emit markers forever.
 const MARKERS_MAX: usize = 1 << 20;
 
 /// See the module's documentation.
@@ -35,7 +35,7 @@ fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
 }
 
 impl Parts {
-    /// The offset in the local memory of an address in the alias or in the own window, if it is there.
+    /// The offset in the local memory of an address in the alias or in the own window, if there is memory.
     #[inline]
     pub(super) fn own(&self, physical: u64) -> Option<u64> {
         let alias = within(physical, MEMORY_BASE, 1 << TILE_WINDOW_SHIFT);
@@ -57,7 +57,7 @@ impl Parts {
         }
     }
 
-    /// Writes a register of the tile's page; what the hart has to be told.
+    /// Writes a register of the tile's page. Returns the signal for the hart, if there is one; `None` if there is no such register.
     pub(super) fn write_register(
         &mut self,
         offset: u64,
@@ -92,7 +92,7 @@ impl Parts {
         Some(())
     }
 
-    /// The host's word was written. True: it is to be cleared.
+    /// The host's word was written. Returns true if it must be cleared.
     #[cold]
     fn stored_to_host(&mut self, now: Tick, value: u64) -> bool {
         self.recall = true;
@@ -139,7 +139,7 @@ impl Bus for LocalBus<'_> {
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         let offset = self.parts.own(physical);
         let offset = offset.expect("only the own memory has lines");
-        // Reading and writing in one step takes the port twice.
+        // A read and a write in one step take the port twice.
         let bytes = match access {
             Access::Atomic => 2 * self.parts.width,
             Access::Load | Access::Store | Access::Walk => 1,
@@ -337,7 +337,8 @@ impl Bus for LocalBus<'_> {
 
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
-        // Who could lie about others is not believed, and nobody multiplexes here.
+        // Markers about other activities are ignored in user mode, and those of schedules always, because this tile has no
+        // multiplexer.
         let privileged = known.is_some_and(MarkerKind::is_privileged);
         if privileged && !machine_mode || known.is_some_and(MarkerKind::is_schedule) {
             return;

@@ -1,7 +1,8 @@
-//! What is at a chip-global address.
+//! The target of a chip-global address.
 //!
-//! Why it exists: each tile's interface must know where an access goes, and refuse one that goes nowhere, before anything of it leaves the
-//! tile. The map is the same for all tiles. What it deliberately does not know: the local alias, which each tile adds itself.
+//! Why it exists: each tile's interface must know where an access goes, and refuse one without a target, before anything of it
+//! leaves the tile. The map is the same for all tiles. What it deliberately does not know: the local alias, which each tile adds
+//! itself.
 
 use crate::config::{PlatformConfig, Topology};
 use crate::types::TileId;
@@ -10,7 +11,7 @@ use bulkhead_abi::memory_map::{
     TILE_WINDOWS,
 };
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A tile's local memory, at this offset.
@@ -55,7 +56,7 @@ impl AddressMap {
         }
     }
 
-    /// Where an access to so many bytes goes; `None`: nothing is there.
+    /// The target of an access of `bytes` bytes; `None` if there is none.
     pub fn find(&self, physical: u64, bytes: u64) -> Option<Target> {
         let within = |offset: u64, size: u64| {
             let end = offset.checked_add(bytes);

@@ -1,11 +1,11 @@
 //! A local memory: bytes, banks with ports, reservations.
 //!
-//! Why it exists: here the accesses of a tile's own hart meet those of all others. A port serves one access after the other, in the order in
-//! which they ask; whoever waits books the wait to those before him, each for the time that he had the port. What it deliberately does not
-//! know: the hart, the network, addresses of the chip.
+//! Why it exists: here the accesses of a tile's own hart meet those of all others. A port serves one access after another, in the
+//! order in which they ask. A wait is booked to the owners before, each for the time for which it had the port. What it
+//! deliberately does not know: the hart, the network, addresses of the chip.
 //!
-//! With one port, the order at the port is the order of the accesses. With two, the hart's port never waits for the network's; what a request
-//! of the network does, it does at the moment of its turn.
+//! With one port, the order at the port is the order of the accesses. With two, the hart's port never waits for the network's, and
+//! a request of the network takes effect at its turn.
 
 use crate::config::LocalMemoryConfig;
 use crate::hart::{LineBytes, RemoteOperation, modify};
@@ -13,7 +13,7 @@ use crate::ledger::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
-/// What a local memory did.
+/// Statistics of a local memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalMemoryStatistics {
     /// Accesses of the own hart: loads, stores, and fetches of lines.
@@ -26,7 +26,7 @@ pub struct LocalMemoryStatistics {
     pub remote_waited: Tick,
 }
 
-/// A port: the owners that have it one after the other, each with the end of its turn.
+/// A port: the owners that have it in turn, each with the end of its turn.
 #[derive(Clone, Debug, Default)]
 struct Port {
     turns: VecDeque<(Tick, Owner)>,
@@ -37,7 +37,7 @@ struct Port {
 pub struct LocalMemory {
     tile: TileId,
     bytes: Vec<u8>,
-    /// Those of the first bank, then those of the second...
+    /// The ports of the first bank, then those of the second, and so on.
     ports: Vec<Port>,
     /// Ports of a bank.
     each: usize,
@@ -84,7 +84,7 @@ impl LocalMemory {
         &mut self.bytes
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn statistics(&self) -> &LocalMemoryStatistics {
         &self.statistics
     }
@@ -99,7 +99,7 @@ impl LocalMemory {
         self.each == 1
     }
 
-    /// Waits for a turn at a port that lasts for so many bytes; gives its start.
+    /// Waits for a turn at a port for `bytes` bytes. Returns the start of the turn.
     fn turn(
         &mut self,
         port: usize,
@@ -121,7 +121,7 @@ impl LocalMemory {
         start
     }
 
-    /// An access of the own hart asks for a port: when it has it.
+    /// An access of the own hart asks for a port. Returns when it gets it.
     pub fn own(
         &mut self,
         now: Tick,
@@ -142,7 +142,8 @@ impl LocalMemory {
         start
     }
 
-    /// A request of the network asks for a port: when it has it. `wait` hears of each stretch that it waits, with the bank and the holder.
+    /// A request of the network asks for a port. Returns when it gets it. `wait` is called for each stretch of the wait, with the
+    /// bank and the holder.
     pub fn remote(
         &mut self,
         now: Tick,
@@ -156,7 +157,7 @@ impl LocalMemory {
             waited += ticks;
             wait(bank, holder, ticks);
         };
-        // Reading and writing in one step takes the port twice.
+        // A read and a write in one step take the port twice.
         let beats = match operation {
             RemoteOperation::Conditional(_) | RemoteOperation::Modify(..) => 2,
             _ => 1,
@@ -190,7 +191,7 @@ impl LocalMemory {
         self.reservations.push((tile, word(offset)));
     }
 
-    /// Ends a tile's reservation; whether it still was one for this offset.
+    /// Ends a tile's reservation. Returns whether it was still valid for this offset.
     pub fn take_reservation(&mut self, tile: TileId, offset: u64) -> bool {
         let wanted = (tile, word(offset));
         let kept = self.reservations.contains(&wanted);
@@ -198,7 +199,7 @@ impl LocalMemory {
         kept
     }
 
-    /// Does what a request asks for; gives the value of the answer.
+    /// Performs a request. Returns the value of the answer.
     pub fn perform(
         &mut self,
         tile: TileId,

@@ -16,7 +16,7 @@ fn memory(ports: u32) -> LocalMemory {
     LocalMemory::new(&config, 0)
 }
 
-/// The start of a turn of the network, and what is booked.
+/// The start of a turn of the network, and the booked waits.
 fn remote(
     memory: &mut LocalMemory,
     now: Tick,

@@ -1,9 +1,10 @@
 //! A processing tile with a local memory instead of caches.
 //!
-//! Why it exists: meshes of small tiles, such as Epiphany, whose harts run from memories of their own and read and write each other's
-//! across the network. The hart's accesses to its own memory are function calls, each at its moment; those to others are packets that
-//! the owner's memory serves. The tile takes its events and its hart's blocks in the order of their times, so that everything that asks for a
-//! port of the memory does so in that order. What it deliberately does not know: other tiles; all that leaves goes through the fabric.
+//! Why it exists: meshes of small tiles, such as Epiphany, whose harts run from memories of their own and read and write each
+//! other's memories across the network. The hart's accesses to its own memory are function calls, each at its moment; accesses to
+//! other memories are packets that the owner's memory serves. The tile takes its events and its hart's blocks in the order of their
+//! times, so that everything that asks for a port of the memory does so in that order. What it deliberately does not know: other
+//! tiles; all that leaves goes through the fabric.
 
 mod bus;
 mod map;
@@ -26,7 +27,7 @@ use bulkhead_abi::memory_map::{TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bus::LocalBus;
 use std::sync::Arc;
 
-/// What happens at a tile by itself.
+/// An event of a tile.
 #[derive(Debug)]
 enum Event {
     /// A packet has arrived completely.
@@ -39,7 +40,7 @@ enum Event {
 const FROM_PORT: u32 = 0;
 const FROM_NETWORK: u32 = 1;
 
-/// What a register wants from the hart, to be done when the hart does not run.
+/// A register's effect on the hart, applied when the hart does not run.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Line(InterruptLine, bool),
@@ -51,7 +52,7 @@ struct Parts {
     owner: Owner,
     /// Number of the core: row and column.
     core: u64,
-    /// Where its window is in the chip-global map.
+    /// Address of its window in the chip-global map.
     window: u64,
     now: Tick,
     queue: EventQueue<Event>,
@@ -62,7 +63,7 @@ struct Parts {
     signals: Vec<Signal>,
     memory: LocalMemory,
     map: Arc<AddressMap>,
-    /// Of the last request.
+    /// The token of the last request.
     token: u32,
     /// Bytes of a fetch.
     line: u64,
@@ -73,7 +74,7 @@ struct Parts {
     /// Ticks from the issue of a load to its value.
     hit: Tick,
     started: bool,
-    /// The hart is to come back at the end of its block.
+    /// The hart must return at the end of its block.
     recall: bool,
     clint: Clint,
     timer_at: Tick,
@@ -199,17 +200,17 @@ impl LocalTile {
         self.parts.uart.as_mut()
     }
 
-    /// Says where the program's `tohost` word lies.
+    /// Sets the address of the program's `tohost` word.
     pub fn set_tohost(&mut self, physical: u64) {
         self.parts.htif = Htif::new(physical);
     }
 
-    /// What software marked, in order of time.
+    /// The software's markers, in order of time.
     pub fn markers(&self) -> &[Marker] {
         &self.parts.markers
     }
 
-    /// Markers that were not kept, because there were too many.
+    /// Number of markers that were not kept because there were too many.
     pub fn markers_lost(&self) -> u64 {
         self.parts.markers_lost
     }
@@ -219,7 +220,7 @@ impl LocalTile {
         self.parts.end
     }
 
-    /// Forgets how the tile ended, so that a next run can go on.
+    /// Forgets how the tile ended, so that the next run can continue.
     pub fn clear_end(&mut self) {
         self.parts.end = None;
     }
@@ -255,13 +256,13 @@ impl LocalTile {
         }
     }
 
-    /// Takes all events and blocks before `horizon`, or fewer: nothing that the tile itself asks for may be overtaken.
+    /// Takes all events and blocks before `horizon`, or fewer, so that it never runs past an answer to its own requests.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.parts.limit = Tick::MAX;
         loop {
             let event = self.parts.next_event();
             let end = horizon.min(self.parts.limit);
-            // A tile that ended the run stops at once: without other tiles, its window may be without end.
+            // A tile that ended the run stops at once: without other tiles, its window may be endless.
             if self.parts.end.is_some() {
                 return;
             }
@@ -328,7 +329,7 @@ impl LocalTile {
     }
 
     fn take_event(&mut self, fabric: &mut Fabric) {
-        // Of one tick, the timer comes first.
+        // Among events of one tick, the timer comes first.
         if self.parts.timer_at <= self.parts.queue.next_time() {
             let now = std::mem::replace(&mut self.parts.timer_at, Tick::MAX);
             self.parts.now = now;
@@ -370,11 +371,11 @@ impl LocalTile {
                 };
                 let memory = &mut self.parts.memory;
                 let start = memory.remote(now, *address, *operation, owner, wait);
-                // Up to the clock's edge nobody is waited for.
+                // The time up to the clock's edge is not a wait for another owner.
                 let account = &mut packet.account;
                 account.service += start - now - (account.waited - before);
                 if start == now || self.parts.memory.is_shared() {
-                    // At a common port, whoever asks later has his turn later.
+                    // At a common port, a later request has a later turn.
                     return self.serve(start, packet, fabric);
                 }
                 let turn = Event::Turn(packet);
@@ -392,7 +393,7 @@ impl LocalTile {
         self.runnable |= self.parts.started;
     }
 
-    /// Does what a request asks for, in its turn, and answers.
+    /// Performs a request in its turn, and answers it.
     fn serve(&mut self, turn: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
         let PacketKind::Remote {
             address,

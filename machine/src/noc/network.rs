@@ -2,12 +2,12 @@
 //!
 //! Why it exists: the network is where tiles meet, so each wait for a link must be attributed to the packet that held it.
 //!
-//! Rules. A link sends one packet at a time, `width` bytes a cycle, and is not interrupted: larger transfers are divided
-//! into packets of at most one chunk, which is the unit of preemption. Heads that arrive at a busy link wait in a queue for
-//! each input port; when the link gets free, it takes the next non-empty port in round-robin order. An idle link takes the
-//! first head at once. A router forwards a head before the tail has arrived (virtual cut-through: Kermani and Kleinrock,
-//! Computer Networks 3, 1979). Queues are never full: the units at the edge bound what is under way, so there is no back
-//! pressure and nothing that could wait in a cycle.
+//! Rules. A link sends one packet at a time, `width` bytes a cycle, and is not interrupted: larger transfers are divided into
+//! packets of at most one chunk, which is the unit of preemption. Heads that arrive at a busy link wait in a queue for each input
+//! port; when the link becomes free, it takes the next non-empty port in round-robin order. An idle link takes the first head at
+//! once. A router forwards a head before the tail has arrived (virtual cut-through: Kermani and Kleinrock, Computer Networks 3,
+//! 1979). Queues are never full, because the units at the edge bound the packets under way; so there is no back pressure, and no
+//! cycle of waits.
 //!
 //! What it deliberately does not know: what packets mean, and what happens at their destination.
 
@@ -27,7 +27,7 @@ const READS: usize = 0;
 const WRITES: usize = 1;
 const ACKNOWLEDGEMENTS: usize = 2;
 
-/// What a link did.
+/// Statistics of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
     /// Packets sent.
@@ -40,7 +40,7 @@ pub struct LinkStatistics {
     pub delayed: u64,
     /// Ticks that packets waited.
     pub waited: Tick,
-    /// Packets that waited at the same time, at most.
+    /// Most packets that waited at the same time.
     pub queue: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct LinkStatistics {
 pub struct LinkActivity {
     /// Number of the link.
     pub link: u16,
-    /// Whose packet.
+    /// The owner of the packet.
     pub owner: Owner,
     /// Start of the packet on the link.
     pub start: Tick,
@@ -62,7 +62,7 @@ pub struct LinkActivity {
 /// A packet that will have arrived completely at a tile.
 #[derive(Debug)]
 pub struct Delivery {
-    /// When its last byte is there; later than the moment of the event that made it known.
+    /// When its last byte arrives; later than the event that caused this delivery.
     pub at: Tick,
     /// The tile, as position in the list of tiles.
     pub position: usize,
@@ -94,7 +94,7 @@ struct Link {
     shape: LinkShape,
     /// Number of the first link of its network.
     plane: u16,
-    /// Cycles that a packet takes at least.
+    /// Least cycles of a packet.
     interval: u64,
     /// Position of the tile at its end.
     tile: usize,
@@ -107,7 +107,8 @@ struct Link {
     carried: Carried,
 }
 
-/// Bytes by owner. As many entries as owners sent something over a link, so activities that were created bound them.
+/// Bytes by owner. It has one entry for each owner that sent something over the link, so the number of created activities bounds
+/// it.
 #[derive(Clone, Debug, Default)]
 struct Carried {
     /// In the order of owners.
@@ -137,7 +138,7 @@ impl Carried {
     }
 }
 
-/// All links and what is on them.
+/// All links and the packets on them.
 #[derive(Debug)]
 pub struct Network {
     config: NetworkConfig,
@@ -219,7 +220,7 @@ impl Network {
             .map(|p| p as usize)
     }
 
-    /// Least time from the hand-over of a packet ([`Network::inject`]) to its first event here.
+    /// Least time from the injection of a packet ([`Network::inject`]) to its first event here.
     pub fn entry_lookahead(&self) -> Tick {
         self.config.interface * self.config.cycle
     }
@@ -263,8 +264,8 @@ impl Network {
         self.planes
     }
 
-    /// Takes a packet at `at`. Ticks of `at` up to the clock's next edge and the interface's latency are service.
-    /// Gives the time of its first event.
+    /// Takes a packet at `at`. Ticks of `at` up to the clock's next edge and the interface's latency are service. Returns the time
+    /// of its first event.
     ///
     /// # Errors
     /// The packet, if its source or destination does not exist.
@@ -289,7 +290,7 @@ impl Network {
                 Transaction::CacheRead | Transaction::CacheWrite => 0,
                 Transaction::DmaRead | Transaction::DmaWrite => 1,
                 Transaction::Message | Transaction::Register => 2,
-                // The hart's own accesses, and what the memory answers to others.
+                // The hart's own accesses, and the memory's answers to other harts.
                 Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {
                     u16::from(packet.kind.is_response())
                 }
@@ -319,7 +320,7 @@ impl Network {
         }
     }
 
-    /// Which of the networks a packet takes.
+    /// The network that a packet takes.
     fn plane(&self, kind: &PacketKind) -> usize {
         let acknowledged = match self.config.channels {
             Channels::Shared => return READS,
@@ -328,7 +329,7 @@ impl Network {
         };
         match kind {
             PacketKind::ReadRequest { .. } => READS,
-            // Data are written, whoever asked for them.
+            // Data travel as writes, whichever side asked for them.
             PacketKind::ReadResponse { .. } if !acknowledged => READS,
             PacketKind::Remote { operation, .. } if !operation.is_posted() => READS,
             PacketKind::WriteResponse { .. } if acknowledged => ACKNOWLEDGEMENTS,
@@ -364,7 +365,7 @@ impl Network {
                     return self.grant(now, link, port, flight, observe);
                 }
                 if l.waiting == 0 {
-                    // Nobody waited: nobody has asked to be told when the link gets free.
+                    // No packet waited, so no event for the moment when the link becomes free exists yet.
                     self.queue
                         .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
                 }
@@ -476,7 +477,7 @@ impl Network {
     }
 }
 
-/// What is under way with this number.
+/// The packet under way with this number.
 fn in_flight(flights: &mut [Option<Flight>], flight: u32) -> &mut Flight {
     let flight = flights[flight as usize].as_mut();
     flight.expect("what waits for a link is under way")

@@ -27,7 +27,7 @@ fn write(now: Tick, source: TileId, destination: TileId, bytes: u32) -> Packet {
     )
 }
 
-/// Runs the network dry; gives (arrival, source) in order of arrival.
+/// Runs the network until it is empty. Returns (arrival, source) in order of arrival.
 fn run(network: &mut Network, ledger: &mut Ledger) -> Vec<(Tick, TileId)> {
     let mut arrivals = Vec::new();
     while network.next_time() != Tick::MAX {
@@ -94,9 +94,9 @@ fn injection_waits_for_the_clock_edge() {
 
 #[test]
 fn n_flows_share_a_link_in_turn() {
-    // Four tiles send three packets of 64 bytes each to tile 4 at the same time. Heads reach the last link at cycle 7 (4 +
-    // 1 + 2); each packet takes it for 5 cycles; so packet i (of 12) begins at 7 + 5 i and arrives 5 + 1 + 4 later. Turns
-    // go round: 0 1 2 3 0 1 2 3 ...
+    // Four tiles send three packets of 64 bytes each to tile 4 at the same time. Heads reach the last link at cycle 7 (4 + 1 + 2);
+    // each packet takes it for 5 cycles; so packet i (of 12) begins at 7 + 5 i and arrives 5 + 1 + 4 later. Round robin: 0 1 2 3 0
+    // 1 2 3 ...
     let mut network = Network::new(&config(Topology::Crossbar), &tiles(5));
     let mut ledger = Ledger::new();
     for source in 0..4 {
@@ -132,7 +132,7 @@ fn a_small_packet_waits_for_at_most_one_chunk() {
     let mut ledger = Ledger::new();
     let arrivals = run(&mut network, &mut ledger);
     let small = arrivals.iter().find(|a| a.1 == 1).unwrap().0;
-    // The first chunk holds the last link from cycle 7 to 40; the small head is there at 9 and starts at 40: 46 = 40 + 6.
+    // The first chunk holds the last link from cycle 7 to 40; the small head arrives at 9 and starts at 40: 46 = 40 + 6.
     assert_eq!(small, 46 * 4);
     assert_eq!(
         ledger
@@ -213,8 +213,8 @@ fn topology() -> impl Strategy<Value = Topology> {
 }
 
 proptest! {
-    /// On random traffic over random shapes every packet arrives, its delay is service + waits, the waits are the
-    /// ledger's, and the service is what the packet would take alone.
+    /// On random traffic over random shapes every packet arrives, its delay is service + waits, the waits are the ledger's, and the
+    /// service is the time that the packet would take alone.
     #[test]
     fn delay_is_service_and_booked_waits(
         topology in topology(),

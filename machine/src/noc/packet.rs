@@ -1,4 +1,4 @@
-//! What travels on the network, and the account of where its time went.
+//! Packets on the network, and the account of each transaction's time.
 //!
 //! A packet does not know the route or the state of any queue. It carries an [`Account`] from the first request of a
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
@@ -7,7 +7,7 @@ use crate::hart::RemoteOperation;
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
 
-/// Where the time of a transaction went: always `end - started = service + waited`.
+/// The account of a transaction's time: always `end - started = service + waited`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// When the transaction asked for its first resource.
@@ -33,7 +33,7 @@ impl Account {
     }
 }
 
-/// The kinds of transactions that are told apart in latency statistics.
+/// The kinds of transactions that latency statistics distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transaction {
     /// A cache line read because of a miss (fetches, loads, stores, page walks): request to data.
@@ -56,7 +56,7 @@ pub enum Transaction {
     RemoteAtomic,
 }
 
-/// What a packet is.
+/// The kind of a packet, with its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// Read `bytes` at `address` of the destination (memory, or registers of a processing tile's DTU).
@@ -114,10 +114,10 @@ pub enum PacketKind {
         bytes: u8,
         /// The access is to a register.
         register: bool,
-        /// What is to be done.
+        /// The operation to perform.
         operation: RemoteOperation,
     },
-    /// What came of it.
+    /// The result of a remote access.
     RemoteAnswer {
         /// The value; 0 for a store.
         value: u64,
@@ -175,7 +175,7 @@ pub struct Packet {
     pub source: TileId,
     /// Receiver of this packet.
     pub destination: TileId,
-    /// Who the transaction belongs to (also in a response).
+    /// The owner of the transaction (also in a response).
     pub owner: Owner,
     /// Chosen by the requester; the response carries it back.
     pub tag: u32,
@@ -183,9 +183,9 @@ pub struct Packet {
     pub transaction: Transaction,
     /// Contents.
     pub kind: PacketKind,
-    /// The bytes of a cache line, where lines hold data.
+    /// The bytes of a cache line, if lines hold data.
     pub line: Option<Line>,
-    /// Where the transaction's time went. Whoever delays a packet outside the network (a DTU's latency) adds to it.
+    /// The account of the transaction's time. A component that delays a packet outside the network (a DTU's latency) adds to it.
     pub account: Account,
 }
 
@@ -212,7 +212,7 @@ impl Packet {
         }
     }
 
-    /// Turns the packet into the one that answers it; a line stays in it.
+    /// Turns the packet into its own answer; a line stays in it.
     pub fn answer(&mut self, kind: PacketKind) {
         std::mem::swap(&mut self.source, &mut self.destination);
         self.kind = kind;

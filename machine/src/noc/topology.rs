@@ -24,7 +24,7 @@ pub struct LinkShape {
     pub from: Node,
     /// Where it ends.
     pub to: Node,
-    /// Which input port of the router at its end it is.
+    /// Its input port at the router at its end.
     pub port: u16,
 }
 
@@ -191,8 +191,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every pair is joined by as many links as the distance says, and no cycle of links waits for itself: XY turns
-        /// only from rows to columns.
+        /// Every pair is joined by as many links as its distance, and no cycle of links waits for itself: XY turns only from rows
+        /// to columns.
         #[test]
         fn routes_are_shortest(columns in 1u16..6, rows in 1u16..6, seed in prop::collection::vec(0u16..36, 2..12)) {
             let tiles: Vec<(u16, u16)> = seed.iter().enumerate().map(|(i, r)| (i as u16, r % (columns * rows))).collect();

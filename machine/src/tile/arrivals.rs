@@ -4,7 +4,7 @@
 
 use super::{Below, Tile};
 use crate::cache::{Done, Harts, HeldLine, Waiter};
-use crate::device::network::{CARD_TOKEN, CardEvent};
+use crate::device::network::CARD_TOKEN;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, LineBytes};
 use crate::ledger::Resource;
@@ -121,11 +121,14 @@ impl Tile {
             match waiter {
                 Waiter::Fetch { token } => self.complete(token, at, None, fabric),
                 Waiter::Data { token, .. } => self.complete(token, at, Some(line), fabric),
-                Waiter::Unit { token, .. } if token & CARD_TOKEN != 0 => {
-                    self.card_event(CardEvent::Block(token), fabric);
-                }
                 Waiter::Unit { token, .. } => {
-                    self.with_unit(fabric, |unit, env| unit.local_done(env, token));
+                    let carried = self.local.arrived(&mut self.caches, token, fabric);
+                    let bytes = carried.as_ref().map(|carried| carried.bytes());
+                    if token & CARD_TOKEN != 0 {
+                        self.with_card(fabric, |card, ports| card.arrived(ports, token, bytes));
+                    } else {
+                        self.with_unit(fabric, |unit, env| unit.local_done(env, token, bytes));
+                    }
                 }
             }
         }

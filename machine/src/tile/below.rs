@@ -4,13 +4,13 @@
 //! with the answer. Nothing waits for tokens here: the hart has waited before it asked the caches (`TileBus::admit`), and
 //! what nobody waits for is charged on credit.
 
-use super::{Deferred, FROM_NETWORK, Local, TileEvent};
+use super::{FROM_NETWORK, Local, TileEvent};
 use crate::cache::Lower;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
-use crate::types::{LINE_MAX, Line, Owner, Tick};
+use crate::types::{LINE_MAX, Line, Owner, Tick, TileId};
 
 /// What lies below the caches: windows, token bucket, network.
 pub(super) struct Below<'a> {
@@ -21,15 +21,15 @@ pub(super) struct Below<'a> {
 }
 
 impl Below<'_> {
-    fn deferring(&self) -> bool {
-        self.unit.is_none() && self.local.regulated
-    }
-
-    /// Charges a line that leaves.
-    fn pay(&mut self, at: Tick, owner: Owner) {
+    /// Charges a line that leaves, and sends it or its request. While the unit itself asks, that happens when it has acted.
+    fn leave(&mut self, at: Tick, packet: Packet) {
         let Some(unit) = &mut self.unit else {
-            return;
+            if self.local.regulated {
+                return self.local.deferred.push((at, packet));
+            }
+            return self.local.send(at, packet, self.fabric);
         };
+        let owner = packet.owner;
         unit.pay(at, owner, self.local.line);
         if let Some(observer) = &mut self.fabric.observer
             && let Some((bucket, bytes)) = unit.bucket_level(at, owner)
@@ -37,79 +37,34 @@ impl Below<'_> {
             let level = crate::dtu::Observation::BucketLevel { bucket, bytes };
             observer.unit(at, self.local.id, &level);
         }
+        self.local.send(at, packet, self.fabric);
     }
 
-    pub fn request_line(
-        &mut self,
+    /// What was asked for in the caches while the unit acted.
+    pub fn leave_deferred(&mut self) {
+        for (at, packet) in std::mem::take(&mut self.local.deferred) {
+            self.leave(at, packet);
+        }
+    }
+
+    fn request(
+        &self,
         at: Tick,
-        address: u64,
+        destination: TileId,
         owner: Owner,
         tag: u32,
-        account: Account,
-    ) {
-        let bytes = self.local.line;
-        self.pay(at, owner);
-        let (destination, address) = match self.local.window(address, 1, false) {
-            Some((window, address)) => (window.tile, address),
-            // The window was closed meanwhile; the line still has to come back to its miss register.
-            None => (self.local.id, u64::MAX),
-        };
-        let mut packet = Packet::request(
+        transaction: Transaction,
+        kind: PacketKind,
+    ) -> Packet {
+        Packet::request(
             at,
             self.local.id,
             destination,
             owner,
             tag,
-            Transaction::CacheRead,
-            PacketKind::ReadRequest { address, bytes },
-        );
-        packet.account = account;
-        if destination == self.local.id {
-            let kind = PacketKind::ReadResponse {
-                error: true,
-                data: None,
-                bytes,
-            };
-            let refusal = TileEvent::Packet(Box::new(packet.response(kind)));
-            self.local.queue.push(at, FROM_NETWORK, refusal);
-            return;
-        }
-        self.local.send(at, packet, self.fabric);
-    }
-
-    /// False: the line is lost, and not under way.
-    pub fn write_line(
-        &mut self,
-        at: Tick,
-        address: u64,
-        owner: Owner,
-        tag: u32,
-        bytes: &[u8],
-    ) -> bool {
-        // A line whose window was closed meanwhile is lost, as on hardware.
-        let Some((window, target)) = self.local.window(address, 1, true) else {
-            return false;
-        };
-        let destination = window.tile;
-        self.pay(at, owner);
-        let mut packet = Packet::request(
-            at,
-            self.local.id,
-            destination,
-            owner,
-            tag,
-            Transaction::CacheWrite,
-            PacketKind::WriteRequest {
-                address: target,
-                bytes: self.local.line,
-                data: None,
-            },
-        );
-        if !bytes.is_empty() {
-            packet.line = Some(inline(bytes));
-        }
-        self.local.send(at, packet, self.fabric);
-        true
+            transaction,
+            kind,
+        )
     }
 }
 
@@ -122,39 +77,51 @@ fn inline(bytes: &[u8]) -> Line {
 
 impl Lower for Below<'_> {
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
-        if self.local.window(address, 1, false).is_none() {
-            return false;
-        }
-        if self.deferring() {
-            self.local.deferred.push(Deferred::Read {
-                at,
-                address,
-                owner,
-                tag,
-                account,
-            });
-        } else {
-            self.request_line(at, address, owner, tag, account);
-        }
+        let bytes = self.local.line;
+        let Some((window, target)) = self.local.window(address, 1, false) else {
+            if self.local.holds_data {
+                // A window was closed while somebody waited for a miss register: nobody gets a line.
+                let kind = PacketKind::ReadResponse {
+                    error: true,
+                    data: None,
+                    bytes,
+                };
+                let transaction = Transaction::CacheRead;
+                let mut refusal = self.request(at, self.local.id, owner, tag, transaction, kind);
+                refusal.account = account;
+                let refusal = TileEvent::Packet(Box::new(refusal));
+                self.local.queue.push(at, FROM_NETWORK, refusal);
+            }
+            return self.local.holds_data;
+        };
+        let kind = PacketKind::ReadRequest {
+            address: target,
+            bytes,
+        };
+        let transaction = Transaction::CacheRead;
+        let mut packet = self.request(at, window.tile, owner, tag, transaction, kind);
+        packet.account = account;
+        self.leave(at, packet);
         true
     }
 
     fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool {
-        if self.local.window(address, 1, true).is_none() {
+        // A line whose window was closed meanwhile is lost, as on hardware.
+        let Some((window, target)) = self.local.window(address, 1, true) else {
             return false;
+        };
+        let kind = PacketKind::WriteRequest {
+            address: target,
+            bytes: self.local.line,
+            data: None,
+        };
+        let transaction = Transaction::CacheWrite;
+        let mut packet = self.request(at, window.tile, owner, tag, transaction, kind);
+        if !bytes.is_empty() {
+            packet.line = Some(inline(bytes));
         }
-        if self.deferring() {
-            assert!(
-                bytes.is_empty(),
-                "a unit pushes out the line at {address:#x}, which holds data"
-            );
-            self.local
-                .deferred
-                .push(Deferred::Write { at, address, owner });
-            true
-        } else {
-            self.write_line(at, address, owner, tag, bytes)
-        }
+        self.leave(at, packet);
+        true
     }
 
     fn ledger(&mut self) -> &mut Ledger {

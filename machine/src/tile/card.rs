@@ -3,10 +3,11 @@
 //! Why it exists: the card's accesses pass the same caches, windows and bucket as those of the hart and the unit, and its interrupts reach
 //! the activity that the kernel gave the card to. It does not know what the card does.
 
-use super::{Below, FROM_CABLE, FROM_CARD, Local, Signal, Tile, TileEnv, TileEvent};
+use super::memory::Port;
+use super::{FROM_CABLE, FROM_CARD, Local, Signal, Tile, TileEnv, TileEvent};
 use crate::cache::Hierarchy;
 use crate::device::network::{CardEvent, Confinement, DropReason, Fate, Frame, NetworkCard, Ports};
-use crate::dtu::Dtu;
+use crate::dtu::{Block, Dtu, LocalFault};
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
@@ -42,14 +43,6 @@ struct CardPorts<'a> {
     owner: Owner,
 }
 
-impl CardPorts<'_> {
-    fn place(&self, physical: u64, bytes: u64, write: bool) -> Option<(usize, usize)> {
-        // What would leave a window at its end leaves it altogether; the length cannot wrap then.
-        let (window, at) = self.local.window(physical, bytes, write)?;
-        Some((window.memory, at as usize))
-    }
-}
-
 impl Ports for CardPorts<'_> {
     fn now(&self) -> Tick {
         self.local.now
@@ -59,32 +52,29 @@ impl Ports for CardPorts<'_> {
         self.local.line.into()
     }
 
-    fn load(&self, physical: u64, buffer: &mut [u8]) -> bool {
-        let place = self.place(physical, buffer.len() as u64, false);
-        let bytes = place.and_then(|(m, at)| self.fabric.ram[m].get(at..at + buffer.len()));
-        bytes.map(|bytes| buffer.copy_from_slice(bytes)).is_some()
-    }
-
-    fn store(&mut self, physical: u64, data: &[u8]) -> bool {
-        let place = self.place(physical, data.len() as u64, true);
-        let bytes = place.and_then(|(m, at)| self.fabric.ram[m].get_mut(at..at + data.len()));
-        bytes.map(|bytes| bytes.copy_from_slice(data)).is_some()
-    }
-
     fn allowed(&self, physical: u64, bytes: u64, write: bool) -> bool {
+        // What would leave a window at its end leaves it altogether; the length cannot wrap then.
         let reach = u64::MAX / 2;
-        bytes < reach && self.place(physical, bytes, write).is_some()
+        bytes < reach && self.local.window(physical, bytes, write).is_some()
     }
 
-    fn access(&mut self, physical: u64, bytes: u32, write: bool, token: u32) -> Option<Tick> {
-        let mut lower = Below {
+    fn access(
+        &mut self,
+        physical: u64,
+        block: Block<'_>,
+        token: u32,
+    ) -> Result<Option<Tick>, LocalFault> {
+        let mut port = Port {
             unit: self.unit.as_deref_mut(),
+            caches: self.caches,
             local: self.local,
             fabric: self.fabric,
         };
-        let now = lower.local.now;
-        self.caches
-            .unit_access(now, physical, bytes, write, self.owner, token, &mut lower)
+        port.access(physical, block, self.owner, token)
+    }
+
+    fn forget(&mut self, token: u32) {
+        self.caches.forget(token);
     }
 
     fn schedule(&mut self, at: Tick, event: CardEvent) {
@@ -146,6 +136,9 @@ pub(super) fn with_card<R>(
         owner,
     };
     let result = act(&mut card, &mut ports);
+    for token in card.take_abandoned() {
+        ports.forget(token);
+    }
     for frame in card.take_forgotten() {
         ports.fate(&frame, Fate::Dropped(DropReason::Stopped));
     }
@@ -193,13 +186,17 @@ impl Tile {
     }
 
     pub(super) fn card_event(&mut self, event: CardEvent, fabric: &mut Fabric) {
-        with_card(
-            self.unit.as_mut(),
-            &mut self.caches,
-            &mut self.local,
-            fabric,
-            |card, ports| card.event(ports, event),
-        );
+        self.with_card(fabric, |card, ports| card.event(ports, event));
+    }
+
+    /// Lets the card act on something that is no access of a hart.
+    pub(super) fn with_card(
+        &mut self,
+        fabric: &mut Fabric,
+        act: impl FnOnce(&mut NetworkCard, &mut dyn Ports),
+    ) {
+        let (caches, local) = (&mut self.caches, &mut self.local);
+        with_card(self.unit.as_mut(), caches, local, fabric, act);
         self.after_caches();
     }
 }

@@ -1,8 +1,9 @@
 //! The tile as its data transfer unit sees it.
 
-use super::{Below, FROM_UNIT, Local, Signal, TileEvent};
+use super::memory::Port;
+use super::{FROM_UNIT, Local, Signal, TileEvent};
 use crate::cache::Hierarchy;
-use crate::dtu::{DtuEvent, DtuResource, Env, LocalFault, LocalTiming, Observation};
+use crate::dtu::{Block, DtuEvent, DtuResource, Env, LocalFault, LocalTiming, Observation};
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
@@ -13,21 +14,6 @@ pub(super) struct TileEnv<'a> {
     pub caches: &'a mut Hierarchy,
     pub local: &'a mut Local,
     pub fabric: &'a mut Fabric,
-}
-
-impl TileEnv<'_> {
-    fn range(
-        &self,
-        physical: u64,
-        bytes: usize,
-        write: bool,
-    ) -> Result<(usize, usize), LocalFault> {
-        let (window, at) = self
-            .local
-            .window(physical, bytes as u64, write)
-            .ok_or(LocalFault { address: physical })?;
-        Ok((window.memory, at as usize))
-    }
 }
 
 impl Env for TileEnv<'_> {
@@ -50,40 +36,22 @@ impl Env for TileEnv<'_> {
     fn local_access(
         &mut self,
         physical: u64,
-        bytes: u32,
-        write: bool,
+        block: Block<'_>,
         owner: Owner,
         token: u32,
-    ) -> LocalTiming {
-        let mut lower = Below {
+    ) -> Result<LocalTiming, LocalFault> {
+        let mut port = Port {
             unit: None,
+            caches: self.caches,
             local: self.local,
             fabric: self.fabric,
         };
-        let now = lower.local.now;
-        match self
-            .caches
-            .unit_access(now, physical, bytes, write, owner, token, &mut lower)
-        {
-            Some(at) => LocalTiming::Ready(at),
-            None => LocalTiming::Pending,
-        }
+        let at = port.access(physical, block, owner, token)?;
+        Ok(at.map_or(LocalTiming::Pending, LocalTiming::Ready))
     }
 
-    fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault> {
-        let (memory, at) = self.range(physical, buffer.len(), false)?;
-        let bytes = self.fabric.ram[memory].get(at..at + buffer.len());
-        buffer.copy_from_slice(bytes.ok_or(LocalFault { address: physical })?);
-        Ok(())
-    }
-
-    fn local_write(&mut self, physical: u64, data: &[u8]) -> Result<(), LocalFault> {
-        let (memory, at) = self.range(physical, data.len(), true)?;
-        let bytes = self.fabric.ram[memory].get_mut(at..at + data.len());
-        bytes
-            .ok_or(LocalFault { address: physical })?
-            .copy_from_slice(data);
-        Ok(())
+    fn local_forget(&mut self, token: u32) {
+        self.caches.forget(token);
     }
 
     fn interrupt(&mut self, level: bool) {

@@ -2,14 +2,14 @@
 //!
 //! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
 
-use super::{Below, Deferred, End, FROM_NETWORK, Local, TileEvent, Window};
+use super::{Below, End, FROM_NETWORK, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
 use crate::device::HtifEffect;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
-use crate::noc::{Packet, PacketKind, Transaction};
+use crate::noc::{Packet, PacketKind};
 use crate::timeline::Event;
-use crate::types::{Owner, Tick};
+use crate::types::Tick;
 use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use std::ops::Range;
@@ -137,36 +137,15 @@ impl Local {
         fabric: &mut Fabric,
     ) {
         self.synchronise(unit, caches, fabric);
-        for deferred in std::mem::take(&mut self.deferred) {
-            let mut lower = Below {
-                unit: Some(&mut *unit),
-                local: self,
-                fabric,
-            };
-            match deferred {
-                Deferred::Read {
-                    at,
-                    address,
-                    owner,
-                    tag,
-                    account,
-                } => lower.request_line(at, address, owner, tag, account),
-                Deferred::Write { at, address, owner } => {
-                    if !lower.write_line(at, address, owner, 0, &[]) {
-                        self.lose_line(at, owner);
-                    }
-                }
-            }
+        if self.deferred.is_empty() {
+            return;
         }
-    }
-
-    /// The window of a line on its way back was closed before it left: its place in the write-back buffer gets free.
-    fn lose_line(&mut self, at: Tick, owner: Owner) {
-        let kind = PacketKind::WriteResponse { error: true };
-        let transaction = Transaction::CacheWrite;
-        let lost = Packet::request(at, self.id, self.id, owner, 0, transaction, kind);
-        let lost = TileEvent::Packet(Box::new(lost));
-        self.queue.push(at.max(self.now), FROM_NETWORK, lost);
+        let mut lower = Below {
+            unit: Some(unit),
+            local: self,
+            fabric,
+        };
+        lower.leave_deferred();
     }
 
     /// Sends a packet at `at`.

@@ -5,6 +5,7 @@
 use super::{Local, Tile};
 use crate::cache::Hierarchy;
 use crate::fabric::Fabric;
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use std::ops::Range;
 
 /// A part of a range that lies within a line.
@@ -74,6 +75,21 @@ impl Tile {
     /// Reads memory as the tile's hart finds it. False: the tile may not read there.
     pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
         self.local.peek(&self.caches, physical, buffer, fabric)
+    }
+
+    /// Memory (its number, and an address there) has got other bytes: so has whatever of it the tile's caches have.
+    pub fn reload(&mut self, (memory, address): (usize, u64), bytes: &[u8], fabric: &mut Fabric) {
+        self.synchronise(fabric);
+        for number in 0..PMP_WINDOWS {
+            let window = &self.local.windows[number as usize];
+            let end = (address + bytes.len() as u64).min(window.base + window.readable);
+            let start = address.max(window.base);
+            if window.memory == memory && start < end {
+                let physical = MEMORY_BASE + number * PMP_WINDOW_SIZE + (start - window.base);
+                let part = (start - address) as usize..(end - address) as usize;
+                self.poke(physical, &bytes[part], fabric);
+            }
+        }
     }
 
     /// Writes memory and whatever of it the tile's caches have, as a tool does that loads a program. False: the tile may not read there.

@@ -1,9 +1,9 @@
-//! Frames of network cards: what left, what arrived, what became of it.
+//! Frames of network cards: which ones left, which arrived, and their fate.
 //!
 //! Why it exists: a request over a cable passes two drivers, two cards and the cable, and a picture shows where it is. Each card
-//! has three tracks: what its link sends, what arrives, and what it stores. A frame keeps one number from the card that sends it
-//! to the one that stores or drops it, on another chip too, so an arrow joins them. What it deliberately does not know: what
-//! is in a frame behind its three first fields.
+//! has three tracks: what its link sends, what arrives, and what it stores. A frame keeps one number from the card that sends it to
+//! the one that stores or drops it, on another chip too, so an arrow joins them. What it deliberately does not know: the contents
+//! of a frame after its first three fields.
 
 use super::{CHIP_FLOWS, Event, Flow, Tracer, Track, Value, Weight};
 use crate::device::network::{DropReason, Fate, Frame};

@@ -1,9 +1,9 @@
 //! Traces of a run in Perfetto's own format, to be opened at ui.perfetto.dev or with its command-line tools.
 //!
-//! Why it exists: a table says that a request waited, a picture says what else happened then. It turns reports of the
-//! machine into tracks: what each hart does and for which activity, commands of its data transfer unit, messages as
-//! arrows between tiles, levels of token buckets, work of links and DRAM banks, utilisation of links, frames of network cards
-//! as arrows over their cables, and markers of the software. It cannot influence the machine, and the same run gives the same bytes.
+//! Why it exists: a table says that a request waited, a picture shows what else happened then. It turns reports of the machine into
+//! tracks: what each hart does and for which activity, commands of its data transfer unit, messages as arrows between tiles, levels
+//! of token buckets, work of links and DRAM banks, utilisation of links, frames of network cards as arrows over their cables, and
+//! markers of the software. It cannot influence the machine, and the same run gives the same bytes.
 //!
 //! Timestamps are nanoseconds, rounded down; each event carries its exact tick as an argument. The file's size is
 //! bounded: events that find no room are counted, and a track at the end of the file says so.
@@ -32,31 +32,31 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Bytes of the file at most, but for the descriptions of tracks and the ends of open slices.
+    /// Most bytes of the file, not counting the descriptions of tracks and the ends of open slices.
     pub limit: usize,
     /// First tick to record.
     pub from: Tick,
-    /// First tick that is not recorded any more.
+    /// First tick after the recording.
     pub until: Tick,
     /// Nanoseconds over which the utilisation of a link is averaged.
     pub interval: u64,
-    /// Period and length, in ticks, of the spans in which single packets, banks and bucket levels are recorded: a long run
-    /// can then be looked at everywhere. `None`: always, until half of the bytes are used up.
+    /// Period and length, in ticks, of the spans in which single packets, banks and bucket levels are recorded, so that a long run
+    /// has details throughout. `None`: always, until half of the bytes are used up.
     pub sample: Option<(Tick, Tick)>,
-    /// Only what harts and units of these tiles do and cause; `None`: of all.
+    /// Records only what harts and units of these tiles do and cause; `None`: of all tiles.
     pub tiles: Option<BTreeSet<TileId>>,
-    /// Who is on a tile, for the headings of tracks.
+    /// The applications on each tile, for the headings of tracks.
     pub residents: BTreeMap<TileId, String>,
-    /// Which chip of several.
+    /// Which of several chips this is.
     pub chip: Chip,
 }
 
-/// A chip among those that cables join. Traces of all of them are one file when they stand one behind the other.
+/// A chip among those that cables join. Their traces, put one after another, form one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chip {
     /// 0 or 1.
     pub number: u8,
-    /// The track that all others lie under; empty: none.
+    /// The parent track of all others; empty: none.
     pub heading: String,
     /// Name of the chip at the other end of the cable.
     pub peer: String,
@@ -78,7 +78,7 @@ impl Default for TraceOptions {
 }
 
 impl TraceOptions {
-    /// Whether what a tile does is recorded.
+    /// Whether the activity of a tile is recorded.
     fn shows(&self, tile: TileId) -> bool {
         let mut wanted = self.tiles.iter();
         wanted.all(|tiles| tiles.contains(&tile))
@@ -207,7 +207,7 @@ impl Tracer {
         self.activities.insert(owner, name.to_owned());
     }
 
-    /// Events that found no room.
+    /// Number of events for which there was no room.
     pub fn dropped(&self) -> u64 {
         self.writer.dropped()
     }
@@ -225,7 +225,7 @@ impl Tracer {
         sampled && self.wanted(at)
     }
 
-    /// What tells this chip's flows from those of the other one.
+    /// The bits that distinguish this chip's flows from those of the other one.
     fn chip_flow(&self) -> u64 {
         u64::from(self.options.chip.number & 1) << CHIP_FLOWS
     }
@@ -242,20 +242,20 @@ impl Tracer {
         }
     }
 
-    /// Whose packet or access it is: an activity that has a name, or a tile.
+    /// The owner of a packet or access: an activity that has a name, or a tile.
     fn sender(&self, owner: Owner) -> String {
         let name = self.activities.get(&owner);
         name.map_or_else(|| format!("tile {}", owner.tile), Clone::clone)
     }
 
-    /// Ends what the hart's track shows and begins what is true now.
+    /// Ends the current slice of the hart's track and begins one with the present state.
     fn show_hart(&mut self, at: Tick, tile: TileId, state: HartState, activity: u16) {
         let Some(tracks) = self.tiles.get_mut(&tile) else {
             return;
         };
         (tracks.state, tracks.activity) = (state, activity);
         let hart = tracks.hart;
-        // Also outside the window: a slice that began in it ends where the window does.
+        // This also happens outside the window: a slice that began in the window ends where the window ends.
         self.writer.end(hart, at.min(self.options.until));
         // A slice that begins before the window is shown from the window's start on.
         let from = at.max(self.options.from);
@@ -340,7 +340,7 @@ impl Tracer {
             if start != link.interval {
                 close_interval(&mut self.writer, &self.options, link, interval);
                 if start > link.interval.saturating_add(interval) && link.busy != 0 {
-                    // Nothing went over the link since.
+                    // The link has been idle since.
                     let idle = link.interval.saturating_add(interval);
                     count_percent(&mut self.writer, &self.options, link.utilisation, idle, 0);
                 }
@@ -432,7 +432,7 @@ fn marker_name(kind: u16, value: u64) -> &'static str {
         Some(MarkerKind::ActivityName) => "its name",
         Some(MarkerKind::MuxReady) if value == Since::NEVER => "activity waits",
         Some(MarkerKind::MuxReady) => "activity ready",
-        // The hart's track shows all this.
+        // The hart's track already shows these.
         Some(
             MarkerKind::MuxEnters
             | MarkerKind::MuxInterrupts
@@ -448,7 +448,7 @@ fn marker_name(kind: u16, value: u64) -> &'static str {
 
 /// Flows of messages, of frames and of markers must not share numbers.
 const MARKER_FLOWS: u64 = 1 << 63;
-/// The bit that tells flows of the second chip from those of the first one.
+/// The bit that distinguishes flows of the second chip from those of the first one.
 const CHIP_FLOWS: u32 = 61;
 
 impl Observer for Tracer {

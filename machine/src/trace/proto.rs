@@ -52,16 +52,16 @@ pub struct TrackDescriptor {
     /// Its name.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// The track that it lies under.
+    /// The parent track.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// It is a counter.
+    /// Set if it is a counter.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
-    /// Order of the tracks under it: 3 is by rank.
+    /// Order of its child tracks: 3 is by rank.
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Rank among the tracks beside it.
+    /// Rank among its siblings.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }
@@ -69,7 +69,7 @@ pub struct TrackDescriptor {
 /// [`TrackDescriptor::child_ordering`]: by rank.
 pub const ORDER_EXPLICIT: i32 = 3;
 
-/// What a counter counts.
+/// The unit of a counter.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CounterDescriptor {
     /// 3: bytes.
@@ -86,7 +86,7 @@ pub const UNIT_BYTES: i32 = 3;
 /// Something that happens on a track.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackEvent {
-    /// Values beside it.
+    /// Additional values.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
     /// One of the constants below.
@@ -113,7 +113,7 @@ pub struct TrackEvent {
 pub const SLICE_BEGIN: i32 = 1;
 /// [`TrackEvent::type`]: a slice ends.
 pub const SLICE_END: i32 = 2;
-/// [`TrackEvent::type`]: something without length.
+/// [`TrackEvent::type`]: an event without length.
 pub const INSTANT: i32 = 3;
 /// [`TrackEvent::type`]: a value of a counter.
 pub const COUNTER: i32 = 4;

@@ -45,6 +45,7 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 0,
+        tiled_lines: false,
     }
 }
 
@@ -89,7 +90,7 @@ fn feed(tracer: &mut Tracer, at: Tick, report: &Report) {
     }
 }
 
-/// What a reader sees: (track, nanoseconds, kind, name), after all rules of the format are checked.
+/// The events that a reader sees, as (track, nanoseconds, kind, name); checks all rules of the format first.
 fn read(bytes: &[u8]) -> Vec<(String, u64, i32, String)> {
     let trace = Trace::decode(bytes).expect("decodes");
     let mut tracks = BTreeMap::new();
@@ -462,11 +463,11 @@ proptest! {
         let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, ..TraceOptions::default() };
         let bytes = record(&reports, options.clone());
         let events = read(&bytes);
-        // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.
+        // Descriptions of tracks (below 8 KiB here) and the ends of open slices may exceed the limit.
         prop_assert!(bytes.len() <= limit + 8192, "{} bytes", bytes.len());
         prop_assert_eq!(record(&reports, options.clone()), bytes);
         let inside = options.from / 4..=options.until / 4;
-        // The note about missing events is the only thing that may stand elsewhere.
+        // Only the note about missing events may be elsewhere.
         let outside: BTreeSet<_> = events.iter().filter(|e| !inside.contains(&e.1)).map(|e| &e.0).collect();
         prop_assert!(outside.iter().all(|track| track.starts_with("incomplete")), "{:?}", outside);
     }
@@ -499,7 +500,7 @@ fn frame(number: u64, bytes: usize, foreign: bool) -> Frame {
     frame
 }
 
-/// What two chips say of three frames from the first one: one is stored, one dropped, one lost.
+/// The reports of two chips about three frames from the first one: one is stored, one dropped, one lost.
 fn two_chips() -> Vec<u8> {
     let with_cards = || {
         let mut platform = platform();

@@ -1,7 +1,7 @@
 //! Writes a trace file record by record, within a bound of bytes.
 //!
-//! Why it exists: names are interned, open slices are closed, and the bound is kept in one place. It does not know the
-//! machine: it has tracks, slices, instants and counters.
+//! Why it exists: names are interned, open slices are closed, and one place keeps the bound. It does not know the machine: it has
+//! tracks, slices, instants and counters.
 
 use super::proto::*;
 use crate::observe::Missing;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Track(u64);
 
-/// How much an event matters when the bytes run short.
+/// The importance of an event when the bytes run short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// May take half of the bytes: there are many of them (links, banks, bucket levels).
@@ -21,12 +21,12 @@ pub enum Weight {
     Normal,
 }
 
-/// A value beside an event.
+/// An additional value of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// A number.
     Number(u64),
-    /// A text, of which there are few different ones.
+    /// A text; few different ones exist.
     Text(&'a str),
 }
 
@@ -44,7 +44,7 @@ pub enum Flow {
 pub struct Event<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Values beside it.
+    /// Additional values.
     pub values: &'a [(&'a str, Value<'a>)],
     /// Its flow.
     pub flow: Option<Flow>,
@@ -72,7 +72,7 @@ pub struct Writer {
     /// Number of the writer among those of one file, from 1.
     sequence: u32,
     next_track: u64,
-    /// Ranks given away under each track.
+    /// Ranks assigned to the children of each track.
     ranks: BTreeMap<u64, i32>,
     names: BTreeMap<String, u64>,
     value_names: BTreeMap<String, u64>,
@@ -87,12 +87,12 @@ pub struct Writer {
 
 /// Root of all tracks.
 const ROOT: u64 = 0;
-/// Bytes kept for the end of open slices and the note of what is missing.
+/// Bytes reserved for the ends of open slices and the note about missing events.
 const RESERVE: usize = 1024;
 
 impl Writer {
-    /// A writer of at most `limit` bytes, beside the descriptions of tracks and the ends of open slices. Files of writers with
-    /// different numbers, from 0, are one file when they stand one behind the other.
+    /// A writer of at most `limit` bytes, not counting the descriptions of tracks and the ends of open slices. The files of writers
+    /// with different numbers, from 0, form one file when they are put one after another.
     pub fn new(limit: usize, ticks_per_second: u64, number: u32) -> Self {
         let mut writer = Self {
             bytes: Vec::new(),
@@ -129,7 +129,7 @@ impl Writer {
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 
-    /// Events that found no room.
+    /// Number of events for which there was no room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -185,7 +185,7 @@ impl Writer {
         self.describe(name, Some(parent), Some(counter))
     }
 
-    /// Writes an event if there is room for it; `pair` events take the room for their end with them.
+    /// Writes an event if there is room for it. If not, counts it as dropped and returns false.
     fn write(&mut self, weight: Weight, tick: u64, event: TrackEvent, new: InternedData) -> bool {
         let packet = TracePacket {
             timestamp: Some(self.nanoseconds(tick)),
@@ -210,7 +210,7 @@ impl Writer {
             self.details += size;
         }
         append(&mut self.bytes, &packet);
-        // Only now: a name that was not written must not count as known.
+        // Not earlier: a name that was not written must not count as known.
         if let Some(new) = packet.interned_data {
             let learn = |map: &mut BTreeMap<String, u64>, names: Vec<Name>| {
                 for name in names {
@@ -279,7 +279,7 @@ impl Writer {
         *last
     }
 
-    /// Begins a slice. False if there was no room; then it is not open.
+    /// Begins a slice. Returns false if there was no room; then it is not open.
     pub fn begin(&mut self, weight: Weight, track: Track, tick: u64, event: &Event<'_>) -> bool {
         let tick = self.in_order(track, tick);
         let (record, new) = self.event(SLICE_BEGIN, track, tick, event);
@@ -322,7 +322,7 @@ impl Writer {
         }
     }
 
-    /// Something without length.
+    /// Writes an event without length.
     pub fn instant(&mut self, weight: Weight, track: Track, tick: u64, event: &Event<'_>) {
         let (record, new) = self.event(INSTANT, track, tick, event);
         self.write(weight, tick, record, new);
@@ -339,7 +339,7 @@ impl Writer {
         self.write(weight, tick, record, InternedData::default());
     }
 
-    /// Events that had no room.
+    /// The events for which there was no room.
     pub fn missing(&self) -> Missing {
         Missing {
             events: self.dropped,

@@ -226,8 +226,13 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
 /// Ticks of 4 GHz: harts and units 2 GHz, network 1 GHz, memory 800 MHz; a crossbar; one memory; each tile has its share
 /// of it in window 0.
 pub fn chip(tiles: u16) -> Machine {
-    let mut machine = Machine::new(&platform(PlatformKind::Tiled, tiles)).expect("valid");
-    for tile in 0..tiles {
+    chip_of(&platform(PlatformKind::Tiled, tiles))
+}
+
+/// The same for a platform that was changed.
+pub fn chip_of(config: &PlatformConfig) -> Machine {
+    let mut machine = Machine::new(config).expect("valid");
+    for tile in 0..config.tiles.len() as u16 {
         set(
             &mut machine,
             tile,
@@ -284,6 +289,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        tiled_lines: false,
     }
 }
 

@@ -520,7 +520,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "cap",
                 Integer { min: 1, max: 1024 },
                 "4",
-                "`fr-fcfs`: accesses to an open row that may overtake an older one to the same bank.",
+                "`fr-fcfs`: bursts that may pass the oldest access of the channel while only hits of its bank or the data bus keep it back.",
             ),
             default(
                 "queue",

@@ -229,7 +229,9 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
     if tiled && platform.kernel_tile().is_none() {
         errors.push(Diagnostic::new(
-            Problem::NoKernelTile,
+            Problem::NoKernelTile {
+                platform: platform.name.clone(),
+            },
             &root.span,
             "write privileged=\"true\" at the <tile> for the kernel",
         ));

@@ -325,7 +325,7 @@ pub enum MemoryPolicy {
     Fcfs,
     /// Accesses to open rows first, then the oldest.
     FrFcfs {
-        /// Accesses to an open row that may overtake an older one to the same bank.
+        /// Bursts that may pass the oldest access of the channel while only hits of its bank or the data bus keep it back.
         cap: u32,
     },
     /// Round robin over the tiles, one burst a slot.

@@ -12,14 +12,15 @@ use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
 use crate::node::{self, Node, Quota};
 use crate::platform::{Platform, Tile};
+use crate::source::Span;
 use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::{Size, Time};
 
-/// Reads and checks a `<system>`. `None` if something is wrong; then `errors` says what.
+/// Reads and checks a `<system>` on a platform, which is named at a place. `None` if something is wrong; then `errors` says what.
 pub fn read(
     element: &Element,
-    platform: Platform,
+    (platform, named): (Platform, &Span),
     programs: Option<&dyn Programs>,
     peer: Option<Peer>,
     errors: &mut Vec<Diagnostic>,
@@ -28,8 +29,10 @@ pub fn read(
     let before = errors.len();
     let Some(kernel_tile) = platform.kernel_tile() else {
         errors.push(Diagnostic::new(
-            Problem::NoKernelTile,
-            node.place("platform"),
+            Problem::NoKernelTile {
+                platform: platform.name.clone(),
+            },
+            named,
             "a system needs a tiled platform with a privileged tile; single programs run with `bulkhead boot`",
         ));
         return None;

@@ -130,7 +130,7 @@ impl Paradigm for Tiled {
     ) -> Vec<Incident> {
         let mut all = console::incidents(system, seen.console, seen.markers, locate);
         all.extend(console::kernel_stop(system, seen.console, locate));
-        all.extend(unfinished::incidents(system, seen));
+        all.extend(unfinished::incidents(system, seen, locate));
         all
     }
 

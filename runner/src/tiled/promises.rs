@@ -186,7 +186,7 @@ impl Judge<'_> {
             }
             (jobs, misses) => {
                 let allowed = task.allowed;
-                let what = format!("task {name}: {misses} jobs late of {jobs}, {allowed} allowed");
+                let what = format!("task {name}: {misses} of {jobs} jobs late, {allowed} allowed");
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
                     0 if task.worst.is_none() => promise.unless_held(

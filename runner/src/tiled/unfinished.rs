@@ -15,8 +15,13 @@ use bulkhead_report::result::{End, Incident, IncidentKind};
 use std::collections::BTreeSet;
 
 /// An incident for each foreground application that has not ended by itself though the run has. If all of them have and the system has not,
-/// the root manager is named. Without applications in the foreground there is nothing to finish.
-pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
+/// the root manager is named. Without applications in the foreground there is nothing to finish. `locate` says where in an application a
+/// program counter lies.
+pub fn incidents(
+    system: &System,
+    said: &Said<'_>,
+    locate: &dyn Fn(&str, u64) -> Option<String>,
+) -> Vec<Incident> {
     let when = match said.end {
         End::Duration | End::Limit => {
             format!(
@@ -58,6 +63,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
                 return of(&app.name, app.tile, what);
             }
             let mut what = format!("{when}; {last}");
+            what += &at_the_end(system, said, &app.name, app.tile, locate);
             if !app.rgates.is_empty() {
                 what += "; if it serves others until the end, write background=\"true\"";
             }
@@ -78,6 +84,26 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
         all.push(of(&root.name, root.tile, what));
     }
     all
+}
+
+/// Where an application was when the run ended: a loop without end shows its place. It waited if nobody ran on a tile of its own.
+fn at_the_end(
+    system: &System,
+    said: &Said<'_>,
+    name: &str,
+    tile: u16,
+    locate: &dyn Fn(&str, u64) -> Option<String>,
+) -> String {
+    let mut here = said.running.iter().filter(|one| one.0.tile == tile);
+    let shares = system.apps.iter().filter(|app| app.tile == tile).count() > 1;
+    match here.next() {
+        Some((owner, pc)) if said.names.owner(*owner) == name => {
+            let place = locate(name, *pc).unwrap_or_else(|| format!("{pc:#x}"));
+            format!("; at the end it ran {place}")
+        }
+        None if !shares => "; at the end it waited".to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// What an application did last, as far as it is known.
@@ -115,15 +141,26 @@ mod tests {
     use bulkhead_model::{LoadOptions, load_system};
 
     fn told(console: &str, markers: &[MarkerEvent], end: &End) -> Vec<(String, String)> {
+        seen(console, markers, &[], end)
+    }
+
+    fn seen(
+        console: &str,
+        markers: &[MarkerEvent],
+        running: &[(Owner, u64)],
+        end: &End,
+    ) -> Vec<(String, String)> {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
         let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 3));
         let said = Said {
             names: &names,
             console,
             markers,
+            running,
             end,
         };
-        let all = incidents(&system, &said).into_iter();
+        let locate = |name: &str, pc| (pc == 0x1000).then(|| format!("{name}'s loop"));
+        let all = incidents(&system, &said, &locate).into_iter();
         all.map(|one| (one.application, one.what)).collect()
     }
 
@@ -145,7 +182,7 @@ mod tests {
             told(&console, &[release], &End::Duration),
             [(
                 "controller".to_owned(),
-                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; if it serves others until the end, write background=\"true\""
+                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; if it serves others until the end, write background=\"true\"; at the end it waited"
                     .to_owned()
             )]
         );
@@ -153,12 +190,31 @@ mod tests {
         assert_eq!(idle.len(), 2);
         assert_eq!(
             idle[0].1,
-            "has not finished and never will: nothing more can happen; it printed nothing and set no marker; if it serves others until the end, write background=\"true\""
+            "has not finished and never will: nothing more can happen; it printed nothing and set no marker; if it serves others until the end, write background=\"true\"; at the end it waited"
         );
         // Whoever loses the kernel is no such case.
         assert_eq!(told("", &[], &End::Exit { code: 2 }), []);
         let what = "x".to_owned();
         assert_eq!(told("", &[], &End::Trap { what }), []);
+    }
+
+    #[test]
+    fn a_loop_without_end_has_a_place() {
+        let console = format!("{SENSOR}{ACTUATOR}");
+        let at = |activity, pc| {
+            let running = [(Owner::new(3, activity), pc)];
+            seen(&console, &[], &running, &End::Duration).remove(0).1
+        };
+        let looped = at(3, 0x1000);
+        assert!(
+            looped.ends_with("; at the end it ran controller's loop"),
+            "{looped}"
+        );
+        let unknown = at(3, 0x2000);
+        assert!(unknown.ends_with("; at the end it ran 0x2000"), "{unknown}");
+        // Somebody else runs on its tile: what it does is not known.
+        let other = at(9, 0x1000);
+        assert!(!other.contains("at the end"), "{other}");
     }
 
     #[test]
@@ -200,9 +256,10 @@ mod tests {
                 names: &names,
                 console: "",
                 markers: &[],
+                running: &[],
                 end: &end,
             };
-            assert_eq!(incidents(&serves, &said), []);
+            assert_eq!(incidents(&serves, &said, &|_, _| None), []);
         }
         // Nobody can end in another's name: applications' lines begin with theirs.
         let lie = format!("[controller] {}", &console[..]);

@@ -1,19 +1,18 @@
-//! A budget of execution time that comes back: how much was used, and when it may be used again.
+//! A replenished budget of execution time: how much was used, and when it may be used again.
 //!
 //! Why it exists: a share of a processor must hold in every window of time, not only on average. What it deliberately does
 //! not know: who else runs. Times are in the caller's unit.
 //!
-//! Method: the sporadic server of B. Sprunt, L. Sha, J. Lehoczky, *Aperiodic task scheduling for hard real-time systems*,
-//! Real-Time Systems 1(1), 1989, as a queue of refills, which avoids the defects that M. Stanovich, T. Baker, A. Wang,
-//! M. Harbour, *Defects of the POSIX sporadic server and how to correct them*, RTAS 2010, describe. What is used at a
-//! moment comes back one period after that moment's *origin*: the start of the execution, then no window of a period's
-//! length contains more than the budget; or the release of the work, then the work interferes with others no more than a
-//! sporadic task with that cost and period does.
+//! Method: the sporadic server of B. Sprunt, L. Sha, J. Lehoczky, *Aperiodic task scheduling for hard real-time systems*, Real-Time
+//! Systems 1(1), 1989, as a queue of refills, which avoids the defects that M. Stanovich, T. Baker, A. Wang, M. Harbour, *Defects
+//! of the POSIX sporadic server and how to correct them*, RTAS 2010, describe. The time used comes back one period after its
+//! *origin*. If the origin is the start of the execution, no window of a period's length contains more than the budget. If it is
+//! the release of the work, the work interferes with others no more than a sporadic task with that cost and period does.
 
 /// Execution time in each period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Execution time at most.
+    /// Most execution time in a period.
     pub amount: u64,
     /// Length of a period.
     pub period: u64,
@@ -26,12 +25,12 @@ impl Budget {
     }
 }
 
-/// Refills under way at most. A budget used in more pieces than these in a period gets some of them back later.
+/// Most refills under way. A budget that is used in more pieces than this in a period gets some of them back later.
 pub const REFILLS: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Refill {
-    /// From when on it may be used.
+    /// The time from which it may be used.
     time: u64,
     amount: u64,
 }
@@ -47,8 +46,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// A full account from `now` on. A piece of less than `least` comes back together with the next one, so that a budget used in tiny
-    /// pieces does not come back in tiny pieces, each with its own switch.
+    /// A full account from `now` on. A piece shorter than `least` comes back together with the next one, so that a budget that is
+    /// used in tiny pieces does not come back in tiny pieces, each with its own switch.
     pub fn new(budget: Budget, least: u64, now: u64) -> Self {
         let mut refills = [Refill::default(); REFILLS];
         refills[0] = Refill {
@@ -63,7 +62,7 @@ impl Account {
         }
     }
 
-    /// What it was opened with.
+    /// The budget with which the account was opened.
     pub const fn budget(&self) -> Budget {
         self.budget
     }
@@ -72,7 +71,7 @@ impl Account {
         &self.refills[..self.length as usize]
     }
 
-    /// When a run that begins now has used up what there is, refills on the way included; `None` if it cannot begin.
+    /// When a run that begins now has used up the account, including refills that arrive meanwhile; `None` if it cannot begin.
     pub fn end_of_run(&self, now: u64) -> Option<u64> {
         let mut end = now;
         for refill in self.refills() {
@@ -84,7 +83,7 @@ impl Account {
         (end > now).then_some(end)
     }
 
-    /// When a run may begin, seen from a moment at which it may not.
+    /// When a run may begin, if none may now.
     pub fn next_start(&self) -> u64 {
         self.refills[0].time
     }
@@ -120,7 +119,7 @@ impl Account {
         let length = self.length as usize;
         if length > 0 {
             let last = &mut self.refills[length - 1];
-            // What is left of the one in use is no crumb.
+            // The rest of the refill in use is not a crumb.
             let crumb = !(in_use && length == 1) && last.amount < self.least;
             if length == REFILLS || last.time == refill.time || crumb {
                 last.time = last.time.max(refill.time);
@@ -139,7 +138,7 @@ impl Account {
         self.length += 1;
     }
 
-    /// Joins refills that were there before the origin: what is used of them comes back at the same time.
+    /// Joins refills that were available before the origin: time used from them comes back at the same moment.
     fn settle(&mut self, origin: u64) {
         while self.length > 1 && self.refills[1].time <= origin {
             let joined = self.refills[0].amount + self.refills[1].amount;

@@ -1,52 +1,53 @@
 //! Which activity runs on a shared tile: the two policies of TileMux.
 //!
-//! Why it exists: a best-effort tile shares its time equally, a tile for control loops runs the most urgent work first; on both, nobody may
-//! take more than its budget. What it deliberately does not know: why a member is ready. Members are numbered by the caller, below `N`;
-//! times are in nanoseconds.
+//! Why it exists: a best-effort tile shares its time equally, a tile for control loops runs the most urgent work first; on both, no
+//! member may take more than its budget. What it deliberately does not know: why a member is ready. Members are numbered by the
+//! caller, below `N`; times are in nanoseconds.
 //!
-//! - *Throughput*: round robin with time slices. Priorities mean nothing. What a budget pays comes back one period after it
+//! - *Throughput*: round robin with time slices. Priorities mean nothing. Time taken from a budget comes back one period after it
 //!   was used, so no window of a period contains more than the budget.
-//! - *Realtime*: fixed priorities, preemptive; equals share as above; members without a budget come last. What a budget pays comes back one
-//!   period after the work that used it was released, so each member interferes with those below no more than a sporadic task with its
-//!   budget as cost (`analysis::schedulability::fixed_priority`).
+//! - *Realtime*: fixed priorities, preemptive; members of equal priority share as above; members without a budget come last. Time
+//!   taken from a budget comes back one period after the release of the work that used it, so each member interferes with less
+//!   urgent ones no more than a sporadic task with its budget as cost (`analysis::schedulability::fixed_priority`).
 //!
-//! A member that causes a switch pays for it: one that begins pays for the switch to it and for the one back ([`Scheduler::gives_back`]).
-//! A message that interrupts another member is on its receiver's account ([`Cost::Interrupt`]). So budgets contain the switches: however
-//! often a member sleeps and wakes up, others lose no more to it than its budget.
+//! A member that causes a switch pays for it: a member that begins pays for the switch to it and for the one back
+//! ([`Scheduler::gives_back`]). The receiver of a message that interrupts another member pays for the interrupt
+//! ([`Cost::Interrupt`]). So budgets contain the switches: however often a member sleeps and wakes up, others lose no more to it
+//! than its budget.
 
 use crate::account::{Account, Budget};
 
-/// What the order is.
+/// The order of the members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// Time slices for everybody.
+    /// Time slices for all.
     Throughput,
     /// Fixed priorities.
     Realtime,
 }
 
-/// What a member pays for.
+/// The reason for a charge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
-    /// It ran.
+    /// The member ran.
     Run,
     /// The switch from it to the next one: part of the work that ends, and of no slice.
     Back,
-    /// Messages for it interrupted another one.
+    /// Messages for the member interrupted another one.
     Interrupt,
 }
 
 /// The member that runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
-    /// This one, until the time (if there is one) or until something happens.
+    /// This member, until the time (if there is one) or until an event.
     Run {
-        /// Who.
+        /// The member.
         member: usize,
         /// When to ask again.
         until: Option<u64>,
     },
-    /// Nobody, until the time (if there is one) or until something happens.
+    /// No member, until the time (if there is one) or until an event.
     Idle {
         /// When to ask again.
         until: Option<u64>,
@@ -68,7 +69,7 @@ struct Member {
 }
 
 impl Member {
-    /// Until when it may run if it begins now.
+    /// Until when the member may run if it begins now; `None` if it may not begin.
     fn end_of_run(&self, now: u64) -> Option<u64> {
         match &self.account {
             _ if !self.ready => None,
@@ -84,7 +85,8 @@ impl Member {
         empty.map_or(at, |account| at.max(account.next_start()))
     }
 
-    /// Pays for `start` to `end` if it has a budget. If that is used up, says from when on there is something again.
+    /// Pays for `start` to `end` if the member has a budget. If that is used up, returns the time from which the member may run
+    /// again.
     fn pay(&mut self, origin: u64, start: u64, end: u64) -> Option<u64> {
         let account = self.account.as_mut()?;
         account.charge(end.saturating_sub(start), origin);
@@ -97,7 +99,7 @@ impl Member {
     }
 }
 
-/// The members of a tile, at most `N` (and 255), and their order.
+/// The members of a tile (at most `N`, and at most 255) and their order.
 #[derive(Clone, Debug)]
 pub struct Scheduler<const N: usize> {
     policy: Policy,
@@ -109,7 +111,7 @@ pub struct Scheduler<const N: usize> {
 }
 
 impl<const N: usize> Scheduler<N> {
-    /// Nobody, with slices of this length (not 0).
+    /// No members; slices of this length (not 0).
     pub const fn new(policy: Policy, slice: u64) -> Self {
         Self {
             policy,
@@ -125,7 +127,7 @@ impl<const N: usize> Scheduler<N> {
         queue.position(|other| usize::from(*other) == member)
     }
 
-    /// With their numbers, in the order of the queue.
+    /// The members with their numbers, in the order of the queue.
     fn members(&self) -> impl Iterator<Item = (usize, &Member)> {
         let queue = self.queue[..self.length].iter();
         queue.filter_map(|number| {
@@ -142,7 +144,8 @@ impl<const N: usize> Scheduler<N> {
         self.members.get_mut(member)?.as_mut()
     }
 
-    /// Adds a member that is not ready, without budget and with the lowest priority. False if there is no such number or it is taken.
+    /// Adds a member that is not ready, without budget and with the lowest priority. Returns false if the number does not exist or
+    /// is taken.
     pub fn add(&mut self, member: usize) -> bool {
         let slice_left = self.slice;
         let Some(place @ None) = self.members.get_mut(member) else {
@@ -169,8 +172,8 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// Limits a member and gives it a priority; it may use the budget from `start` on. False if it is not there or the budget makes
-    /// no sense.
+    /// Limits a member and gives it a priority; it may use the budget from `start` on. Returns false if the member does not exist
+    /// or the budget is invalid.
     pub fn set_budget(&mut self, member: usize, budget: Budget, priority: u8, start: u64) -> bool {
         if !budget.is_valid() {
             return false;
@@ -202,7 +205,7 @@ impl<const N: usize> Scheduler<N> {
         self.find(member).is_some_and(|member| member.ready)
     }
 
-    /// When a member may begin that becomes ready at a moment.
+    /// When a member may begin if it becomes ready at a moment.
     pub fn start(&self, member: usize, at: u64) -> u64 {
         self.find(member).map_or(at, |member| member.start(at))
     }
@@ -221,12 +224,12 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// The member pays for what lasted from `start` to `end`. A slice that a run has used up sends it to the end of the queue. If its budget
-    /// is used up, says from when on it may run again.
+    /// Charges the member for the time from `start` to `end`. A member whose run has used up its slice goes to the end of the
+    /// queue. If its budget is used up, returns the time from which it may run again.
     pub fn charge(&mut self, member: usize, cost: Cost, start: u64, end: u64) -> Option<u64> {
         let policy = self.policy;
         let found = self.member(member)?;
-        // What interrupts others while it waits belongs to no work of its own.
+        // Interrupts for a member that waits belong to none of its work.
         let waits = cost == Cost::Interrupt && !found.ready;
         let origin = match policy {
             Policy::Realtime if !waits => found.release,
@@ -242,8 +245,8 @@ impl<const N: usize> Scheduler<N> {
         again
     }
 
-    /// Whether the switch from `previous` to `next` (nobody: to none) is on the account of the former. It has none, or did not choose
-    /// to leave, if the latter is more urgent.
+    /// Whether `previous` pays for the switch to `next` (`None`: to no member). It does not if it has no account, or if a more
+    /// urgent `next` displaced it.
     pub fn gives_back(&self, previous: usize, next: Option<usize>) -> bool {
         let Some(previous) = self
             .find(previous)
@@ -257,13 +260,13 @@ impl<const N: usize> Scheduler<N> {
 
     /// Whether `second` comes before `first`, which is before it in the queue.
     fn overtakes(&self, second: &Member, first: &Member) -> bool {
-        // Who has no budget comes behind all who have one, whatever their priorities are.
+        // Members without a budget come after all members with one, whatever their priorities are.
         let urgency = |member: &Member| (member.account.is_some(), member.priority);
         self.policy == Policy::Realtime && urgency(second) > urgency(first)
     }
 
-    /// How urgent a member is: one that is less urgent than the running one changes nothing by becoming ready. Where priorities
-    /// mean nothing, everybody is equally urgent.
+    /// How urgent a member is: one that is less urgent than the running one changes nothing by becoming ready. If priorities mean
+    /// nothing, all members are equally urgent.
     pub fn urgency(&self, member: usize) -> u8 {
         match self.policy {
             Policy::Throughput => 0,
@@ -274,7 +277,7 @@ impl<const N: usize> Scheduler<N> {
     /// The member that runs now.
     pub fn decide(&self, now: u64) -> Decision {
         let mut chosen: Option<(usize, &Member, u64)> = None;
-        // Of those that are as urgent as the chosen one.
+        // Whether other ready members are as urgent as the chosen one.
         let mut equals = false;
         let mut without_budget = false;
         for (number, member) in self.members().filter(|(_, member)| member.ready) {

@@ -1,8 +1,8 @@
-//! Copying and filling memory: what the compiler calls for both.
+//! Copying and filling memory: the functions that the compiler calls for both.
 //!
 //! Why it exists: the toolchain's own functions for this target move a word at a time and wait for each load; here eight loads are
-//! under way before the first store. Words are read and written aligned; where source and destination are not aligned alike, two
-//! neighbouring words are shifted together. What it deliberately does not know: who copies what.
+//! under way before the first store. Words are read and written aligned; if source and destination are not aligned alike, two
+//! neighbouring words are shifted together. What it deliberately does not know: its callers and their data.
 #![allow(unsafe_code)]
 
 // The names and the calling convention are those that the compiler uses; it places these before its own, which are weak. Only

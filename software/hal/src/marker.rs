@@ -53,9 +53,9 @@ markers! {
     activity_name ActivityName;
     /// TileMux works because of an interrupt.
     mux_interrupts MuxInterrupts;
-    /// TileMux chose who runs next.
+    /// TileMux chose which activity runs next.
     mux_runs MuxRuns;
-    /// An activity comes to the tile or leaves it.
+    /// An activity enters the tile or leaves it.
     mux_member MuxMember;
     /// An activity is ready from a moment on.
     mux_ready MuxReady;

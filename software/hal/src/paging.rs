@@ -1,8 +1,8 @@
 //! Page tables of Sv39 with pages of 4 KiB (RISC-V privileged architecture, version 20211203, section 4.4).
 //!
-//! Why it exists: TileMux maps what the kernel says. What it deliberately does not know: who owns which memory, and how
-//! table memory is accessed; the latter is a trait, so that this is tested on the host against a walk written from the
-//! specification.
+//! Why it exists: TileMux maps the pages that the kernel names. What it deliberately does not know: which activity owns which
+//! memory, and how table memory is accessed. The latter is a trait, so that tests on the host can compare this file with a walk
+//! written from the specification.
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -18,7 +18,7 @@ const READ: u64 = 2;
 const WRITE: u64 = 4;
 const EXECUTE: u64 = 8;
 const USER: u64 = 16;
-/// Accessed and dirty, set from the start: nobody collects them here.
+/// Accessed and dirty, set from the start, because no software here collects them.
 const ACCESSED_DIRTY: u64 = 3 << 6;
 
 /// What user mode may do with a page.
@@ -118,7 +118,7 @@ impl AddressSpace {
 
     fn table(&mut self, memory: &mut impl TableMemory) -> Result<u64, MapError> {
         if self.next >= self.end {
-            // What was used up stays behind, so that nothing more is added.
+            // The used-up range replaces the spare one, so that no more can be added.
             (self.next, self.end) = self.spare;
             self.spare.0 = self.spare.1;
         }
@@ -147,8 +147,8 @@ impl AddressSpace {
             .map(|_| ())
     }
 
-    /// Maps pages as [`map`](Self::map) does, but in the place of those that are mapped there; tells whether there were some. Then
-    /// whoever keeps translations must forget them.
+    /// Maps pages as [`map`](Self::map) does, but replaces those that are mapped there. Returns whether there were any; if so, the
+    /// caller must drop cached translations.
     ///
     /// # Errors
     /// [`MapError::BadAddress`], [`MapError::NoTable`]; then nothing has changed.
@@ -163,7 +163,7 @@ impl AddressSpace {
         self.place(memory, (address, physical, pages), rights, true)
     }
 
-    /// Takes pages away; those that are not mapped are none. Tells whether there were some. Tables stay where they are.
+    /// Unmaps pages and ignores those that are not mapped. Returns whether any was mapped. Tables stay where they are.
     ///
     /// # Errors
     /// [`MapError::BadAddress`].
@@ -212,7 +212,8 @@ impl AddressSpace {
         Ok(found)
     }
 
-    /// Whether pages can be mapped in a range: there are tables for them, and none of them is mapped if nothing may be replaced.
+    /// Whether pages can be mapped in a range: there is memory for the tables, and, if nothing may be replaced, none of the pages
+    /// is mapped.
     fn admit(
         &self,
         memory: &impl TableMemory,
@@ -220,7 +221,7 @@ impl AddressSpace {
         replace: bool,
     ) -> Result<(), MapError> {
         let mut tables = 0;
-        // The last table of the second level that is not there.
+        // The last table of the second level that does not exist.
         let mut missing = None;
         for (at, next) in spans(address, end) {
             let is_valid = |entry| memory.read(entry) & VALID != 0;
@@ -234,7 +235,7 @@ impl AddressSpace {
                     }
                 }
                 None if is_valid(self.root + 8 * top) => tables += 1,
-                // The first of those behind a missing table needs that one, too.
+                // The first one behind a missing table needs that table, too.
                 None => tables += 1 + u64::from(missing.replace(top) != Some(top)),
             }
         }
@@ -297,7 +298,7 @@ fn spans(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     all.filter(|(begin, end)| begin < end)
 }
 
-/// Whether pages can be mapped there.
+/// Checks the range of a mapping.
 fn check(address: u64, physical: u64, pages: u64) -> Result<(), MapError> {
     let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
     let end = pages.checked_mul(PAGE).and_then(|b| address.checked_add(b));
@@ -375,7 +376,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pages that come, change and go, against a plain table of them.
+        /// Compares pages that are mapped, replaced and unmapped with a plain table.
         #[test]
         fn pages_are_replaced_and_taken_away(
             steps in proptest::collection::vec((0u64..12, 1u64..4, 0u64..100, 0u8..4), 0..60),

@@ -1,7 +1,7 @@
 //! Entry and exit of machine mode for a multiplexer of user-mode activities.
 //!
-//! Why it exists: saving registers needs assembly. What it deliberately does not know: what a trap means. Traps out of
-//! machine mode itself are mistakes of that software and go to its `machine_fault` function.
+//! Why it exists: saving registers needs assembly. What it deliberately does not know: what a trap means. Traps out of machine mode
+//! itself are faults of that software and go to its `machine_fault` function.
 //!
 //! While an activity runs, `mscratch` holds the address of its [`Context`]; in machine mode it is zero.
 
@@ -91,8 +91,8 @@ fn enable_float() {
 /// Defines `trap_entry` and `trap_resume` in the crate that uses it.
 ///
 /// `handler: extern "C" fn(&mut Context, cause: u64, value: u64) -> *const Context` runs on the stack that ends at the symbol
-/// `stack`, and says whom to resume. `fault: extern "C" fn() -> !` gets traps of machine mode. The first and the last instruction
-/// are markers: they divide the hart's time between the activities and their multiplexer to the tick.
+/// `stack`, and returns the context to resume. `fault: extern "C" fn() -> !` gets traps of machine mode. The first and the last
+/// instruction are markers: they divide the hart's time between the activities and their multiplexer to the tick.
 #[macro_export]
 macro_rules! trap_entry {
     ($handler:path, $fault:path, $stack:literal) => {
@@ -115,7 +115,7 @@ macro_rules! trap_entry {
             "    sd t5, 0(t6)",
             "    csrr t5, mstatus",
             "    sd t5, 256(t6)",
-            // Machine mode uses no floating point; an attempt is a mistake and shall trap.
+            // Machine mode uses no floating point; an attempt is a fault and must trap.
             "    li t5, 0x6000",
             "    csrc mstatus, t5",
             concat!("    la sp, ", $stack),

@@ -22,8 +22,8 @@ pub fn ecall(call: Ecall, first: u64, second: u64) -> u64 {
 /// The environment page.
 #[inline(always)]
 pub fn environment() -> &'static Environment {
-    // SAFETY: whoever loads an activity maps this page, read-only and for as long as it lives, before it starts; every
-    // bit pattern is a valid `Environment`. TileMux changes `shared` only, which is read through `is_shared`.
+    // SAFETY: the loader of an activity maps this page before the activity starts, read-only and for its whole life; every bit
+    // pattern is a valid `Environment`. TileMux changes `shared` only, which is read through `is_shared`.
     unsafe { &*(ENVIRONMENT_BASE as *const Environment) }
 }
 

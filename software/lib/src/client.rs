@@ -1,4 +1,4 @@
-//! The asking side of services: typed requests over a send gate.
+//! The client side of services: typed requests over a send gate.
 //!
 //! Why it exists: a request is one line where it is made. What it deliberately does not know: protocols.
 
@@ -15,7 +15,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Over a gate that leads to a service.
+    /// A client over a gate that leads to a service.
     pub const fn new(gate: SendGate) -> Self {
         Self {
             gate,
@@ -23,7 +23,7 @@ impl Client {
         }
     }
 
-    /// Over the gate of this name.
+    /// A client over the gate of this name.
     ///
     /// # Panics
     /// If the description does not give it.
@@ -31,10 +31,10 @@ impl Client {
         Self::new(SendGate::named(name))
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// What the service says; [`Status::Closed`] if it has gone; [`Status::Busy`] if all credits are under way.
+    /// The service's error; [`Status::Closed`] if it has gone; [`Status::Busy`] if all credits are under way.
     #[inline(always)]
     pub fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Status> {
         match self.gate.call(self.buffer.request(request)) {
@@ -43,10 +43,10 @@ impl Client {
         }
     }
 
-    /// Asks and waits for the answer until the clock shows `moment` nanoseconds.
+    /// Sends a request and waits for the answer until the clock shows `moment` nanoseconds.
     ///
     /// # Errors
-    /// As for [`call`](Self::call); [`Status::Timeout`] if there was none until then. The credit stays away until the service
+    /// As for [`call`](Self::call); [`Status::Timeout`] if there was no answer by then. The credit comes back only when the service
     /// answers after all.
     pub fn call_until<R: Request>(&mut self, request: &R, moment: u64) -> Result<R::Reply, Status> {
         match self.gate.call_until(self.buffer.request(request), moment) {
@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Asks for nothing: whether the service lives.
+    /// Sends an empty request, to find out whether the service is alive.
     ///
     /// # Errors
     /// As for [`call`](Self::call).
@@ -64,7 +64,7 @@ impl Client {
     pub fn null(&mut self) -> Result<(), Status> {
         match self.gate.call(self.buffer.request(&Null {})) {
             Ok(reply) => {
-                // It comes while the unit frees the slot.
+                // The load completes while the unit frees the slot.
                 let start = reply.start();
                 reply.acknowledge();
                 match start.is_null() {
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-/// What a failed transfer means for a client.
+/// The status for a client whose transfer failed.
 #[cold]
 pub fn failed(error: DtuError) -> Status {
     match error {

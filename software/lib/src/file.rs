@@ -1,10 +1,10 @@
-//! Files and mounts: the clients' side of the file service.
+//! Files and mounts: the client side of the file service.
 //!
-//! Why it exists: a program opens, reads and writes files like anywhere else. What it deliberately does not know: how the
-//! service keeps them.
+//! Why it exists: a program opens, reads and writes files as on other systems. What it deliberately does not know: how the service
+//! stores them.
 //!
-//! A mount is a channel to a file service and a session with it: what the service keeps for a client ends with that. Bytes go through
-//! memory endpoints onto the file's extents, without involving the server, or in messages of 216 bytes.
+//! A mount is a channel to a file service and a session with it. When the session ends, the service drops all that it keeps for the
+//! client. Bytes go through memory endpoints to the file's extents, without involving the server, or in messages of 216 bytes.
 
 use crate::client::{Client, failed};
 use crate::gate::{MemoryGate, SendGate, is_in_one_page};
@@ -37,20 +37,20 @@ pub struct File<'a> {
     handle: u64,
     size: u64,
     position: u64,
-    /// What the server knows of the size.
+    /// The size that the server knows.
     committed: u64,
-    /// Pieces of it, at most [`PIECES`], the oldest first.
+    /// Pieces of the file, at most [`PIECES`], the oldest first.
     held: Vec<Piece>,
-    /// The one that was used last.
+    /// The piece that was used last.
     window: Window,
-    /// What it says about the next transfer.
+    /// What the window allows for the next transfer.
     ahead: Ahead,
 }
 
-/// What every transfer needs to know, if it goes on where the last one ended.
+/// What a transfer needs to know if it continues where the last one ended.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
-    /// Bytes from the position on that can be read without any question.
+    /// Bytes from the position on that can be read without asking the server.
     readable: u64,
     /// The same for writing.
     writable: u64,
@@ -67,7 +67,7 @@ impl Ahead {
         gate: MemoryGate::new(0, 0),
     };
 
-    /// After a transfer of this many bytes.
+    /// The state after a transfer of this many bytes.
     #[inline(always)]
     fn after(&self, length: u64) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Ahead {
     }
 }
 
-/// A file that stays open apart from its mount, so that several can.
+/// A file that stays open without borrowing its mount, so that several can be open.
 #[derive(Debug)]
 pub struct Kept {
     handle: u64,
@@ -114,13 +114,13 @@ impl Window {
         writable: false,
     };
 
-    /// Whether a position is in it and may be used so.
+    /// Whether a position is in the window and may be accessed in this way.
     #[inline(always)]
     fn holds(&self, position: u64, write: bool) -> bool {
         (position >= self.start) & (position < self.end) & (self.writable | !write)
     }
 
-    /// How much of this many bytes from a position on lies in it; nothing if the position does not.
+    /// How many of these bytes from a position on lie in the window; 0 if the position does not.
     #[inline(always)]
     fn part(&self, position: u64, length: usize, write: bool) -> usize {
         match self.holds(position, write) {
@@ -135,7 +135,7 @@ impl Window {
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// About it.
+    /// Its size, kind and extents.
     pub info: Info,
 }
 
@@ -147,11 +147,11 @@ impl Entry {
 }
 
 impl Mount {
-    /// Over the gate of this name and a session with the service behind it: the bytes of files are transferred without the
-    /// server. Waits up to 10 ms for a service that is still starting.
+    /// Connects over the gate of this name and opens a session with the service behind it. Bytes of files are transferred without
+    /// the server. Waits up to 10 ms for a service that is still starting.
     ///
     /// # Errors
-    /// What the service or the kernel say.
+    /// The error of the service or the kernel.
     ///
     /// # Panics
     /// If the description does not give the gate.
@@ -164,7 +164,7 @@ impl Mount {
         })
     }
 
-    /// The same, but the bytes of files go in messages.
+    /// Like [`connect`](Self::connect), but bytes of files travel in messages.
     ///
     /// # Errors
     /// As for [`connect`](Self::connect).
@@ -176,10 +176,10 @@ impl Mount {
         Self::connect(name).map(|mount| Self { direct, ..mount })
     }
 
-    /// Opens a file; `flags` of [`READ`], [`WRITE`], [`CREATE`], [`TRUNCATE`].
+    /// Opens a file; `flags` is a combination of [`READ`], [`WRITE`], [`CREATE`], [`TRUNCATE`].
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn open(&mut self, path: &str, flags: u64) -> Result<File<'_>> {
         let path = file::path(path)?;
         let opened = self.client.call(&file::Open { flags, path })?;
@@ -195,7 +195,7 @@ impl Mount {
         })
     }
 
-    /// Goes on with a file that was kept. It must be one of this mount.
+    /// Continues with a file that was kept. It must belong to this mount.
     pub fn resume(&mut self, kept: Kept) -> File<'_> {
         let Kept {
             handle,
@@ -216,10 +216,10 @@ impl Mount {
         }
     }
 
-    /// About a file or folder.
+    /// Size, kind and extents of a file or folder.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn stat(&mut self, path: &str) -> Result<Info> {
         let path = file::path(path)?;
         self.client.call(&file::Stat { path })
@@ -228,7 +228,7 @@ impl Mount {
     /// Makes a folder.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn make_folder(&mut self, path: &str) -> Result<()> {
         let path = file::path(path)?;
         self.client.call(&file::MakeFolder { path }).map(|_| ())
@@ -237,7 +237,7 @@ impl Mount {
     /// Removes a file or an empty folder.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn remove(&mut self, path: &str) -> Result<()> {
         let path = file::path(path)?;
         self.client.call(&file::Remove { path }).map(|_| ())
@@ -246,7 +246,7 @@ impl Mount {
     /// Calls `action` for each entry of a folder.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn list(&mut self, path: &str, mut action: impl FnMut(Entry)) -> Result<()> {
         let path = file::path(path)?;
         let mut position = 0;
@@ -277,24 +277,24 @@ impl Piece {
 }
 
 impl File<'_> {
-    /// Bytes.
+    /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Goes to a position.
+    /// Moves to a position.
     pub fn seek(&mut self, position: u64) {
         self.position = position;
         self.ahead = Ahead::NONE;
     }
 
-    /// Reads from the position on; gives how many bytes there were, 0 at the end.
+    /// Reads from the position on. Returns the number of bytes read, 0 at the end of the file.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        // Mostly it goes on in the piece at hand. No bytes at all are as many as there can be.
+        // Usually the read continues in the current piece. A length of 0 wraps to the largest number, so it takes the other path.
         let length = buffer.len() as u64;
         if length.wrapping_sub(1) < self.ahead.readable && is_in_one_page(buffer) {
             let Self {
@@ -314,7 +314,7 @@ impl File<'_> {
         self.read_parts(buffer)
     }
 
-    /// What the window says about the position.
+    /// Computes what the window allows at the position.
     fn look_ahead(&mut self) {
         let Window {
             start, end, gate, ..
@@ -368,10 +368,11 @@ impl File<'_> {
         Ok(done)
     }
 
-    /// Writes from the position on. The bytes are kept when it returns, or, over a session, when [`commit`](Self::commit) does.
+    /// Writes from the position on. The bytes are durable when this returns or, over a session, when [`commit`](Self::commit)
+    /// returns.
     ///
     /// # Errors
-    /// What the service says; a part may have been written then.
+    /// The service's error; a part may have been written then.
     #[inline]
     pub fn write(&mut self, data: &[u8]) -> Result<()> {
         let length = data.len() as u64;
@@ -426,17 +427,17 @@ impl File<'_> {
         Ok(())
     }
 
-    /// How much of this many bytes from the position on lies in one piece, and where in it.
+    /// How many of these bytes from the position on lie in one piece, and at which offset in it.
     #[inline]
     fn part(&mut self, length: usize, write: bool) -> Result<(usize, u64)> {
         let mut part = self.window.part(self.position, length, write);
         if part == 0 {
-            // What it shows may be given up now.
+            // The window's piece may be given up below.
             (self.window, self.ahead) = (Window::NONE, Ahead::NONE);
             self.window = self.find(write)?;
             part = self.window.part(self.position, length, write);
         }
-        // A server that grants something else than was asked for.
+        // The server granted something other than the request.
         (part > 0).then_some(()).ok_or(Status::BadReply)?;
         Ok((part, self.position - self.window.start))
     }
@@ -452,7 +453,7 @@ impl File<'_> {
         }
     }
 
-    /// Gets the piece that holds the position. The service takes back the oldest of too many itself.
+    /// Gets the piece that holds the position. If there are too many, the service itself takes back the oldest.
     fn obtain(&mut self, write: bool) -> Result<Window> {
         let arguments = [self.handle, self.position, write.into()];
         let held = &mut self.held;
@@ -468,7 +469,7 @@ impl File<'_> {
                 Ok(granted) => break granted,
                 Err(status) => {
                     places.push(place);
-                    // Nobody knows which of the others are still there; and they may be all that the application may have.
+                    // It is unknown which of the other pieces still exist, and they may use up the application's allowance.
                     let was_empty = held.is_empty();
                     places.extend(held.drain(..).map(|piece| piece.granted.release()));
                     if status != Status::TooMany || was_empty {
@@ -489,10 +490,10 @@ impl File<'_> {
         Ok(window)
     }
 
-    /// Says how long the file is; what was written is kept then.
+    /// Tells the service the file's length; the written bytes are durable afterwards.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn commit(&mut self) -> Result<()> {
         if self.size != self.committed {
             let request = file::Commit {
@@ -504,16 +505,16 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Closes the file. One that is dropped instead is closed, too, but nobody hears of failures.
+    /// Closes the file. A file that is dropped is closed, too, but failures are not reported.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn close(self) -> Result<()> {
         let mut this = core::mem::ManuallyDrop::new(self);
         this.finish()
     }
 
-    /// Leaves the file open: [`Mount::resume`] goes on with it.
+    /// Leaves the file open: [`Mount::resume`] continues with it.
     pub fn keep(self) -> Kept {
         let mut this = core::mem::ManuallyDrop::new(self);
         Kept {
@@ -529,7 +530,7 @@ impl File<'_> {
         let committed = self.commit();
         let handle = self.handle;
         let closed = self.mount.client.call(&file::Close { handle });
-        // A service that closes a file takes back all that it granted of it.
+        // A service that closes a file takes back every piece of it that it granted.
         let held = core::mem::take(&mut self.held).into_iter();
         let places = held.map(|piece| match closed {
             Ok(_) => piece.granted.over(),

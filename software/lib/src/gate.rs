@@ -1,10 +1,10 @@
 //! Gates: the ends of channels that the DTU enforces.
 //!
-//! Why it exists: applications send, receive and transfer through these types. What it deliberately does not know: who is
-//! on the other side.
+//! Why it exists: applications send, receive and transfer through these types. What it deliberately does not know: the program on
+//! the other side.
 //!
-//! The common case of every operation is a handful of register accesses and inlined. A page that the DTU does not know
-//! yet is made known by TileMux on the way of an error, which is rare: the unit keeps 32 pages.
+//! The common case of every operation is inlined and takes a handful of register accesses. If the DTU does not know a page yet, it
+//! reports an error and TileMux inserts the translation; that is rare, because the unit keeps 32 pages.
 
 use crate::argument;
 use crate::time::Stopwatch;
@@ -23,7 +23,7 @@ pub use bulkhead_abi::words::Aligned;
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
 
-/// Whether a command is to be repeated: after a missing translation that TileMux could insert, or an abort by TileMux.
+/// Decides whether to repeat a command: after a missing translation that TileMux could insert, or an abort by TileMux.
 #[cold]
 #[inline(never)]
 fn repair(error: DtuError, address: u64, rights: u64) -> Result<()> {
@@ -50,7 +50,7 @@ fn repeat(address: u64, rights: u64, mut command: impl FnMut() -> Result<()>) ->
     }
 }
 
-/// A message must lie in one page; a buffer of this type does for up to its alignment.
+/// A message must lie in one page; a buffer of this type does, because it is aligned to its size.
 #[repr(C, align(2048))]
 #[derive(Debug)]
 pub struct MessageBuffer(pub [u8; 2048]);
@@ -68,7 +68,7 @@ impl Default for MessageBuffer {
     }
 }
 
-/// What a one-way message says beside its payload; it travels as the label of the answer.
+/// What a one-way message says in addition to its payload; it travels as the label of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Nothing.
@@ -89,7 +89,7 @@ impl Mark {
     }
 }
 
-/// Whether such messages were ever sent, or there may be late answers to calls that were given up.
+/// Whether such messages were ever sent, or late answers to abandoned calls may arrive.
 static ONE_WAY_USED: AtomicBool = AtomicBool::new(false);
 
 /// The sending end of a channel.
@@ -138,7 +138,7 @@ impl SendGate {
     /// whose content is dropped.
     ///
     /// # Errors
-    /// [`DtuError::NoCredits`] if too many messages are under way; what else the DTU says.
+    /// [`DtuError::NoCredits`] if too many messages are under way, or another error of the DTU.
     #[inline(always)]
     pub fn send(&self, message: &[u8]) -> Result<()> {
         self.send_one_way(message, ONE_WAY)
@@ -146,9 +146,9 @@ impl SendGate {
 
     #[inline(always)]
     fn send_one_way(&self, message: &[u8], label: u64) -> Result<()> {
-        // Replies to earlier messages would fill the buffer for replies. One for each message is enough: replies that were not
-        // looked at and messages that were not answered are together as many as the credits at most, because their number
-        // grows only when a message is sent while no reply is there.
+        // Replies to earlier messages would fill the buffer for replies, so this takes one. One for each message is enough: unread
+        // replies and unanswered messages together are at most as many as the credits, because their number grows only when a
+        // message is sent while no reply is there.
         if let Some(reply) = fetch(self.line.reply(), self.reply_buffer)? {
             reply.acknowledge();
         }
@@ -169,8 +169,8 @@ impl SendGate {
         })
     }
 
-    /// Sends a message and waits for its reply until the clock of [`time::now`] shows `moment` nanoseconds; gives none then. The
-    /// credit stays away until the receiver answers after all; that answer is dropped.
+    /// Sends a message and waits for its reply until the clock of [`time::now`] shows `moment` nanoseconds; returns `None` then.
+    /// The credit comes back only when the receiver answers after all; that answer is dropped.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -203,7 +203,7 @@ impl SendGate {
     /// Sends a message; waits for a credit without a time limit.
     ///
     /// # Errors
-    /// What the DTU says, without [`DtuError::NoCredits`].
+    /// The DTU's error, except [`DtuError::NoCredits`].
     pub fn send_waiting(&self, message: &[u8]) -> Result<()> {
         self.send_waiting_marked(message, Mark::Plain)
     }
@@ -212,16 +212,16 @@ impl SendGate {
     pub(crate) fn send_waiting_marked(&self, message: &[u8], mark: Mark) -> Result<()> {
         loop {
             match self.send_one_way(message, mark.label()) {
-                // The credit comes with a reply to an earlier message.
-                // If there is nobody to send one any more, the kernel takes the endpoint away and ends the wait.
+                // The credit comes with a reply to an earlier message. If no receiver can send one any more, the kernel removes the
+                // endpoint and ends the wait.
                 Err(DtuError::NoCredits) => time::nap(self.line.reply()),
                 other => return other,
             }
         }
     }
 
-    /// Waits for a reply, and checks now and then whether there is still a receiver that could send one: when TileMux wakes this
-    /// activity, because the kernel took the endpoint away, or when the wait has been long, because that may have happened just
+    /// Waits for a reply, and checks now and then whether a receiver still exists that could send one: when TileMux wakes this
+    /// activity, because the kernel may have removed the endpoint, and after a long wait, because that may have happened just
     /// before the sleep.
     #[inline(always)]
     fn await_reply(&self) -> Result<Message> {
@@ -250,7 +250,7 @@ impl SendGate {
         }
     }
 
-    /// Checks whether there is still a receiver: an empty message has no effect, but says whether the endpoint is there.
+    /// Checks whether the receiver still exists: an empty message has no effect but shows whether the endpoint is there.
     ///
     /// # Errors
     /// [`DtuError::ReceiverGone`] if not.
@@ -276,7 +276,7 @@ impl SendGate {
         })?;
         loop {
             let reply = self.await_reply()?;
-            // A look at the reply costs a cache miss, so it is taken only where there may be others.
+            // To look at the reply costs a cache miss, so this is done only if there may be other answers.
             if !ONE_WAY_USED.load(Ordering::Relaxed) || reply.label() == 0 {
                 return Ok(reply);
             }
@@ -336,7 +336,7 @@ impl ReceiveGate {
         })
     }
 
-    /// On an endpoint that the kernel gave to this activity.
+    /// A gate on an endpoint that the kernel gave to this activity.
     pub(crate) const fn new(endpoint: u16, slots: u8, buffer: u64) -> Self {
         Self {
             endpoint,
@@ -358,16 +358,16 @@ impl ReceiveGate {
     /// The next message, if there is one.
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     #[inline(always)]
     pub fn fetch(&self) -> Result<Option<Message>> {
         fetch(self.endpoint, self.buffer)
     }
 
-    /// The next message, if there is one, and the clock of [`time::now`] before that.
+    /// The next message, if there is one, and a stopwatch that was started before the fetch.
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     #[inline(always)]
     pub fn fetch_timed(&self) -> Result<Option<(Message, Stopwatch)>> {
         self.fetch_timed_from(self.buffer)
@@ -378,7 +378,7 @@ impl ReceiveGate {
         self.buffer
     }
 
-    /// As [`fetch_timed`](Self::fetch_timed), for a caller that has just read the address of the buffer.
+    /// Like [`fetch_timed`](Self::fetch_timed), for a caller that has just read the address of the buffer.
     #[inline(always)]
     pub(crate) fn fetch_timed_from(&self, buffer: u64) -> Result<Option<(Message, Stopwatch)>> {
         loop {
@@ -396,17 +396,17 @@ impl ReceiveGate {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     #[inline(always)]
     pub fn receive(&self) -> Result<Message> {
         receive(self.endpoint, self.buffer)
     }
 
-    /// Waits for the next message while a sender exists: none if all senders are gone, after all messages that they sent before. Somebody
-    /// who will be connected later is waited for.
+    /// Waits for the next message while a sender exists. Returns `None` once all senders are gone and their messages are read. If
+    /// no sender has been connected yet, it waits for the first.
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     #[inline]
     pub fn receive_while_open(&self) -> Result<Option<Message>> {
         loop {
@@ -422,13 +422,13 @@ impl ReceiveGate {
                 return Ok(Some(message));
             }
             if !self.is_open() {
-                // What came before the last one went.
+                // A message that arrived before the last sender ended.
                 return self.fetch();
             }
         }
     }
 
-    /// Whether a sender exists, or there was none yet.
+    /// Whether a sender exists, or none has existed yet.
     #[cold]
     #[inline(never)]
     pub fn is_open(&self) -> bool {
@@ -444,7 +444,7 @@ impl ReceiveGate {
     /// Waits for the next answer to messages that were sent with [`SendGate::send_with_reply`] over these gates and have no answer yet.
     ///
     /// # Errors
-    /// [`DtuError::ReceiverGone`] if one of the receivers ended before it replied; what else the DTU says.
+    /// [`DtuError::ReceiverGone`] if one of the receivers ended before it replied, or another error of the DTU.
     pub fn receive_reply(&self, gates: &[SendGate]) -> Result<Message> {
         loop {
             if let Some(message) = self.fetch()? {
@@ -460,7 +460,7 @@ impl ReceiveGate {
     /// Waits for the next message until the clock of [`time::now`] shows `moment` nanoseconds.
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     pub fn receive_until(&self, moment: u64) -> Result<Option<Message>> {
         loop {
             if let Some(message) = self.fetch()? {
@@ -494,8 +494,8 @@ fn receive(endpoint: u16, buffer: u64) -> Result<Message> {
         return receive_shared(endpoint, buffer);
     }
     loop {
-        // The sleep ends at once if there is a message. To sleep first keeps the path from the message's arrival to its
-        // result free of branches that go now this way, now that.
+        // The sleep ends at once if there is a message. To sleep first keeps the path from the message's arrival to its result free
+        // of unpredictable branches.
         time::wait(endpoint, 0);
         if let Some(message) = fetch(endpoint, buffer)? {
             return Ok(message);
@@ -518,12 +518,12 @@ fn receive_shared(endpoint: u16, buffer: u64) -> Result<Message> {
 /// A received message; its slot is freed when it is replied to, acknowledged or dropped.
 #[derive(Debug)]
 pub struct Message {
-    /// Two words of one kind travel in registers; three of different kinds are taken apart into bytes on the hot path.
+    /// Two words of one type travel in registers; three fields of different types would be taken apart into bytes on the hot path.
     place: Slot,
     address: u64,
 }
 
-/// What a message begins with.
+/// The start of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     length: u16,
@@ -567,7 +567,7 @@ impl Message {
         Start { length, word }
     }
 
-    /// As [`reply`](Self::reply), with data that was staged.
+    /// Like [`reply`](Self::reply), with staged data.
     #[inline(always)]
     pub(crate) fn reply_staged(self, data: &[u8]) -> Result<()> {
         match self.place.reply_staged() {
@@ -615,7 +615,7 @@ impl Message {
         user::message_words(self.address)
     }
 
-    /// What the sender put on it.
+    /// The mark that the sender put on the message.
     pub(crate) fn mark(&self) -> Mark {
         let label = self.header().reply_label;
         let marked = |mark: &Mark| mark.label() == label;
@@ -632,7 +632,7 @@ impl Message {
     /// Replies, which frees the slot and gives the sender its credit back. The data must not cross a page.
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     #[inline(always)]
     pub fn reply(self, data: &[u8]) -> Result<()> {
         let result = repeat(data.as_ptr() as u64, TLB_READ, || self.place.reply(data));
@@ -642,17 +642,17 @@ impl Message {
         result
     }
 
-    /// Frees the slot without an answer, as a drop does, but where it is said.
+    /// Frees the slot without an answer, as a drop does, but at an explicit place.
     #[inline(always)]
     pub fn acknowledge(self) {
         while self.place.acknowledge() == Err(DtuError::Aborted) {}
         core::mem::forget(self);
     }
 
-    /// Gives only the credit back, with a reply that says nothing: for messages of [`SendGate::send`].
+    /// Gives only the credit back, with an empty reply: for messages of [`SendGate::send`].
     ///
     /// # Errors
-    /// What the DTU says.
+    /// The DTU's error.
     #[inline(always)]
     pub fn finish(self) -> Result<()> {
         static NOTHING: Aligned<[u8; 1]> = Aligned([0]);
@@ -707,8 +707,8 @@ impl MemoryGate {
         self.size
     }
 
-    /// Reads into a buffer in one page with one command, doing something else until that is done. Gives every error of the unit, also
-    /// such as another try would not have.
+    /// Reads into a buffer in one page with one command, and does something else until that is done. Returns every error of the
+    /// unit, even one that a retry would avoid.
     #[inline(always)]
     pub(crate) fn read_once(
         &self,
@@ -733,7 +733,7 @@ impl MemoryGate {
     /// Reads from `offset` on, in as many commands as the buffer has pages.
     ///
     /// # Errors
-    /// What the DTU says; a part may have been read then.
+    /// The DTU's error; a part may have been read then.
     #[inline]
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let mut done = 0;
@@ -751,7 +751,7 @@ impl MemoryGate {
     /// Writes from `offset` on, in as many commands as the data has pages.
     ///
     /// # Errors
-    /// What the DTU says; a part may have been written then.
+    /// The DTU's error; a part may have been written then.
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
         let mut done = 0;

@@ -14,8 +14,8 @@
 //!     0
 //! }
 //! ```
-//! A gate or argument that the description must give and does not is a mistake of the description; functions called
-//! `named` panic then, with a message that says what is missing, and the manager reports it.
+//! If the description lacks a required gate or argument, that is an error in the description: functions called `named` panic with a
+//! message that says what is missing, and the manager reports it.
 #![no_std]
 #![warn(missing_docs)]
 

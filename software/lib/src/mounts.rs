@@ -1,7 +1,7 @@
 //! Several file services in one tree of names.
 //!
 //! Why it exists: a program opens `/maps/town` and need not care which service has it. What it deliberately does not know: how
-//! files are read; that is a [`Mount`]'s business.
+//! files are read; a [`Mount`] does that.
 //!
 //! The longest path that leads to a name wins, by whole parts: with services at `/` and `/maps`, the name `/maps/town` is
 //! `town` of the second, and `/mapsize` is `mapsize` of the first.
@@ -20,15 +20,15 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// None yet.
+    /// No services yet.
     pub const fn new() -> Self {
         Self { all: Vec::new() }
     }
 
-    /// Those of the argument `mounts`: paths and gates such as `/:files /maps:maps`, each over a session.
+    /// The services of the argument `mounts`: paths and gates such as `/:files /maps:maps`, each over a session.
     ///
     /// # Errors
-    /// [`Status::BadRequest`] for an argument of another form; what the services say.
+    /// [`Status::BadRequest`] for an argument of another form; or an error of a service.
     ///
     /// # Panics
     /// If the description does not give a gate.
@@ -41,7 +41,7 @@ impl Mounts {
         Ok(this)
     }
 
-    /// Puts a file service at a path.
+    /// Mounts a file service at a path.
     ///
     /// # Errors
     /// [`Status::Exists`] if there is one already.
@@ -54,7 +54,7 @@ impl Mounts {
         Ok(())
     }
 
-    /// Takes a file service away, whose files are all closed.
+    /// Unmounts a file service, whose files are all closed.
     pub fn remove_mount(&mut self, at: &str) -> Option<Mount> {
         let at = at.trim_matches('/');
         let index = self.all.iter().position(|(known, _)| known == at)?;
@@ -77,7 +77,7 @@ impl Mounts {
         mount.open(path, flags)
     }
 
-    /// About a file or folder.
+    /// Size, kind and extents of a file or folder.
     ///
     /// # Errors
     /// As for [`open`](Self::open).

@@ -1,7 +1,7 @@
 //! Memory that begins with a page.
 //!
 //! Why it exists: the unit transfers up to a page boundary with one command, so a buffer that begins with a page takes the fewest
-//! commands. What it deliberately does not know: what lies there.
+//! commands. What it deliberately does not know: the contents.
 
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::PAGE_SIZE;
@@ -18,19 +18,19 @@ struct Page([u8; PAGE_SIZE as usize]);
 pub struct Pages(Vec<Page>);
 
 impl Pages {
-    /// So many pages of zeros.
+    /// This many pages of zeros.
     pub fn new(pages: usize) -> Self {
         Self(alloc::vec![Page::new_zeroed(); pages])
     }
 
-    /// Has room for this many bytes from now on.
+    /// Makes room for this many bytes.
     ///
     /// # Errors
     /// [`Status::NoSpace`] if the heap has none: the number of bytes may come from others.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Status> {
         let pages = bytes.div_ceil(PAGE_SIZE as usize);
         if pages > self.0.len() {
-            // Not what lies there now, only room.
+            // The contents need not survive.
             self.0.clear();
             let room = self.0.try_reserve_exact(pages);
             room.map_err(|_| Status::NoSpace)?;
@@ -39,12 +39,12 @@ impl Pages {
         Ok(())
     }
 
-    /// All of them.
+    /// The bytes of all pages.
     pub fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 
-    /// All of them, to be written.
+    /// The bytes of all pages, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.as_mut_bytes()
     }

@@ -1,4 +1,4 @@
-//! Page faults: what a pager needs, and what its clients ask of it.
+//! Page faults: the functions of a pager, and the requests of its clients.
 //!
 //! Why it exists: pagers are applications like others, and everything that they do goes through these few calls. What it deliberately
 //! does not know: which page a pager gives; see `bulkhead_pager`.
@@ -39,7 +39,7 @@ impl Served {
     /// The client with this number, if there is one.
     ///
     /// # Errors
-    /// [`Status::BadRequest`] if what the manager says of it makes no sense.
+    /// [`Status::BadRequest`] if the manager's description of it makes no sense.
     pub fn find(number: u16) -> Result<Option<Self>> {
         let Some(text) = argument::text(&format!("{CLIENT}{number}")) else {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Served {
     /// The memory that its pages come from.
     ///
     /// # Errors
-    /// What the kernel says, if the client was not given to this pager yet.
+    /// The kernel's error, if the client was not given to this pager yet.
     pub fn pool(&mut self) -> Result<MemoryGate> {
         if let Some(pool) = self.pool {
             return Ok(pool);
@@ -75,7 +75,7 @@ impl Served {
         Ok(pool)
     }
 
-    /// The generation that an activity is of, if it is this client.
+    /// The generation of an activity, if it is this client.
     pub fn is(&self, activity: u16) -> Option<u16> {
         let known = self.generation.unwrap_or(0);
         let mut all = [known, known.wrapping_add(1)].into_iter();
@@ -89,7 +89,7 @@ impl Served {
     /// Maps pages of its pool, or of the memory behind another capability of the pager, into its address space.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn map(
         &self,
         address: u64,
@@ -108,7 +108,7 @@ impl Served {
         syscall::call(&request).map(|_| ()).map_err(refused)
     }
 
-    /// Takes pages back, as many as its memory has at most. A client that has ended has none.
+    /// Takes pages back, at most as many as the client's memory has. A client that has ended has none.
     pub fn take(&self, address: u64, pages: u64) {
         let _ = self.map(address, (None, 0), pages, 0);
     }
@@ -123,11 +123,11 @@ pub struct Fault {
     pub generation: u16,
     /// Address of the page.
     pub address: u64,
-    /// What was wanted of it.
+    /// The kind of access.
     pub access: PagerAccess,
 }
 
-/// The fault that a message tells of.
+/// The fault that a message reports.
 pub fn fault(message: &Message) -> Option<Fault> {
     let access = message.rest().first_chunk::<8>()?;
     let (client, generation) = label_fault(message.label());
@@ -150,7 +150,7 @@ pub fn answer(message: Message, answer: PagerAnswer) {
 pub struct Pager(Client);
 
 impl Pager {
-    /// Over the send gate of this name.
+    /// A pager behind the send gate of this name.
     ///
     /// # Panics
     /// If the description does not give it.
@@ -158,29 +158,29 @@ impl Pager {
         Self(Client::named(name))
     }
 
-    /// Lets a file appear in memory. A page is read when it is first used; if that is not possible, this activity ends. Changes stay
-    /// here.
+    /// Maps a file into memory. A page is read when it is first used; if that is not possible, this activity ends. Changes stay
+    /// private.
     ///
     /// # Errors
-    /// What the pager and the file service say.
+    /// The error of the pager or the file service.
     pub fn map_file(&mut self, name: &str) -> Result<&'static mut [u8]> {
         let Placed { address, size } = self.0.call(&MapFile { path: path(name)? })?;
         Ok(user::pages(address, size))
     }
 
-    /// Pages that were given to this activity, can still be, and are shared with others.
+    /// Numbers of pages that were given to this activity, that can still be given, and that are shared with others.
     ///
     /// # Errors
-    /// What the pager says.
+    /// The pager's error.
     pub fn count(&mut self) -> Result<Counted> {
         self.0.call(&bulkhead_common::pager::Count {})
     }
 
-    /// Gives whole pages of the heap or of files back. They can be used again: those of the heap are zeros then, those of a file what
-    /// it holds.
+    /// Gives whole pages of the heap or of files back. They can be used again: pages of the heap are then zero, pages of a file
+    /// have the file's contents.
     ///
     /// # Errors
-    /// What the pager says; a part may have been given back then.
+    /// The pager's error; some pages may have been given back then.
     pub fn give_back(&mut self, memory: &mut [u8]) -> Result<()> {
         let start = (memory.as_ptr() as u64).next_multiple_of(PAGE_SIZE);
         let end = memory.as_ptr() as u64 + memory.len() as u64;

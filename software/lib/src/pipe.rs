@@ -1,11 +1,11 @@
 //! Pipes: a stream of bytes from one application to another.
 //!
-//! Why it exists: programs hand on data as they come, not in messages. What it deliberately does not know: a server; the
-//! description gives the writer a send gate and the reader a receive gate, and nobody else is involved.
+//! Why it exists: programs pass on data as they arrive, not in messages. What it deliberately does not know: servers. The
+//! description gives the writer a send gate and the reader a receive gate, and no third program is involved.
 //!
 //! **In messages.** The unit carries pieces of up to 2016 bytes into the reader's buffer. The slots of the receive gate are the
-//! pipe's capacity, the credits of the send gate how far the writer may be ahead; with one credit for each slot it never waits
-//! for room in vain.
+//! pipe's capacity, the credits of the send gate limit how far the writer may be ahead. With one credit for each slot, the writer
+//! never waits for space that is already free.
 //!
 //! **Through a region.** If both ends also have a memory gate named after the pipe (`<mgate name="NAME-region">`, the reader's
 //! with `of="WRITER/NAME-region"`), the bytes lie there: the writer transfers a piece of several pages into it and sends a message
@@ -37,7 +37,7 @@ fn region(name: &str) -> Option<MemoryGate> {
     MemoryGate::find(&format!("{name}-region"))
 }
 
-/// What a piece is put together in, and how it travels.
+/// The buffer in which a piece is assembled, and how it travels.
 #[derive(Debug)]
 enum Outlet {
     Message(Box<MessageBuffer>),
@@ -59,10 +59,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Over the send gate of this name, and the region of this name if there is one.
+    /// Opens the send gate of this name, and the region of this name if there is one.
     ///
     /// # Panics
-    /// If the description does not give the gate, or a region that has not a page for each credit and one more.
+    /// If the description does not give the gate, or gives a region with fewer pages than one for each credit and one more.
     pub fn named(name: &str) -> Self {
         let gate = SendGate::named(name);
         let (piece, outlet) = match region(name) {
@@ -94,7 +94,7 @@ impl Writer {
         }
     }
 
-    /// Bytes that travel at once.
+    /// Bytes of a piece, which travels at once.
     pub fn piece(&self) -> usize {
         self.piece
     }
@@ -106,7 +106,7 @@ impl Writer {
         }
     }
 
-    /// Writes; what does not fill a piece waits for more, or for [`flush`](Self::flush).
+    /// Writes. Bytes that do not fill a piece wait for more, or for [`flush`](Self::flush).
     ///
     /// # Errors
     /// [`Status::Closed`] if the reader is gone.
@@ -154,7 +154,7 @@ impl Writer {
         self.flush()
     }
 
-    /// Sends what was written.
+    /// Sends the bytes that were written and still wait.
     ///
     /// # Errors
     /// [`Status::Closed`] if the reader is gone.
@@ -200,7 +200,7 @@ impl Writer {
         })
     }
 
-    /// Says that this was all. A writer that is dropped says so, too, but does not hear of failures.
+    /// Ends the stream. A writer that is dropped ends it, too, but failures are not reported.
     ///
     /// # Errors
     /// [`Status::Closed`] if the reader is gone.
@@ -248,7 +248,7 @@ pub struct Reader {
     ended: bool,
 }
 
-/// What comes next.
+/// The next message of the stream.
 enum Next {
     End,
     Message(Message),
@@ -257,7 +257,7 @@ enum Next {
 }
 
 impl Reader {
-    /// Over the receive gate of this name, and the region of this name if there is one.
+    /// Opens the receive gate of this name, and the region of this name if there is one.
     ///
     /// # Panics
     /// If the description does not give the gate.
@@ -297,8 +297,8 @@ impl Reader {
         Err(Status::BadReply)
     }
 
-    /// Waits for the next piece. One in the region for which there is room is transferred to where it is wanted, and its length
-    /// given; any other one becomes the current one.
+    /// Waits for the next piece. A piece in the region that fits into `wanted` is transferred there, and its length returned; any
+    /// other piece becomes the current one.
     fn take(&mut self, wanted: &mut [u8]) -> Result<usize> {
         match self.next()? {
             Next::End => Ok(0),
@@ -331,8 +331,8 @@ impl Reader {
         }
     }
 
-    /// Waits for data; gives what lies together, nothing at the end. What was looked at is given up with
-    /// [`consume`](Self::consume).
+    /// Waits for data. Returns the contiguous bytes, or none at the end of the stream. [`consume`](Self::consume) gives up bytes
+    /// that were looked at.
     ///
     /// # Errors
     /// [`Status::Closed`] if the writer ended before its end of the pipe, [`Status::Transfer`] if the gate does not work,
@@ -365,7 +365,7 @@ impl Reader {
         }
     }
 
-    /// Reads; gives how many bytes there were, 0 at the end. Waits only for the first ones.
+    /// Reads. Returns the number of bytes, 0 at the end of the stream. Waits only for the first bytes.
     ///
     /// # Errors
     /// As for [`peek`](Self::peek).
@@ -384,7 +384,7 @@ impl Reader {
     }
 }
 
-/// The place becomes free, and the writer gets its credit back. A writer that is gone needs none.
+/// Frees the place and gives the writer its credit back. A writer that has ended needs none.
 fn give_back(message: Message) {
     let _: core::result::Result<(), DtuError> = message.finish();
 }

@@ -38,8 +38,8 @@ pub fn exit(code: u64) -> ! {
     }
 }
 
-/// Text for the system's console, which puts the activity's name before each line; what is longer than the buffer is
-/// printed in pieces.
+/// Text for the system's console, which puts the activity's name before each line; text longer than the buffer is printed in
+/// pieces.
 pub struct Console {
     buffer: [u8; PRINT_TEXT],
     length: usize,

@@ -1,26 +1,26 @@
 //! Waiting for several sources: the first message of any gate, or a time.
 //!
-//! Why it exists: an application has one thread of control and may have many gates. What it deliberately does not know: what
-//! is done with the message; see [`crate::threads`] for loops that read like several programs.
+//! Why it exists: an application has one thread of control and may have many gates. What it deliberately does not know: the
+//! handling of the message; see [`crate::threads`] for loops that read like several programs.
 
 use crate::gate::{Message, ReceiveGate, Result, drop_answers};
 use crate::time;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 
-/// What came first.
+/// The first event.
 #[derive(Debug)]
 pub enum Event {
     /// A message, and the index of its gate.
     Message(usize, Message),
-    /// The time was over.
+    /// The time has come.
     Time,
 }
 
-/// Waits for a message of any of these gates, the first having the highest priority, or until the clock of [`time::now`]
-/// shows `until` nanoseconds. Unread messages of other gates keep it from sleeping, so all gates in use belong into it.
+/// Waits for a message of any of these gates, the first having the highest priority, or until the clock of [`time::now`] shows
+/// `until` nanoseconds. Unread messages of other gates keep the hart from sleeping, so list all gates in use.
 ///
 /// # Errors
-/// What the DTU says of a gate.
+/// The DTU's error for a gate.
 pub fn wait(gates: &[ReceiveGate], until: Option<u64>) -> Result<Event> {
     loop {
         for (index, gate) in gates.iter().enumerate() {

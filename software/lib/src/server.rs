@@ -1,16 +1,17 @@
-//! A server: one receive gate for each priority, served highest first, with the processor time of every client on account.
+//! A server: one receive gate for each priority, served highest first, with an account of every client's processor time.
 //!
-//! Why it exists: m3-rtas24, section III-C: servers are shared, so a client must neither delay others by many requests nor
-//! by long ones. What it deliberately does not know: what is served; that is a [`Service`].
+//! Why it exists: m3-rtas24, section III-C: servers are shared, so a client must delay others neither by many requests nor by long
+//! ones. What it deliberately does not know: the requests themselves; they belong to a [`Service`].
 //!
-//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one
-//! request), `budget` and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on hold for the
-//! clients of one gate. Before a request is served, the service says how long it can take at most. A request beyond the
-//! limit is refused; one beyond what is left of the client's budget waits until there is enough, with all later ones of
-//! this client behind it. Requests are not interrupted, so a client of the highest priority waits for at most one request of
-//! another (at most `limit`, the longest of all gates) besides those of its own gate.
+//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one request),
+//! `budget` and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on hold for the clients of
+//! one gate. Before a request is served, the service states its longest time. A request beyond the limit is refused. A request
+//! beyond the rest of the client's budget waits until the budget suffices, and all later requests of this client wait behind it.
+//! Requests are not interrupted, so a client of the highest priority waits for at most one request of another (at most `limit`, the
+//! longest of all gates) besides those of its own gate.
 //!
-//! Time is that of the clock, in nanoseconds, so it is that of the server only where the server is alone on its tile.
+//! Times are those of the clock, in nanoseconds, so they are the server's own execution time only if the server is alone on its
+//! tile.
 
 use crate::gate::{Aligned, Message, ReceiveGate};
 use crate::time::{Pace, Stopwatch};
@@ -34,9 +35,9 @@ use zerocopy::IntoBytes;
 
 pub use bulkhead_common::waiting::{Client, Owner};
 
-/// Clients of one gate at most: labels below this are served.
+/// Most clients of one gate: labels below this are served.
 pub const CLIENTS: usize = 64;
-/// Nanoseconds of an empty request, generously.
+/// Nanoseconds of an empty request, a generous estimate.
 const NULL_TIME: u64 = 1000;
 /// Operation of messages without one.
 const MALFORMED: u64 = u64::MAX;
@@ -52,9 +53,9 @@ const GATES: [&str; 8] = [
     "priority-7",
 ];
 
-/// What a server does.
+/// The service that a server offers.
 pub trait Service {
-    /// Nanoseconds that a request takes at most; it has not been checked in any way. Must be quick itself.
+    /// Most nanoseconds that a request takes. The request has not been checked in any way. Must be quick itself.
     fn estimate(&mut self, client: Client, operation: u64, body: &[u8]) -> u64;
 
     /// Answers a request, now or later. Requests that are dropped are answered with [`Status::Closed`].
@@ -63,30 +64,30 @@ pub trait Service {
     /// Whether clients can open sessions.
     const SESSIONS: bool = false;
 
-    /// A client of this activity asks for memory over its session. Gives a selector of this server, whose capability the client
-    /// gets, and two words for it. The arguments have not been checked in any way.
+    /// A client of this activity asks for memory over its session. Returns a selector of this server, whose capability the client
+    /// gets, and two words for the client. The arguments have not been checked in any way.
     ///
     /// # Errors
-    /// Why not; the client hears it.
+    /// The reason, which the client gets.
     fn grant(&mut self, _activity: u16, _arguments: [u64; 3]) -> Result<(u16, [u64; 2]), Status> {
         Err(Status::UnknownOperation)
     }
 
-    /// An activity opens a session. Nobody asks whether it may.
+    /// An activity has opened a session. The service cannot refuse it.
     fn opened(&mut self, _activity: u16) {}
 
-    /// The session of an activity is over: it closed it or is gone.
+    /// The session of an activity is over: the activity closed it or has ended.
     fn gone(&mut self, _activity: u16) {}
 
-    /// Does what is due at this time (nanoseconds since reset); returns when to be called again. Called after every
-    /// request and when that time has come.
+    /// Does the work that is due now. Returns when to call it again (nanoseconds since reset). Called after every request and at
+    /// that time.
     #[inline(always)]
     fn alarm(&mut self) -> Option<u64> {
         None
     }
 }
 
-/// A request that is to be answered, once.
+/// A request that must be answered, once.
 #[derive(Debug)]
 pub struct Incoming {
     client: Client,
@@ -186,7 +187,7 @@ fn place(client: Client) -> Option<usize> {
     (client.label < CLIENTS as u64).then_some(client.label as usize)
 }
 
-/// What was done about a request.
+/// The outcome of taking a request.
 enum Outcome {
     Served,
     Nothing,
@@ -195,27 +196,28 @@ enum Outcome {
 /// The gates, accounts and delayed requests of a server.
 pub struct Server {
     lanes: Fixed<Lane>,
-    /// Those of the clients of the first gate, which are found with one look less.
+    /// Accounts of the clients of the first gate, which are found with one lookup less.
     first: Box<[Account; CLIENTS]>,
-    /// Those of the clients of the other gates: as many for each.
+    /// Accounts of the clients of the other gates: as many for each.
     lower: Fixed<Account>,
     waiting: Waiting<Message>,
-    /// No client of the first gate has less left than this (nanoseconds): so no account is checked before an empty request is answered.
+    /// No client of the first gate has less than this left (nanoseconds), so an empty request is answered without checking an
+    /// account.
     least: i64,
-    /// When that is looked for again at the earliest.
+    /// The earliest time of the next search for that minimum.
     look_again: u64,
-    /// Where messages of the first gate lie. Read anew each time before the unit is asked, so that it is there when the unit answers; as
-    /// a plain number, it would be read when it is needed.
+    /// Address of the first gate's messages. It is loaded each time before the unit is asked, so that it has arrived when the unit
+    /// answers; a plain number would be loaded only when it is needed.
     buffer: AtomicU64,
     /// The answer to an empty request.
     nothing: Aligned<[u8; 8]>,
     /// For measuring requests.
     pace: Pace,
-    /// Where the kernel asks, if there are sessions.
+    /// The gate for the kernel's questions, if there are sessions.
     control: Option<ReceiveGate>,
-    /// Under which selector they are offered.
+    /// The selector under which the service is offered.
     offers: u16,
-    /// The last thing that was done was a question of the kernel: a request comes first now.
+    /// The last thing served was a question of the kernel: now a request comes first.
     has_asked: bool,
 }
 
@@ -232,7 +234,7 @@ fn term(service: &str, name: &str, priority: usize) -> Option<u64> {
     }
 }
 
-/// The name of something that belongs to a service.
+/// The name of a gate or argument of a service.
 fn of_service(service: &str, name: &str) -> String {
     match service {
         "" => name.into(),
@@ -253,7 +255,7 @@ fn terms(service: &str, priority: usize) -> Terms {
 }
 
 impl Server {
-    /// With the gates and arguments of the description.
+    /// A server with the gates and arguments of the description.
     ///
     /// # Panics
     /// If there is no gate, or an argument is no time.
@@ -276,7 +278,7 @@ impl Server {
                 of_service(service, GATES[0])
             );
         };
-        // Who is no service in the description may be one all the same, for those who have send gates.
+        // A program that the description does not call a service may still serve applications that have send gates to it.
         let offers = u16::try_from(first.rights).ok().filter(|s| *s != 0);
         let gates = entries
             .iter()
@@ -284,7 +286,7 @@ impl Server {
         Self::with(service, gates, offers.unwrap_or(SEL_OFFERED))
     }
 
-    /// With these gates, the first with the highest priority, and the arguments of the description.
+    /// A server with these gates, the first having the highest priority, and the arguments of the description.
     ///
     /// # Panics
     /// If an argument is no time, or there is no gate.
@@ -300,7 +302,7 @@ impl Server {
         };
         let lanes: Fixed<Lane> = gates.into_iter().enumerate().map(lane).collect();
         let slots = lanes.iter().map(|lane| usize::from(lane.gate.slots()));
-        // Made where they stay: an array of them is a quarter of a small stack.
+        // Built in their final place: an array of them would take a quarter of a small stack.
         let of_lane = |lane: &Lane| core::iter::repeat_n(Account::new(lane.terms, now), CLIENTS);
         let first: Option<Vec<Account>> = lanes.first().map(|lane| of_lane(lane).collect());
         let first = first.and_then(|all| Box::<[Account; CLIENTS]>::try_from(all).ok());
@@ -328,8 +330,8 @@ impl Server {
         self.lanes.len()
     }
 
-    /// Clients that there can be: of each gate as many as it has slots, because each sends with a credit for one. Their labels begin at 0,
-    /// as the description gives them away if it does not say others.
+    /// The clients that can exist: for each gate as many as it has slots, because each client sends with a credit for one. Their
+    /// labels begin at 0, as the description numbers them unless it gives others.
     pub fn seats(&self) -> Seats {
         let gates = self.lanes.iter();
         Seats::new(gates.map(|lane| u64::from(lane.gate.slots()).min(CLIENTS as u64)))
@@ -341,7 +343,7 @@ impl Server {
         slots.sum()
     }
 
-    /// What a client may take.
+    /// The limits of a client.
     pub fn terms(&self, priority: usize) -> Terms {
         self.lanes[priority].terms
     }
@@ -364,13 +366,13 @@ impl Server {
         }
     }
 
-    /// Serves for ever.
+    /// Serves forever.
     ///
     /// # Panics
-    /// If the service has sessions and the kernel does not let it.
+    /// If the service has sessions and the kernel refuses them.
     pub fn run<S: Service>(&mut self, service: &mut S) -> ! {
         self.offer::<S>();
-        // Asked first, so it is kept at hand.
+        // It is asked first, so it is kept at hand.
         let first = self.lanes[0].gate;
         loop {
             let alarm = service.alarm();
@@ -380,11 +382,11 @@ impl Server {
         }
     }
 
-    /// Offers the service to those that may open sessions, if that has not been done: [`run`](Self::run) does it otherwise. Whoever divides
-    /// its kernel memory among clients needs to know what is left then.
+    /// Offers the service to the activities that may open sessions, unless that has been done. [`run`](Self::run) does it
+    /// otherwise; a server that divides its kernel memory among clients calls it earlier, to know how much is left.
     ///
     /// # Panics
-    /// If the kernel does not let it.
+    /// If the kernel refuses.
     pub fn offer<S: Service>(&mut self) {
         if S::SESSIONS && self.control.is_none() {
             self.control = match session::offer(self.offers) {
@@ -394,8 +396,7 @@ impl Server {
         }
     }
 
-    /// Serves the most important request that there is, if there is one; gives the time at which there is something to do without
-    /// one.
+    /// Serves the most important request, if there is one. Returns the time at which there is something to do without a request.
     pub(crate) fn turn(&mut self, service: &mut impl Service) -> Option<u64> {
         let (first, room) = (self.lanes[0].gate, self.room());
         self.step(service, first, room);
@@ -406,8 +407,8 @@ impl Server {
         }
     }
 
-    /// Sleeps until there is something to do. The sleep ends at once if a message is there, so it always comes first: that
-    /// is the shortest way from the end of a request to the next one.
+    /// Sleeps until there is something to do. The sleep ends at once if a message is there, so the server always sleeps first: that
+    /// is the shortest path from the end of a request to the next one.
     #[inline(always)]
     fn sleep(&mut self, alarm: Option<u64>) {
         let until = if self.waiting.is_empty() {
@@ -420,18 +421,18 @@ impl Server {
         time::wait(NO_ENDPOINT, until);
     }
 
-    /// Serves the most important request that there is, if there is one.
+    /// Serves the most important request, if there is one.
     #[inline(always)]
     fn step<S: Service>(&mut self, service: &mut S, first: ReceiveGate, room: i64) {
-        // The kernel's questions are as important as the most important client, but any client can make it ask: after one of them, a
-        // request comes first.
+        // The kernel's questions are as important as the most important client's requests, but any client can cause them: after one
+        // question, a request comes first.
         if S::SESSIONS {
             if !self.has_asked && self.answer_question(service) {
                 return;
             }
             self.has_asked = false;
         }
-        // A gate that fails would fail for ever; the others go on.
+        // A gate that fails would fail forever; the other gates continue.
         let buffer = self.buffer.load(Ordering::Relaxed);
         if let Ok(Some((message, begin))) = first.fetch_timed_from(buffer) {
             return match room >= NULL_TIME as i64 {
@@ -470,7 +471,7 @@ impl Server {
         }
     }
 
-    /// What every client of the first gate has left at least. Nothing while requests wait: those come first.
+    /// The least time that a client of the first gate has left; 0 while requests wait, because those come first.
     #[inline(always)]
     fn room(&self) -> i64 {
         match self.waiting.is_empty() {
@@ -479,11 +480,11 @@ impl Server {
         }
     }
 
-    /// The next request of the first gate while nothing waits. One that asks for nothing is answered at once.
+    /// Takes a request of the first gate while no other waits. An empty request is answered at once.
     #[inline(always)]
     fn take_first(&mut self, service: &mut impl Service, message: Message, begin: Stopwatch) {
         let (start, label) = message.head();
-        // While that comes from memory, the unit hears what an empty request is answered with.
+        // While the message's head comes from memory, the unit gets the answer to an empty request.
         dtu::stage(&self.nothing.0);
         let client = Client { priority: 0, label };
         if let Some(label) = place(client)
@@ -500,11 +501,11 @@ impl Server {
         self.take(service, client, start.word(), message, begin);
     }
 
-    /// The same while others wait, or may not have enough left.
+    /// The same while other requests wait, or clients may not have enough time left.
     #[inline(never)]
     fn take_behind(&mut self, service: &mut impl Service, message: Message, mut begin: Stopwatch) {
         if let Outcome::Served = self.serve_delayed(service, 0) {
-            // Who was there before came first.
+            // An earlier request has been served first.
             begin = Stopwatch::start();
         }
         self.take_any(service, 0, message, begin);
@@ -523,7 +524,7 @@ impl Server {
         self.take(service, client, start.word(), message, begin);
     }
 
-    /// Looks for the account with the least, once in a period at most: nobody gets more in between.
+    /// Finds the account with the least time left, at most once in a period: no account is refilled in between.
     #[cold]
     fn look(&mut self, now: u64) {
         if now >= self.look_again {
@@ -574,7 +575,7 @@ impl Server {
         };
         let (now, begin) = (time::now(), Stopwatch::start());
         let verdict = match account.judge(now, estimate) {
-            // Nobody overtakes himself.
+            // A client's request never overtakes an earlier one of the same client.
             Verdict::Serve if is_behind => Verdict::Delay(now),
             verdict => verdict,
         };
@@ -591,7 +592,7 @@ impl Server {
         self.charge(client, begin, estimate);
     }
 
-    /// Books what was done from `begin` till now.
+    /// Books the time from `begin` until now.
     fn charge(&mut self, client: Client, begin: Stopwatch, estimate: u64) {
         let (end, taken) = (time::now(), begin.nanoseconds(self.pace));
         let mut left = i64::MAX;
@@ -625,7 +626,7 @@ impl Server {
         };
         let verdict = account.judge(now, estimate);
         if let Verdict::Delay(until) = verdict {
-            // It was due behind another one of this client, but its own time has not come yet.
+            // The request has become the client's first, but its own time has not come yet.
             self.waiting.postpone(client, until);
             return Outcome::Served;
         }

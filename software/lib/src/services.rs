@@ -1,10 +1,10 @@
 //! Several services of one program, each with its own clients, gates and accounts.
 //!
-//! Why it exists: a program that serves two kinds of clients (files and blocks, say) should not mix their sessions. What it deliberately
-//! does not know: what is served.
+//! Why it exists: a program that serves two kinds of clients (files and blocks, say) should not mix their sessions. What it
+//! deliberately does not know: the services themselves.
 //!
-//! The services take turns: each serves its most important request, if there is one, so a client of the highest priority waits for
-//! at most one request of its own service and one of each of the others.
+//! The services take turns: each serves its most important request, if there is one. So a client of the highest priority waits for
+//! at most one request of its own service and one of each other service.
 
 use crate::server::{Server, Service};
 use crate::time;
@@ -14,15 +14,15 @@ use bulkhead_abi::dtu::NO_ENDPOINT;
 pub struct Offer<S> {
     /// The clients: [`Server::named`].
     pub server: Server,
-    /// What is served.
+    /// The service.
     pub service: S,
 }
 
 /// One of several services.
 pub trait Turn {
-    /// Offers it.
+    /// Offers the service.
     fn begin(&mut self);
-    /// Serves at most one request; gives the time (nanoseconds since reset) at which it has something to do without one.
+    /// Serves at most one request. Returns the time (nanoseconds since reset) at which it has something to do without a request.
     fn turn(&mut self) -> Option<u64>;
 }
 
@@ -36,10 +36,10 @@ impl<S: Service> Turn for Offer<S> {
     }
 }
 
-/// Serves all of them for ever.
+/// Serves all of them forever.
 ///
 /// # Panics
-/// If the kernel does not let one of them be offered.
+/// If the kernel refuses to let one of them be offered.
 pub fn run(all: &mut [&mut dyn Turn]) -> ! {
     for one in all.iter_mut() {
         one.begin();
@@ -47,7 +47,7 @@ pub fn run(all: &mut [&mut dyn Turn]) -> ! {
     loop {
         let due = all.iter_mut().filter_map(|one| one.turn()).min();
         crate::gate::drop_answers();
-        // Ends at once if a message is there, whichever service it is for.
+        // Returns at once if a message is there, for any of the services.
         time::wait(NO_ENDPOINT, due.unwrap_or(0));
     }
 }

@@ -1,10 +1,10 @@
-//! Sessions with services: capabilities that a server grants, beside the messages that a gate carries.
+//! Sessions with services: capabilities that a server grants, in addition to the messages that a gate carries.
 //!
-//! Why it exists: a server can give its client access to memory, and take it back, without involving anybody else. What it
+//! Why it exists: a server can give its client access to memory, and take it back, without involving a third party. What it
 //! deliberately does not know: services.
 //!
-//! Whoever has a send gate to an application may open a session with the service that this application offers; its manager
-//! places the capability. Both sides find out who the other one is from the kernel, not from what is said.
+//! An application with a send gate to a server may open a session with the service that this server offers; its manager places the
+//! capability. Each side learns the identity of the other from the kernel, not from messages.
 
 use crate::argument;
 use crate::gate::{MemoryGate, ReceiveGate};
@@ -20,11 +20,11 @@ use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 /// Result of an operation on sessions.
 pub type Result<T> = core::result::Result<T, Status>;
 
-/// What a refused system call means for a client.
+/// The status for a client whose system call was refused.
 #[cold]
 pub fn refused(error: SyscallError) -> Status {
     match error {
-        // What is taken away in the middle of a call is gone as well.
+        // A capability that is revoked in the middle of a call is gone as well.
         SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked => Status::Closed,
         SyscallError::NoQuota | SyscallError::NoKernelMemory => Status::TooMany,
         SyscallError::NoEndpoint => Status::TooMany,
@@ -35,7 +35,7 @@ pub fn refused(error: SyscallError) -> Status {
     }
 }
 
-/// The same for a call that a server decided about: its own reason comes first.
+/// The same for a call on which a server decided: its own reason comes first.
 #[cold]
 fn declined((error, reason): (SyscallError, u64)) -> Status {
     let reason = Some(reason).filter(|_| error == SyscallError::Refused);
@@ -47,7 +47,7 @@ fn declined((error, reason): (SyscallError, u64)) -> Status {
 /// Bytes of kernel memory that are left for this application and all that share its purse.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn kernel_memory() -> Result<u64> {
     let selector = SEL_KERNEL_MEMORY;
     let [_, left, ..] = syscall::call(&Syscall::Query { selector }).map_err(refused)?;
@@ -65,7 +65,7 @@ pub fn selector() -> Result<u16> {
     Ok(next)
 }
 
-/// The memory of a memory gate as a capability, if the manager gave it: to applications that receive messages.
+/// The capability for the memory behind a memory gate. Managers give it only to applications that receive messages.
 pub fn memory(name: &str) -> Option<u16> {
     let entry = argument::gate(name, GateKind::Memory)?;
     u16::try_from(entry.buffer).ok().filter(|&s| s != 0)
@@ -83,17 +83,17 @@ pub struct Granted {
     selector: u16,
     /// Access to it.
     pub gate: MemoryGate,
-    /// What the server says about it.
+    /// Two words from the server.
     pub words: [u64; 2],
 }
 
 impl Session {
-    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for this many
-    /// nanoseconds at most.
+    /// Opens a session with the service behind the send gate of this name. If the service is still starting, waits for at most this
+    /// many nanoseconds.
     ///
     /// # Errors
-    /// [`Status::NotFound`] if there is no such gate, [`Status::Closed`] if there is no service, at once if there will be none; what the
-    /// server says.
+    /// [`Status::NotFound`] if there is no such gate, [`Status::Closed`] if there is no service (at once if there will be none), or
+    /// the server's error.
     pub fn open(gate: &str, argument: u64, patience: u64) -> Result<Self> {
         let entry = argument::gate(gate, GateKind::Send).ok_or(Status::NotFound)?;
         let service = u16::try_from(entry.rights).map_err(|_| Status::NotFound)?;
@@ -110,25 +110,25 @@ impl Session {
             };
             match syscall::ask(&request) {
                 Ok(_) => return Ok(Self { selector: target }),
-                // The service has not been offered yet; or its server has just ended, and what is left of it goes.
+                // The service has not been offered yet, or its server has just ended and its remains are being removed.
                 Err((
                     SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked,
                     _,
                 )) if time::now() < end => {
                     time::sleep_until(time::now() + 20_000);
                 }
-                // What stands there is no service: its manager says that there will be none.
+                // The capability is not a service: the manager's sign that there will be none.
                 Err((SyscallError::WrongKind, _)) => return Err(Status::Closed),
                 Err(error) => return Err(declined(error)),
             }
         }
     }
 
-    /// Asks the server for memory; the arguments are for the server. The selector of an earlier grant that is over can be used
+    /// Asks the server for memory; the arguments are for the server. The selector of an earlier grant that has ended can be used
     /// again.
     ///
     /// # Errors
-    /// What the kernel or the server say.
+    /// The error of the kernel or the server.
     pub fn obtain(&self, target: u16, arguments: [u64; 3]) -> Result<Granted> {
         let [argument0, argument1, argument2] = arguments;
         let request = Syscall::Exchange {
@@ -147,7 +147,7 @@ impl Session {
         let (endpoint, size) = match syscall::activate(target) {
             Ok(active) => active,
             Err(error) => {
-                // What cannot be given up is there until this activity ends.
+                // A capability that cannot be given up stays until this activity ends.
                 let _ = revoke(target);
                 return Err(refused(error));
             }
@@ -161,14 +161,14 @@ impl Session {
 }
 
 impl Granted {
-    /// Gives it up; gives its selector back.
+    /// Gives up the memory; returns its selector.
     pub fn release(self) -> u16 {
         // If the server has taken it away already, there is nothing to revoke.
         let _ = revoke(self.selector);
         self.selector
     }
 
-    /// The server has taken it back; gives its selector back.
+    /// For memory that the server has taken back; returns its selector.
     pub fn over(self) -> u16 {
         self.selector
     }
@@ -176,9 +176,9 @@ impl Granted {
 
 /// Slots for the kernel's questions to a service.
 const SLOTS: usize = 4;
-/// Words of them.
+/// Words of these slots.
 const WORDS: usize = SLOTS * SYSCALL_SLOT as usize / 8;
-/// Where the unit puts them, for each service. Words that change by themselves, as far as the compiler knows.
+/// The unit's buffer for these questions, for each service. For the compiler, these words change by themselves.
 #[repr(C, align(64))]
 struct Questions([AtomicU64; WORDS]);
 static QUESTIONS: [Questions; SERVICES_MAX as usize] =
@@ -187,7 +187,7 @@ static QUESTIONS: [Questions; SERVICES_MAX as usize] =
 /// Offers a service under this selector, [`SEL_OFFERED`] plus its number; the kernel's questions come to the gate.
 ///
 /// # Errors
-/// [`Status::BadRequest`] if it is not the selector of a service; what the kernel says.
+/// [`Status::BadRequest`] if it is not the selector of a service; or the kernel's error.
 pub fn offer(service: u16) -> Result<ReceiveGate> {
     let number = service.checked_sub(SEL_OFFERED);
     let questions = number.and_then(|number| QUESTIONS.get(usize::from(number)));
@@ -200,7 +200,7 @@ pub fn offer(service: u16) -> Result<ReceiveGate> {
         slot_size: SYSCALL_SLOT,
     })?;
     let buffer = questions.0[0].as_ptr() as u64;
-    // Program and data lie in the activity's memory as they do behind its environment page.
+    // Program and data lie in the activity's memory as they do after its environment page.
     let endpoint = syscall::receive(gate, SEL_MEMORY, buffer - ENVIRONMENT_BASE);
     let endpoint = endpoint.map_err(refused)?;
     call(Syscall::CreateService {
@@ -210,10 +210,10 @@ pub fn offer(service: u16) -> Result<ReceiveGate> {
     Ok(ReceiveGate::new(endpoint, SLOTS as u8, buffer))
 }
 
-/// Derives a part of memory to be granted.
+/// Derives a part of memory, to grant it.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> Result<()> {
     let request = Syscall::DeriveMemory {
         source,
@@ -225,10 +225,10 @@ pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> R
     syscall::complete(&request).map_err(refused)
 }
 
-/// Takes back what was derived for another activity; after success nobody can use it any more.
+/// Takes back a capability that was derived for another activity; after success, no activity can use it any more.
 ///
 /// # Errors
-/// What the kernel says; what is not there any more was taken back already.
+/// The kernel's error. A capability that no longer exists was taken back already.
 pub fn revoke(selector: u16) -> Result<()> {
     match syscall::complete(&Syscall::Revoke { selector, keep: 0 }) {
         Ok(()) | Err(SyscallError::NoCapability | SyscallError::Gone) => Ok(()),

@@ -1,11 +1,11 @@
-//! Sockets: the clients' side of the network service.
+//! Sockets: the client side of the network service.
 //!
-//! Why it exists: a program sends and receives like anywhere else. What it deliberately does not know: protocols and cards.
+//! Why it exists: a program sends and receives as on other systems. What it deliberately does not know: protocols and cards.
 //!
-//! All sockets of a program go over one channel to the service and a session with it; when the program ends, however it does, the service
-//! closes them. Calls that wait have a time at which they give up (nanoseconds on the clock of [`time::now`](crate::time::now), 0 for
-//! never). A program that waits for several things at once asks with [`Network::receive_later`] and takes the answer from its own receive
-//! gate, with [`crate::select`].
+//! All sockets of a program use one channel to the service and a session with it; when the program ends, in whatever way, the
+//! service closes them. Calls that wait have a time at which they give up (nanoseconds on the clock of
+//! [`time::now`](crate::time::now), 0 for never). A program that waits for several things at once asks with
+//! [`Network::receive_later`] and takes the answer from its own receive gate, with [`crate::select`].
 
 use crate::client::failed;
 use crate::gate::{Message, MessageBuffer, ReceiveGate, SendGate};
@@ -51,7 +51,7 @@ pub struct Tcp {
 pub struct Network {
     gate: SendGate,
     buffer: Box<MessageBuffer>,
-    /// Keeps what the service knows of this program.
+    /// While it exists, the service keeps this program's sockets.
     _session: Session,
 }
 
@@ -59,11 +59,11 @@ pub struct Network {
 const HEAD: usize = size_of::<Request>();
 
 impl Network {
-    /// Over the gate of this name and a session with the service behind it. Waits up to 10 ms for a service that is still
-    /// starting.
+    /// Connects over the gate of this name and opens a session with the service behind it. Waits up to 10 ms for a service that is
+    /// still starting.
     ///
     /// # Errors
-    /// What the service or the kernel say.
+    /// The error of the service or the kernel.
     ///
     /// # Panics
     /// If the description does not give the gate.
@@ -93,17 +93,17 @@ impl Network {
     /// The address of this side, and its hardware address.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn own(&mut self) -> Result<([u8; 4], [u8; 6])> {
         let mut mac = [0; 6];
         let reply = self.call(request(ADDRESS, 0), &[], &mut mac)?;
         Ok((reply.address, mac))
     }
 
-    /// What the service did for frames that belong to no client.
+    /// The service's work for frames that belong to no client.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn counts(&mut self) -> Result<Counts> {
         let mut counts = Counts::default();
         self.call(request(COUNTS, 0), &[], counts.as_mut_bytes())?;
@@ -132,7 +132,7 @@ impl Network {
     /// Sends a datagram of at most [`DATA_MAX`] bytes.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn send_to(&mut self, socket: &Udp, to: Remote, data: &[u8]) -> Result<()> {
         let request = Request {
             address: to.address,
@@ -142,10 +142,10 @@ impl Network {
         self.call(request, data, &mut []).map(|_| ())
     }
 
-    /// Receives a datagram: how many bytes it has, of which those that fit are in the buffer, and who sent it.
+    /// Receives a datagram. Returns its length and its sender; the bytes that fit are in the buffer.
     ///
     /// # Errors
-    /// [`Status::Timeout`]; what the service says.
+    /// [`Status::Timeout`]; or the service's error.
     pub fn receive_from(
         &mut self,
         socket: &Udp,
@@ -165,7 +165,7 @@ impl Network {
     /// [`SLOT`](bulkhead_common::network::SLOT) bytes.
     ///
     /// # Errors
-    /// What the unit says.
+    /// The unit's error.
     pub fn receive_later(
         &mut self,
         socket: &Udp,
@@ -183,7 +183,7 @@ impl Network {
             .map_err(failed)
     }
 
-    /// Connects.
+    /// Opens a connection.
     ///
     /// # Errors
     /// [`Status::Closed`] if the other side refuses, [`Status::Timeout`] if it does not answer in time.
@@ -214,7 +214,7 @@ impl Network {
     /// Waits for a connection to a listening socket, which then is that connection.
     ///
     /// # Errors
-    /// [`Status::Timeout`]; what the service says.
+    /// [`Status::Timeout`]; or the service's error.
     pub fn accept(&mut self, socket: &Tcp, until: u64) -> Result<Remote> {
         let request = Request {
             until,
@@ -242,7 +242,7 @@ impl Network {
         Ok(())
     }
 
-    /// Receives what is there, at most the buffer; 0 bytes at the end of the stream.
+    /// Receives the bytes that are there, at most as many as the buffer holds; 0 bytes at the end of the stream.
     ///
     /// # Errors
     /// [`Status::Timeout`]; [`Status::Closed`] if the connection broke.
@@ -255,10 +255,10 @@ impl Network {
         Ok(self.call(request, &[], buffer)?.value as usize)
     }
 
-    /// Closes a connection; what was sent is still delivered.
+    /// Closes a connection; data that was sent is still delivered.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn close(&mut self, socket: Tcp) -> Result<()> {
         let request = request(CLOSE, socket.handle);
         self.call(request, &[], &mut []).map(|_| ())
@@ -267,7 +267,7 @@ impl Network {
     /// Closes a UDP socket.
     ///
     /// # Errors
-    /// What the service says.
+    /// The service's error.
     pub fn unbind(&mut self, socket: Udp) -> Result<()> {
         let request = request(CLOSE, socket.handle);
         self.call(request, &[], &mut []).map(|_| ())
@@ -285,7 +285,7 @@ fn request(operation: u64, socket: u64) -> Request {
 /// Reads an answer of the service: the data that fit go into the buffer.
 ///
 /// # Errors
-/// What the service says; [`Status::BadReply`] if it is no answer.
+/// The service's error; [`Status::BadReply`] if it is no answer.
 pub fn received(answer: &Message, into: &mut [u8]) -> Result<Reply> {
     let status = answer.word().ok_or(Status::BadReply)?;
     if status != 0 {

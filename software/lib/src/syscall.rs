@@ -1,7 +1,7 @@
 //! System calls: a message to the kernel and its reply.
 //!
-//! Why it exists: managers manage activities through this. What it deliberately does not know: which calls the kernel
-//! allows to whom.
+//! Why it exists: managers manage activities through this. What it deliberately does not know: which activities may make which
+//! calls.
 
 use crate::gate::{Message, SendGate};
 use bulkhead_abi::dtu::DtuError;
@@ -17,13 +17,13 @@ pub type Results = [u64; REPLY_WORDS - 1];
 /// Makes a system call and waits for its reply.
 ///
 /// # Errors
-/// What the kernel says; [`SyscallError::Refused`] if the channel to the kernel is broken.
+/// The kernel's error; [`SyscallError::Refused`] if the channel to the kernel is broken.
 #[inline(always)]
 pub fn call(call: &Syscall) -> Result<Results, SyscallError> {
     call.with_words(transact)
 }
 
-/// The same for a call that a server decides about.
+/// The same for a call on which a server decides.
 ///
 /// # Errors
 /// As for [`call`]; with [`SyscallError::Refused`] the word that the server gave as its reason, else 0.
@@ -41,8 +41,8 @@ pub fn complete(call: &Syscall) -> Result<(), SyscallError> {
     call.with_words(transact_only)
 }
 
-/// Makes memory or a send gate active for the caller, on any endpoint that is free: the endpoint, and bytes (of the memory, of a message
-/// at most).
+/// Activates memory or a send gate for the caller, on any free endpoint. Returns the endpoint, and the bytes of the memory or the
+/// most bytes of a message.
 ///
 /// # Errors
 /// See [`Syscall::Activate`].
@@ -50,7 +50,7 @@ pub fn activate(gate: u16) -> Result<(u16, u64), SyscallError> {
     place(gate, NO_SELECTOR, 0)
 }
 
-/// Lets a receive gate receive at `offset` in memory of the caller, with rights to reply: its endpoint.
+/// Lets a receive gate receive at `offset` in memory of the caller, with rights to reply. Returns its endpoint.
 ///
 /// # Errors
 /// See [`Syscall::Activate`].
@@ -100,7 +100,7 @@ fn transact_asking(request: &[u64]) -> Result<Results, (SyscallError, u64)> {
 #[inline(never)]
 fn transact_only(request: &[u64]) -> Result<(), SyscallError> {
     let reply = exchange(request)?;
-    // It comes while the unit frees the slot.
+    // The load completes while the unit frees the slot.
     let start = reply.start();
     reply.acknowledge();
     match start.is_null() {

@@ -16,8 +16,8 @@ pub struct PeriodicTask {
 }
 
 impl PeriodicTask {
-    /// The task of the description; its first release is one period from now, on a multiple of the period, so that tasks of
-    /// the same period on different tiles are released together.
+    /// The task of the description. Its first release is at the next multiple of the period, so that tasks of the same period on
+    /// different tiles are released together.
     ///
     /// # Panics
     /// If the description gives no period.

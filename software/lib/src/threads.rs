@@ -3,8 +3,8 @@
 //! Why it exists: an application that serves, waits and asks at the same time reads like three small programs. What it
 //! deliberately does not know: priorities and time slices; a thread runs until it waits.
 //!
-//! Threads are futures in the memory of their starter. They may wait only for what this module offers: threads are not woken one by one;
-//! all are polled again after every event, in their order.
+//! Threads are futures in the memory of their starter. They may wait only with the functions of this module: threads are not woken
+//! one by one; all are polled again after every event, in their order.
 
 use crate::gate::{Message, ReceiveGate, Result, SendGate, drop_answers};
 use crate::time;
@@ -18,10 +18,10 @@ use core::task::{Context, Poll, Waker};
 /// The earliest time that a thread waits for.
 static EARLIEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Whether a thread has got what it waited for since the last look.
+/// Whether a thread has got what it waited for since the last check.
 static PROGRESS: AtomicBool = AtomicBool::new(false);
 
-/// A thread; made by `core::pin::pin!` of an `async` block.
+/// A thread: `core::pin::pin!` of an `async` block.
 pub type Thread<'a> = Pin<&'a mut dyn Future<Output = ()>>;
 
 /// Runs threads until the last one has ended.
@@ -46,7 +46,7 @@ pub fn run<const N: usize>(threads: [Thread; N]) {
         if !alive {
             return;
         }
-        // What one that has just ended did may be what another one waits for.
+        // A thread that has just ended may have done what another one waits for.
         if !moved && !PROGRESS.swap(false, Ordering::Relaxed) {
             drop_answers();
             let until = EARLIEST.load(Ordering::Relaxed);
@@ -63,7 +63,7 @@ fn progress<T>(value: T) -> Poll<T> {
 /// The next message of a gate. Of several threads that wait for one gate, the first gets it.
 ///
 /// # Errors
-/// What the DTU says.
+/// The DTU's error.
 pub async fn receive(gate: &ReceiveGate) -> Result<Message> {
     poll_fn(|_| match gate.fetch() {
         Ok(None) => Poll::Pending,
@@ -105,7 +105,7 @@ pub async fn give_way() {
 #[derive(Debug, Default)]
 pub struct Calls<const N: usize> {
     last: Cell<u64>,
-    /// Answers that came for threads that have not looked yet.
+    /// Answers that arrived for threads that have not looked yet.
     answers: RefCell<Answers<N>>,
 }
 
@@ -119,13 +119,13 @@ impl<const N: usize> Default for Answers<N> {
 }
 
 impl<const N: usize> Answers<N> {
-    /// The answer with this label, if it has come.
+    /// The answer with this label, if it has arrived.
     fn take(&mut self, label: u64) -> Option<Message> {
         let of = |answer: &Option<Message>| answer.as_ref().is_some_and(|a| a.label() == label);
         if let Some(place) = self.0.iter_mut().find(|answer| of(answer)) {
             return place.take();
         }
-        // Not more than there is room for: the rest stays in the buffer of the unit.
+        // Takes no more than it has room for: the rest stays in the buffer of the unit.
         while let Some(place) = self.0.iter_mut().find(|answer| answer.is_none()) {
             let answer = crate::gate::fetch_answer()?;
             if answer.label() == label {
@@ -138,7 +138,7 @@ impl<const N: usize> Answers<N> {
 }
 
 impl<const N: usize> Calls<N> {
-    /// For `N` threads.
+    /// Calls of `N` threads.
     pub fn new() -> Self {
         Self::default()
     }
@@ -158,7 +158,7 @@ impl<const N: usize> Calls<N> {
                 if let Err(error) = gate.check_receiver() {
                     return progress(Err(error));
                 }
-                // The kernel ends a sleep when the receiver is gone, but perhaps this one had not begun.
+                // The kernel ends a sleep when the receiver is gone, but this sleep may not have begun by then.
                 EARLIEST.fetch_min(time::now() + time::NAP, Ordering::Relaxed);
                 Poll::Pending
             }

@@ -14,13 +14,13 @@ pub fn now() -> u64 {
     dtu::time()
 }
 
-/// How long something has taken, by the cycles of the hart: a look takes one, where a look at the unit's clock takes as many as one at any
-/// device. Cycles go on while the unit lets the hart sleep.
+/// Measures a duration in cycles of the hart. A reading takes one cycle; a reading of the unit's clock takes as long as any device
+/// access. Cycles are counted even while the unit lets the hart sleep.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(u64);
 
 impl From<u64> for Stopwatch {
-    /// Since the hart counted this [`cycle`].
+    /// A stopwatch that started at this [`cycle`].
     #[inline(always)]
     fn from(cycle: u64) -> Self {
         Self(cycle)
@@ -28,13 +28,13 @@ impl From<u64> for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Since now.
+    /// Starts a stopwatch.
     #[inline(always)]
     pub fn start() -> Self {
         Self(cycle())
     }
 
-    /// Nanoseconds until now.
+    /// Nanoseconds since the start.
     #[inline(always)]
     pub fn nanoseconds(self, pace: Pace) -> u64 {
         let cycles = cycle().wrapping_sub(self.0);
@@ -42,12 +42,13 @@ impl Stopwatch {
     }
 }
 
-/// Nanoseconds of a cycle of this tile's harts, in 2^-32: kept by who measures often, because it takes a division.
+/// Nanoseconds of a cycle of this tile's harts, in units of 2^-32. Keep it if you measure often, because computing it takes a
+/// division.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace(u64);
 
 impl Pace {
-    /// Of this tile.
+    /// The pace of this tile.
     pub fn of_tile() -> Self {
         Self((1_000_000_000 << 32) / user::environment().frequency.max(1))
     }
@@ -62,8 +63,8 @@ pub fn sleep_until(moment: u64) {
     }
 }
 
-/// Sleeps until a message for `endpoint` is unread or the clock shows `moment` (0: no end). It may return earlier: the
-/// caller looks whether what it waits for is there.
+/// Sleeps until a message for `endpoint` is unread or the clock shows `moment` (0: no end). It may return earlier: the caller must
+/// check again.
 #[inline(always)]
 pub(crate) fn wait(endpoint: u16, moment: u64) {
     if user::is_shared() {
@@ -81,10 +82,10 @@ pub(crate) fn wait(endpoint: u16, moment: u64) {
     dtu::sleep(endpoint, timeout);
 }
 
-/// Longest wait without a look around, in nanoseconds.
+/// Longest wait between two checks, in nanoseconds.
 pub(crate) const NAP: u64 = 10_000_000;
 
-/// Sleeps until a message for `endpoint` is unread, but not for ever; for who is alone on the tile.
+/// Sleeps until a message for `endpoint` is unread, but at most [`NAP`]; for an activity that is alone on its tile.
 #[inline(always)]
 pub(crate) fn nap_alone(endpoint: u16) {
     dtu::sleep(endpoint, NAP);
@@ -95,7 +96,7 @@ pub(crate) fn nap_shared(endpoint: u16) {
     user::ecall(Ecall::Wait, endpoint.into(), now() + NAP);
 }
 
-/// The same for anybody.
+/// The same, whether or not the tile is shared.
 #[inline(always)]
 pub(crate) fn nap(endpoint: u16) {
     match user::is_shared() {

@@ -73,6 +73,7 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        tiled_lines: false,
     }
 }
 

@@ -288,27 +288,35 @@ fn bounds_of_slots_are_within_a_half_of_the_worst_that_random_search_finds() {
     }
 }
 
-/// Nothing bounds how many hits overtake without limits, and that is what is said.
+/// The cap bounds how many hits pass; nothing bounds what drains of a write queue let pass, and that is what is said.
 #[test]
-fn first_ready_has_no_bound_beside_unlimited_rivals() {
+fn first_ready_has_a_bound_beside_unlimited_rivals_if_writes_have_no_queue() {
     let hog = Requester {
         line: true,
         write: false,
         slots: 4,
         distance: 0,
     };
-    let with = |policy: &str| {
-        let set = format!("dram/controller@policy={policy}");
-        let platform = platform(&[set, "dram/controller@write-queue=0".into()]);
-        bounds(&scenario(&platform, &[hog, hog, hog]))
+    let with = |policy: &str, cap: u32, queue: u32| {
+        let set = |name: &str, value: &str| format!("dram/controller@{name}={value}");
+        let platform = platform(&[
+            set("policy", policy),
+            set("cap", &cap.to_string()),
+            set("write-queue", &queue.to_string()),
+        ]);
+        (bounds(&scenario(&platform, &[hog; 3]))[0], platform)
     };
-    assert_eq!(with("fr-fcfs"), [None, None, None]);
-    assert!(
-        with("fcfs")
-            .iter()
-            .chain(&with("slots"))
-            .all(Option::is_some)
-    );
+    assert_eq!(with("fr-fcfs", 4, 64).0, None);
+    assert!(with("fcfs", 4, 0).0.is_some() && with("slots", 4, 0).0.is_some());
+    for cap in [1, 4, 16] {
+        let (bound, platform) = with("fr-fcfs", cap, 0);
+        let bound = bound.expect("a cap");
+        let writer = Requester { write: true, ..hog };
+        let runs = (0..4).map(|seed| worst(&platform, &[hog, writer, hog], 2000, seed)[0]);
+        let worst = runs.max().expect("four runs");
+        println!("cap {cap}: {worst} of {bound}");
+        assert!(worst <= bound, "cap {cap}: {worst} of {bound}");
+    }
 }
 
 /// Whole systems: every policy, with the map and the rows of the catalog and with others. A run whose observations exceed a bound
@@ -342,6 +350,7 @@ fn whole_systems_keep_the_bounds_of_every_policy() {
                     }
                 }
             }
+            // With a write queue.
             let first_ready = one.name.starts_with("first-ready");
             assert_eq!(one.flows[0].bound.is_none(), first_ready, "{}", one.name);
             let worst = result.microseconds(one.flows[0].latency.max);

@@ -151,7 +151,7 @@ fn jobs_that_miss_their_deadline_fail_the_run() {
     assert_eq!(late.code(), 3, "{:?}", late.result.happened());
     let broken = failed(&late);
     assert_eq!(broken.len(), 1, "{broken:?}");
-    assert_eq!(broken[0].what, "task sensor: 12 jobs late of 12, 0 allowed");
+    assert_eq!(broken[0].what, "task sensor: 12 of 12 jobs late, 0 allowed");
     for head in heads(&late) {
         let begin = head.find("FAILED: 1 promise").expect("the head says it");
         let table = head.find("Jobs of tasks").expect("the jobs are shown");

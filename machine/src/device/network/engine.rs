@@ -4,13 +4,15 @@
 //! of the one before are done. What it deliberately does not know: registers.
 //!
 //! Control structures are read one after the other, because each says where the next one lies; the data of a frame in several
-//! blocks at once.
+//! blocks at once. The bytes of a step move block by block.
 
-use super::queue::{Broken, Chain, Memory, Queue};
-use super::{CardEvent, Confined, DropReason, Fate, Frame, NetworkCard, Ports};
+use super::queue::{Broken, Chain, DESCRIPTOR, Queue};
+use super::{CardEvent, DropReason, Fate, Frame, NetworkCard, Ports};
+use crate::dtu::Block;
 use crate::types::Tick;
 use bulkhead_abi::network::*;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Bit of a token that tells accesses of the card from those of the data transfer unit.
 pub const CARD_TOKEN: u32 = 1 << 31;
@@ -24,8 +26,8 @@ pub(super) enum Who {
 }
 
 impl Who {
-    fn token(self, generation: u32) -> u32 {
-        CARD_TOKEN | (generation & 0xFF_FFFF) << 2 | self as u32
+    fn token(self, number: u32) -> u32 {
+        CARD_TOKEN | (number & 0x1FFF_FFFF) << 2 | self as u32
     }
 
     fn of(token: u32) -> Option<Self> {
@@ -38,11 +40,33 @@ impl Who {
 /// Accesses that belong to one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
-    /// Those that have not begun: tile-physical address, bytes, write.
-    blocks: VecDeque<(u64, u32, bool)>,
-    under_way: u32,
-    parallel: u32,
+    /// What they write and read, in their order.
+    data: Vec<u8>,
+    /// Those that have not begun: tile-physical address, write, their part of the data.
+    blocks: VecDeque<(u64, bool, Range<usize>)>,
+    /// Those that have: token, and the same.
+    under_way: Vec<(u32, bool, Range<usize>)>,
+    parallel: usize,
 }
+
+impl Transfer {
+    /// Tokens of accesses under way.
+    pub fn tokens(&self) -> impl Iterator<Item = u32> {
+        self.under_way.iter().map(|block| block.0)
+    }
+
+    fn is_over(&self) -> bool {
+        self.under_way.is_empty() && self.blocks.is_empty()
+    }
+
+    /// Two bytes that were read.
+    fn half(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.data[at], self.data[at + 1]])
+    }
+}
+
+/// Bytes of memory: first address, how many, whether they are written.
+type Place = (u64, u64, bool);
 
 /// What the fetching of frames waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,18 +89,13 @@ pub(super) enum Receive {
     Index,
     Entry,
     Descriptors(Chain),
-    Data(u16, Chain),
-    Used(u16, u32),
+    /// Head of the chain, and bytes.
+    Data(u16, u32),
+    /// Bytes.
+    Used(u32),
 }
 
 impl NetworkCard {
-    fn memory<'a>(&self, ports: &'a mut dyn Ports) -> Confined<'a> {
-        Confined {
-            confinement: self.confinement,
-            ports,
-        }
-    }
-
     fn transfer(&mut self, who: Who) -> &mut Transfer {
         match who {
             Who::Sending => &mut self.sending,
@@ -85,17 +104,20 @@ impl NetworkCard {
         }
     }
 
-    /// Begins a step that accesses these ranges. An address that the card may not use stops it.
+    /// Begins a step that accesses these places, and writes this data to them in their order; of places that are read, it is the room.
+    /// An address that the card may not use stops it.
     fn begin(
         &mut self,
         ports: &mut dyn Ports,
         who: Who,
         parallel: u32,
-        ranges: &[(u64, u64, bool)],
+        places: &[Place],
+        data: Vec<u8>,
     ) -> Result<(), Broken> {
         let line = ports.line();
         let mut blocks = VecDeque::new();
-        for &(address, bytes, write) in ranges {
+        let mut from = 0;
+        for &(address, bytes, write) in places {
             let physical = self
                 .confinement
                 .and_then(|c| c.translate(address, bytes))
@@ -105,51 +127,91 @@ impl NetworkCard {
             while done < bytes {
                 let at = physical + done;
                 let length = (line - at % line).min(bytes - done);
-                blocks.push_back((at, length as u32, write));
-                done += length;
+                let end = from + length as usize;
+                blocks.push_back((at, write, from..end));
+                (done, from) = (done + length, end);
             }
         }
+        assert_eq!(from, data.len(), "a step of a network card has other data");
         *self.transfer(who) = Transfer {
+            data,
             blocks,
-            under_way: 0,
-            parallel,
+            under_way: Vec::new(),
+            parallel: parallel as usize,
         };
-        self.pump(ports, who);
-        Ok(())
+        self.pump(ports, who)
+    }
+
+    /// Begins a step that reads these places, one access after the other.
+    fn begin_read(
+        &mut self,
+        ports: &mut dyn Ports,
+        who: Who,
+        at: u64,
+        bytes: u64,
+    ) -> Result<(), Broken> {
+        let room = vec![0; bytes as usize];
+        self.begin(ports, who, 1, &[(at, bytes, false)], room)
     }
 
     /// Starts as many accesses as may be under way.
-    fn pump(&mut self, ports: &mut dyn Ports, who: Who) {
-        let token = who.token(self.generation);
-        let transfer = self.transfer(who);
-        while transfer.under_way < transfer.parallel {
-            let Some((physical, bytes, write)) = transfer.blocks.pop_front() else {
-                return;
+    fn pump(&mut self, ports: &mut dyn Ports, who: Who) -> Result<(), Broken> {
+        loop {
+            let token = who.token(self.token.wrapping_add(1));
+            let transfer = self.transfer(who);
+            if transfer.under_way.len() >= transfer.parallel {
+                return Ok(());
+            }
+            let Some((physical, write, part)) = transfer.blocks.pop_front() else {
+                return Ok(());
             };
-            transfer.under_way += 1;
-            if let Some(at) = ports.access(physical, bytes, write, token) {
+            transfer.under_way.push((token, write, part.clone()));
+            let block = match write {
+                true => Block::Write(&transfer.data[part]),
+                false => Block::Read(&mut transfer.data[part]),
+            };
+            // A window of the tile may have been closed since the step began.
+            let done = ports.access(physical, block, token).map_err(|_| Broken)?;
+            if let Some(at) = done {
                 ports.schedule(at, CardEvent::Block(token));
             }
+            self.token = self.token.wrapping_add(1);
         }
     }
 
-    /// An access is done.
-    pub fn block(&mut self, ports: &mut dyn Ports, token: u32) {
-        let Some(who) = Who::of(token).filter(|who| who.token(self.generation) == token) else {
+    /// The line of an access has come, with the bytes of a read; none if the tile may not make it any more.
+    pub fn arrived(&mut self, ports: &mut dyn Ports, token: u32, bytes: Option<&[u8]>) {
+        let Some(who) = Who::of(token) else { return };
+        let transfer = self.transfer(who);
+        let block = transfer.under_way.iter().find(|block| block.0 == token);
+        let Some((_, write, part)) = block.cloned() else {
             return;
         };
+        match bytes {
+            Some(bytes) if !write => transfer.data[part].copy_from_slice(bytes),
+            Some(_) => {}
+            None => return self.stop(Broken),
+        }
+        self.block(ports, token);
+    }
+
+    /// An access is done. Tokens that are not under way are ignored.
+    pub(super) fn block(&mut self, ports: &mut dyn Ports, token: u32) {
+        let Some(who) = Who::of(token) else { return };
         let transfer = self.transfer(who);
-        transfer.under_way = transfer.under_way.saturating_sub(1);
-        if !transfer.blocks.is_empty() {
-            return self.pump(ports, who);
-        }
-        if transfer.under_way > 0 {
-            return;
-        }
-        let next = match who {
-            Who::Sending => self.fetched(ports),
-            Who::Completing => self.completed(ports),
-            Who::Receiving => self.stored(ports),
+        let position = transfer.under_way.iter().position(|block| block.0 == token);
+        let Some(position) = position else { return };
+        transfer.under_way.remove(position);
+        let next = if !transfer.blocks.is_empty() {
+            self.pump(ports, who)
+        } else if !transfer.under_way.is_empty() {
+            Ok(())
+        } else {
+            match who {
+                Who::Sending => self.fetched(ports),
+                Who::Completing => self.completed(ports),
+                Who::Receiving => self.stored(ports),
+            }
         };
         if let Err(broken) = next {
             self.stop(broken);
@@ -175,9 +237,10 @@ impl NetworkCard {
     pub(super) fn fetch_frame(&mut self, ports: &mut dyn Ports) {
         if self.transmit == Transmit::Idle && self.queue(TRANSMIT_QUEUE).ready {
             self.transmit = Transmit::Index;
+            self.rung[TRANSMIT_QUEUE as usize] = false;
             let index = self.queue(TRANSMIT_QUEUE).index_address();
             self.attempt(ports, |card, ports| {
-                card.begin(ports, Who::Sending, 1, &[(index, 2, false)])
+                card.begin_read(ports, Who::Sending, index, 2)
             });
         }
     }
@@ -187,20 +250,27 @@ impl NetworkCard {
         let queue = *self.queue(TRANSMIT_QUEUE);
         match std::mem::take(&mut self.transmit) {
             Transmit::Index => {
-                if queue.available(&self.memory(ports))? == 0 {
+                if queue.available(self.sending.half(0))? == 0 {
+                    // The driver may have filled the ring after its index was read.
+                    if self.rung[TRANSMIT_QUEUE as usize] {
+                        self.fetch_frame(ports);
+                    }
                     return Ok(());
                 }
                 self.transmit = Transmit::Entry;
-                let entry = (queue.entry_address(), 2, false);
-                self.begin(ports, Who::Sending, 1, &[entry])
+                self.begin_read(ports, Who::Sending, queue.entry_address(), 2)
             }
             Transmit::Entry => {
-                let chain = queue.chain(&self.memory(ports))?;
-                let ranges = descriptors(&chain);
+                let chain = queue.chain(self.sending.half(0))?;
+                let first = chain.descriptors[0];
                 self.transmit = Transmit::Descriptors(chain);
-                self.begin(ports, Who::Sending, 1, &ranges)
+                self.begin_read(ports, Who::Sending, first, DESCRIPTOR as u64)
             }
-            Transmit::Descriptors(chain) => {
+            Transmit::Descriptors(mut chain) => {
+                if let Some(next) = self.descriptor(Who::Sending, &queue, &mut chain)? {
+                    self.transmit = Transmit::Descriptors(chain);
+                    return self.begin_read(ports, Who::Sending, next, DESCRIPTOR as u64);
+                }
                 // Two descriptors may describe the same memory, so a chain can promise more than there is.
                 let most = (FRAME_HEADER + FRAME_MAX) as u64;
                 let least = (FRAME_HEADER + FRAME_MIN) as u64;
@@ -214,22 +284,13 @@ impl NetworkCard {
                     self.fetch_frame(ports);
                     return Ok(());
                 };
-                let ranges = ranges(&chain, bytes, false);
+                let places = places(&chain, bytes, false);
                 self.transmit = Transmit::Data(chain);
-                let parallel = self.config.parallel;
-                self.begin(ports, Who::Sending, parallel, &ranges)
+                let (parallel, room) = (self.config.parallel, vec![0; bytes as usize]);
+                self.begin(ports, Who::Sending, parallel, &places, room)
             }
             Transmit::Data(chain) => {
-                let bytes = chain.bytes(false, u64::MAX).unwrap_or(0);
-                let mut data = Vec::with_capacity(bytes as usize);
-                let memory = self.memory(ports);
-                for (address, length) in chain.pieces(bytes) {
-                    let start = data.len();
-                    data.resize(start + length as usize, 0);
-                    if !memory.load(address, &mut data[start..]) {
-                        return Err(Broken);
-                    }
-                }
+                let mut data = std::mem::take(&mut self.sending.data);
                 let frame = Frame::from(data.split_off(FRAME_HEADER));
                 self.advance(TRANSMIT_QUEUE);
                 self.transmit = Transmit::Link(chain.head, frame, ports.now());
@@ -275,37 +336,43 @@ impl NetworkCard {
 
     /// Gives the descriptor of a frame that has left back, unless it does so already.
     pub(super) fn complete(&mut self, ports: &mut dyn Ports) {
-        let idle = self.completing.under_way == 0 && self.completing.blocks.is_empty();
-        if idle && !self.completed.is_empty() {
-            let ranges = used(self.queue(TRANSMIT_QUEUE));
+        if self.completing.is_over()
+            && let Some(head) = self.completed.front()
+        {
+            let (places, data) = used(self.queue(TRANSMIT_QUEUE), *head, 0);
             self.attempt(ports, |card, ports| {
-                card.begin(ports, Who::Completing, 1, &ranges)
+                card.begin(ports, Who::Completing, 1, &places, data)
             });
         }
     }
 
     fn completed(&mut self, ports: &mut dyn Ports) -> Result<(), Broken> {
-        if let Some(head) = self.completed.pop_front() {
-            self.give_back(ports, TRANSMIT_QUEUE, head, 0)?;
-        }
+        self.completed.pop_front();
+        self.given_back(Who::Completing, TRANSMIT_QUEUE);
         self.complete(ports);
         Ok(())
     }
 
-    fn give_back(
-        &mut self,
-        ports: &mut dyn Ports,
-        number: u32,
-        head: u16,
-        bytes: u32,
-    ) -> Result<(), Broken> {
-        let mut memory = self.memory(ports);
+    /// A chain is in the used ring, and the driver's flags were read behind it.
+    fn given_back(&mut self, who: Who, number: u32) {
+        let flags = self.transfer(who).half(USED_FLAGS);
         let queue = &mut self.queues[number as usize];
-        queue.give_back(&mut memory, head, bytes)?;
-        if !queue.is_silent(&memory)? {
+        queue.used = queue.used.wrapping_add(1);
+        if flags & NO_INTERRUPT == 0 {
             self.interrupt |= INTERRUPT_USED;
         }
-        Ok(())
+    }
+
+    /// Takes a chain's descriptor that was read; the address of the next one, if there is one.
+    fn descriptor(
+        &mut self,
+        who: Who,
+        queue: &Queue,
+        chain: &mut Chain,
+    ) -> Result<Option<u64>, Broken> {
+        let bytes = self.transfer(who).data.first_chunk().ok_or(Broken)?;
+        let another = queue.take(chain, bytes)?;
+        Ok(chain.descriptors.last().copied().filter(|_| another))
     }
 
     /// Takes the oldest frame that waits, unless one is being stored already.
@@ -319,9 +386,10 @@ impl NetworkCard {
         };
         ports.waited(now - std::mem::replace(&mut waiting.since, now), false);
         self.receive = Receive::Index;
+        self.rung[RECEIVE_QUEUE as usize] = false;
         let index = self.queue(RECEIVE_QUEUE).index_address();
         self.attempt(ports, |card, ports| {
-            card.begin(ports, Who::Receiving, 1, &[(index, 2, false)])
+            card.begin_read(ports, Who::Receiving, index, 2)
         });
     }
 
@@ -331,21 +399,27 @@ impl NetworkCard {
         match std::mem::take(&mut self.receive) {
             Receive::Index => {
                 // Without a buffer the frame waits for one.
-                if queue.available(&self.memory(ports))? == 0 {
+                if queue.available(self.receiving.half(0))? == 0 {
+                    if self.rung[RECEIVE_QUEUE as usize] {
+                        self.take_frame(ports);
+                    }
                     return Ok(());
                 }
                 self.storing = ports.now();
                 self.receive = Receive::Entry;
-                let entry = (queue.entry_address(), 2, false);
-                self.begin(ports, Who::Receiving, 1, &[entry])
+                self.begin_read(ports, Who::Receiving, queue.entry_address(), 2)
             }
             Receive::Entry => {
-                let chain = queue.chain(&self.memory(ports))?;
-                let ranges = descriptors(&chain);
+                let chain = queue.chain(self.receiving.half(0))?;
+                let first = chain.descriptors[0];
                 self.receive = Receive::Descriptors(chain);
-                self.begin(ports, Who::Receiving, 1, &ranges)
+                self.begin_read(ports, Who::Receiving, first, DESCRIPTOR as u64)
             }
-            Receive::Descriptors(chain) => {
+            Receive::Descriptors(mut chain) => {
+                if let Some(next) = self.descriptor(Who::Receiving, &queue, &mut chain)? {
+                    self.receive = Receive::Descriptors(chain);
+                    return self.begin_read(ports, Who::Receiving, next, DESCRIPTOR as u64);
+                }
                 let Some(waiting) = self.waiting.front() else {
                     return Ok(());
                 };
@@ -358,36 +432,23 @@ impl NetworkCard {
                     self.take_frame(ports);
                     return Ok(());
                 }
-                let ranges = ranges(&chain, needed, true);
-                self.receive = Receive::Data(chain.head, chain);
-                let parallel = self.config.parallel;
-                self.begin(ports, Who::Receiving, parallel, &ranges)
-            }
-            Receive::Data(head, chain) => {
-                let Some(waiting) = self.waiting.front() else {
-                    return Ok(());
-                };
                 // One buffer for the frame; nothing is offloaded.
                 let mut data = vec![0; FRAME_HEADER];
                 data[10] = 1;
                 data.extend_from_slice(&waiting.frame);
-                let bytes = data.len() as u64;
-                let mut memory = self.memory(ports);
-                let mut done = 0;
-                for (address, length) in chain.pieces(bytes) {
-                    let end = done + length as usize;
-                    if !memory.store(address, &data[done..end]) {
-                        return Err(Broken);
-                    }
-                    done = end;
-                }
-                self.receive = Receive::Used(head, bytes as u32);
-                let ranges = used(&queue);
-                self.begin(ports, Who::Receiving, 1, &ranges)
+                let places = places(&chain, needed, true);
+                self.receive = Receive::Data(chain.head, needed as u32);
+                let parallel = self.config.parallel;
+                self.begin(ports, Who::Receiving, parallel, &places, data)
             }
-            Receive::Used(head, bytes) => {
+            Receive::Data(head, bytes) => {
+                self.receive = Receive::Used(bytes);
+                let (places, data) = used(&queue, head, bytes);
+                self.begin(ports, Who::Receiving, 1, &places, data)
+            }
+            Receive::Used(bytes) => {
                 self.advance(RECEIVE_QUEUE);
-                self.give_back(ports, RECEIVE_QUEUE, head, bytes)?;
+                self.given_back(Who::Receiving, RECEIVE_QUEUE);
                 let from = self.storing;
                 self.end_frame(ports, |arrived| Fate::Stored { arrived, from });
                 self.counters.received += 1;
@@ -408,21 +469,21 @@ impl NetworkCard {
     }
 }
 
-fn descriptors(chain: &Chain) -> Vec<(u64, u64, bool)> {
-    let addresses = chain.descriptors.iter();
-    addresses.map(|address| (*address, 16, false)).collect()
-}
-
-fn ranges(chain: &Chain, bytes: u64, write: bool) -> Vec<(u64, u64, bool)> {
+fn places(chain: &Chain, bytes: u64, write: bool) -> Vec<Place> {
     let pieces = chain.pieces(bytes).into_iter();
     pieces.map(|(at, bytes)| (at, bytes, write)).collect()
 }
 
-/// The accesses that give a chain back.
-fn used(queue: &Queue) -> [(u64, u64, bool); 3] {
-    [
+/// Where the flags are in the data of a chain that is given back.
+const USED_FLAGS: usize = 10;
+
+/// The accesses that give a chain back, and their data.
+fn used(queue: &Queue, head: u16, bytes: u32) -> ([Place; 3], Vec<u8>) {
+    let (entry, index) = queue.giving_back(head, bytes);
+    let places = [
         (queue.used_entry_address(), 8, true),
         (queue.used_index_address(), 2, true),
         (queue.flags_address(), 2, false),
-    ]
+    ];
+    (places, [&entry[..], &index, &[0; 2]].concat())
 }

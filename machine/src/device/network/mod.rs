@@ -19,12 +19,13 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
+use crate::dtu::{Block, LocalFault};
 use crate::types::{Owner, Tick};
 use bulkhead_abi::network::*;
 pub use engine::CARD_TOKEN;
 use engine::{Receive, Transfer, Transmit};
 pub use frame::{DropReason, Fate, Frame};
-use queue::{Broken, Memory, Queue};
+use queue::{Broken, Queue};
 use std::collections::VecDeque;
 
 /// What a card is.
@@ -63,15 +64,21 @@ pub trait Ports {
     fn now(&self) -> Tick;
     /// Bytes of a cache line.
     fn line(&self) -> u64;
-    /// Reads at once, without timing; false if that may not be.
-    fn load(&self, physical: u64, buffer: &mut [u8]) -> bool;
-    /// Writes at once, without timing; false if that may not be.
-    fn store(&mut self, physical: u64, data: &[u8]) -> bool;
     /// Whether the range may be accessed.
     fn allowed(&self, physical: u64, bytes: u64, write: bool) -> bool;
-    /// The timing of an access inside of a line: done at that moment; or `None`, and [`NetworkCard::block`] is called with the
-    /// token.
-    fn access(&mut self, physical: u64, bytes: u32, write: bool, token: u32) -> Option<Tick>;
+    /// An access inside of a line. Its bytes have moved, and it is done at that moment; or `None`, and [`NetworkCard::arrived`] is called
+    /// with the token when they move.
+    ///
+    /// # Errors
+    /// If no window of the tile allows the access.
+    fn access(
+        &mut self,
+        physical: u64,
+        block: Block<'_>,
+        token: u32,
+    ) -> Result<Option<Tick>, LocalFault>;
+    /// An access that has not moved its bytes is not to be done any more.
+    fn forget(&mut self, token: u32);
     /// Wants [`NetworkCard::event`] to be called.
     fn schedule(&mut self, at: Tick, event: CardEvent);
     /// A frame has left the card at this moment, which may be to come.
@@ -151,6 +158,12 @@ pub struct NetworkCard {
     line: bool,
     /// Counts resets: what was asked for before the last one is not meant any more.
     generation: u32,
+    /// The last token of an access.
+    token: u32,
+    /// Tokens of accesses that are not to be done any more.
+    abandoned: Vec<u32>,
+    /// The driver rang for a queue while its index was being read.
+    rung: [bool; 2],
     transmit: Transmit,
     sending: Transfer,
     /// Frames that have left, whose descriptors go back.
@@ -180,32 +193,6 @@ struct Waiting {
     frame: Frame,
 }
 
-/// The card's view of memory: what the confinement and the tile allow.
-struct Confined<'a> {
-    confinement: Option<Confinement>,
-    ports: &'a mut dyn Ports,
-}
-
-impl Memory for Confined<'_> {
-    fn load(&self, address: u64, buffer: &mut [u8]) -> bool {
-        let bytes = buffer.len() as u64;
-        let place = self
-            .confinement
-            .and_then(|c| c.translate(address, bytes))
-            .filter(|physical| self.ports.allowed(*physical, bytes, false));
-        place.is_some_and(|physical| self.ports.load(physical, buffer))
-    }
-
-    fn store(&mut self, address: u64, data: &[u8]) -> bool {
-        let bytes = data.len() as u64;
-        let place = self
-            .confinement
-            .and_then(|c| c.translate(address, bytes))
-            .filter(|physical| self.ports.allowed(*physical, bytes, true));
-        place.is_some_and(|physical| self.ports.store(physical, data))
-    }
-}
-
 impl NetworkCard {
     /// A card after reset. Without confinement it reaches no memory.
     pub fn new(
@@ -226,6 +213,9 @@ impl NetworkCard {
             interrupt: 0,
             line: false,
             generation: 0,
+            token: 0,
+            abandoned: Vec::new(),
+            rung: [false; 2],
             transmit: Transmit::default(),
             sending: Transfer::default(),
             completed: VecDeque::new(),
@@ -260,10 +250,12 @@ impl NetworkCard {
 
     /// Everything that the driver set is forgotten; what the link is sending goes on.
     fn reset(&mut self) {
-        self.forget();
+        self.halt();
         let fresh = Self::new(&self.config, self.ticks_per_second, self.confinement);
         *self = Self {
-            generation: self.generation.wrapping_add(1),
+            generation: self.generation,
+            token: self.token,
+            abandoned: std::mem::take(&mut self.abandoned),
             link_free: self.link_free,
             counters: self.counters,
             line: self.line,
@@ -294,9 +286,11 @@ impl NetworkCard {
     fn halt(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         (self.transmit, self.receive) = (Transmit::default(), Receive::default());
-        self.sending = Transfer::default();
-        self.completing = Transfer::default();
-        self.receiving = Transfer::default();
+        self.rung = [false; 2];
+        for transfer in [&mut self.sending, &mut self.completing, &mut self.receiving] {
+            self.abandoned.extend(transfer.tokens());
+            *transfer = Transfer::default();
+        }
         self.completed.clear();
         self.forget();
     }
@@ -314,6 +308,11 @@ impl NetworkCard {
         std::mem::take(&mut self.forgotten)
     }
 
+    /// Tokens of accesses that are not to be done any more, since the last question.
+    pub fn take_abandoned(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.abandoned)
+    }
+
     /// What was asked for has come.
     pub fn event(&mut self, ports: &mut dyn Ports, event: CardEvent) {
         let current = |generation: u32| generation == self.generation;
@@ -324,10 +323,13 @@ impl NetworkCard {
                 self.completed.push_back(head);
                 self.complete(ports);
             }
-            CardEvent::Notified(generation, queue) if current(generation) => match queue {
-                RECEIVE_QUEUE => self.take_frame(ports),
-                _ => self.fetch_frame(ports),
-            },
+            CardEvent::Notified(generation, queue) if current(generation) => {
+                self.rung[queue as usize] = true;
+                match queue {
+                    RECEIVE_QUEUE => self.take_frame(ports),
+                    _ => self.fetch_frame(ports),
+                }
+            }
             CardEvent::LinkFree(_) | CardEvent::Sent(..) | CardEvent::Notified(..) => {}
             CardEvent::Frame(frame) => self.arrive(ports, *frame),
         }

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: everything in a queue is written by a driver that may be hostile, so every number is checked here and
 //! nowhere else: a chain is never longer than the queue, an index never leads outside of it, a length never overflows. What
-//! it deliberately does not know: frames, time.
+//! it deliberately does not know: frames, time, memory.
 //!
 //! Layout: Virtual I/O Device Version 1.2, section 2.7.
 
@@ -11,14 +11,6 @@ use bulkhead_abi::network::{DESCRIPTOR_NEXT, DESCRIPTOR_WRITE};
 /// The driver broke the rules of a queue; the device stops until it is reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
-
-/// Memory as the device may use it, by the driver's addresses.
-pub trait Memory {
-    /// Reads; false if not all of it may be read.
-    fn load(&self, address: u64, buffer: &mut [u8]) -> bool;
-    /// Writes; false, and nothing written, if not all of it may be written.
-    fn store(&mut self, address: u64, data: &[u8]) -> bool;
-}
 
 /// A piece of memory of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +53,8 @@ pub struct Queue {
     pub used: u16,
 }
 
-fn half(memory: &impl Memory, address: u64) -> Result<u16, Broken> {
-    let mut bytes = [0; 2];
-    match memory.load(address, &mut bytes) {
-        true => Ok(u16::from_le_bytes(bytes)),
-        false => Err(Broken),
-    }
-}
+/// Bytes of a descriptor.
+pub const DESCRIPTOR: usize = 16;
 
 fn offset(base: u64, offset: u64) -> Result<u64, Broken> {
     base.checked_add(offset).ok_or(Broken)
@@ -101,92 +88,74 @@ impl Queue {
         self.device.wrapping_add(2)
     }
 
-    /// Whether the driver wants no interrupts.
+    /// Entries of the available ring that the device has not taken, if its index is `index`.
     ///
     /// # Errors
-    /// [`Broken`] if the ring cannot be read.
-    pub fn is_silent(&self, memory: &impl Memory) -> Result<bool, Broken> {
-        let flags = half(memory, self.flags_address())?;
-        Ok(flags & bulkhead_abi::network::NO_INTERRUPT != 0)
-    }
-
-    /// Entries of the available ring that the device has not taken.
-    ///
-    /// # Errors
-    /// [`Broken`] if the ring cannot be read, or promises more than the queue has.
-    pub fn available(&self, memory: &impl Memory) -> Result<u16, Broken> {
-        let count = half(memory, self.index_address())?.wrapping_sub(self.next);
+    /// [`Broken`] if the ring promises more than the queue has.
+    pub fn available(&self, index: u16) -> Result<u16, Broken> {
+        let count = index.wrapping_sub(self.next);
         match count <= self.size {
             true => Ok(count),
             false => Err(Broken),
         }
     }
 
-    /// The next chain; it is not taken by that.
+    /// The chain that begins with the descriptor `head`, of which nothing is known yet.
     ///
     /// # Errors
-    /// [`Broken`] if it leads outside of the queue or in a circle, or a descriptor cannot be read.
-    pub fn chain(&self, memory: &impl Memory) -> Result<Chain, Broken> {
-        let head = half(memory, self.entry_address())?;
+    /// [`Broken`] if that is outside of the queue.
+    pub fn chain(&self, head: u16) -> Result<Chain, Broken> {
         let mut chain = Chain {
             head,
             descriptors: Vec::new(),
             segments: Vec::new(),
         };
-        let mut next = head;
-        loop {
-            // A chain visits each descriptor at most once.
-            if next >= self.size || chain.segments.len() >= usize::from(self.size) {
-                return Err(Broken);
-            }
-            let address = offset(self.descriptors, 16 * u64::from(next))?;
-            let mut bytes = [0; 16];
-            if !memory.load(address, &mut bytes) {
-                return Err(Broken);
-            }
-            let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-            let flags = word(12);
-            if flags & !(DESCRIPTOR_NEXT | DESCRIPTOR_WRITE) != 0 {
-                // Tables of descriptors in memory were not offered.
-                return Err(Broken);
-            }
-            let segment = Segment {
-                address: u64::from_le_bytes([
-                    bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
-                ]),
-                bytes: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
-                writable: flags & DESCRIPTOR_WRITE != 0,
-            };
-            chain.descriptors.push(address);
-            chain.segments.push(segment);
-            if flags & DESCRIPTOR_NEXT == 0 {
-                return Ok(chain);
-            }
-            next = word(14);
-        }
+        self.follow(&mut chain, head)?;
+        Ok(chain)
     }
 
-    /// Gives a chain back; `bytes` were written into it.
+    /// The descriptor `next` is a chain's next one.
+    fn follow(&self, chain: &mut Chain, next: u16) -> Result<(), Broken> {
+        // A chain visits each descriptor at most once.
+        if next >= self.size || chain.descriptors.len() >= usize::from(self.size) {
+            return Err(Broken);
+        }
+        let address = offset(self.descriptors, DESCRIPTOR as u64 * u64::from(next))?;
+        chain.descriptors.push(address);
+        Ok(())
+    }
+
+    /// Takes the last descriptor of a chain; whether there is another one.
     ///
     /// # Errors
-    /// [`Broken`] if the ring cannot be written.
-    pub fn give_back(
-        &mut self,
-        memory: &mut impl Memory,
-        head: u16,
-        bytes: u32,
-    ) -> Result<(), Broken> {
+    /// [`Broken`] if it leads outside of the queue or in a circle.
+    pub fn take(&self, chain: &mut Chain, bytes: &[u8; DESCRIPTOR]) -> Result<bool, Broken> {
+        let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let flags = word(12);
+        if flags & !(DESCRIPTOR_NEXT | DESCRIPTOR_WRITE) != 0 {
+            // Tables of descriptors in memory were not offered.
+            return Err(Broken);
+        }
+        chain.segments.push(Segment {
+            address: u64::from_le_bytes([
+                bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
+            ]),
+            bytes: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            writable: flags & DESCRIPTOR_WRITE != 0,
+        });
+        let another = flags & DESCRIPTOR_NEXT != 0;
+        if another {
+            self.follow(chain, word(14))?;
+        }
+        Ok(another)
+    }
+
+    /// What gives a chain back, of which `bytes` were written: the entry of the used ring, and its index.
+    pub fn giving_back(&self, head: u16, bytes: u32) -> ([u8; 8], [u8; 2]) {
         let mut entry = [0; 8];
         entry[..4].copy_from_slice(&u32::from(head).to_le_bytes());
         entry[4..].copy_from_slice(&bytes.to_le_bytes());
-        let next = self.used.wrapping_add(1);
-        let done = memory.store(self.used_entry_address(), &entry)
-            && memory.store(self.used_index_address(), &next.to_le_bytes());
-        self.used = next;
-        match done {
-            true => Ok(()),
-            false => Err(Broken),
-        }
+        (entry, self.used.wrapping_add(1).to_le_bytes())
     }
 }
 

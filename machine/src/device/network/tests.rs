@@ -40,25 +40,25 @@ impl Ports for World {
     fn line(&self) -> u64 {
         64
     }
-    fn load(&self, physical: u64, buffer: &mut [u8]) -> bool {
-        let range = self.at(physical, buffer.len());
-        range
-            .map(|r| buffer.copy_from_slice(&self.memory[r]))
-            .is_some()
-    }
-    fn store(&mut self, physical: u64, data: &[u8]) -> bool {
-        let range = self.at(physical, data.len());
-        range
-            .map(|r| self.memory[r].copy_from_slice(data))
-            .is_some()
-    }
     fn allowed(&self, physical: u64, bytes: u64, _: bool) -> bool {
         usize::try_from(bytes).is_ok_and(|bytes| self.at(physical, bytes).is_some())
     }
-    fn access(&mut self, _: u64, bytes: u32, _: bool, _: u32) -> Option<Tick> {
-        assert!((1..=64).contains(&bytes));
-        Some(self.now + LATENCY)
+    fn access(
+        &mut self,
+        physical: u64,
+        block: Block<'_>,
+        _: u32,
+    ) -> Result<Option<Tick>, LocalFault> {
+        assert!((1..=64).contains(&block.len()));
+        let place = self.at(physical, block.len());
+        let place = place.ok_or(LocalFault { address: physical })?;
+        match block {
+            Block::Read(buffer) => buffer.copy_from_slice(&self.memory[place]),
+            Block::Write(data) => self.memory[place].copy_from_slice(data),
+        }
+        Ok(Some(self.now + LATENCY))
     }
+    fn forget(&mut self, _: u32) {}
     fn schedule(&mut self, at: Tick, event: CardEvent) {
         self.queue.push(at, 0, event);
     }
@@ -158,13 +158,13 @@ impl Bench {
     }
 
     fn poke(&mut self, address: u64, bytes: &[u8]) {
-        assert!(self.world.store(address - BASE + PHYSICAL, bytes));
+        let place = self.world.at(address - BASE + PHYSICAL, bytes.len());
+        self.world.memory[place.expect("memory")].copy_from_slice(bytes);
     }
 
     fn peek(&self, address: u64, bytes: usize) -> Vec<u8> {
-        let mut buffer = vec![0; bytes];
-        assert!(self.world.load(address - BASE + PHYSICAL, &mut buffer));
-        buffer
+        let place = self.world.at(address - BASE + PHYSICAL, bytes);
+        self.world.memory[place.expect("memory")].to_vec()
     }
 
     fn descriptor(&mut self, queue: u64, index: u64, segment: (u64, u32), flags: u16, next: u16) {

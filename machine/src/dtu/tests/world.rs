@@ -5,7 +5,8 @@ use super::super::*;
 
 use crate::noc::Transaction;
 use bulkhead_abi::dtu::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 pub const TILES: u16 = 4;
 pub const MEMORY_TILE: u16 = 8;
@@ -31,7 +32,8 @@ pub fn config() -> DtuConfig {
 #[allow(clippy::large_enum_variant)] // A packet has room for a line; these are few.
 enum Action {
     Event(u16, DtuEvent),
-    Local(u16, u32),
+    /// A pending access of a tile: token, place in memory, bytes to write.
+    Local(u16, u32, Range<usize>, Option<Vec<u8>>),
     Arrive(Packet),
 }
 
@@ -61,6 +63,8 @@ pub struct Chip {
     pub pending: bool,
     /// Local accesses: moment, tile, address, bytes, write.
     pub accesses: Vec<(Tick, u16, u64, u32, bool)>,
+    /// Pending accesses that are not to be done any more.
+    forgotten: BTreeSet<(u16, u32)>,
 }
 
 impl Chip {
@@ -99,32 +103,35 @@ impl Env for Side<'_> {
     fn local_access(
         &mut self,
         physical: u64,
-        bytes: u32,
-        write: bool,
+        block: Block<'_>,
         _owner: Owner,
         token: u32,
-    ) -> LocalTiming {
-        assert!(bytes != 0 && physical / 64 == (physical + u64::from(bytes) - 1) / 64);
-        let now = self.chip.now;
+    ) -> Result<LocalTiming, LocalFault> {
+        let bytes = block.len();
+        assert!(bytes != 0 && physical / 64 == (physical + bytes as u64 - 1) / 64);
+        let (now, write) = (self.chip.now, block.is_write());
         self.chip
             .accesses
-            .push((now, self.tile, physical, bytes, write));
+            .push((now, self.tile, physical, bytes as u32, write));
+        let start = Chip::index(self.tile, physical);
+        let place = start..start + bytes;
         if self.chip.pending {
-            self.chip.push(now + LOCAL, Action::Local(self.tile, token));
-            LocalTiming::Pending
-        } else {
-            LocalTiming::Ready(now + LOCAL)
+            let written = match block {
+                Block::Read(_) => None,
+                Block::Write(data) => Some(data.to_vec()),
+            };
+            let action = Action::Local(self.tile, token, place, written);
+            self.chip.push(now + LOCAL, action);
+            return Ok(LocalTiming::Pending);
         }
+        match block {
+            Block::Read(buffer) => buffer.copy_from_slice(&self.chip.memory[place]),
+            Block::Write(data) => self.chip.memory[place].copy_from_slice(data),
+        }
+        Ok(LocalTiming::Ready(now + LOCAL))
     }
-    fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault> {
-        let start = Chip::index(self.tile, physical);
-        buffer.copy_from_slice(&self.chip.memory[start..start + buffer.len()]);
-        Ok(())
-    }
-    fn local_write(&mut self, physical: u64, data: &[u8]) -> Result<(), LocalFault> {
-        let start = Chip::index(self.tile, physical);
-        self.chip.memory[start..start + data.len()].copy_from_slice(data);
-        Ok(())
+    fn local_forget(&mut self, token: u32) {
+        self.chip.forgotten.insert((self.tile, token));
     }
     fn interrupt(&mut self, level: bool) {
         self.hart().interrupt = level;
@@ -195,6 +202,7 @@ impl World {
                 sent: Vec::new(),
                 pending: false,
                 accesses: Vec::new(),
+                forgotten: BTreeSet::new(),
             },
             units,
         }
@@ -256,12 +264,18 @@ impl World {
                 };
                 self.units[usize::from(tile)].event(&mut side, event);
             }
-            Action::Local(tile, token) => {
+            Action::Local(tile, token, place, written) => {
+                let forgotten = self.chip.forgotten.remove(&(tile, token));
+                if let Some(data) = written.filter(|_| !forgotten) {
+                    self.chip.memory[place.clone()].copy_from_slice(&data);
+                }
+                let bytes = self.chip.memory[place].to_vec();
                 let mut side = Side {
                     chip: &mut self.chip,
                     tile,
                 };
-                self.units[usize::from(tile)].local_done(&mut side, token);
+                let unit = &mut self.units[usize::from(tile)];
+                unit.local_done(&mut side, token, Some(&bytes));
             }
             Action::Arrive(packet) if packet.destination == MEMORY_TILE => self.memory(&packet),
             Action::Arrive(packet) => self.deliver(packet),

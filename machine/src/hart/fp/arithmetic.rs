@@ -8,7 +8,7 @@ use super::format::{
     Format, Kind, Unpacked, infinity, invalid, nan_result, round_pack, unpack, zero,
 };
 
-/// Shifts right; the lowest bit of the result also stands for everything shifted out.
+/// Shifts right; the lowest bit of the result is also set if any bit that was shifted out was set.
 #[inline]
 fn shift_jam(value: u128, shift: u32) -> u128 {
     match shift {

@@ -1,4 +1,4 @@
-//! Conversions between the formats and to and from integers, saturating as RISC-V wants it.
+//! Conversions between the formats and to and from integers, saturating as RISC-V requires.
 
 use super::Rounding;
 use super::flag::{INEXACT, INVALID};

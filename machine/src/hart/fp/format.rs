@@ -40,7 +40,7 @@ impl Format for Double {
     const EXPONENT_BITS: u32 = 11;
 }
 
-/// What a number is, beside its sign.
+/// The class of a number, apart from its sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Zero,
@@ -138,8 +138,8 @@ pub(super) fn split(significand: u64, shift: u32) -> (u64, bool, bool) {
     }
 }
 
-/// Rounds and packs a non-zero number; `significand` has its leading one at bit 63, and its lowest bit stands for everything
-/// that the operation dropped ("jammed"), which is exact because at least ten bits lie between it and the rounding position.
+/// Rounds and packs a non-zero number; `significand` has its leading one at bit 63, and its lowest bit is set if the operation
+/// dropped any set bit ("jammed"). The result is exact because at least ten bits lie between it and the rounding position.
 #[inline]
 pub(super) fn round_pack<F: Format>(
     negative: bool,

@@ -1,4 +1,4 @@
-//! Short ways through the host's floating-point unit, taken only where they provably give the same bits and flags.
+//! Fast paths through the host's floating-point unit, used only where they provably give the same bits and flags.
 //!
 //! Rust's `f32` and `f64` arithmetic is IEEE 754 with rounding to nearest even, and `mul_add` rounds once. Therefore, with
 //! that rounding mode and a result `r` that is normal and larger in magnitude than the least normal number, the host's bits are
@@ -9,7 +9,7 @@
 //!   its steps can overflow or lose bits below the subnormal limit (Muller et al., "Handbook of Floating-Point Arithmetic",
 //!   2nd edition, sections 4.3 to 4.8): 2Sum for sums, the fused residuals `ab - r`, `a - rb` and `a - r*r` for the rest.
 //!
-//! `None` means: take the way by integers.
+//! `None` means: use the integer implementation.
 
 use super::Rounding;
 use super::flag::INEXACT;
@@ -43,7 +43,7 @@ fn double_central(r: f64) -> bool {
     (DOUBLE_LOW..DOUBLE_HIGH).contains(&r.abs())
 }
 
-/// Where only the nearest mode and no inexact flag yet: sets it if `exact` does not hold.
+/// Fast path for the nearest mode; if the inexact flag is not set yet, sets it unless `exact` holds.
 macro_rules! short_way {
     ($rounding:ident, $flags:ident, $result:expr, $ordinary:ident, $central:expr, $exact:expr) => {{
         if $rounding != Rounding::NearestEven {

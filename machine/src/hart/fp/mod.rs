@@ -1,10 +1,10 @@
 //! IEEE 754 arithmetic of the F and D extensions, on raw bits.
 //!
-//! The host's floating-point unit cannot simply be used: RISC-V wants canonical NaNs, five rounding modes, tininess
-//! detected after rounding, saturating conversions and exact accrued flags, and the result may not depend on the host.
-//! So every operation has an integer implementation, and the host's arithmetic only shortens the way where it is provably
-//! equal to it (see `host`). These functions know nothing of registers, instructions or the dynamic rounding mode: the caller
-//! passes a resolved [`Rounding`] and ORs into its own `fflags`.
+//! The host's floating-point unit cannot simply be used: RISC-V requires canonical NaNs, five rounding modes, tininess detected
+//! after rounding, saturating conversions and exact accrued flags, and the result may not depend on the host. So every operation
+//! has an integer implementation, and the host's arithmetic is only a fast path where it is provably equal (see `host`). These
+//! functions know nothing of registers, instructions or the dynamic rounding mode: the caller passes a resolved [`Rounding`] and
+//! ORs into its own `fflags`.
 //!
 //! Sources: "The RISC-V Instruction Set Manual, Volume I", chapters "F" and "D" (version 2.2 of both); IEEE 754-2019.
 
@@ -19,7 +19,7 @@ mod tests;
 
 pub use operations::*;
 
-/// Accrued exception flags as they stand in `fflags` (volume I, "Floating-Point Control and Status Register").
+/// Accrued exception flags as encoded in `fflags` (volume I, "Floating-Point Control and Status Register").
 pub mod flag {
     /// Inexact (NX).
     pub const INEXACT: u8 = 1;
@@ -33,7 +33,7 @@ pub mod flag {
     pub const INVALID: u8 = 16;
 }
 
-/// Rounding mode of one operation, already resolved (the dynamic mode, 7, is the caller's business).
+/// Rounding mode of one operation, already resolved (the caller resolves the dynamic mode, 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Rounding {
@@ -78,7 +78,7 @@ pub const CANONICAL_NAN_32: u32 = 0x7fc0_0000;
 /// The canonical NaN of binary64.
 pub const CANONICAL_NAN_64: u64 = 0x7ff8_0000_0000_0000;
 
-/// A binary32 value as it stands in a 64-bit register: the upper half all ones.
+/// A binary32 value as a 64-bit register holds it: the upper half all ones.
 #[must_use]
 pub const fn nan_box(value: u32) -> u64 {
     0xffff_ffff_0000_0000 | value as u64

@@ -259,7 +259,7 @@ fn canonical(value: f64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// The integers alone against the host, whose results are IEEE's (nearest even).
+    /// The integer implementation alone against the host, whose results are IEEE's (nearest even).
     #[test]
     fn integers_agree_with_the_host(a in double(), b in double(), c in double()) {
         let (x, y, z) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
@@ -275,7 +275,7 @@ proptest! {
         prop_assert_eq!(f32_from_lu(a, RNE, flags), (a as f32).to_bits());
     }
 
-    /// The short ways give the integers' bits and flags, whatever is already in the flags.
+    /// The fast paths give the same bits and flags as the integer implementation, whatever flags are already set.
     #[test]
     fn short_ways_agree_with_the_integers(
         a in double(), b in double(), c in double(), d in single(), e in single(), g in single(),

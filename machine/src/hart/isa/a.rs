@@ -33,12 +33,12 @@ const RELEASE: i32 = 1 << 16;
 /// In `imm`: nothing after the operation may be performed before it.
 const ACQUIRE: i32 = 1 << 17;
 
-/// Whether what is before the operation must be performed before it.
+/// Whether earlier accesses must be performed before the operation.
 pub fn releases(op: &Op) -> bool {
     op.imm & RELEASE != 0
 }
 
-/// Whether what is after the operation must be performed after it.
+/// Whether later accesses must be performed after the operation.
 pub fn acquires(op: &Op) -> bool {
     op.imm & ACQUIRE != 0
 }
@@ -67,7 +67,7 @@ pub fn combine(op: &Op, old: u64, operand: u64) -> u64 {
     modify(function(op), bytes(op), old, operand)
 }
 
-/// What the AMO with this function (funct5) writes, for an old value and an operand of 4 or 8 bytes.
+/// The value that the AMO with this function (funct5) writes, for an old value and an operand of 4 or 8 bytes.
 pub fn modify(function: u8, bytes: u8, old: u64, operand: u64) -> u64 {
     let narrow = bytes == 4;
     let signed = |v: u64| if narrow { v as i32 as i64 as u64 } else { v };

@@ -13,7 +13,7 @@ pub mod zicbo;
 pub mod zicsr;
 pub mod zifencei;
 
-/// Register number that stands for `x0` as a destination: writes go to a cell that nobody reads.
+/// Register number that replaces `x0` as a destination: writes go to a cell that is never read.
 pub const SINK: u8 = 32;
 
 /// What an operation does. The operands are in [`Op`].
@@ -123,7 +123,7 @@ pub enum Kind {
     Illegal,
 }
 
-/// Which functional unit works on an operation; decides its latency.
+/// The functional unit that executes an operation; it decides the latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// One cycle.
@@ -289,8 +289,8 @@ pub(crate) mod field {
     }
 }
 
-/// Decodes the instruction whose first half-word is the low half of `bits`. A compressed instruction uses the low half
-/// only. Never fails: what is not an instruction becomes [`Kind::Illegal`] with the bits for `xtval`.
+/// Decodes the instruction whose first half-word is the low half of `bits`. A compressed instruction uses the low half only. Never
+/// fails: bits that are no instruction become [`Kind::Illegal`], which keeps them for `xtval`.
 pub fn decode(bits: u32) -> Op {
     if bits & 3 != 3 {
         let mut op = match c::expand(bits as u16) {

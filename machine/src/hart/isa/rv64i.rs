@@ -1,6 +1,6 @@
 //! The base integer instruction set RV64I (unprivileged specification 20191213, chapters 2 and 5).
 //!
-//! Its semantics are single expressions and stand in the dispatch loop.
+//! Its semantics are single expressions in the dispatch loop.
 
 use super::field::*;
 use super::{Kind, Op, zicbo};

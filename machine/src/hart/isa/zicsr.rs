@@ -1,6 +1,6 @@
 //! Control and status register instructions (Zicsr, unprivileged specification 20191213, chapter 9).
 //!
-//! What a register means is in `csr.rs`; here is only the encoding and when an instruction reads or writes.
+//! `csr.rs` says what a register means; this file has only the encoding, and when an instruction reads or writes.
 
 use super::field::*;
 use super::{Kind, Op};

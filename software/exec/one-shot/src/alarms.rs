@@ -1,7 +1,7 @@
 //! Which task waits for which tick.
 //!
-//! Why it exists: `delay until` must cost one store, and a tick without anybody due one comparison. What it deliberately does not know:
-//! what happens to those who are due.
+//! Why it exists: `delay until` must cost one store, and a tick at which no task is due one comparison. What it deliberately does
+//! not know: what happens to the tasks that are due.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,7 +13,7 @@ pub const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Alarms<'a> {
     times: &'a [AtomicU64],
-    /// No alarm is earlier; one may be later.
+    /// A lower bound on all alarms.
     earliest: u64,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Alarms<'a> {
         Self::over(times)
     }
 
-    /// Over a table that holds nothing but [`NEVER`].
+    /// No alarms, over a table that holds nothing but [`NEVER`].
     pub const fn over(times: &'a [AtomicU64]) -> Self {
         Self {
             times,
@@ -43,13 +43,13 @@ impl<'a> Alarms<'a> {
         }
     }
 
-    /// Nobody is due before this tick.
+    /// No member is due before this tick.
     #[inline]
     pub fn earliest(&self) -> u64 {
         self.earliest
     }
 
-    /// Those whose tick has come, as a set; they wait for nothing now. Visits every member, but only if one may be due.
+    /// The members whose tick has come, as a set; their alarms are cleared. Visits every member, but only if one may be due.
     #[inline]
     pub fn due(&mut self, now: u64) -> u64 {
         let mut due = 0;

@@ -3,13 +3,13 @@
 //! Why it exists: a bound for tasks below holds only if events cannot release a task more often than its minimum inter-arrival time says,
 //! however fast they come. What it deliberately does not know: where events come from. Times are ticks.
 //!
-//! One event is kept while a job is under way; the next ones are lost, and whoever brought them hears of it.
+//! One event is kept while a job is under way; later ones are lost, and their callers learn it.
 
 use crate::Task;
 
 const NOBODY: Task = Task::MAX;
 
-/// What an event did.
+/// The effect of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
     /// It releases this task at this tick, now or later.
@@ -20,14 +20,14 @@ pub enum Arrival {
     Lost,
 }
 
-/// What becomes of a task that waits for an event.
+/// The result of a task's wait for an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaiting {
     /// An event was kept: its job is released at this tick, now or later.
     Until(u64),
     /// It waits.
     Waits,
-    /// Another task waits here already: it cannot.
+    /// Another task waits here already, so this one cannot.
     Taken,
 }
 

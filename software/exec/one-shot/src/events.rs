@@ -1,14 +1,14 @@
-//! Timing events: something is done at a tick, without a task.
+//! Timing events: an action at a tick, without a task.
 //!
-//! Why it exists: Ada reference manual, D.15. The events themselves form the queue, so it needs no room of its own and cannot be full.
-//! What it deliberately does not know: what is done.
+//! Why it exists: Ada reference manual, D.15. The events themselves form the queue, so it needs no memory of its own and cannot be
+//! full. What it deliberately does not know: the actions.
 
 use core::cell::Cell;
 
-/// Something that can be set for a tick, with what the caller wants to know then.
+/// An event that can be set for a tick, with the data that the caller needs then.
 #[derive(Debug)]
 pub struct Event<'a, A> {
-    /// What it is for.
+    /// The action that is due.
     pub action: A,
     at: Cell<u64>,
     is_set: Cell<bool>,
@@ -45,12 +45,12 @@ impl<A> Default for Events<'_, A> {
 }
 
 impl<'a, A> Events<'a, A> {
-    /// None is set.
+    /// No event is set.
     pub const fn new() -> Self {
         Self { first: None }
     }
 
-    /// Sets an event for a tick; a former one is forgotten. An event belongs to one queue only.
+    /// Sets an event for a tick; an earlier setting is dropped. An event belongs to one queue only.
     pub fn set(&mut self, event: &'a Event<'a, A>, at: u64) {
         self.cancel(event);
         event.at.set(at);
@@ -68,7 +68,7 @@ impl<'a, A> Events<'a, A> {
         }
     }
 
-    /// Takes an event back. Whether it was set.
+    /// Cancels an event. Returns whether it was set.
     pub fn cancel(&mut self, event: &'a Event<'a, A>) -> bool {
         if !event.is_set.replace(false) {
             return false;

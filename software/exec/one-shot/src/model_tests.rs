@@ -1,4 +1,4 @@
-//! All of the policy together against a plain model: a list of tasks, each with what it waits for, searched anew each time.
+//! The whole policy against a plain model: a list of tasks, each with what it waits for, searched anew each time.
 
 use crate::Task;
 use crate::arrivals::{Arrival, Arrivals, Awaiting};
@@ -59,7 +59,7 @@ proptest! {
         let (mut now, mut is_true, mut kept, mut earliest) = (0u64, false, false, 0u64);
         let mut running: Option<usize> = None;
         for step in steps {
-            // Whoever is most urgent runs; nothing preempts.
+            // The most urgent task runs; nothing preempts it.
             if running.is_none() {
                 running = model.iter().position(|task| *task == Model::Ready);
                 prop_assert_eq!(tasks.take().map(usize::from), running);

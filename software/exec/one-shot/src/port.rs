@@ -3,12 +3,13 @@
 //! Why it exists: the protocol between cores that share nothing but memory (m2os-mc-ngres21, section 5). What it deliberately does not
 //! know: where memory is and what an access costs; it reaches it by [`Memory`], so that the tests can try every order of accesses.
 //!
-//! States of a port: initial (not initialised), empty, new data, and locked, while somebody copies. A write overwrites; a read leaves the
-//! data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap: a write waits
-//! for one remote answer (the lock's), everything else is posted. A record is initialised once and never again, so size and address of its
-//! data are read once, by [`get`], and kept in the [`Port`].
+//! States of a port: initial (not initialised), empty, new data, and locked, while a caller copies. A write overwrites; a read
+//! leaves the data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap:
+//! a write waits for one remote answer (that of the lock), everything else is posted. A record is initialised only once, so size
+//! and address of its data are read once, by [`get`], and kept in the [`Port`].
 //!
-//! Whoever fails while he holds a lock holds it for ever; everybody else waits for it for a bounded number of attempts, and is told.
+//! A caller that fails while it holds a lock keeps it forever. Every other caller tries a bounded number of times and then gets an
+//! error.
 
 use bulkhead_abi::one_shot::port::{
     ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE, WAS_READ,
@@ -22,7 +23,7 @@ pub trait Memory {
     /// Loads 4 bytes.
     ///
     /// # Errors
-    /// If it is impossible; so for all others.
+    /// The access is impossible; likewise for all other operations.
     fn load(&mut self, address: u64) -> Result<u32, Self::Error>;
     /// Loads 8 bytes.
     fn load_double(&mut self, address: u64) -> Result<u64, Self::Error>;
@@ -30,9 +31,9 @@ pub trait Memory {
     fn store(&mut self, address: u64, value: u32) -> Result<(), Self::Error>;
     /// Stores 8 bytes.
     fn store_double(&mut self, address: u64, value: u64) -> Result<(), Self::Error>;
-    /// Exchanges 4 bytes at once with respect to everybody; accesses that follow come after it.
+    /// Exchanges 4 bytes atomically; later accesses come after it.
     fn swap(&mut self, address: u64, value: u32) -> Result<u32, Self::Error>;
-    /// Accesses that follow come after all that came before.
+    /// Later accesses come after all earlier ones.
     fn order(&mut self) -> Result<(), Self::Error>;
     /// Stores bytes, in any order and pieces.
     fn copy_to(&mut self, address: u64, bytes: &[u8]) -> Result<(), Self::Error>;
@@ -43,14 +44,14 @@ pub trait Memory {
 /// Why an operation did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure<E> {
-    /// The memory refused.
+    /// The memory refused an access.
     Memory(E),
-    /// The lock was not free in as many attempts as were allowed. The core that took it last, if it is known.
+    /// The lock was not free in any of the allowed attempts. `holder` is the core that took it last, if that is known.
     Locked {
         /// Number of the core.
         holder: u32,
     },
-    /// The item is too long to be written, or the room too short to read it.
+    /// The item is longer than the port's data, or the reader's buffer is shorter.
     Size,
     /// Nothing was written yet.
     NoData,
@@ -62,7 +63,7 @@ impl<E> From<E> for Failure<E> {
     }
 }
 
-/// Who operates: the number of his core, and how many attempts he makes to lock.
+/// The caller of an operation: its core's number, and how many attempts it makes to lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     /// Number of the core.
@@ -100,7 +101,7 @@ impl Port {
 /// Takes a spinlock.
 ///
 /// # Errors
-/// [`Failure::Locked`]; `holder` is where whoever takes it leaves his number.
+/// [`Failure::Locked`]; the core that takes the lock leaves its number at `holder`.
 #[inline]
 pub fn lock<M: Memory>(
     memory: &mut M,
@@ -118,7 +119,7 @@ pub fn lock<M: Memory>(
     Err(Failure::Locked { holder })
 }
 
-/// Gives a spinlock back: what was done under it is visible before.
+/// Releases a spinlock; all accesses under it become visible before the release.
 ///
 /// # Errors
 /// The memory's.
@@ -128,8 +129,8 @@ pub fn unlock<M: Memory>(memory: &mut M, address: u64) -> Result<(), Failure<M::
     Ok(memory.store(address, 0)?)
 }
 
-/// Initialises the port with this record for data of `size` bytes at an address, both in the memory of core `owner`. None: it is
-/// initialised already.
+/// Initialises the port with this record for data of `size` bytes at an address, both in the memory of core `owner`. Returns `None`
+/// if it is initialised already.
 ///
 /// # Errors
 /// [`Failure::Locked`], or the memory's.
@@ -167,7 +168,7 @@ pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Port>, Failu
     Ok(Some(Port { record, data, size }))
 }
 
-/// Writes an item, whether the last one was read or not.
+/// Writes an item, whether or not the last one was read.
 ///
 /// # Errors
 /// [`Failure::Size`] if it is longer than the port's data, [`Failure::Locked`], or the memory's.
@@ -186,10 +187,10 @@ pub fn write<M: Memory>(
     unlock(memory, port.record + LOCK)
 }
 
-/// Reads the data; whether it was new. The rest of a longer room is left alone.
+/// Reads the data. Returns whether it was new. The rest of a larger buffer is unchanged.
 ///
 /// # Errors
-/// [`Failure::Size`] if there is less room than data, [`Failure::NoData`], [`Failure::Locked`], or the memory's.
+/// [`Failure::Size`] if the buffer is smaller than the data, [`Failure::NoData`], [`Failure::Locked`], or the memory's.
 pub fn read<M: Memory>(
     memory: &mut M,
     port: &Port,
@@ -212,7 +213,7 @@ pub fn read<M: Memory>(
     }
 }
 
-/// Whether there is data that nobody has read. Takes no lock: for whoever polls.
+/// Whether there is data that has not been read. Takes no lock, so it suits polling.
 ///
 /// # Errors
 /// The memory's.

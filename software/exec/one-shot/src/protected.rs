@@ -1,14 +1,14 @@
 //! Protected objects: data that tasks share, and entries that open when the data says so.
 //!
-//! Why it exists: a task waits for a condition over shared data, and what it asked for is done by whoever makes the condition true (Ada
-//! reference manual, 9.5.3). What it deliberately does not know: how exclusion is had; it takes `&mut`.
+//! Why it exists: a task waits for a condition over shared data, and the task that makes the condition true performs the request
+//! (Ada reference manual, 9.5.3). What it deliberately does not know: how mutual exclusion is obtained; it takes `&mut`.
 //!
-//! Each entry holds one caller at most, with its parameter: nothing of a caller's stack survives, so nothing there may be pointed at. If
-//! several entries are open, the first one in their order comes first.
+//! Each entry holds at most one caller, with its parameter. A caller's stack does not survive, so nothing may point into it. If
+//! several entries are open, they are served in their order.
 
 use crate::Task;
 
-/// A way into the object: what must hold, and what is done then, for a caller with a parameter.
+/// An entry of the object: the condition that must hold, and the action that follows, for a caller with a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<T, P> {
     barrier: fn(&T) -> bool,
@@ -17,7 +17,7 @@ pub struct Entry<T, P> {
 }
 
 impl<T, P: Copy> Entry<T, P> {
-    /// Done when `barrier` holds. Both are short and wait for nothing.
+    /// An entry whose `body` runs once `barrier` holds. Both are short and wait for nothing.
     pub const fn new(barrier: fn(&T) -> bool, body: fn(&mut T, P)) -> Self {
         Self {
             barrier,
@@ -27,10 +27,10 @@ impl<T, P: Copy> Entry<T, P> {
     }
 }
 
-/// What becomes of a call.
+/// The result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Called {
-    /// It is done; the caller goes on.
+    /// The call is done; the caller continues.
     Done,
     /// The caller waits.
     Waits,
@@ -46,7 +46,7 @@ pub struct Protected<T, P, const E: usize> {
 }
 
 impl<T, P: Copy, const E: usize> Protected<T, P, E> {
-    /// Nobody waits.
+    /// An object with these entries; no task waits.
     pub const fn new(data: T, entries: [Entry<T, P>; E]) -> Self {
         Self { data, entries }
     }
@@ -56,7 +56,7 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
         &self.data
     }
 
-    /// Changes the data, and then serves the callers of entries that are open now; `wake` hears who goes on.
+    /// Changes the data, and then serves the callers of entries that are open now; `wake` is called for each task that continues.
     #[inline]
     pub fn update<R>(&mut self, action: impl FnOnce(&mut T) -> R, wake: impl FnMut(Task)) -> R {
         let result = action(&mut self.data);
@@ -64,7 +64,7 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
         result
     }
 
-    /// A task calls an entry. `wake` hears of others that go on because of it.
+    /// A task calls an entry. `wake` is called for each other task that continues because of it.
     #[inline]
     pub fn call(
         &mut self,
@@ -88,7 +88,7 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
         Called::Done
     }
 
-    /// Each turn serves one caller, and nobody can come meanwhile: at most as many turns as entries.
+    /// Each turn serves one caller, and no other can arrive in between: there are at most as many turns as entries.
     fn serve(&mut self, mut wake: impl FnMut(Task)) {
         loop {
             let data = &self.data;
@@ -112,7 +112,7 @@ mod tests {
     const CAPACITY: usize = 2;
     type Buffer = Protected<Vec<u32>, u32, 3>;
 
-    /// Puts (entry 0), takes into nowhere (1), takes all once it is full (2).
+    /// Puts (entry 0), takes one and discards it (1), takes all once it is full (2).
     fn buffer() -> Buffer {
         Protected::new(
             Vec::new(),

@@ -1,7 +1,7 @@
-//! The console ring: the last lines of a core, for whoever reads its memory.
+//! The console ring: the last lines of a core, for any reader of its memory.
 //!
-//! Why it exists: cores have no console of their own; a line must never be divided, and whoever reads, whenever he does, must find lines
-//! (m2os-mc-ngres21, section 4.5). What it deliberately does not know: who reads; nobody answers.
+//! Why it exists: cores have no console of their own. A line must never be divided, and a reader must find whole lines at any time
+//! (m2os-mc-ngres21, section 4.5). What it deliberately does not know: its readers; none of them answers.
 //!
 //! The oldest lines make room for a new one. Stores come in the order in which a reader may look: first the oldest lines are taken
 //! away, then the text is written in their place, then it is made visible. Each step ends with one store of one word.
@@ -9,7 +9,7 @@
 use bulkhead_abi::one_shot::ring::{LINE, MAGIC};
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// The header, as `abi` has it: what a reader begins with.
+/// The header, as `abi` defines it: a reader begins with it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Header {
@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-/// Writes a line that comes in pieces; what is longer than [`LINE`] or than the ring is cut.
+/// Writes a line that is given in pieces; a line longer than [`LINE`] or than the ring is cut.
 pub fn write(header: &Header, area: &mut [u8], pieces: &[&[u8]]) {
     let size = area.len().min(header.size as usize);
     let (Some(room), Some(area)) = (size.checked_sub(1), area.get_mut(..size)) else {
@@ -83,7 +83,7 @@ pub fn write(header: &Header, area: &mut [u8], pieces: &[&[u8]]) {
     let end = state.next;
     let wraps = end + record > size;
     if wraps {
-        // Whatever is behind goes, and the line begins at the start.
+        // The lines behind this place are dropped, and the new line begins at the start of the area.
         while state.lines > 0 && state.oldest >= end {
             state.drop_oldest(area);
         }
@@ -115,7 +115,8 @@ pub fn write(header: &Header, area: &mut [u8], pieces: &[&[u8]]) {
     header.publish(state);
 }
 
-/// The oldest line that a reader on the same core has not seen; `seen` counts those that he has, and those that were lost before he came.
+/// The oldest line that a reader on the same core has not seen. `seen` counts the lines that it has read, and those that were lost
+/// before it could.
 pub fn unread<'a>(header: &Header, area: &'a [u8], seen: &mut u16) -> Option<&'a [u8]> {
     let word = header.state.load(Ordering::Relaxed);
     let [oldest, _, lines, written] = [0, 16, 32, 48].map(|shift| (word >> shift) as u16);
@@ -149,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    /// What a reader finds, from the text of `abi`: oldest first.
+    /// The lines that a reader finds, written from the description in `abi`: oldest first.
     fn lines(header: &Header, area: &[u8]) -> Vec<Vec<u8>> {
         let word = header.state.load(Ordering::Acquire).to_le_bytes();
         let part = |at: usize| usize::from(u16::from_le_bytes([word[at], word[at + 1]]));

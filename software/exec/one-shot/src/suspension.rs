@@ -1,4 +1,4 @@
-//! Suspension objects: a task waits until somebody says so.
+//! Suspension objects: a task waits until another task or a handler sets a condition.
 //!
 //! Why it exists: the cheapest way to wake a task (Ada reference manual, D.10). What it deliberately does not know: tasks.
 
@@ -7,14 +7,14 @@ use crate::Task;
 /// Nobody.
 const NOBODY: Task = Task::MAX;
 
-/// What becomes of a task that wants to wait.
+/// The result of a task's wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waiting {
-    /// It goes on at once.
+    /// The task continues at once.
     Goes,
     /// It waits.
     Waits,
-    /// Somebody else waits here already: it cannot.
+    /// Another task waits here already, so this one cannot.
     Taken,
 }
 
@@ -32,7 +32,7 @@ impl Default for Suspension {
 }
 
 impl Suspension {
-    /// False, and nobody waits.
+    /// The condition is false, and no task waits.
     pub const fn new() -> Self {
         Self {
             is_true: false,
@@ -40,7 +40,7 @@ impl Suspension {
         }
     }
 
-    /// The condition is true, or has released the task in the result, and is false again.
+    /// Sets the condition to true. If a task waits, it is released instead (the result) and the condition stays false.
     #[inline]
     #[must_use = "this task is ready now"]
     pub fn set_true(&mut self) -> Option<Task> {
@@ -51,13 +51,13 @@ impl Suspension {
         Some(core::mem::replace(&mut self.waits, NOBODY))
     }
 
-    /// The condition is false.
+    /// Sets the condition to false.
     #[inline]
     pub fn set_false(&mut self) {
         self.is_true = false;
     }
 
-    /// Whether it is true.
+    /// Whether the condition is true.
     #[inline]
     pub fn is_true(&self) -> bool {
         self.is_true

@@ -6,18 +6,18 @@ use crate::Task;
 use crate::alarms::Alarms;
 use core::sync::atomic::AtomicU64;
 
-/// The tasks of a core. A task is ready, or runs, or waits: for a tick, or for whoever calls [`Tasks::release`].
+/// The tasks of a core. A task is ready, or runs, or waits: for a tick, or for a call of [`Tasks::release`].
 #[derive(Debug)]
 pub struct Tasks<'a> {
     ready: u64,
-    /// Tasks that stopped for ever: nothing makes them ready.
+    /// Tasks that stopped for good: nothing makes them ready.
     stopped: u64,
     now: u64,
     alarms: Alarms<'a>,
 }
 
 impl<'a> Tasks<'a> {
-    /// Nobody.
+    /// No tasks.
     pub const fn none() -> Self {
         Self {
             ready: 0,
@@ -27,7 +27,7 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// As many tasks as the table has words (64 at most), all of them ready, at a tick.
+    /// One task for each word of the table (at most 64), all ready; the tick is `now`.
     pub fn new(table: &'a [AtomicU64], now: u64) -> Self {
         let count = table.len().min(crate::TASKS);
         Self {
@@ -59,13 +59,13 @@ impl<'a> Tasks<'a> {
         Some(first as Task)
     }
 
-    /// Makes a task ready now; it waits for no tick any more. Not if it stopped, and nothing if it is ready.
+    /// Makes a task ready now. Has no effect on a task that is ready or has stopped.
     #[inline]
     pub fn release(&mut self, task: Task) {
         self.ready |= 1u64.checked_shl(task.into()).unwrap_or(0) & !self.stopped;
     }
 
-    /// Makes a task ready at a tick: now, if that has come.
+    /// Makes a task ready at a tick: now, if the tick has come.
     #[inline]
     pub fn delay(&mut self, task: Task, until: u64) {
         if until <= self.now {
@@ -75,7 +75,7 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// A tick has passed. Those who are ready because of it, as a set.
+    /// A tick has passed. Returns the tasks that it made ready, as a set.
     #[inline]
     pub fn tick(&mut self) -> u64 {
         self.now += 1;

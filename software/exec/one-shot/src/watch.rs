@@ -1,13 +1,13 @@
 //! Whether a job has run for longer than its budget.
 //!
-//! Why it exists: nothing preempts a job, so an overrun can only be told. What it deliberately does not know: whom to tell. Times are
-//! cycles of a counter that may wrap.
+//! Why it exists: nothing preempts a job, so an overrun can only be reported. What it deliberately does not know: to whom. Times
+//! are cycles of a counter that may wrap.
 
 /// The watch of the job that runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
     start: u64,
-    /// 0: nobody asks, or it was told.
+    /// 0: no budget, or the overrun was reported.
     budget: u64,
 }
 
@@ -20,14 +20,14 @@ impl Watch {
         }
     }
 
-    /// A job begins. A budget of 0 is none.
+    /// A job begins. A budget of 0 means none.
     #[inline]
     pub fn begin(&mut self, now: u64, budget: u64) {
         self.start = now;
         self.budget = budget;
     }
 
-    /// Whether the job has run for longer than its budget, and this was not told yet.
+    /// Whether the job has run for longer than its budget; reported once.
     #[inline]
     pub fn overruns(&mut self, now: u64) -> bool {
         let over = self.budget != 0 && now.wrapping_sub(self.start) > self.budget;
@@ -37,7 +37,8 @@ impl Watch {
         over
     }
 
-    /// The job has ended: nobody is watched. Whether it ran for longer than its budget, and this was not told yet.
+    /// The job has ended, and nothing is watched any more. Returns whether it ran for longer than its budget and this was not
+    /// reported yet.
     #[inline]
     pub fn end(&mut self, now: u64) -> bool {
         let over = self.overruns(now);

@@ -126,7 +126,7 @@ fn the_queue_is_bounded() {
 struct Random {
     budget: Option<Budget>,
     priority: u8,
-    /// Works so long, then pauses so long, again and again.
+    /// Works for the first time, then pauses for the second, again and again.
     pattern: Vec<(u64, u64)>,
 }
 
@@ -147,7 +147,7 @@ fn budget_of(amount: u64, spare: u64) -> Budget {
     budget(amount * UNIT, (amount + spare) * UNIT)
 }
 
-/// What the simulation saw.
+/// The record of a simulation.
 struct Seen {
     runs: Vec<Run>,
     /// The ready members when one ran: (moment, the one that ran, those that were ready with a budget).
@@ -195,7 +195,7 @@ fn behave(policy: Policy, members: &[Random], slice: u64, late: u64, end: u64) -
                 let state = &mut states[id];
                 let asked = until.unwrap_or(end).min(wake);
                 assert!(asked > now);
-                // Who is done asks by itself, others are interrupted late.
+                // A member that is done asks by itself, others are interrupted late.
                 let run = (asked + late - now).min(state.1);
                 seen.runs.push((id, now, now + run));
                 scheduler.charge(id, Cost::Run, now, now + run);
@@ -278,11 +278,11 @@ proptest! {
         }
         for (id, member) in members.iter().enumerate() {
             let Some(budget) = member.budget else { continue };
-            // In the long run the share holds, whatever was held back at the window's start.
+            // In the long run the share holds, whatever was withheld at the window's start.
             let total = used_in(&seen.runs, id, 0, 2000 * UNIT);
             let periods = (2000 * UNIT).div_ceil(budget.period);
             prop_assert!(total <= periods * budget.amount + late, "{id}: {total}");
-            // Nothing is held back of the most urgent, if its equals have no work.
+            // The most urgent member gets its whole budget, if its equals have no work.
             let alone = (0..members.len()).all(|other| other == id || priority(other) < priority(id));
             if alone {
                 for (_, start, _) in seen.runs.iter().filter(|(who, ..)| *who == id) {
@@ -294,7 +294,7 @@ proptest! {
     }
 }
 
-/// A switch is on the account of the one that leaves, unless somebody more urgent displaces it or it has no account.
+/// The member that leaves pays for the switch, unless a more urgent one displaces it or it has no account.
 #[test]
 fn who_leaves_pays_unless_displaced() {
     let mut policy = Scheduler::<8>::new(Policy::Realtime, 100 * UNIT);
@@ -311,7 +311,7 @@ fn who_leaves_pays_unless_displaced() {
     assert!(!policy.gives_back(4, None) && !policy.gives_back(7, None));
 }
 
-/// What is paid after a job comes back with the job's budget, and what is paid while a member waits a period after that.
+/// Time paid after a job comes back with the job's budget; time paid while a member waits comes back a period after the payment.
 #[test]
 fn what_others_are_owed_comes_back_with_the_work_or_after_the_interrupt() {
     let mut policy = Scheduler::<8>::new(Policy::Realtime, 100 * UNIT);

@@ -1,12 +1,12 @@
-//! A network card, for the activity that has it.
+//! A network card, for the activity that owns it.
 //!
-//! Why it exists: a card reads and writes memory by itself, which the language cannot see; here it gets buffers that nobody
-//! else touches until it is done with them. Queues and registers are the crate `virtio-drivers`'. What it deliberately does
-//! not know: protocols.
+//! Why it exists: a card reads and writes memory by itself, which the language cannot see; here it gets buffers that no code
+//! touches until the card is done with them. Queues and registers are the crate `virtio-drivers`'. What it deliberately does not
+//! know: protocols.
 //!
-//! The kernel lets the card use the activity's heap, at the activity's own addresses, so the card gets the buffer's own address, and with
-//! any other address it reaches nothing. This is a crate of its own because it needs a heap, which not all users of the crate around it
-//! have.
+//! The kernel lets the card use the activity's heap, at the activity's own addresses, so the card gets the buffer's own address and
+//! reaches nothing at any other address. This is a separate crate because it needs a heap, which not all users of the surrounding
+//! crate have.
 #![no_std]
 #![warn(missing_docs)]
 
@@ -37,7 +37,7 @@ fn pages(count: usize) -> Option<Layout> {
 }
 
 // SAFETY: memory comes from the allocator, in pages, zeroed and for the caller alone; the card reaches the heap at the addresses
-// that the activity uses, so sharing a buffer is saying where it lies.
+// that the activity uses, so to share a buffer is to name its address.
 unsafe impl Hal for Heap {
     fn dma_alloc(count: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         // SAFETY: the size is not 0, since a queue has entries.
@@ -58,7 +58,7 @@ unsafe impl Hal for Heap {
     }
 
     unsafe fn mmio_phys_to_virt(address: PhysAddr, _: usize) -> NonNull<u8> {
-        // Only PCI asks.
+        // Called for PCI only.
         NonNull::new(address as *mut u8).unwrap_or(NonNull::dangling())
     }
 
@@ -118,7 +118,7 @@ impl NetworkCard {
         self.queues.mac_address()
     }
 
-    /// Takes the card's interrupt back. What has arrived and left is looked at afterwards.
+    /// Acknowledges the card's interrupt. The caller looks afterwards for frames that have arrived or left.
     pub fn acknowledge(&mut self) {
         self.queues.ack_interrupt();
     }

@@ -1,4 +1,4 @@
-//! What the numbers of C mean.
+//! The objects behind the numbers that C programs use.
 //!
 //! Why it exists: a wrong number must be an error and nothing worse. What it deliberately does not know: pointers.
 
@@ -11,69 +11,69 @@ use bulkhead_lib::select::{self, Event};
 use bulkhead_lib::socket::{Network, Tcp, Udp};
 use bulkhead_lib::task::PeriodicTask;
 
-/// Things of one kind at most: gates, messages and so on.
+/// Most objects of one kind: gates, messages and so on.
 const ROOM: usize = 32;
 
-/// Codes of `bulkhead.h` beside those of the unit.
+/// Error codes of `bulkhead.h`, in addition to the unit's: a bad argument.
 pub const BAD_ARGUMENT: i32 = -100;
-/// Nothing of this name.
+/// Nothing has this name.
 pub const NOT_FOUND: i32 = -101;
 /// No message before the time was over.
 pub const NOTHING: i32 = -102;
-/// Below this: what a service says.
+/// Codes below this are statuses of services.
 const SERVICE: i32 = -200;
-/// No place for another thing of this kind.
+/// No place for another object of this kind.
 pub const TOO_MANY: i32 = -103;
 
 /// A result of C: not negative, or an error.
 pub type Result<T> = core::result::Result<T, i32>;
 
-/// The error of the unit as C has it.
+/// The C code of an error of the unit.
 pub fn code(error: DtuError) -> i32 {
     -(error as i32)
 }
 
-/// What a service says as C has it.
+/// The C code of a service's status.
 pub fn status(status: Status) -> i32 {
     SERVICE - status.code() as i32
 }
 
-/// Things of one kind, by number.
+/// Objects of one kind, by number.
 pub struct Table<T>([Option<T>; ROOM]);
 
 impl<T> Table<T> {
-    /// An empty one.
+    /// An empty table.
     pub const fn new() -> Self {
         Self([const { None }; ROOM])
     }
 
-    /// Takes something in; gives its number.
+    /// Adds an object. Returns its number.
     pub fn put(&mut self, item: T) -> Result<i32> {
         let free = self.0.iter().position(Option::is_none).ok_or(TOO_MANY)?;
         self.0[free] = Some(item);
         Ok(free as i32)
     }
 
-    /// All, with their numbers.
+    /// All objects with their numbers.
     pub fn all(&self) -> impl Iterator<Item = (i32, &T)> {
         let all = self.0.iter().enumerate();
         all.filter_map(|(number, item)| Some((number as i32, item.as_ref()?)))
     }
 
-    /// What a number means.
+    /// The object with a number.
     pub fn get(&self, number: i32) -> Result<&T> {
         let place = usize::try_from(number).ok().and_then(|n| self.0.get(n));
         place.and_then(Option::as_ref).ok_or(BAD_ARGUMENT)
     }
 
-    /// The same, to be changed.
+    /// The same, for a change.
     pub fn get_mut(&mut self, number: i32) -> Result<&mut T> {
         let place = usize::try_from(number).ok();
         let place = place.and_then(|n| self.0.get_mut(n));
         place.and_then(Option::as_mut).ok_or(BAD_ARGUMENT)
     }
 
-    /// Gives something up.
+    /// Removes an object.
     pub fn take(&mut self, number: i32) -> Result<T> {
         let place = usize::try_from(number).ok();
         let place = place.and_then(|n| self.0.get_mut(n));
@@ -97,7 +97,7 @@ pub enum SocketKind {
     Tcp(Tcp),
 }
 
-/// All that the application has opened.
+/// Everything that the application has opened.
 pub struct Tables {
     send: Table<SendGate>,
     receive: Table<ReceiveGate>,
@@ -119,7 +119,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Nothing in them.
+    /// Empty tables.
     pub const fn new() -> Self {
         Self {
             send: Table::new(),
@@ -136,19 +136,22 @@ impl Tables {
         }
     }
 
-    /// Opens a send gate.
-    pub fn open_send(&mut self, name: &str) -> Result<i32> {
-        self.send.put(SendGate::find(name).ok_or(NOT_FOUND)?)
+    /// Opens a send gate, if the description gives it.
+    pub fn open_send(&mut self, name: &str) -> Result<Option<i32>> {
+        let gate = SendGate::find(name);
+        gate.map(|gate| self.send.put(gate)).transpose()
     }
 
-    /// Opens a receive gate.
-    pub fn open_receive(&mut self, name: &str) -> Result<i32> {
-        self.receive.put(ReceiveGate::find(name).ok_or(NOT_FOUND)?)
+    /// Opens a receive gate, if the description gives it.
+    pub fn open_receive(&mut self, name: &str) -> Result<Option<i32>> {
+        let gate = ReceiveGate::find(name);
+        gate.map(|gate| self.receive.put(gate)).transpose()
     }
 
-    /// Opens a memory gate.
-    pub fn open_memory(&mut self, name: &str) -> Result<i32> {
-        self.memory.put(MemoryGate::find(name).ok_or(NOT_FOUND)?)
+    /// Opens a memory gate, if the description gives it.
+    pub fn open_memory(&mut self, name: &str) -> Result<Option<i32>> {
+        let gate = MemoryGate::find(name);
+        gate.map(|gate| self.memory.put(gate)).transpose()
     }
 
     /// A receive gate.
@@ -161,7 +164,7 @@ impl Tables {
         self.memory.get(number).copied()
     }
 
-    /// A message must not cross a page, so it is sent from here.
+    /// Copies a message to this aligned buffer, because it must not cross a page.
     fn copy(&mut self, data: &[u8]) -> Result<usize> {
         let target = self.buffer.0.get_mut(..data.len()).ok_or(BAD_ARGUMENT)?;
         target.copy_from_slice(data);
@@ -176,7 +179,7 @@ impl Tables {
         Ok(0)
     }
 
-    /// Asks; gives the message with the answer.
+    /// Sends a request. Returns the message with the answer.
     pub fn call(&mut self, gate: i32, data: &[u8]) -> Result<i32> {
         let gate = *self.send.get(gate)?;
         let length = self.copy(data)?;
@@ -184,7 +187,7 @@ impl Tables {
         self.messages.put(answer)
     }
 
-    /// Waits for a message of any of these gates; gives it and the index of the gate.
+    /// Waits for a message of any of these gates. Returns it and the index of the gate.
     pub fn wait(&mut self, gates: &[i32], until: u64) -> Result<(i32, i32)> {
         if gates.len() > ROOM || gates.is_empty() {
             return Err(BAD_ARGUMENT);

@@ -1,18 +1,18 @@
-//! Processor time of a server's clients: what a request may take, and what a client may take in a period.
+//! Processor time of a server's clients: the limit of a request, and the budget of a client in a period.
 //!
-//! Why it exists: m3-rtas24, section III-C2, leaves it open: a server should refuse what cannot be finished within the limit, and
-//! delay clients that have spent their budgets. What it deliberately does not know: messages and how time is measured.
+//! Why it exists: m3-rtas24, section III-C2, leaves this open: a server should refuse requests that cannot be finished within the
+//! limit, and delay clients that have spent their budgets. What it deliberately does not know: messages and how time is measured.
 //!
-//! The budget is that of a deferrable server: full at the beginning of each period, usable at any time in it, and not saved. A client that
-//! takes more than was estimated owes the difference: the debt is paid from the budgets of the next periods, so that over many periods no
-//! client gets more than its share, whatever the estimates were.
+//! The budget is that of a deferrable server: full at the beginning of each period, usable at any time in it, and not saved. A
+//! client that takes more than the estimate owes the difference. The debt is paid from the budgets of the next periods, so over
+//! many periods no client gets more than its share, whatever the estimates were.
 
-/// What a client may take. `u64::MAX` is no limit.
+/// The limits of a client. `u64::MAX` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Nanoseconds of one request at most.
+    /// Most nanoseconds of one request.
     pub limit: u64,
-    /// Nanoseconds in each period at most.
+    /// Most nanoseconds in each period.
     pub budget: u64,
     /// Nanoseconds of a period, not 0.
     pub period: u64,
@@ -27,14 +27,14 @@ impl Terms {
     };
 }
 
-/// What is to be done with a request.
+/// The decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Serve it now.
     Serve,
-    /// Not before this time (nanoseconds).
+    /// Serve it, but not before this time (nanoseconds).
     Delay(u64),
-    /// Never: it cannot be finished within the limit or the budget.
+    /// Never serve it: it cannot be finished within the limit or the budget.
     Refuse,
 }
 
@@ -42,9 +42,9 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     terms: Terms,
-    /// What is left of the budget in this period; negative: debt.
+    /// The rest of the budget in this period; negative: debt.
     left: i64,
-    /// The smaller one of that and the limit of a request: one look tells the usual case.
+    /// The smaller of that and the limit of a request: one comparison decides the usual case.
     clear: i64,
     /// End of this period.
     refill: u64,
@@ -76,20 +76,20 @@ impl Account {
         left.min(i64::try_from(terms.limit).unwrap_or(i64::MAX))
     }
 
-    /// Whether a request of this estimate can be served without looking at the clock.
+    /// Whether a request with this estimate can be served without reading the clock.
     #[inline(always)]
     pub fn is_clear(&self, estimate: u64) -> bool {
         // An estimate beyond i64 is above every limit that is not `u64::MAX`, and there the budget is what `left` says.
         (estimate <= i64::MAX as u64) & (estimate as i64 <= self.clear)
     }
 
-    /// Nanoseconds for which [`is_clear`](Self::is_clear) says yes; it becomes less by [`charge`](Self::charge) only.
+    /// The largest estimate for which [`is_clear`](Self::is_clear) is true; only [`charge`](Self::charge) lowers it.
     #[inline(always)]
     pub fn clear_for(&self) -> i64 {
         self.clear
     }
 
-    /// What is to be done with a request that takes `estimate` nanoseconds at most.
+    /// Decides about a request that takes at most `estimate` nanoseconds.
     pub fn judge(&mut self, now: u64, estimate: u64) -> Verdict {
         if estimate > self.terms.limit || estimate > self.terms.budget {
             return Verdict::Refuse;
@@ -99,10 +99,10 @@ impl Account {
         if missing <= 0 || self.terms.budget >= i64::MAX as u64 {
             return Verdict::Serve;
         }
-        // Each of the coming periods brings the whole budget as long as there is debt.
+        // As long as there is debt, each of the next periods pays its whole budget.
         let budget = i128::from(self.terms.budget);
         let periods = if budget == 0 {
-            // Only an estimate of 0 comes here, with debt that is never paid.
+            // Only an estimate of 0 gets here, with debt that is never paid.
             i128::MAX
         } else {
             (missing + budget - 1) / budget
@@ -113,7 +113,7 @@ impl Account {
         Verdict::Delay(self.refill.saturating_add(wait))
     }
 
-    /// Books a request that ended at `now` and took `taken` nanoseconds, more than its `estimate` or less.
+    /// Books a request that ended at `now` and took `taken` nanoseconds, whether more or less than its `estimate`.
     #[inline(always)]
     pub fn charge(&mut self, now: u64, taken: u64, estimate: u64) {
         if now >= self.refill {
@@ -143,7 +143,7 @@ impl Account {
             .saturating_add(periods.saturating_mul(self.terms.period));
     }
 
-    /// Nanoseconds spent on this client since the begin.
+    /// Nanoseconds spent on this client since the start.
     pub fn spent(&self) -> u64 {
         self.spent
     }
@@ -195,7 +195,7 @@ mod tests {
         assert!(account.is_clear(50));
         assert_eq!(account.judge(800, 60), Verdict::Delay(1500));
         assert_eq!(account.judge(1500, 60), Verdict::Serve);
-        // Nothing is saved: the period from 2500 begins with 250, not with more.
+        // Nothing is saved: the period from 2500 on begins with 250, not with more.
         account.charge(3000, 100, 100);
         account.charge(3000, 100, 100);
         assert_eq!(account.judge(3001, 51), Verdict::Delay(3500));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// In no whole period more is begun than the budget allows; a delay is kept and is as short as can be.
+        /// No period begins more work than the budget allows; each delay is kept and is as short as possible.
         #[test]
         fn the_budget_bounds_every_period(
             requests in proptest::collection::vec((0u64..400, 1u64..=100), 1..200),
@@ -237,7 +237,7 @@ mod tests {
             let mut served: Vec<(u64, u64)> = Vec::new();
             for (gap, cost) in requests {
                 now += gap;
-                // What the fast path lets through, the slow one does, too.
+                // The slow path admits every request that the fast path admits.
                 if account.is_clear(cost) {
                     prop_assert_eq!(account.judge(now, cost), Verdict::Serve);
                 }

@@ -1,11 +1,11 @@
 //! The protocol of the console service.
 //!
-//! Why it exists: applications on many tiles write to one console. What it deliberately does not know: what is written.
+//! Why it exists: applications on many tiles write to one console. What it deliberately does not know: the text.
 
 use crate::message::BODY_MAX;
 use crate::requests;
 
-/// Bytes of a line at most.
+/// Most bytes of a line.
 pub const LINE: usize = BODY_MAX - 8;
 
 requests! {
@@ -19,7 +19,7 @@ requests! {
 }
 
 impl Write {
-    /// A line; what is too long is cut off at a character.
+    /// A line; text that is too long is cut off between two characters.
     pub fn new(line: &str) -> Self {
         let mut length = line.len().min(LINE);
         while !line.is_char_boundary(length) {

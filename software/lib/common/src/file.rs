@@ -17,7 +17,7 @@ use bulkhead_abi::file::{CLOSE, COMMIT, OPEN};
 pub const INLINE: usize = 216;
 /// Pieces of an open file that a client can access at once over its session: with another one, the service takes back the oldest.
 pub const PIECES: usize = 4;
-/// Bytes of a name at most.
+/// Most bytes of a name.
 pub const NAME: usize = 56;
 
 /// [`Opened::kind`] and others: a file.
@@ -55,16 +55,17 @@ requests! {
         /// The path.
         path: [u8; PATH],
     }
-    /// Removes a file that nobody has open, or an empty folder.
+    /// Removes a file that no client has open, or an empty folder.
     Remove = 6 -> u64 {
         /// The path.
         path: [u8; PATH],
     }
-    /// Says how long a file is. What was transferred before is kept from then on, even if the server dies. Replies with the size.
+    /// Sets the length of a file. Bytes that were transferred before are durable from then on, even if the server dies. Replies
+    /// with the size.
     Commit = COMMIT -> u64 {
         /// The handle.
         handle: u64,
-        /// Bytes; not fewer than before, and not more than what blocks were granted for.
+        /// Bytes; not fewer than before, and not more than the granted blocks hold.
         size: u64,
     }
     /// Reads a few bytes.
@@ -76,7 +77,7 @@ requests! {
         /// Bytes, at most [`INLINE`].
         length: u64,
     }
-    /// Writes a few bytes; they are kept when the reply comes. Replies with the file's size.
+    /// Writes a few bytes; they are durable when the reply comes. Replies with the file's size.
     Write = 9 -> u64 {
         /// The handle.
         handle: u64,
@@ -91,13 +92,13 @@ requests! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Opened {
-    /// What it is called from now on.
+    /// The handle for later requests.
     pub handle: u64,
     /// Bytes.
     pub size: u64,
 }
 
-/// About a file or folder.
+/// Kind, size and extents of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Info {
@@ -115,7 +116,7 @@ pub struct Info {
 pub struct Listed {
     /// Where the search for the next one begins.
     pub next: u64,
-    /// About it.
+    /// Its kind, size and extents.
     pub info: Info,
     /// Its name, padded with zeros.
     pub name: [u8; NAME],

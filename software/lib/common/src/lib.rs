@@ -1,4 +1,4 @@
-//! What clients and services of the tiled OS share and what needs no hardware: typed messages, the protocols of the
+//! The parts that clients and services of the tiled OS share and that need no hardware: typed messages, the protocols of the
 //! services, and the policy by which a server takes requests.
 //!
 //! Why it exists: these are decisions and layouts, so they run under the host's tests. What it deliberately does not know:

@@ -1,19 +1,19 @@
 //! A queue that mostly holds one entry or none, grows by one at a time, and is never copied.
 //!
-//! Why it exists: a list that takes memory for each entry never copies others, however many there are, but every entry then costs an
-//! allocation. Where one comes and goes before the next, that is most of the work. So the first entry has a place of its own. What it
-//! deliberately does not know: what waits.
+//! Why it exists: a list that takes memory for each entry never copies the others, however many there are, but then every entry
+//! costs an allocation. If each entry comes and goes before the next, that is most of the work. So the first entry has a place of
+//! its own. What it deliberately does not know: the entries.
 
 use crate::payer::{Paid, Payer};
 use alloc::collections::{LinkedList, linked_list};
 use core::{iter, option};
 
-/// Entries in the order in which they came, each paid for before it is put in.
+/// Entries in the order of their arrival, each paid for before it is put in.
 #[derive(Clone, Debug)]
 pub struct Line<P, T> {
-    /// How many there are: who only wants to know that looks at nothing else.
+    /// The number of entries: to know it, one needs to look at nothing else.
     count: usize,
-    /// None: there is nothing behind it either.
+    /// `None`: the list after it is empty, too.
     first: Option<T>,
     behind: Paid<P, LinkedList<T>>,
 }
@@ -48,7 +48,7 @@ impl<P, T> Line<P, T> {
         first
     }
 
-    /// Takes the first entry out, if it is the one.
+    /// Takes the first entry, if `is_it` is true for it.
     pub fn pop_front_if(&mut self, is_it: impl FnOnce(&T) -> bool) -> Option<T> {
         match self.front().is_some_and(is_it) {
             true => self.pop_front(),
@@ -61,18 +61,18 @@ impl<P, T> Line<P, T> {
         self.first.as_ref()
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All of them, in order.
+    /// All entries, in order.
     pub fn iter(&self) -> iter::Chain<option::Iter<'_, T>, linked_list::Iter<'_, T>> {
         self.first.iter().chain(self.behind.iter())
     }

@@ -3,15 +3,15 @@
 //! Why it exists: client and service name types, not offsets; a message that does not fit its type never reaches the
 //! service's code. What it deliberately does not know: how messages travel.
 //!
-//! Bodies are `repr(C)` without padding, little endian as the tiles are. What follows the body of a longer message is
-//! ignored, so a newer client can talk to an older service.
+//! Bodies are `repr(C)` without padding, little endian as the tiles are. Bytes after the body of a longer message are ignored, so a
+//! newer client can talk to an older service.
 
 use crate::status::Status;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bytes of a message's body at most.
+/// Most bytes of a message's body.
 pub const BODY_MAX: usize = 248;
-/// Bytes of a message at most: one word and the body.
+/// Most bytes of a message: one word and the body.
 pub const MESSAGE_MAX: usize = 8 + BODY_MAX;
 /// Bytes of a receive slot that holds every message: the unit's header of 32 bytes comes on top, in steps of 64.
 pub const SLOT: u16 = 320;
@@ -28,10 +28,10 @@ pub trait Request: Body {
     type Reply: Body;
 }
 
-/// Declares the requests of a protocol: what each is called, its operation, its reply, its fields.
+/// Declares the requests of a protocol: the name of each, its operation, its reply, its fields.
 ///
-/// Each becomes a structure of fixed layout that is a [`Request`]; padding between fields is refused by the compiler. Whoever
-/// uses it depends on `zerocopy`.
+/// Each becomes a structure of fixed layout that is a [`Request`]; padding between fields is refused by the compiler. Crates that
+/// use it depend on `zerocopy`.
 #[macro_export]
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident = $operation:tt -> $reply:ty { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {$(
@@ -58,7 +58,7 @@ macro_rules! requests {
 }
 
 requests! {
-    /// Does nothing; every server of the framework answers it. For measuring and for finding out whether it lives.
+    /// Does nothing; every server of the framework answers it. For measurements, and to find out whether the server is alive.
     Null = 0 -> Null {}
 }
 
@@ -70,14 +70,14 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty one.
+    /// An empty buffer.
     pub const fn new() -> Self {
         Self {
             bytes: [0; MESSAGE_MAX],
         }
     }
 
-    /// Puts a word and a body into it; gives the message.
+    /// Puts a word and a body into the buffer. Returns the message.
     #[inline(always)]
     fn put<T: Body>(&mut self, word: u64, body: &T) -> &[u8] {
         const { assert!(size_of::<T>() <= BODY_MAX) };
@@ -134,14 +134,14 @@ pub fn body<T: Body>(rest: &[u8]) -> Result<T, Status> {
 /// Reads a reply.
 ///
 /// # Errors
-/// What the service says; [`Status::BadReply`] if it is no reply of this kind.
+/// The service's error; [`Status::BadReply`] if it is no reply of this kind.
 #[inline(always)]
 pub fn reply<T: Body>(payload: &[u8]) -> Result<T, Status> {
     let (word, rest) = split(payload).ok_or(Status::BadReply)?;
     outcome(Some(word), rest)
 }
 
-/// Reads a reply whose first word was read already, if there is one.
+/// Reads a reply whose first word, if there is one, was read already.
 ///
 /// # Errors
 /// As for [`reply`].

@@ -1,8 +1,8 @@
 //! The protocol of the network service.
 //!
-//! Why it exists: sockets live in the service, and what is sent and received travels inside of messages, a frame's worth at most;
-//! the owner of a card sees it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames hold,
-//! and how a card is driven.
+//! Why it exists: sockets live in the service, and data travels inside messages, at most one frame's worth in each. The owner of a
+//! card uses it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames hold, and how a card
+//! is driven.
 //!
 //! A message is a [`Request`] and up to [`DATA`] bytes; its answer a [`Reply`] and as many. The gates of the service need slots
 //! of [`SLOT`] bytes. A request that cannot be answered yet, such as one to receive, is answered when it can be, or with
@@ -11,7 +11,7 @@
 use alloc::boxed::Box;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bytes of data in one message at most: what a UDP datagram in one Ethernet frame of 1500 bytes holds.
+/// Most bytes of data in one message: the data of a UDP datagram in one Ethernet frame of 1500 bytes.
 pub const DATA: usize = 1472;
 /// Bytes of a slot for such a message with its header.
 pub const SLOT: usize = 1536;
@@ -20,23 +20,23 @@ pub const SLOT: usize = 1536;
 pub const BIND: u64 = 1;
 /// Operation: sends the data as a datagram to an address and port.
 pub const SEND_TO: u64 = 2;
-/// Operation: receives a datagram; what is more than fits is dropped. Answer: its length, sender and data.
+/// Operation: receives a datagram; bytes that do not fit are dropped. Answer: its length, sender and data.
 pub const RECEIVE_FROM: u64 = 3;
 /// Operation: connects to an address and port. Answer: the handle of a TCP socket, and its own port.
 pub const CONNECT: u64 = 4;
 /// Operation: opens a TCP socket that waits for a connection at a port. Answer: its handle.
 pub const LISTEN: u64 = 5;
-/// Operation: waits for a connection; the socket then is that connection. Answer: who.
+/// Operation: waits for a connection; the socket then is that connection. Answer: the other side's address.
 pub const ACCEPT: u64 = 6;
 /// Operation: sends the data, or the first part of it. Answer: how many bytes were taken.
 pub const SEND: u64 = 7;
 /// Operation: receives at most [`Request::length`] bytes. Answer: how many, 0 at the end of the stream, and the data.
 pub const RECEIVE: u64 = 8;
-/// Operation: closes a socket; what was sent is still delivered.
+/// Operation: closes a socket; data that was sent is still delivered.
 pub const CLOSE: u64 = 9;
 /// Operation: the service's own address. Answer: the address, and its hardware address as data.
 pub const ADDRESS: u64 = 10;
-/// Operation: what was done for frames that belong to no client. Answer: [`Counts`] as data.
+/// Operation: asks for the work done for frames that belong to no client. Answer: [`Counts`] as data.
 pub const COUNTS: u64 = 11;
 
 /// A received frame: a buffer of the card, where the frame begins in it, and its bytes.
@@ -46,12 +46,12 @@ pub type Received = (Box<[u8]>, usize, usize);
 pub trait Card {
     /// The oldest frame that has arrived; its buffer goes back by [`give_back`](Self::give_back).
     fn receive(&mut self) -> Option<Received>;
-    /// Gives the card a buffer to receive into; one that is too small, or too many, is dropped.
+    /// Gives the card a buffer to receive into; a buffer that is too small or one too many is dropped.
     fn give_back(&mut self, buffer: Box<[u8]>);
     /// Whether a frame can be sent.
     fn can_send(&mut self) -> bool;
-    /// Sends a frame of this many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. False if
-    /// that is not possible: then it is lost like any frame.
+    /// Sends a frame of this many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. Returns
+    /// false if that is not possible; then the frame is lost, as any frame may be.
     fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool;
 }
 
@@ -93,7 +93,7 @@ pub struct Reply {
     pub length: u16,
 }
 
-/// What a service did for frames that belong to no client.
+/// The work of a service for frames that belong to no client.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -114,7 +114,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// As the data of an answer.
+    /// The counts as the data of an answer.
     pub fn bytes(&self) -> &[u8] {
         self.as_bytes()
     }

@@ -1,6 +1,6 @@
-//! The protocol of pagers, as their clients speak it.
+//! The protocol between pagers and their clients.
 //!
-//! Why it exists: a client can have a file appear in its memory. What it deliberately does not know: page faults; TileMux reports those
+//! Why it exists: a client can map a file into its memory. What it deliberately does not know: page faults; TileMux reports those
 //! (see `bulkhead_abi::pager`).
 
 use crate::file::PATH;
@@ -8,15 +8,16 @@ use crate::requests;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 requests! {
-    /// Lets a file appear in the client's memory. Each page is a copy of what the file held when the page was first used;
-    /// as long as it is not changed, it may be read from the file again.
+    /// Maps a file into the client's memory. Each page is a copy of the file's contents when the page was first used; as long as
+    /// the client has not changed it, it may be read from the file again.
     MapFile = 1 -> Placed {
         /// The path, padded with zeros.
         path: [u8; PATH],
     }
-    /// Asks how many pages were given, and how many can still be.
+    /// Asks how many pages were given, and how many more can be.
     Count = 2 -> Counted {}
-    /// Gives pages back, at most [`GIVE_BACK`]: those of the heap are zeros when they are used again, those of a file what it holds.
+    /// Gives pages back, at most [`GIVE_BACK`]: when they are used again, pages of the heap are zero, and pages of a file have the
+    /// file's contents.
     GiveBack = 3 -> u64 {
         /// Address of the first one.
         address: u64,
@@ -25,7 +26,7 @@ requests! {
     }
 }
 
-/// Pages that can be given back with one request: others wait for no more.
+/// Most pages that one request gives back; it limits how long other requests wait.
 pub const GIVE_BACK: u64 = 32;
 
 /// Where a file appears.
@@ -44,7 +45,7 @@ pub struct Placed {
 pub struct Counted {
     /// Given to it alone.
     pub given: u64,
-    /// Left of those.
+    /// Number that can still be given.
     pub left: u64,
     /// Used by it and perhaps by others.
     pub shared: u64,

@@ -1,6 +1,6 @@
-//! Paths: which of several places a name lies in.
+//! Paths: to which of several places a name belongs.
 //!
-//! Why it exists: it is pure and tested on the host. What it deliberately does not know: what is at a place.
+//! Why it exists: it is pure and tested on the host. What it deliberately does not know: the places' contents.
 
 /// The longest of `places` (without slashes at their ends) that `name` begins with, by whole parts: its index, and the rest of the name.
 pub fn longest<'p, 'n>(

@@ -1,8 +1,8 @@
 //! Collections of trusted software that name the payer of their entries.
 //!
-//! Why it exists: a table that anybody can fill without paying is a way to stop everybody else, so the type of every table names its
+//! Why it exists: if a program could fill a table without paying, it could stop all others. So the type of every table names its
 //! payer, and `cargo xtask tidy` refuses tables that do not. What it deliberately does not know: how a payer is charged; the page
-//! docs/reference/resources.md says it for each table.
+//! docs/reference/resources.md explains that for each table.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -42,7 +42,7 @@ payers! {
     Credit
 }
 
-/// As many entries as there were when it was made. It does not grow.
+/// A table that keeps the number of entries with which it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fixed<T>(Vec<T>);
 
@@ -92,7 +92,7 @@ impl<'a, T> IntoIterator for &'a mut Fixed<T> {
     }
 }
 
-/// Entries with room that was reserved before. It grows up to that room and no further.
+/// A table whose room was reserved in advance. It grows up to that room and no further.
 pub struct Reserved<P, T> {
     entries: Vec<T>,
     room: usize,
@@ -100,7 +100,7 @@ pub struct Reserved<P, T> {
 }
 
 impl<P: Payer, T> Reserved<P, T> {
-    /// Room for this many entries, which is not touched before it is used.
+    /// Reserves room for this many entries; the memory is not touched before it is used.
     pub fn with_room(room: usize) -> Self {
         Self {
             entries: Vec::with_capacity(room),
@@ -122,7 +122,7 @@ impl<P: Payer, T> Reserved<P, T> {
         Ok(())
     }
 
-    /// Entries that there is room for, all in all.
+    /// The number of entries for which there is room in total.
     pub fn room(&self) -> usize {
         self.room
     }
@@ -132,23 +132,23 @@ impl<P: Payer, T> Reserved<P, T> {
         self.entries.retain(keep);
     }
 
-    /// Removes some entries in a row; those behind them move up.
+    /// Removes a range of entries; those after it move up.
     ///
     /// # Panics
-    /// If there are none.
+    /// If the range is out of bounds.
     pub fn drain(&mut self, range: core::ops::Range<usize>) {
         self.entries.drain(range);
     }
 
-    /// Removes all entries that there are.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Removes an entry; those behind it move up.
+    /// Removes an entry; those after it move up.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such entry.
     pub fn remove(&mut self, index: usize) -> T {
         self.entries.remove(index)
     }
@@ -184,8 +184,8 @@ impl<P, T: fmt::Debug> fmt::Debug for Reserved<P, T> {
     }
 }
 
-/// A queue or a map in which every entry was paid for before it is put in. The room comes from the heap, which is as large as all
-/// payers together can pay for.
+/// A queue or a map in which every entry is paid for before it is put in. The memory comes from the heap, which holds as much as
+/// all payers together can pay for.
 #[derive(Clone)]
 pub struct Paid<P, C> {
     entries: C,
@@ -202,7 +202,7 @@ impl<P: Payer, C: Default> Default for Paid<P, C> {
 }
 
 impl<P: Payer, C> Paid<P, C> {
-    /// What was paid for.
+    /// A collection of entries that were paid for.
     pub const fn new(entries: C) -> Self {
         Self {
             entries,
@@ -280,10 +280,10 @@ where
     }
 }
 
-/// A list of which each entry was paid for.
+/// A list whose entries were paid for.
 pub type PaidList<P, T> = Paid<P, Vec<T>>;
 
-/// A queue of which each entry was paid for.
+/// A queue whose entries were paid for.
 pub type PaidQueue<P, T> = Paid<P, VecDeque<T>>;
 
 #[cfg(test)]

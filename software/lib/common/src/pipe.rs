@@ -1,11 +1,11 @@
 //! Pieces of a pipe's region: which one is next, and whether a place lies in the region.
 //!
-//! Why it exists: neither end trusts the other, and that no piece is overwritten before it was read is a matter of counting. What it
+//! Why it exists: neither end trusts the other, and counting ensures that no piece is overwritten before it was read. What it
 //! deliberately does not know: messages and transfers.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Where in the region a piece lies, as the writer says it.
+/// Where in the region a piece lies, according to the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Place {
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// The pieces of a region, one after the other: one more than messages can be unanswered.
+/// The pieces of a region, used in turn: one more than messages can be unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
     size: u64,
@@ -32,8 +32,8 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Divides a region of this many bytes for a writer with this many credits; pieces begin at pages of this many bytes. Nothing if there is not a
-    /// page for each.
+    /// Divides a region of this many bytes for a writer with this many credits; pieces begin at pages of this many bytes. Returns
+    /// `None` if there is not a page for each piece.
     pub fn new(region: u64, credits: u64, page: u64) -> Option<Self> {
         let count = credits.checked_add(1)?;
         let size = region / page / count * page;
@@ -46,7 +46,7 @@ impl Pieces {
         self.size
     }
 
-    /// Where the next piece lies, of this many bytes that are used.
+    /// The place of the next piece, of which `length` bytes are used.
     pub fn take(&mut self, length: u64) -> Place {
         let offset = self.next * self.size;
         self.next = if self.next + 1 == self.count {
@@ -67,8 +67,8 @@ mod tests {
     use std::vec::Vec;
 
     proptest! {
-        /// A writer that writes the next piece before it knows whether it can send, and a reader that is as slow as it likes: what is read is what
-        /// was written, in its order.
+        /// A writer that writes the next piece before it knows whether it can send, and a reader of any speed: the reader gets
+        /// exactly the written bytes, in order.
         #[test]
         fn no_piece_is_overwritten_before_it_was_read(
             steps in prop::collection::vec((any::<bool>(), 1usize..64), 0..200), credits in 1u64..6, pages in 1u64..40,

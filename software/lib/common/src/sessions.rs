@@ -1,10 +1,11 @@
 //! Which activities have a session with a service.
 //!
-//! Why it exists: what a service keeps for an activity must end with it, and only of those with a session does the kernel tell the
-//! end. So nothing is kept for others, and everything goes with the last session. What it deliberately does not know: what is kept.
+//! Why it exists: what a service keeps for an activity must end with the activity, and the kernel reports the end only of
+//! activities with a session. So a service keeps nothing for others, and drops everything with the last session. What it
+//! deliberately does not know: what the service keeps.
 //!
-//! An entry is made by the kernel's message, for which the activity has paid with a capability, so there are at most as many as
-//! activities.
+//! A message of the kernel adds an entry, and the activity has paid for it with a capability. So there are at most as many entries
+//! as activities.
 
 use crate::payer::{Holder, PaidList};
 use alloc::vec::Vec;
@@ -16,24 +17,24 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// None yet.
+    /// No sessions yet.
     pub const fn new() -> Self {
         Self {
             all: PaidList::new(Vec::new()),
         }
     }
 
-    /// Whether an activity has one.
+    /// Whether an activity has a session.
     pub fn has(&self, activity: u16) -> bool {
         self.all.iter().any(|(known, _)| *known == activity)
     }
 
-    /// Activities that have one.
+    /// Number of activities that have a session.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// An activity opens one.
+    /// An activity opens a session.
     pub fn opened(&mut self, activity: u16) {
         match self.all.iter_mut().find(|(known, _)| *known == activity) {
             Some((_, count)) => *count += 1,
@@ -41,7 +42,8 @@ impl Sessions {
         }
     }
 
-    /// One of an activity is over; true if it was the last one, and whatever is kept for the activity ends.
+    /// A session of an activity is over. Returns true if it was the last one, so that the service drops what it keeps for the
+    /// activity.
     #[must_use]
     pub fn closed(&mut self, activity: u16) -> bool {
         let Some(index) = self.all.iter().position(|(known, _)| *known == activity) else {

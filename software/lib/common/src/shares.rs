@@ -1,19 +1,19 @@
 //! Places of a table that several clients share, so that none can take another's.
 //!
-//! Why it exists: a table with a fixed number of places for everybody belongs to whoever is first. Here every client has some places of its
-//! own, which nobody else gets, and what it holds beyond them comes from a remainder that is for all. Each place is on the account of the
-//! client that holds it, until it is given back. What it deliberately does not know: what is in the places.
+//! Why it exists: the first client could fill a table with a fixed number of places for all. Here every client has some places of
+//! its own, which no other client gets; further places come from a remainder that all clients share. Each place counts for the
+//! client that holds it until the client gives it back. What it deliberately does not know: the contents of the places.
 //!
-//! There are as many places as all seats have of their own, and the remainder. Whoever has no seat gets places of the remainder only.
+//! The table has the own places of all seats, plus the remainder. A client without a seat gets places of the remainder only.
 
 use crate::payer::{PaidList, Share};
 use crate::waiting::Client;
 use alloc::vec::Vec;
 
-/// Gates of a service, and so priorities of clients, at most.
+/// Most gates of a service, and so most priorities of clients.
 pub const PRIORITIES: usize = 8;
 
-/// Somebody who shares a table.
+/// A client that shares a table.
 pub trait Sharer: Copy + PartialEq {
     /// Its priority, and its number among those of this priority.
     fn seat(self) -> (usize, u64);
@@ -30,10 +30,10 @@ impl Sharer for Client {
 pub struct Seats([u64; PRIORITIES]);
 
 impl Seats {
-    /// Every client that there could ever be.
+    /// Every possible client.
     pub const ALL: Self = Self([u64::MAX; PRIORITIES]);
 
-    /// As many of each priority.
+    /// This many seats of each priority.
     pub fn new(of_priorities: impl IntoIterator<Item = u64>) -> Self {
         let mut seats = [0; PRIORITIES];
         for (seat, number) in seats.iter_mut().zip(of_priorities) {
@@ -57,15 +57,15 @@ impl Seats {
     }
 }
 
-/// How many places each client has, and who holds how many. `K` says which client it is.
+/// How many places each client has, and how many it holds. `K` identifies a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shares<K> {
     each: usize,
     seats: Seats,
     common: usize,
-    /// Places of the rest that are held.
+    /// Places of the remainder that are held.
     beyond: usize,
-    /// Clients that hold places, and how many; nobody is in it who holds none.
+    /// Clients that hold places, and how many; a client that holds none has no entry.
     held: PaidList<Share, (K, usize)>,
 }
 
@@ -86,7 +86,7 @@ impl<K: Sharer> Shares<K> {
         }
     }
 
-    /// Divides another number of places. What each client holds stays.
+    /// Divides the places anew. Each client keeps the places that it holds.
     pub fn divide(&mut self, seats: Seats, each: usize, common: usize) {
         (self.seats, self.each, self.common) = (seats, each, common);
         let held = self.held.iter();
@@ -94,13 +94,13 @@ impl<K: Sharer> Shares<K> {
         self.beyond = beyond.sum();
     }
 
-    /// Nobody holds anything.
+    /// Takes back all places.
     pub fn clear(&mut self) {
         self.beyond = 0;
         self.held.clear();
     }
 
-    /// Places that only this client gets.
+    /// Places that are reserved for this client.
     fn own(&self, client: K) -> usize {
         match self.seats.has(client) {
             true => self.each,
@@ -127,7 +127,7 @@ impl<K: Sharer> Shares<K> {
         self.room(client) > 0
     }
 
-    /// A client takes a place; false if there is none for it.
+    /// A client takes a place. Returns false if there is none for it.
     #[must_use]
     pub fn take(&mut self, client: K) -> bool {
         let has_room = self.has_room(client);
@@ -145,12 +145,12 @@ impl<K: Sharer> Shares<K> {
         self.change(client, |held| held.saturating_add(count));
     }
 
-    /// A client gives a place back that it holds.
+    /// A client gives back a place that it holds.
     pub fn give_back(&mut self, client: K) {
         self.give_back_all(client, 1);
     }
 
-    /// A client gives this many places back that it holds.
+    /// A client gives back this many places that it holds.
     pub fn give_back_all(&mut self, client: K, count: usize) {
         if self.of(client) > 0 {
             self.change(client, |held| held.saturating_sub(count));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the others hold, a client gets its own places; all together never hold more than there are.
+        /// Whatever the others hold, a client gets its own places; all clients together never hold more places than exist.
         #[test]
         fn nobody_takes_the_places_of_another(
             steps in prop::collection::vec((0u8..5, any::<bool>(), 1usize..4), 0..200),
@@ -223,7 +223,7 @@ mod tests {
                     prop_assert_eq!(shares.has_room(client), is_free);
                     prop_assert_eq!(shares.take(client), is_free);
                     *held += usize::from(is_free);
-                    // And some more at once.
+                    // And several more at once.
                     let more = count.min(shares.room(client));
                     shares.hold(client, more);
                     *held += more;

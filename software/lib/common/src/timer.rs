@@ -6,16 +6,16 @@ use crate::payer::{Credit, Reserved};
 use crate::requests;
 
 requests! {
-    /// Answers when the clock shows `moment`, with what the clock shows then (nanoseconds since reset).
+    /// Answers when the clock shows `moment`, with the clock's value at that time (nanoseconds since reset).
     Sleep = 1 -> u64 {
-        /// When, nanoseconds since reset.
+        /// The time, in nanoseconds since reset.
         moment: u64,
     }
     /// Starts the client's periodic timer: it rings at `first` and then every `period`.
     Start = 2 -> u64 {
         /// When it rings first, nanoseconds since reset.
         first: u64,
-        /// Distance, nanoseconds; not 0.
+        /// Period in nanoseconds; not 0.
         period: u64,
     }
     /// Answers when the client's periodic timer rings, with how often it has rung since the last answer.
@@ -62,7 +62,7 @@ pub struct Alarms<T> {
 }
 
 impl<T> Alarms<T> {
-    /// With room for this many.
+    /// A queue with room for this many alarms.
     pub fn with_capacity(places: usize) -> Self {
         Self {
             entries: Reserved::with_room(places),
@@ -78,17 +78,17 @@ impl<T> Alarms<T> {
         self.entries.push(entry).map_err(|(.., item)| item)
     }
 
-    /// Forgets all items but some.
+    /// Keeps only the items for which `stays` is true.
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.entries.retain(|(_, _, item)| stays(item));
     }
 
-    /// The earliest one.
+    /// The time of the earliest alarm.
     pub fn next(&self) -> Option<u64> {
         self.entries.iter().map(|entry| entry.0).min()
     }
 
-    /// The most important one that is due.
+    /// Takes the most important item that is due.
     pub fn take(&mut self, now: u64) -> Option<T> {
         let due = self.entries.iter().enumerate().filter(|(_, e)| e.0 <= now);
         let (index, _) = due.min_by_key(|(index, e)| (e.1, e.0, *index))?;

@@ -1,7 +1,7 @@
-//! Requests that a server has taken and put aside: which comes next?
+//! Requests that a server has taken and set aside: which comes next?
 //!
 //! Why it exists: a delayed request must neither block others nor be overtaken by a later one of the same client. What it
-//! deliberately does not know: what requests are, and why they wait.
+//! deliberately does not know: what the requests ask, and why they wait.
 //!
 //! Its memory is fixed: the server gives it as many places as its gates have slots.
 
@@ -16,12 +16,13 @@ pub struct Client {
     pub label: u64,
 }
 
-/// Whose something is that a service keeps.
+/// The owner of something that a service keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The account that it is on: the owner of the channel. Several activities may share one, such as an application and its children.
+    /// The client whose account it counts for: the owner of the channel. Several activities may share one, such as an application
+    /// and its children.
     pub client: Client,
-    /// The activity that asked for it, as the unit and the kernel say.
+    /// The activity that asked for it, according to the unit or the kernel.
     pub activity: u16,
 }
 
@@ -40,7 +41,7 @@ pub struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// With this many places.
+    /// A queue with this many places.
     pub fn with_capacity(places: usize) -> Self {
         Self {
             entries: Reserved::with_room(places),
@@ -53,12 +54,12 @@ impl<T> Waiting<T> {
         self.entries.is_empty()
     }
 
-    /// Whether this client has something waiting: then whatever else comes from it has to queue up behind.
+    /// Whether a request of this client waits: then its later requests must queue up behind it.
     pub fn has(&self, client: Client) -> bool {
         self.entries.iter().any(|e| e.client == client)
     }
 
-    /// Puts a request aside until `release`. Gives it back if there is no place.
+    /// Sets a request aside until `release`. Returns it if there is no place.
     ///
     /// # Errors
     /// The request.
@@ -85,7 +86,7 @@ impl<T> Waiting<T> {
         Some((entry.client, &entry.item))
     }
 
-    /// Takes what [`due`](Self::due) gives.
+    /// Takes the request that [`due`](Self::due) returns.
     pub fn take(&mut self, priority: usize, now: u64) -> Option<(Client, T)> {
         let index = self.find(priority, now)?;
         let entry = self.entries.remove(index);
@@ -105,7 +106,7 @@ impl<T> Waiting<T> {
         firsts.map(|index| self.entries[index].release).min()
     }
 
-    /// Drops what a client has waiting.
+    /// Drops the waiting requests of a client.
     pub fn forget(&mut self, client: Client) {
         self.entries.retain(|e| e.client != client);
     }
@@ -179,7 +180,7 @@ mod tests {
                         }
                     }
                     2 => {
-                        // Of all firsts of this priority that are due, the one that came first.
+                        // Of the due first requests of this priority, the one that arrived first.
                         let best = model
                             .iter()
                             .filter(|(c, _)| c.priority == priority)

@@ -15,21 +15,21 @@ use bulkhead_common::payer::{Creator, Paid, Reserved};
 use core::cell::Cell;
 use core::fmt;
 
-/// What an activity that has stopped has left.
+/// What a stopped activity has already given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Withdrawn {
     /// Nothing.
     No,
-    /// It neither waits nor has jobs that have not begun.
+    /// Its wait, and its jobs that had not begun.
     Calls,
-    /// It has nothing to say, no device and no processor time either.
+    /// Also its words, its device and its processor time.
     All,
 }
 
 /// Where an activity is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its TileMux is being told of it.
+    /// Its TileMux is being informed of it.
     Creating,
     /// Created; memory and gates may be set up.
     Created,
@@ -48,7 +48,7 @@ pub struct Activity {
     pub id: u16,
     /// What its creator calls it; see [`Activities::path`].
     pub name: Name,
-    /// Another one of its creator had that name when it came.
+    /// Another activity of its creator had the same name when this one was created.
     pub is_namesake: bool,
     /// Its place among the holders of capabilities.
     pub holder: HolderId,
@@ -58,9 +58,9 @@ pub struct Activity {
     pub tile: usize,
     /// Number of the activity that created it; [`bulkhead_abi::tilemux::KERNEL_ACTIVITY`] for the root manager.
     pub creator: u16,
-    /// Its creator knows of it.
+    /// Whether its creator knows it.
     pub is_known: bool,
-    /// How often its number had been given away before.
+    /// How often its number had been used before.
     pub generation: u32,
     /// The creator's selector for it.
     pub selector: u16,
@@ -80,17 +80,17 @@ pub struct Activity {
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
-    /// The right to answer its call, if that is not answered yet. It has one call under way at most.
+    /// The right to answer its call, if the call is not answered yet. It has at most one call under way.
     pub(crate) parked: Option<Right>,
-    /// What its call waits for, if that is something that others do.
+    /// What its call waits for, if others must do it.
     pub(crate) waits: Option<Waiting>,
     /// The number of the job that its call has become.
     pub(crate) job: u64,
-    /// It has stopped, and that is still to be said: its path is there as long.
+    /// It has stopped, and the line about that has not been printed; until then its path exists.
     pub(crate) is_unsaid: bool,
-    /// What it has left already, when it has stopped.
+    /// If it has stopped: what it has already given up.
     pub(crate) withdrawn: Withdrawn,
-    /// Its name is looked up.
+    /// Whether it can be found by its name.
     pub(crate) is_listed: bool,
 }
 
@@ -111,19 +111,19 @@ impl Activity {
     }
 }
 
-/// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
+/// Bytes that the kernel keeps for an activity, in addition to its place among the holders. Its creator pays for them.
 pub const ACTIVITY_COST: u64 =
     (size_of::<Place>() + size_of::<u16>() + size_of::<(Named, u16)>()) as u64;
 
-/// Bytes that an activity costs its creator in all.
+/// Total bytes that an activity costs its creator.
 pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
 const _: () = assert!(KERNEL_PURSES_MAX <= NODES_MAX as u64 * Space::NODE_COST);
 // The heap has two and a half times what purses hold (`abi::boot::kernel_heap`): nodes for all of it, and in one and a half times as much
 // the places of all activities that it pays for, with twice their size for how the heap divides memory.
 const _: () = assert!(2 * (Space::HOLDER_COST + 2 * ACTIVITY_COST) <= 3 * PLACE_COST);
 
-/// A name and who gave it, as a number. Two names of a creator may have the same one, by chance once in 2^48: the second activity is
-/// called like a namesake then, which its path has room for.
+/// A name and its creator, as a number. Two names of a creator may have the same number, by chance once in 2^48. Then the second
+/// activity is treated like a namesake; its path has room for that.
 type Named = u64;
 
 /// See [`Named`]: a hash (splitmix64's finalizer over the words of the name).
@@ -141,36 +141,37 @@ fn named(creator: u16, name: &Name) -> Named {
     hash << 16 | u64::from(creator)
 }
 
-/// A place for an activity, which its creator pays for: the one of the same number among the holders. What lies there is not moved.
+/// A place for an activity, paid for by its creator, with the same number as its place among the holders. Its contents are never
+/// moved.
 #[derive(Clone, Debug, Default)]
 struct Place {
     activity: Option<Activity>,
-    /// Of the activity that is there; of none, what is there is left over.
+    /// The post of the present activity; without an activity, leftovers.
     post: Post,
 }
 
-/// All activities, which are found as fast however many there are.
+/// All activities; a lookup takes the same time however many there are.
 #[derive(Clone)]
 pub struct Activities {
     places: Reserved<Creator, Place>,
-    /// The place of each number that was ever used; that of the kernel, which is no activity's, if there is no activity.
+    /// The place of each number that was ever used; without an activity, the kernel's place, which no activity has.
     numbers: Reserved<Creator, u16>,
-    /// Callers that were found, by the lower bits of their labels: every call begins with a look here, and it lies beside what else a
-    /// call needs.
+    /// A cache of callers, by the lower bits of their labels. Every call begins with a lookup here, and it lies next to the other
+    /// data that a call needs.
     callers: [Cell<Caller>; CALLERS],
-    /// How many there are of each name that a creator gave.
+    /// How many activities have each name of a creator.
     names: Paid<Creator, BTreeMap<Named, u16>>,
 }
 
-/// The label of a caller's messages, and its place among the holders.
+/// The label of a caller's messages, and the caller's place among the holders.
 type Caller = (u64, HolderId);
 
 const CALLERS: usize = 32;
-/// Nobody has this label: it has 48 bits.
+/// No caller has this label: labels have 48 bits.
 const NO_CALLER: Caller = (u64::MAX, HolderId(0));
 
 impl fmt::Debug for Activities {
-    /// What is left over from activities that are gone is nobody's state.
+    /// Leftovers of ended activities are not part of the state.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
             .entries(self.living())
@@ -179,9 +180,9 @@ impl fmt::Debug for Activities {
     }
 }
 
-/// Who an activity is, from the root manager on: `root/control/actuator`. Each creator gives one component; of those that it calls
-/// alike, each but the first has its number behind it, as in `actuator:17`, and no name holds `/` or `:`. So no two activities have the
-/// same path, and nobody can take that of somebody whom he did not create.
+/// The path of an activity from the root manager: `root/control/actuator`. Each creator gives one component. If a creator uses a
+/// name again, the activity's number is appended, as in `actuator:17`, and no name contains `/` or `:`. So no two activities have
+/// the same path, and no activity can get the path of one that it did not create.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     all: &'a Activities,
@@ -211,12 +212,12 @@ impl fmt::Display for Path<'_> {
 }
 
 impl Activities {
-    /// Who an activity is.
+    /// The path of an activity.
     pub fn path(&self, id: u16) -> Path<'_> {
         Path { all: self, id }
     }
 
-    /// An activity, who created it, and so on. A creator lives longer than what it created.
+    /// An activity, its creator, and so on. A creator outlives the activities that it created.
     fn ancestry(&self, id: u16) -> [Option<(u16, &Activity)>; LINEAGE_MAX] {
         let mut next = Some(id);
         core::array::from_fn(|_| {
@@ -232,13 +233,13 @@ impl Activities {
         self.ancestry(id).last().is_none_or(Option::is_none)
     }
 
-    /// Whether a creator has an activity of this name, or perhaps of another one with the same number.
+    /// Whether a creator has an activity with this name, or with another name that has the same number.
     pub fn has_namesake(&self, creator: u16, name: &Name) -> bool {
         self.names.contains_key(&named(creator, name))
     }
 
-    /// An activity is looked for from now on, or no more: apart from its coming and going, which take long enough. If that is new, its
-    /// tile.
+    /// Lets an activity be found by its name, or no longer; this is a step apart from its creation and removal, which take long
+    /// enough. Returns its tile if that is a change.
     pub fn list(&mut self, id: u16, is_listed: bool) -> Option<usize> {
         let activity = self.get_mut(id)?;
         if core::mem::replace(&mut activity.is_listed, is_listed) == is_listed {
@@ -249,7 +250,7 @@ impl Activities {
         Some(tile)
     }
 
-    /// No activities, and room for so many, whose numbers are below `numbers`.
+    /// No activities, and room for `places` of them, whose numbers are below `numbers`.
     pub fn with_room(places: usize, numbers: usize) -> Self {
         let mut all = Self {
             places: Reserved::with_room(places),
@@ -261,7 +262,7 @@ impl Activities {
         all
     }
 
-    /// Makes the next place ready, which writes much. There are as many as among the holders.
+    /// Prepares the next place, which writes much memory. There are as many as among the holders.
     pub fn make_place(&mut self) {
         let _ = self.places.push(Place::default());
     }
@@ -285,7 +286,7 @@ impl Activities {
         self.places.get(usize::from(holder.0))?.activity.as_ref()
     }
 
-    /// What an activity has not heard, and what nobody has heard of it.
+    /// The undelivered words to and from an activity.
     pub fn post(&mut self, id: u16) -> Option<&mut Post> {
         let place = *self.numbers.get(usize::from(id))?;
         let place = self.places.get_mut(usize::from(place))?;
@@ -298,13 +299,13 @@ impl Activities {
         all.filter_map(|(place, id)| (*place != 0).then_some(id))
     }
 
-    /// All activities with what is not heard, by their places.
+    /// All activities with their undelivered words, by place.
     pub fn living(&self) -> impl Iterator<Item = (&Activity, &Post)> {
         let all = self.places.iter();
         all.filter_map(|place| Some((place.activity.as_ref()?, &place.post)))
     }
 
-    /// An activity is there, at its place among the holders.
+    /// Adds an activity at its place among the holders.
     pub fn insert(&mut self, activity: Activity) {
         let (id, holder) = (usize::from(activity.id), activity.holder.0);
         while self.numbers.len() <= id && self.numbers.push(0).is_ok() {}
@@ -314,7 +315,7 @@ impl Activities {
         place.activity = Some(activity);
     }
 
-    /// An activity is not there any more.
+    /// Removes an activity.
     pub fn remove(&mut self, id: u16) -> Option<Activity> {
         self.callers[usize::from(id) % CALLERS].set(NO_CALLER);
         let place = core::mem::take(self.numbers.get_mut(usize::from(id))?);
@@ -343,7 +344,7 @@ impl Activities {
         Some(found.holder)
     }
 
-    /// An activity goes on in its life.
+    /// Changes the state of an activity.
     pub(crate) fn set_state(&mut self, id: u16, state: State) {
         self.callers[usize::from(id) % CALLERS].set(NO_CALLER);
         if let Some(activity) = self.get_mut(id) {
@@ -352,7 +353,7 @@ impl Activities {
     }
 }
 
-/// There is one more of something, or one less.
+/// Counts one more or one less of something.
 pub(crate) fn count<K: Ord>(all: &mut BTreeMap<K, u16>, key: K, more: bool) {
     match all.entry(key) {
         Entry::Occupied(mut others) => match (more, *others.get()) {
@@ -421,7 +422,7 @@ mod tests {
         add(1, 0, "root");
         add(2, 1, "control");
         add(3, 2, "actuator");
-        // The same name by the same creator, by somebody else, and by a child of the one that has it.
+        // The same name by the same creator, by another one, and by a child of the activity that has it.
         add(4, 2, "actuator");
         add(5, 1, "actuator");
         add(6, 3, "actuator");
@@ -464,7 +465,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map: an activity is found by its number and its place, who may call is who lives, and a place begins without words.
+        /// Compared with a map: an activity is found by its number and its place, exactly the living activities may call, and a
+        /// place begins without words.
         #[test]
         fn activities_are_found_as_in_a_map(steps in proptest::collection::vec((0u8..4, 1u16..60, 1u16..9, 0u32..2), 1..300)) {
             let (mut all, mut plain) = (all(9), std::collections::BTreeMap::<u16, Activity>::new());

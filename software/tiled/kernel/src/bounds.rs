@@ -1,10 +1,11 @@
 //! The kernel's markers: where a piece of its work begins and ends.
 //!
-//! Why it exists: the longest piece is part of everybody's worst case, and these let it be measured on the chip; a marker costs a no-op. What
-//! a piece costs at most is stated in `tests/costs.rs`, to which tests hold the kernel. What it deliberately does not know: cycles.
+//! Why it exists: the longest piece is part of every caller's worst case, and these markers make it measurable on the chip; a
+//! marker costs a no-op. The most that a piece may cost is stated in `tests/costs.rs`; tests check that the kernel keeps to it.
+//! What it deliberately does not know: cycles.
 
-/// Kinds of the markers that the kernel makes when it begins a piece of work and when it has done it; the value is the number of the
-/// call, or one of the following.
+/// Kinds of the markers that the kernel emits when it begins a piece of work and when it has finished it; the value is the number
+/// of the call, or one of the following.
 pub const WORK_BEGINS: u16 = 0x100;
 /// See [`WORK_BEGINS`].
 pub const WORK_ENDS: u16 = 0x101;

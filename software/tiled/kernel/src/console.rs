@@ -1,8 +1,9 @@
-//! What goes to the console: whole lines, each with the name of its writer, a few bytes at a time.
+//! Output to the console: whole lines, each with the name of its writer, a few bytes at a time.
 //!
-//! Why it exists: people and the runner believe what is printed, so nobody may write in another's name. Text comes in pieces from many
-//! tiles and is not trusted; the name is the kernel's own. A text of many lines with a long name is much longer than it came, so nobody
-//! waits for all of it: it is written in pieces of [`PIECE`] bytes. What it deliberately does not know: the device.
+//! Why it exists: people and the runner trust the printed lines, so no activity may write in another's name. Text comes in pieces
+//! from many tiles and is not trusted; the kernel itself adds the name. A text of many lines becomes much longer when a long name
+//! is put before each line, so no caller waits for the whole text: it is written in pieces of [`PIECE`] bytes. What it deliberately
+//! does not know: the device.
 
 use bulkhead_abi::syscall::LINEAGE_MAX;
 use bulkhead_abi::tilemux::PRINT_TEXT;
@@ -11,17 +12,17 @@ use core::fmt::{self, Write};
 
 /// Bytes that are written in one piece of work: a line of a program with its name takes two or three.
 pub const PIECE: usize = 32;
-/// Bytes of a path at most: names, and numbers of namesakes behind them.
+/// Most bytes of a path: names, each with the number of a namesake.
 const PATH: usize = LINEAGE_MAX * (NAME + "/:65535".len());
-/// Bytes of a line of the kernel's own at most: who, where, and how he stopped.
+/// Most bytes of a line of the kernel's own: which activity stopped, where, and how.
 const OWN: usize = PATH + 160;
 
-/// Bytes that are to be written. What does not fit is left out.
+/// Bytes to write. Bytes that do not fit are left out.
 #[derive(Clone, Copy, Debug)]
 struct Buffer<const N: usize> {
     bytes: [u8; N],
     length: usize,
-    /// How many are written.
+    /// Number of bytes already written.
     at: usize,
 }
 
@@ -42,7 +43,7 @@ impl<const N: usize> Buffer<N> {
         let _ = write!(self, "{text}");
     }
 
-    /// The whole characters of what is left, at most `room` bytes.
+    /// The whole characters of the rest, at most `room` bytes.
     fn rest(&self, room: usize) -> &str {
         let rest = &self.bytes[self.at..self.length];
         let mut end = rest.len().min(room);
@@ -73,7 +74,7 @@ impl<const N: usize> Write for Buffer<N> {
     }
 }
 
-/// Writes what is left of a buffer, whole characters, at most `room` bytes; whether all is written.
+/// Writes the rest of a buffer, in whole characters and at most `room` bytes. Returns whether all is written.
 fn pour<const N: usize>(from: &mut Buffer<N>, room: &mut usize, out: &mut impl Write) -> bool {
     let rest = from.rest(*room);
     let end = rest.len();
@@ -84,34 +85,34 @@ fn pour<const N: usize>(from: &mut Buffer<N>, room: &mut usize, out: &mut impl W
     from.is_written()
 }
 
-/// The console with its open line, and what is not written yet: one text, and one line of the kernel's own.
+/// The console with its open line and its unwritten output: one text, and one line of the kernel's own.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// Tile and activity whose text has not ended its line.
     open: Option<(u16, u16)>,
-    /// Who wrote the text, what stands before each of its lines, and the text.
+    /// The writer of the text, the head of each of its lines, and the text.
     writer: (u16, u16),
     head: Buffer<{ PATH + 4 }>,
     text: Buffer<PRINT_TEXT>,
-    /// Whether the head of a line of it is being written: nothing comes between.
+    /// Whether the head of one of its lines is being written: nothing may come in between.
     is_heading: bool,
     own: Buffer<OWN>,
 }
 
 impl Lines {
-    /// Whether a text is not written whole.
+    /// Whether a text has an unwritten rest.
     pub fn has_text(&self) -> bool {
         !self.text.is_written()
     }
 
-    /// Whether a line of the kernel's own is not written whole.
+    /// Whether a line of the kernel's own has an unwritten rest.
     pub fn has_line(&self) -> bool {
         !self.own.is_written()
     }
 
-    /// Begins a piece of an activity's text, or goes on with it after the `written` bytes of it that were, when the last one is written or a line
-    /// of it has ended. Each line begins with the name; control characters become `?`, so a text neither moves the cursor nor begins a line
-    /// without a name.
+    /// Begins a piece of an activity's text, or continues it after its first `written` bytes. The last text must be written, or a
+    /// line of it must have ended. Each line begins with the name; control characters become `?`, so a text neither moves the
+    /// cursor nor begins a line without a name.
     pub fn text(
         &mut self,
         writer: (u16, u16),
@@ -123,7 +124,7 @@ impl Lines {
         self.head.set(format_args!("[{name}] "));
         (self.text.length, self.text.at) = (0, 0);
         for chunk in text.utf8_chunks() {
-            // It does not become longer, and a longer one does not come.
+            // The text does not become longer, and no longer one arrives.
             let _ = self.text.write_str(chunk.valid());
             for _ in chunk.invalid() {
                 let _ = self.text.write_str("?");
@@ -149,7 +150,7 @@ impl Lines {
         (self.open.is_none() && !self.is_heading).then_some(self.text.at)
     }
 
-    /// Begins a line of the kernel's own, when the last one is written; it never stands inside a line of others.
+    /// Begins a line of the kernel's own, after the last one is written; it is never inside a line of others.
     pub fn line(&mut self, line: impl fmt::Display) {
         self.own.set(format_args!("kernel: {line}"));
         // However long it is, it ends.
@@ -157,7 +158,7 @@ impl Lines {
         let _ = self.own.write_char('\n');
     }
 
-    /// Writes one piece of what there is: of the kernel's own line first, unless the name of a writer has begun.
+    /// Writes one piece of the output: of the kernel's own line first, unless the name of a writer has begun.
     pub fn step(&mut self, out: &mut impl Write) {
         let mut room = PIECE;
         while room > 0 && (self.has_line() || self.has_text()) {
@@ -183,7 +184,8 @@ impl Lines {
         }
     }
 
-    /// Writes what is left of a line of the text; false if not all of that fits, or the line ends: somebody more important may come next.
+    /// Writes the rest of a line of the text. Returns false if not all of it fits, or the line ends: more important output may come
+    /// next.
     fn words(&mut self, room: &mut usize, out: &mut impl Write) -> bool {
         let rest = self.text.rest(*room);
         let line = rest.find('\n').unwrap_or(rest.len());
@@ -229,8 +231,8 @@ mod tests {
         out
     }
 
-    /// A hostile program sends lines without end, with the longest name that there can be: each piece of work is short all the same, and what the
-    /// kernel has to say comes between.
+    /// A hostile program sends endless lines, with the longest possible name: each piece of work is still short, and the kernel's
+    /// own lines come in between.
     #[test]
     fn many_lines_with_a_long_name_keep_nobody_waiting() {
         let name = "n".repeat(PATH);
@@ -291,7 +293,8 @@ mod tests {
         );
     }
 
-    /// Two texts that take turns after each line are written as if each were there alone, and a piece of work ends with a line at the latest.
+    /// Two texts that take turns after each line are written as if each were alone, and a piece of work ends with a line at the
+    /// latest.
     #[test]
     fn texts_take_turns_after_each_line() {
         let texts: [&[u8]; 2] = [

@@ -1,6 +1,7 @@
-//! What the kernel does to the machine.
+//! The kernel's effects on the machine.
 //!
-//! Why it exists: with this trait the decisions run on the host's tests. What it deliberately does not know: why.
+//! Why it exists: with this trait, tests on the host can run the kernel's decisions. What it deliberately does not know: the
+//! reasons for the effects.
 
 use bulkhead_abi::dtu::{ENDPOINT_WORDS, Endpoint};
 use bulkhead_abi::marker::Begins;
@@ -21,7 +22,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Of a capability.
+    /// The region of a capability.
     pub const fn of(memory: &Memory) -> Self {
         Self {
             tile: memory.tile,
@@ -38,7 +39,7 @@ pub type Right = [u64; ENDPOINT_WORDS];
 pub trait Hardware {
     /// Configures an endpoint of a tile.
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint);
-    /// What an endpoint of a tile is configured as.
+    /// The configuration of an endpoint of a tile.
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint;
     /// Invalidates `count` endpoints of a tile, from `first` on, and drops their messages. Nothing leaves over them any more, and no
     /// reply reaches them.
@@ -48,20 +49,22 @@ pub trait Hardware {
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool;
     /// Sets a token bucket of a tile: bytes a second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
-    /// Lets machine mode of a tile borrow so many bytes from its token buckets.
+    /// Lets machine mode of a tile borrow this many bytes from its token buckets.
     fn set_borrowed(&mut self, tile: u16, bytes: u64);
     /// Gives the device of a tile to an activity: its receive endpoint, and first virtual address, tile-physical address and bytes
-    /// of the memory that the device may use. Without bytes nobody has it.
+    /// of the memory that the device may use. With 0 bytes, no activity has the device.
     fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64));
     /// Starts the hart of a tile at a tile-physical address.
     fn start_hart(&mut self, tile: u16, address: u64);
     /// Stops the hart of a tile for good.
     fn stop_hart(&mut self, tile: u16);
-    /// Asks a tile's TileMux; its answer will carry `number`. False if it cannot be asked: it has not taken the request before.
+    /// Sends a request to a tile's TileMux; its answer will carry `number`. Returns false if that is impossible because TileMux has
+    /// not taken the last request.
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool;
     /// The next answer of a TileMux: the number of the request, and the answer.
     fn answer(&mut self) -> Option<(u64, TileMuxError)>;
-    /// Sends words to an endpoint of a tile; the answer will carry `label`. False if the receiver is not there or has no room.
+    /// Sends words to an endpoint of a tile; the answer will carry `label`. Returns false if the receiver does not exist or has no
+    /// room.
     fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool;
     /// Takes the right to answer the call of a priority at an offset, and frees its slot.
     fn park(&mut self, level: usize, offset: u32) -> Right;
@@ -73,7 +76,7 @@ pub trait Hardware {
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
     /// Fills a region with zeros.
     fn clear(&mut self, region: Region);
-    /// Tells whoever measures who begins where, and the name that its creator gives it.
+    /// Reports to the simulator, by markers, which activity begins on which tile and what its creator calls it.
     fn announce(&mut self, begins: Begins, name: &Name);
     /// Nanoseconds since reset.
     fn time(&mut self) -> u64;

@@ -29,14 +29,14 @@ use bulkhead_kernel::system::{
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
 
-/// Nanoseconds that closing the books takes at most: some tiles that do not answer.
+/// Most nanoseconds for closing the books, long enough for several tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
 
-/// Pieces of texts that are written before it is said that somebody stopped, at most, or as many as there are places for texts: what comes later is not what he said before, or far too
-/// long.
+/// Most pieces of text that are written before the line about a stopped activity, but at least as many as there are slots for
+/// texts. Text that comes later was not printed before the stop, or is far too long.
 const PIECES: usize = 48;
 
-/// Called by `arch` with what the boot ROM gave.
+/// Called by `arch` with the boot ROM's arguments.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let header = table.header;
     let (tiles, modules) = (&table.tiles, &table.modules);
@@ -117,20 +117,20 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 
 /// Answers messages until the root manager has ended.
 ///
-/// One thing at a time, and that of the highest priority: a step of its job, or a call, in turn if there are both. Text comes when
-/// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, one thing is heard between two things
-/// that the kernel does, so whoever calls waits for one that had begun and one that is heard, and none of them can keep the kernel
-/// from the callers.
+/// The kernel does one piece of work at a time, that of the highest priority first: a step of a job or a call, in turn if there are
+/// both. It prints text when there is no other work, or only work of the lowest priority. Between two pieces of work it takes one
+/// message of a tile or server. So a caller waits for one piece in progress and one such message, and no tile or server can keep
+/// the kernel from the callers.
 ///
-/// Mostly there is nothing but a call, or nothing at all. Two looks tell so, and whatever is not needed for the reply comes after it.
+/// Usually there is only a call, or nothing at all. Two checks find that out, and work that the reply does not need comes after it.
 fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<Books>)) -> ! {
     // The priority of the job that took a step last, if that was the last thing done.
     let mut stepped = None;
-    // Whom the kernel hears next.
+    // The kind of message that the kernel takes next.
     let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
-        // The unit first: while its registers are read, the rest is looked at.
+        // The unit first: the rest is checked while its registers are read.
         let (unread, waiting) = unit.look();
         let is_busy = system.is_busy() || unit.is_printing();
         let (mut level, of_level) = match waiting {
@@ -142,10 +142,10 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
             unit.sleep(None);
             continue;
         }
-        // The calls of one priority are all that there is.
+        // There are only calls of one priority.
         let is_plain = of_level != 0 && (unread == 1 || of_level.count_ones() == unread);
         if is_busy || !is_plain {
-            // Mostly it sleeps before the answer is there that somebody waits for, and hears it at once.
+            // Usually the kernel is asleep when an awaited answer arrives, and takes it at once.
             let only_waits = unread == 0 && !unit.is_printing() && system.only_waits();
             if only_waits && unit.sleep(system.next_moment()) {
                 continue;
@@ -167,18 +167,18 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
     }
 }
 
-/// What there is to do.
+/// The work to do next.
 enum Work {
     /// A call of this priority.
     Call(usize),
-    /// A step of a job of this priority, which was done, if there was one.
+    /// A step of a job of this priority, which has been done; `None` if there was none.
     Step(Option<usize>),
 }
 
-/// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once.
+/// Takes a message of a tile or server and finds the most important work; a step of a job is done at once.
 #[inline(never)]
 fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &mut usize) -> Work {
-    // Each of the three has its turn.
+    // Each of the three kinds has its turn.
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
         if hear(system, unit, *ear).is_some() {
@@ -194,15 +194,15 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &m
     choose(system, unit, stepped)
 }
 
-/// Those whom the kernel hears: TileMuxes that notify it, servers that answer, and TileMuxes that do.
+/// Kinds of messages that the kernel takes: notifications of TileMuxes, answers of servers, answers of TileMuxes.
 const EARS: usize = 3;
 
-/// Hears one message of a kind, if there is one.
+/// Takes one message of a kind, if there is one.
 fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> Option<()> {
     match ear {
         0 => {
             let (tile, stopped) = unit.notification()?;
-            // What is no message at all names no activity that there can be.
+            // A malformed message names an activity that cannot exist.
             let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
             measured(NOTIFICATION, || {
                 system.notified(unit, tile, activity, cause)
@@ -220,7 +220,7 @@ fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> Option<()> {
     Some(())
 }
 
-/// Not a step of the priority that took one last if there is a call.
+/// Chooses the next work. A priority that has just taken a step of a job serves a call before its next step.
 fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work {
     for level in (0..PRIORITIES).rev() {
         let has_step = system.has_step(level);
@@ -263,8 +263,8 @@ fn answer(
     });
 }
 
-/// What follows from work of a priority, or from none: lines on the console, late replies, the end, texts, sleep until
-/// something is due.
+/// What follows after work of a priority, or after none: lines on the console, late replies, the end of the system, texts, sleep
+/// until something is due.
 #[cold]
 #[inline(never)]
 fn conclude(
@@ -273,7 +273,7 @@ fn conclude(
     (root, books): &(u16, Option<Books>),
     worked: Option<usize>,
 ) {
-    // Each is a piece of its own: whoever calls in a higher priority comes between.
+    // Each is a piece of its own: a call of a higher priority comes in between.
     while !is_wanted_above(unit, worked) && system.has_replies() {
         measured(REPLY, || {
             system.send_reply(unit);
@@ -291,7 +291,7 @@ fn conclude(
             Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
         }
     }
-    // Whatever is written is the least important, and a piece of it at most.
+    // Text is the least important work, and at most one piece of it is written.
     if worked.is_none_or(|level| level == 0) && !is_wanted_above(unit, worked) {
         if report(system, unit) {
             return;
@@ -307,13 +307,13 @@ fn conclude(
     }
 }
 
-/// Whether somebody calls in a higher priority than that of what was done.
+/// Whether there is a call of a higher priority than the work just done.
 fn is_wanted_above(unit: &Unit, worked: Option<usize>) -> bool {
     let mut above = worked.map_or(0, |level| level + 1)..PRIORITIES;
     above.any(|level| unit.has_call(level))
 }
 
-/// Says what everybody who is left has, ends all, and says whether all is there again that was there at boot.
+/// Prints what every remaining activity holds, ends them all, and returns whether everything that existed at boot is back.
 fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
     let all: Vec<u16> = system.numbers_in_use().collect();
     for id in all {
@@ -341,7 +341,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
                 system.step(unit, level);
             }
         }
-        // Nobody is there any more to whom an answer would matter.
+        // No activity is left to which an answer would matter.
         while system.take_reply().is_some() {}
         while report(system, unit) {}
         unit.flush(system);
@@ -362,13 +362,13 @@ fn measured(what: u64, work: impl FnOnce()) {
     marker::custom::<WORK_ENDS>(what);
 }
 
-/// Says which activity stopped, after what it said last: at most one text of each tile is waiting. One piece of a text or of a line; false if
-/// there is nothing to say.
+/// Prints which activity stopped, after its last text: at most one text of each tile is waiting. Writes one piece of a text or of a
+/// line; returns false if there is nothing to print.
 fn report(system: &mut System, unit: &mut Unit) -> bool {
     if !system.has_reports() {
         return false;
     }
-    // As long as there is a line, it comes before texts.
+    // A pending line comes before texts.
     let can_say = unit.can_say();
     let may_wait = unit.said < unit.texts().max(PIECES);
     unit.said += usize::from(can_say);

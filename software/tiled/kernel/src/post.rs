@@ -1,24 +1,25 @@
-//! What activities say and hear: words that wait until they are heard.
+//! Words between activities, which wait until they are delivered.
 //!
-//! Why it exists: a late listener must not cost others memory or time, so everything that may be said to it has its place before it is
-//! said. What it deliberately does not know: what the words mean.
+//! Why it exists: a late listener must not cost others memory or time, so the place for every word is reserved before the word can
+//! be sent. What it deliberately does not know: what the words mean.
 //!
-//! An activity has a place for one word about each topic that it says to its creator, and one for each that its creator tells it. The
-//! creator of an activity pays for them. An activity with something to say is in the list of its listener once, however much it has to say.
+//! An activity has a place for one word about each topic that it reports to its creator, and one for each topic about which its
+//! creator tells it something. The creator of an activity pays for them. An activity with pending words is in the list of its
+//! listener once, however many words it has.
 
 use bulkhead_abi::syscall::{ABOUT, Event, SHARED_MAX};
 use bulkhead_capabilities::Queue;
 
-/// Topics that there are: the activity itself, and each import.
+/// Number of topics: the activity itself, and each import.
 pub const TOPICS: usize = SHARED_MAX as usize + 1;
 
 /// One word about each topic.
 #[derive(Clone, Debug)]
 pub struct Words {
     words: [u64; TOPICS],
-    /// A bit for each topic with a word that was not heard.
+    /// A bit for each topic with an undelivered word.
     unheard: u64,
-    /// The topic that was heard last.
+    /// The topic that was delivered last.
     last: u32,
 }
 
@@ -44,12 +45,12 @@ impl Words {
         self.unheard >> topic & 1 != 0
     }
 
-    /// Whether there is nothing to hear.
+    /// Whether there is no word.
     pub fn is_empty(&self) -> bool {
         self.unheard == 0
     }
 
-    /// Puts a word into its place, instead of an older one.
+    /// Puts a word into its place, and replaces an older one.
     pub fn put(&mut self, topic: usize, word: u64) {
         if let Some(place) = self.words.get_mut(topic) {
             *place = word;
@@ -76,25 +77,25 @@ impl Words {
     }
 }
 
-/// What an activity has not heard, and what its creator has not heard of it.
+/// The undelivered words to an activity, and those from it to its creator.
 #[derive(Clone, Debug, Default)]
 pub struct Post {
-    /// It is told.
+    /// Words to it.
     pub told: Words,
-    /// It says.
+    /// Words from it.
     pub said: Words,
-    /// Ends of those that it created, and services that they offer.
+    /// Ends of the activities that it created, and services that they offer.
     pub notices: Queue,
-    /// The first and the last of those that it created and that have something to say; 0 is nobody.
+    /// The first and the last of the activities that it created and that have pending words; 0 means none.
     pub(crate) speakers: (u16, u16),
-    /// Its neighbours among those of its creator, if it has something to say.
+    /// Its neighbours in its creator's list, if it has pending words.
     pub(crate) neighbours: Option<(u16, u16)>,
-    /// Whose turn it is.
+    /// The kind of word that had its turn last.
     pub(crate) turn: u8,
 }
 
 impl Post {
-    /// For a new owner: words that were heard are left where they are.
+    /// Clears the post for a new owner; delivered words are left in memory.
     pub(crate) fn clear(&mut self) {
         for words in [&mut self.told, &mut self.said] {
             (words.unheard, words.last) = (0, 0);
@@ -104,7 +105,8 @@ impl Post {
     }
 }
 
-/// A notice as words: the creator's selector and the activity; then a word about itself that it said last, if any; then what happened.
+/// Encodes a notice: the creator's selector and the activity, the event, and the activity's last word about itself, if there is
+/// one.
 pub fn ended(selector: u16, activity: u16, last: Option<u64>, event: Event) -> [u64; 6] {
     let [kind, a, b, c, d] = event.to_words();
     debug_assert!(kind <= 1);
@@ -113,7 +115,7 @@ pub fn ended(selector: u16, activity: u16, last: Option<u64>, event: Event) -> [
     [who, a, b, c, d, last.unwrap_or(0)]
 }
 
-/// What a notice says: the creator's selector, the activity, its last word, what happened.
+/// Decodes a notice: the creator's selector, the activity, its last word, the event.
 pub fn read(words: [u64; 6]) -> Option<(u16, u16, Option<u64>, Event)> {
     let [who, a, b, c, d, last] = words;
     let event = Event::from_words([who >> 32 & 0xff, a, b, c, d])?;

@@ -30,11 +30,11 @@ pub const fn cause_name(cause: u64) -> &'static str {
 pub struct Stopped<P> {
     /// The activity.
     pub activity: u16,
-    /// Who it is.
+    /// Its path.
     pub path: P,
     /// Its tile.
     pub tile: u16,
-    /// Why.
+    /// The cause of the stop.
     pub cause: StopCause,
 }
 

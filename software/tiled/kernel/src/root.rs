@@ -1,7 +1,7 @@
 //! Starts the root resource manager: the only activity that the kernel itself loads.
 //!
-//! Why it exists: somebody must be there first. What it deliberately does not know: what the manager will do; it
-//! gets all tiles, all memory, the modules and nearly all kernel memory.
+//! Why it exists: some activity must be the first. What it deliberately does not know: what the manager will do; the manager gets
+//! all tiles, all memory, the modules and nearly all kernel memory.
 
 use crate::hardware::Hardware;
 use crate::load::{self, Loading};
@@ -46,7 +46,7 @@ impl From<SyscallError> for RootError {
     }
 }
 
-/// Where the kernel holds what the manager is made of.
+/// First of the kernel's selectors for the manager's parts.
 const WINDOW: u16 = 17;
 const MEMORY: u16 = 18;
 const SELF: u16 = 19;
@@ -54,7 +54,7 @@ const SELF: u16 = 19;
 /// The manager calls with the highest priority.
 const LEVEL: usize = PRIORITIES - 1;
 
-/// Where the root manager goes.
+/// The root manager's place.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Its tile.

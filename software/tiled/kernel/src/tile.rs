@@ -1,7 +1,6 @@
 //! Tiles: their memory windows, endpoints and token buckets.
 //!
-//! Why it exists: these are each tile's registers. What it deliberately does not know: whose they are; quotas are the
-//! capabilities' business.
+//! Why it exists: each tile has these registers. What it deliberately does not know: their owners; capabilities handle quotas.
 
 use crate::endpoints::EndpointTable;
 use crate::hardware::Region;
@@ -33,19 +32,20 @@ pub struct Tile {
     pub windows: [Option<Region>; PMP_WINDOWS as usize],
     /// Which of them can only be read through.
     pub read_only: [bool; PMP_WINDOWS as usize],
-    /// The capability of each window; what reaches memory through a window ends before it.
+    /// The capability of each window; everything that reaches memory through a window ends before the window does.
     pub shown: [NodeId; PMP_WINDOWS as usize],
     /// TileMux runs, or is being loaded.
     pub is_lit: bool,
-    /// TileMux did not answer or told lies: its hart was stopped, and nothing is asked of it any more.
+    /// TileMux did not answer or lied: its hart was stopped, and it gets no more requests.
     pub is_lost: bool,
-    /// Numbers of the activities that are there.
+    /// Numbers of the tile's activities.
     pub activities: Paid<Creator, Vec<u16>>,
-    /// What TileMux is asked; the first of them has been sent.
+    /// Requests to TileMux; the first has been sent.
     pub(crate) asked: Line<Caller, Asked>,
     /// Notifications that could not be true, less those that come late because their activities were stopped at the same moment.
     pub(crate) lies: i32,
-    /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
+    /// The activity that started TileMux. Only it may give memory for page tables, because whoever can write page tables controls
+    /// the whole tile.
     pub lit_by: HolderId,
     /// Memory for page tables.
     pub tables: Paid<Holder, Vec<NodeId>>,
@@ -55,7 +55,7 @@ pub struct Tile {
     pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
     pub buckets: [Option<NodeId>; BUCKET_COUNT],
-    /// Activities of each bucket. One that has none stays with its tile capability until somebody else needs it.
+    /// Number of activities of each bucket. A bucket without activities stays with its tile capability until another one needs it.
     pub bucket_users: [u16; BUCKET_COUNT],
     /// Activities share it: TileMux may borrow from the buckets.
     pub is_shared: bool,
@@ -64,7 +64,7 @@ pub struct Tile {
 impl Tile {
     /// Whether activities live on it.
     pub fn is_inhabited(&self) -> bool {
-        // Each has a bucket, if only the one that does not regulate.
+        // Each activity has a bucket, even if only the one that does not regulate.
         self.bucket_users.iter().any(|users| *users > 0)
     }
 

@@ -36,9 +36,9 @@ const FIRST: u16 = PMP_WINDOWS as u16;
 pub const NOTIFICATIONS: u16 = FIRST + PRIORITIES as u16;
 /// Receive endpoint for answers of servers.
 const SERVERS: u16 = NOTIFICATIONS + 1;
-/// Memory endpoint for whatever is to be read or written now.
+/// Memory endpoint for the region that is being read or written.
 const SCRATCH: u16 = NOTIFICATIONS + 2;
-/// Send endpoint to whatever server or TileMux is asked now.
+/// Send endpoint to the server or TileMux that is being asked.
 const LINE: u16 = NOTIFICATIONS + 3;
 /// Receive endpoint for calls whose slots were freed, and the right to reply to the one that is answered now.
 const PARKED: u16 = NOTIFICATIONS + 4;
@@ -52,7 +52,8 @@ const SLOTS: u16 = TILE_GROUP as u16;
 pub const PRINTS: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
 const _: () = assert!(PRINTS as usize == KERNEL_ENDPOINTS);
 
-/// A text that came and is not written whole: the priority of its writer, the group of its tile and where it is, and its bytes that are written.
+/// A text that has arrived and is not completely written: the priority of its writer, the group of its tile and the text's offset,
+/// and the number of its written bytes.
 type Text = (u8, (u16, u32), usize);
 
 /// The kernel's unit.
@@ -67,10 +68,10 @@ pub struct Unit {
     turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,
-    /// The text that is being printed, and those that come next: one of each tile at most.
+    /// The text that is being printed, and the next ones: at most one of each tile.
     printed: Option<Text>,
     texts: PaidList<Boot, Text>,
-    /// Pieces of texts that were printed since it was said last that somebody stopped.
+    /// Pieces of texts that were printed since the last line about a stopped activity.
     pub said: usize,
 }
 
@@ -149,7 +150,7 @@ impl Unit {
         self.buffers.groups + u64::from(group) * GROUP_BYTES
     }
 
-    /// The next group, from `turn` on, for which something came to its endpoint of those that begin with `first`.
+    /// The next group, from `turn` on, with a message at its endpoint among those that begin with `first`.
     fn next_group(&self, first: u16, turn: u16) -> Option<u16> {
         let groups = self.groups();
         let mut all = (0..groups).map(|n| (turn + n) % groups);
@@ -169,8 +170,8 @@ impl Unit {
         }
     }
 
-    /// Sends over [`LINE`]. Nothing that left over it before is under way: a send ends when its message has arrived, or cannot. A reply
-    /// to an earlier message brings no credit, because the endpoint was configured since.
+    /// Sends over [`LINE`]. No earlier message over it is under way, because a send ends when its message has arrived or cannot
+    /// arrive. A reply to an earlier message brings no credit, because the endpoint was configured since.
     fn say(
         &mut self,
         to: (u16, u16),
@@ -203,7 +204,7 @@ impl Unit {
         Some((label, words))
     }
 
-    /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    /// The next notification of a TileMux: its tile, and which activity stopped, if the message is well-formed.
     #[inline(always)]
     pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
         let (tile, words) = self.take(NOTIFICATIONS, self.buffers.notifications)?;
@@ -216,10 +217,10 @@ impl Unit {
         self.take(SERVERS, self.buffers.servers)
     }
 
-    /// Messages for the kernel that are not fetched yet, all in all, and a bit for each call among them, by priority.
+    /// The number of all unfetched messages for the kernel, and a bit for each call among them, by priority.
     #[inline(always)]
     pub fn look(&self) -> (u32, [u32; PRIORITIES]) {
-        // One after the other, and then their results: each takes as long as to wait for one.
+        // All reads are issued before their results are used, so together they take as long as one.
         let all = dtu::current_activity();
         let calls = SYSCALLS.map(unread);
         (all.messages().into(), calls)
@@ -236,7 +237,7 @@ impl Unit {
         fetch_unread(FIRST + level as u16)
     }
 
-    /// Takes in the next text that came, if there is one. Each group of tiles has its turn.
+    /// Takes in the next text that has arrived, if there is one. Each group of tiles has its turn.
     fn take_text(&mut self, system: &System) -> Option<()> {
         let group = self.next_group(PRINTS, self.turns.0)?;
         self.turns.0 = group + 1;
@@ -247,13 +248,13 @@ impl Unit {
         Some(())
     }
 
-    /// A text comes behind all that are as important.
+    /// Puts a text after all texts that are as important.
     fn line_up(&mut self, text: Text) {
         let place = self.texts.partition_point(|other| other.0 >= text.0);
         self.texts.insert(place, text);
     }
 
-    /// Sleeps until a message comes or the clock shows `until`. False: it does already.
+    /// Sleeps until a message comes or the clock shows `until`. Returns false if that time has passed.
     pub fn sleep(&mut self, until: Option<u64>) -> bool {
         let timeout = until.map(|until| until.saturating_sub(dtu::time()));
         if timeout != Some(0) {
@@ -272,7 +273,7 @@ impl Unit {
         }
     }
 
-    /// Whether there is something to write to the console that has not come just now.
+    /// Whether there is text to write to the console, apart from newly arrived text.
     pub fn is_printing(&self) -> bool {
         self.printed.is_some() || !self.texts.is_empty() || self.console.has_line()
     }
@@ -287,12 +288,12 @@ impl Unit {
         !self.console.has_line()
     }
 
-    /// Begins to print a text, or goes on with it.
+    /// Begins or continues to print a text.
     fn print(&mut self, system: &System, (level, (group, offset), written): Text) {
         let buffer = self.text_buffer(group);
         let (tile, payload) = self.buffers.message(buffer, offset);
         if let Some((activity, text)) = decode_print(payload) {
-            // A tile can name its own activities only; what is long gone has no name any more.
+            // A tile can name only its own activities; one that ended long ago has no name any more.
             let tile = tile as u16;
             let writer = (tile, activity);
             let gone = format_args!("activity {activity} of tile {tile}");
@@ -303,15 +304,15 @@ impl Unit {
         self.printed = Some((level, (group, offset), written));
     }
 
-    /// Takes in a text that came, or writes a piece of what is to be printed.
+    /// Takes in a text that has arrived, or writes a piece of the pending output.
     pub fn write(&mut self, system: &System) {
         if !self.can_say() || self.take_text(system).is_none() {
             self.print_more(system);
         }
     }
 
-    /// Writes a piece of what is to be printed: of the most important text; those that are as important take turns after each line. When a text
-    /// is there, its tile may send more.
+    /// Writes a piece of the most important text; texts of equal importance take turns after each line. Once a text is written, its
+    /// tile may send more.
     fn print_more(&mut self, system: &System) {
         if self.can_say() && self.printed.is_none() && !self.texts.is_empty() {
             let first = self.texts.remove(0);
@@ -335,12 +336,12 @@ impl Unit {
         }
     }
 
-    /// Begins a line of the kernel's own, never inside a line of others.
+    /// Begins a line of the kernel's own, which is never inside a line of others.
     pub fn begin_line(&mut self, line: impl Display) {
         self.console.line(line);
     }
 
-    /// Prints a line of the kernel's own at once, and all that was begun.
+    /// Prints a line of the kernel's own at once, and all output that was begun.
     pub fn line(&mut self, system: &System, line: impl Display) {
         self.flush(system);
         self.begin_line(line);
@@ -374,7 +375,7 @@ impl Unit {
     }
 
     fn hart(&mut self, tile: u16, opcode: ExternalOpcode, argument: u64) {
-        // The command stands behind its argument.
+        // The command register follows its argument.
         const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
         let words = [argument, external_command(opcode, 0, 0)];
         self.registers(tile, EXTERNAL_ARGUMENT, &words);
@@ -403,7 +404,7 @@ impl Hardware for Unit {
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         let base = BUCKETS + u64::from(bucket) * BUCKET_STRIDE;
-        // Rate, amount and limit stand in a row; the amount is cut to the limit at the next refill.
+        // Rate, amount and limit are adjacent; the amount is cut to the limit at the next refill.
         const _: () = assert!(BUCKET_LIMIT == BUCKET_RATE + 16);
         self.registers(tile, base + BUCKET_RATE, &[rate, limit, limit]);
     }
@@ -535,7 +536,7 @@ fn drop_call(endpoint: u16, offset: u32) {
     check(dtu::acknowledge(endpoint, offset));
 }
 
-/// Whether something came. A look at the register costs a tenth of the command, and mostly there is nothing.
+/// Whether a message has arrived. Reading the register costs a tenth of a fetch, and usually nothing has arrived.
 #[inline(always)]
 fn has_unread(endpoint: u16) -> bool {
     unread(endpoint) != 0

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: its few unsafe lines are here. What it deliberately does not know: which activity runs, and why.
 //!
-//! One hart, and traps are off in machine mode: whatever runs here runs alone.
+//! There is one hart, and traps are off in machine mode, so code here runs alone.
 #![allow(unsafe_code)]
 
 use crate::TileMux;
@@ -32,7 +32,7 @@ core::arch::global_asm!(
     ".globl second_start",
     "second_start:",
     "    la sp, tilemux_second_stack",
-    // A trap of this hart is a mistake: it stays in place.
+    // A trap of this hart is a fault: it loops in place.
     "    la t0, 1f",
     "    csrw mtvec, t0",
     "    j {serve}",
@@ -53,14 +53,14 @@ static TILEMUX: Local<Option<TileMux>> = Local(UnsafeCell::new(None));
 static CONTEXTS: Local<[Context; ACTIVITIES]> =
     Local(UnsafeCell::new([const { Context::new() }; ACTIVITIES]));
 
-/// Data on its way out; a page so that it never crosses one.
+/// Outgoing data; aligned so that it never crosses a page.
 #[repr(C, align(256))]
 struct Out([u8; 256]);
 static OUT: Local<Out> = Local(UnsafeCell::new(Out([0; 256])));
 
-/// Whom to resume.
+/// The activity to resume.
 pub enum Resume {
-    /// The one that trapped.
+    /// The activity that trapped.
     Same,
     /// The activity in this place.
     Place(usize),
@@ -77,12 +77,12 @@ extern "C" fn start() -> ! {
     csr::set_mscratch(0);
     csr::set_mtvec(trap_entry as *const () as u64);
     let second = config.harts > 1;
-    // Nobody but a second hart makes software interrupts.
+    // Only a second hart raises software interrupts.
     csr::set_mie(csr::EXTERNAL | csr::SOFTWARE);
     // Applications may read cycle, time and instret.
     csr::set_mcounteren(7);
     csr::set_scounteren(7);
-    // What user mode reaches is decided by page tables alone: one entry that allows everything.
+    // Page tables alone decide what user mode can reach, so one entry here allows everything.
     csr::set_pmpaddr0(u64::MAX >> 10);
     csr::set_pmpcfg0(0x1f);
     let policy = match TilePolicy::from_code(config.policy) {
@@ -120,7 +120,7 @@ extern "C" fn fault() -> ! {
     panic!("a trap of TileMux itself")
 }
 
-/// A mistake of TileMux stops its tile; nobody else is harmed, and the kernel's next request gets no answer.
+/// A fault of TileMux stops its tile; no other tile is harmed, and the kernel's next request gets no answer.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     bulkhead_hal::marker::activity_fault(csr::mcause());
@@ -141,7 +141,7 @@ const fn space(place: usize) -> u64 {
     place as u64 + 1
 }
 
-/// The activity in this place starts anew.
+/// A new activity starts in this place.
 pub fn start_context(place: usize, entry: Entry) {
     let context = context(place);
     *context = Context::new();
@@ -157,7 +157,7 @@ pub fn mapped(place: usize) {
     csr::fence_space(space(place));
 }
 
-/// The registers of the hart that are not saved at every trap go to the next activity.
+/// Switches the hart's registers that are not saved at every trap to the next activity.
 pub fn switch(previous: Option<usize>, next: usize, satp: u64) {
     if let Some(previous) = previous {
         park(previous);
@@ -218,7 +218,7 @@ pub fn message_words(address: u64) -> Words<8> {
     words
 }
 
-/// Copies data to where the unit can take it.
+/// Copies data to a place from which the unit can send it.
 pub fn out(data: &[u8]) -> &'static [u8] {
     // SAFETY: see the module; every caller is done with the data, because commands complete, before the next call.
     let out = unsafe { &mut *OUT.0.get() };

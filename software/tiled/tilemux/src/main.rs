@@ -1,9 +1,9 @@
 //! TileMux on a user tile, in machine mode.
 //!
 //! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes the activity that it chooses. What it
-//! deliberately does not know: other tiles, except that the kernel sends requests and wants to hear of what stops.
+//! deliberately does not know: other tiles, except that the kernel sends requests and expects notifications of stopped activities.
 //!
-//! The way from one activity to another is short: the unit goes from the one to the other at once. TileMux itself becomes the
+//! The path from one activity to another is short: the unit moves directly from the one to the other. TileMux itself becomes the
 //! unit's current activity only to talk to the kernel.
 #![no_std]
 #![no_main]
@@ -28,7 +28,7 @@ use tile::{Registers, Tile};
 const INTERRUPT: u64 = 1 << 63;
 /// `mcause` of an `ecall` from user mode.
 const ENVIRONMENT_CALL: u64 = 8;
-/// Announced messages that one interrupt takes at most: the time in machine mode is bounded however fast they come.
+/// Most announced messages that one interrupt takes: this bounds the time in machine mode, however fast messages arrive.
 const ANNOUNCEMENTS: usize = 4;
 
 /// The activity that runs.
@@ -39,18 +39,18 @@ struct Running {
     since: u64,
 }
 
-/// What TileMux does since a moment, and who pays for what if that is not the one that runs.
+/// The moment since which TileMux works, and the payer and kind of cost if that is not the running activity.
 type Work = (u64, Option<(usize, Cost)>);
 
 /// Why a text was not printed.
 enum Unprinted {
     /// This is the call's result.
     Result(u64),
-    /// The page of this address is not there yet.
+    /// The page of this address is not mapped yet.
     Page(u64),
 }
 
-/// The machine hears of who wants the hart.
+/// Informs the machine, by markers, which activities want the hart.
 struct Markers;
 
 impl Witness for Markers {
@@ -69,15 +69,16 @@ struct TileMux {
     mux: Mux<Markers>,
     tile: Tile,
     running: Option<Running>,
-    /// Until this moment the kernel's requests wait while somebody with a priority wants the hart: one has just been carried out.
+    /// Until this moment the kernel's requests wait while an activity with a priority wants the hart, because one has just been
+    /// carried out.
     calm: u64,
-    /// Nanoseconds from one request to the next one then.
+    /// Nanoseconds from one request to the next in that case.
     distance: u64,
     /// Nanoseconds at either end of a trap that no reading of the clock sees.
     unseen: u64,
 }
 
-/// The same in cycles: registers are saved or restored, what came is looked at, and the hart predicts the wrong branches. `tests/system`
+/// The same in cycles: registers are saved or restored, arrivals are checked, and the hart mispredicts branches. `tests/system`
 /// measures it with a program that is displaced all the time.
 const UNSEEN_CYCLES: u64 = 400;
 
@@ -120,7 +121,7 @@ impl TileMux {
                 return Resume::Same;
             }
             if let Some((pager, page)) = self.mux.pager(&self.tile, place, value, access) {
-                // It finds its command registers again, as after an interrupt.
+                // It gets its command registers back, as after an interrupt.
                 return self.ask((id, place), (pager, page), access, reason, Registers::Kept);
             }
         }
@@ -161,7 +162,7 @@ impl TileMux {
         }
     }
 
-    /// An activity was told that something will not come. If it waits for its pager, and that is gone, it ends.
+    /// An activity was told that something can no longer arrive. If it waits for its pager, and that is gone, it ends.
     fn abandoned(&mut self, id: u16) {
         if let Some((_, pager, reason)) = self.mux.suspended(id)
             && !tile::leads_somewhere(pager)
@@ -170,7 +171,7 @@ impl TileMux {
         }
     }
 
-    /// A system call's arguments name an address that is not mapped: its page is asked for, and the call made again.
+    /// A call's arguments name an address that is not mapped: asks for its page and repeats the call.
     fn ask_for_call(
         &mut self,
         (id, place): (u16, usize),
@@ -206,7 +207,7 @@ impl TileMux {
                 let access = Access::of_rights(second);
                 if !known && let Some(resume) = self.ask_for_call((id, place), (pc, first), access)
                 {
-                    // It repeats the command, and then the page is there.
+                    // It repeats the command, and by then the page is mapped.
                     arch::context(place).registers[A0] = 0;
                     return resume;
                 }
@@ -214,7 +215,7 @@ impl TileMux {
             }
             Ecall::Print => match self.print(id, place, first, second) {
                 Err(Unprinted::Page(address)) => {
-                    // The call is made again when the page is there.
+                    // The call is repeated once the page is mapped.
                     (context.registers[A0], context.registers[0]) = (first, pc);
                     let asked = self.ask_for_call((id, place), (pc, address), Access::Read);
                     return asked.unwrap_or_else(|| {
@@ -244,7 +245,7 @@ impl TileMux {
         self.dispatch(Registers::Dropped)
     }
 
-    /// Sends text to the kernel's console. The result for the activity; an error if it goes on at once.
+    /// Sends text to the kernel's console. Returns the result for the activity, or an error if the activity continues at once.
     fn print(
         &mut self,
         id: u16,
@@ -305,7 +306,7 @@ impl TileMux {
     fn interrupt(&mut self) -> Resume {
         let began = dtu::time() - self.unseen;
         let (receiver, changed) = self.announcements();
-        // Nobody less urgent is announced, so the one whose message it is pays for it.
+        // No message for a less urgent activity is announced, so the receiver pays for the interrupt.
         let payer = receiver.filter(|receiver| self.mux.is_limited(*receiver));
         if !(changed || payer.is_some()) {
             return Resume::Same;
@@ -314,8 +315,8 @@ impl TileMux {
         self.dispatch_after(Registers::Kept, Some((began, payer)))
     }
 
-    /// Takes what the unit announces, which is for nobody less urgent than who runs, and the timer. Says for whom a message came, and
-    /// whether anything is to be decided.
+    /// Takes the unit's announcements, none of which is for a less urgent activity than the running one, and the timer. Returns the
+    /// receiver of a message, and whether a decision is needed.
     fn announcements(&mut self) -> (Option<usize>, bool) {
         let (mut receiver, mut changed) = (None, false);
         for _ in 0..ANNOUNCEMENTS {
@@ -330,14 +331,14 @@ impl TileMux {
                 }
             }
         }
-        // A second hart, if there is one, has told of it.
+        // A second hart, if there is one, has raised this interrupt.
         if csr::mip() & csr::SOFTWARE != 0 {
             device::set_software_interrupt(false);
         }
         (receiver, self.tile.take_timer() || changed)
     }
 
-    /// Carries out one request of the kernel; whether there was one. TileMux is the unit's current activity.
+    /// Carries out one request of the kernel. Returns whether there was one. TileMux is the unit's current activity.
     fn request(&mut self) -> bool {
         let Some((offset, request)) = self.tile.fetch_request() else {
             return false;
@@ -359,7 +360,7 @@ impl TileMux {
         if let Some(Request::Wake { activity }) = request {
             self.abandoned(activity);
         }
-        // The kernel may have stopped the one that ran.
+        // The kernel may have stopped the activity that ran.
         self.running = self.running.filter(|r| self.mux.place(r.id).is_some());
         true
     }
@@ -369,19 +370,19 @@ impl TileMux {
         while let Some((id, answer)) = self.tile.take_answer() {
             self.answered(id, answer);
         }
-        // The unit forgets whom an announced answer was for.
+        // The unit forgets the receiver of an announced answer.
         for place in self.mux.paging() {
             self.tile.hear_pager(place, self.mux.urgency(place));
         }
     }
 
-    /// Decides who runs and gives the unit to it; `registers` says what becomes of the registers of the one that ran.
+    /// Decides which activity runs and gives the unit to it; `registers` says what happens to the registers of the one that ran.
     fn dispatch(&mut self, registers: Registers) -> Resume {
         self.dispatch_after(registers, None)
     }
 
-    /// Like [`Self::dispatch`]. An interrupt and the switch after it are on the account of who begins by them; where the one that ran
-    /// goes on, the payer's.
+    /// Like [`Self::dispatch`]. The activity that begins pays for an interrupt and the switch after it; if the one that ran
+    /// continues, the payer of the interrupt pays.
     #[inline(never)]
     fn dispatch_after(&mut self, mut registers: Registers, mut work: Option<Work>) -> Resume {
         loop {
@@ -407,12 +408,13 @@ impl TileMux {
                 Decision::Run { member, .. } => self.mux.urgency(member),
                 Decision::Idle { .. } => 0,
             };
-            // What the kernel asks takes one request of the urgent's time, and then none for a while: `admission` counts that.
+            // The kernel's requests take the time of one request from urgent activities, and then none for a while: `admission`
+            // counts that.
             let calm = urgency > 0 && now < self.calm;
             if self.tile.answers || self.tile.requests && !calm {
                 self.tile
                     .take(core::mem::replace(&mut registers, Registers::Kept));
-                // What is there still is seen when TileMux leaves the unit.
+                // Remaining messages are seen when TileMux leaves the unit.
                 (self.tile.requests, self.tile.answers) = (false, false);
                 self.answers();
                 let did = !calm && self.request();
@@ -420,7 +422,7 @@ impl TileMux {
                 if did {
                     self.calm = over + self.distance;
                 }
-                // It is on nobody's account.
+                // No activity pays for it.
                 if let Some(running) = &mut self.running {
                     running.since = over;
                 }
@@ -445,7 +447,7 @@ impl TileMux {
                             true => Some(until.map_or(self.calm, |until| until.min(self.calm))),
                             false => until,
                         };
-                        // What somebody else pays for is not part of its run.
+                        // Time for which another activity pays is not part of its run.
                         let others = payer.map_or(0, |_| self.unseen * 3 / 2);
                         self.tile.set_timer(until.map(|until| until + others));
                     }
@@ -494,7 +496,7 @@ impl TileMux {
         }
     }
 
-    /// After the unit has changed its current activity: whether unread messages of the former one end its wait.
+    /// After the unit has changed its current activity: returns whether unread messages of the former one end its wait.
     fn missed(&mut self, previous: Option<Running>, unread: bool) -> bool {
         let Some(Running { place, .. }) = previous.filter(|_| unread) else {
             return false;

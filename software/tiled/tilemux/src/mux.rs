@@ -16,20 +16,20 @@ use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, US
 
 pub use bulkhead_abi::tilemux::ACTIVITIES;
 
-/// What TileMux needs of the tile.
+/// What TileMux needs from the tile.
 pub trait Machine: TableMemory {
     /// Unread messages in an endpoint, or in all of an activity's if it is [`NO_ENDPOINT`]. Asked only for the activity that
     /// is current.
     fn has_message(&self, activity: u16, endpoint: u16) -> bool;
     /// Lets the unit use a page for an activity.
     fn insert_translation(&mut self, activity: u16, page: u64, physical: u64, rights: u64);
-    /// The unit forgets the pages that it knows of all activities.
+    /// Drops all of the unit's translations.
     fn forget_translations(&mut self);
     /// Writes 4 bytes at a tile-physical address.
     fn write_half(&mut self, physical: u64, value: u32);
 }
 
-/// The listener for every change of the activities that want the hart. It cannot influence anything.
+/// An observer of every change of the activities that want the hart. It cannot influence anything.
 pub trait Witness {
     /// [`MarkerKind::MuxMember`], [`MarkerKind::MuxReady`] or [`MarkerKind::MuxBudget`].
     fn tell(&mut self, kind: MarkerKind, since: Since);
@@ -40,7 +40,7 @@ impl Witness for () {
 }
 
 fn since(activity: u16, moment: u64) -> Since {
-    // What is later than a witness can be told does not come.
+    // A moment that is too late for a witness's word counts as never.
     let moment = moment.min(Since::NEVER);
     Since { activity, moment }
 }
@@ -63,7 +63,7 @@ enum State {
         endpoint: u16,
         until: u64,
     },
-    /// Waits for its pager; if the page does not come, this is why it ends.
+    /// Waits for its pager; if there will be no page, it ends for this reason.
     Paging(StopCause),
 }
 
@@ -76,14 +76,14 @@ pub struct Activity {
     pub space: AddressSpace,
     /// Token bucket for its traffic.
     pub bucket: u8,
-    /// Its processor time is limited, so its waiting must not count as running.
+    /// Its processor time is limited, so its waits must not count as execution.
     limited: bool,
     /// Pages that are mapped when they are first used.
     lazy: Option<Lazy>,
     /// Pages that a pager gives.
     paged: Option<Paged>,
-    /// Where its environment lies in its own memory, once that is mapped. A pager may show other memory at that address, which the
-    /// activity or the pager may perhaps only read.
+    /// Where its environment is in its own memory, once that is mapped. A pager may show other memory at that address, which the
+    /// activity or the pager may only be allowed to read.
     environment: Option<u64>,
     state: State,
 }
@@ -115,7 +115,7 @@ impl Paged {
     }
 }
 
-/// What an activity wanted of a page.
+/// The kind of access that an activity wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// To load, or to let the unit read.
@@ -127,7 +127,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// What a command of the unit wants, with rights as in `TLB_READ`.
+    /// The access of a command of the unit, with rights as in `TLB_READ`.
     pub const fn of_rights(rights: u64) -> Self {
         match rights & TLB_WRITE {
             0 => Access::Read,
@@ -144,7 +144,7 @@ impl Access {
         }
     }
 
-    /// The access that a trap is about, if it is a page fault (RISC-V privileged architecture, table of `mcause`).
+    /// The access that caused a trap, if it is a page fault (RISC-V privileged architecture, table of `mcause`).
     pub const fn of_cause(cause: u64) -> Option<Self> {
         match cause {
             12 => Some(Access::Execute),
@@ -155,13 +155,13 @@ impl Access {
     }
 }
 
-/// Numbers of activities of which none is one: for places that are free.
+/// A number that no activity has, for free places.
 const NOBODY: u16 = IDLE_ACTIVITY;
 
 /// All activities. Each has a place, stable for as long as it lives, which is its number in the schedule.
 #[derive(Debug)]
 pub struct Mux<W = ()> {
-    /// Numbers of the activities by place, apart from them: whom a message is for is asked at every interrupt.
+    /// Numbers of the activities by place, in a table of their own, because every interrupt looks up a message's receiver.
     ids: [u16; ACTIVITIES],
     activities: [Option<Activity>; ACTIVITIES],
     pub(crate) scheduler: Scheduler<ACTIVITIES>,
@@ -171,7 +171,7 @@ pub struct Mux<W = ()> {
 }
 
 impl<W: Witness> Mux<W> {
-    /// None, with a policy, slices of this many nanoseconds, and who hears.
+    /// No activities; with a policy, slices of this many nanoseconds, and a witness.
     pub const fn new(policy: Policy, slice: u64, witness: W) -> Self {
         Self {
             ids: [NOBODY; ACTIVITIES],
@@ -200,7 +200,7 @@ impl<W: Witness> Mux<W> {
         Ok((place, found.ok_or(TileMuxError::NoActivity)?))
     }
 
-    /// Carries out a request of the kernel. If it starts an activity, says how.
+    /// Carries out a request of the kernel. If it starts an activity, returns its entry.
     ///
     /// # Errors
     /// See [`TileMuxError`]; nothing is changed then.
@@ -327,7 +327,7 @@ impl<W: Witness> Mux<W> {
         let place = self.activities.iter().position(Option::is_none);
         let place = place.ok_or(TileMuxError::Full)?;
         let mut space = AddressSpace::new(machine, tables, pages).map_err(map_error)?;
-        // The command registers of the unit, at the same address for everybody.
+        // The command registers of the unit, at the same address for all activities.
         let registers = Rights {
             read: true,
             write: true,
@@ -352,7 +352,7 @@ impl<W: Witness> Mux<W> {
         Ok(())
     }
 
-    /// Forgets an activity, and so does the unit: its number and its memory will be somebody else's.
+    /// Removes an activity, also from the unit: its number and its memory will belong to another one.
     pub fn remove(&mut self, machine: &mut impl Machine, id: u16) {
         if let Some(place) = self.place(id) {
             self.activities[place] = None;
@@ -365,8 +365,9 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// Writes into every environment page whether the activity must wait through TileMux: because others want the hart
-    /// meanwhile, or because its own time is limited. The page is the activity's own memory, whatever it sees at the address.
+    /// Writes into every environment page whether the activity must wait through TileMux: because others may want the hart
+    /// meanwhile, or because its own time is limited. The page is in the activity's own memory, whatever the activity sees at the
+    /// address.
     fn tell_shared(&self, machine: &mut impl Machine) {
         let started = |a: &&Activity| a.state != State::Created;
         let living = self.activities.iter().flatten().filter(started);
@@ -379,7 +380,7 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// An activity touched an address that is not mapped. True if it is now, so that the access may be repeated.
+    /// An activity accessed an unmapped address. Returns true if it is mapped now, so that the access can be repeated.
     pub fn fault(
         &mut self,
         machine: &mut impl Machine,
@@ -404,8 +405,8 @@ impl<W: Witness> Mux<W> {
         space.map(machine, page, physical, 1, lazy.rights).is_ok()
     }
 
-    /// Where a fault goes at an address that is not mapped, or not for this access: TileMux's endpoint to the pager, and the address
-    /// of the page.
+    /// The target of a fault at an address that is not mapped, or not for this access: TileMux's endpoint to the pager, and the
+    /// address of the page.
     pub fn pager(
         &self,
         machine: &impl Machine,
@@ -421,7 +422,7 @@ impl<W: Witness> Mux<W> {
         (!allowed).then_some((paged.endpoint, page))
     }
 
-    /// The activity in a place waits for its pager. If the page does not come, it ends for this reason.
+    /// The activity in a place waits for its pager. If there will be no page, it ends for this reason.
     pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
             activity.state = State::Paging(cause);
@@ -431,7 +432,7 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// The endpoint of the pager that an activity waits for, and why it ends if the page does not come.
+    /// The endpoint of the pager that an activity waits for, and the reason for which it ends if there will be no page.
     pub fn suspended(&self, id: u16) -> Option<(usize, u16, StopCause)> {
         let place = self.place(id)?;
         let activity = self.at(place)?;
@@ -447,7 +448,7 @@ impl<W: Witness> Mux<W> {
         (0..ACTIVITIES).filter(move |place| waits(&self.activities[*place]))
     }
 
-    /// Makes a page of an activity known to the unit. False if the activity may not use it so.
+    /// Makes a page of an activity known to the unit. Returns false if the activity may not use it in this way.
     pub fn translate(
         &mut self,
         machine: &mut impl Machine,
@@ -487,7 +488,7 @@ impl<W: Witness> Mux<W> {
         (rights.read && address & !(PAGE - 1) != DTU_BASE).then_some(physical)
     }
 
-    /// The activity in a place wants to wait. It stays ready if what it waits for is there.
+    /// The activity in a place wants to wait. It stays ready if it need not.
     pub fn wait(
         &mut self,
         machine: &impl Machine,
@@ -520,7 +521,7 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// A message for the activity in a place came while it did not run. Returns whether it waited for that.
+    /// A message for the activity in a place arrived while it did not run. Returns whether it waited for that message.
     pub fn message(&mut self, place: usize, endpoint: u16, now: impl FnOnce() -> u64) -> bool {
         let wanted = self.awaits(place);
         let awaited = wanted == Some(endpoint) || wanted == Some(NO_ENDPOINT);
@@ -545,12 +546,12 @@ impl<W: Witness> Mux<W> {
         self.scheduler.urgency(place)
     }
 
-    /// The activity in a place gives the rest of its slice away.
+    /// The activity in a place gives up the rest of its slice.
     pub fn give_way(&mut self, place: usize) {
         self.scheduler.to_end(place);
     }
 
-    /// The activity in a place pays for what lasted from one moment to another.
+    /// The activity in a place pays for the time from one moment to another.
     pub fn charge(&mut self, place: usize, cost: Cost, start: u64, end: u64) {
         if let Some(again) = self.scheduler.charge(place, cost, start, end) {
             self.witness.tell(MuxBudget, since(self.ids[place], again));
@@ -567,7 +568,7 @@ impl<W: Witness> Mux<W> {
         self.at(place).is_some_and(|activity| activity.limited)
     }
 
-    /// Those who wait for a moment: places and moments.
+    /// The activities that wait for a moment: places and moments.
     fn timed(&self) -> impl Iterator<Item = (usize, u64)> {
         let mut left = self.timed;
         core::iter::from_fn(move || {
@@ -592,7 +593,8 @@ impl<W: Witness> Mux<W> {
             let Some((place, until)) = over else { break };
             self.wake(place, until);
         }
-        // Whoever is less urgent than the one that runs is woken when that one ends or waits; whoever has no budget, when it has one.
+        // Activities that are less urgent than the running one are woken when that one ends or waits; activities whose budget is
+        // used up, when they have budget again.
         let decision = self.scheduler.decide(now);
         let (bar, until) = match decision {
             Decision::Run { member, until } => (self.urgency(member), until),
@@ -634,7 +636,7 @@ fn map_error(error: MapError) -> TileMuxError {
     }
 }
 
-/// What `Ecall::Panic` tells.
+/// The cause that `Ecall::Panic` reports.
 pub const fn panic_cause(exhausted: u64) -> StopCause {
     if exhausted == 1 {
         StopCause::OutOfMemory

@@ -1,4 +1,4 @@
-//! The decisions of TileMux on a tile that only remembers.
+//! The decisions of TileMux on a tile that only records.
 
 mod refusals;
 
@@ -165,7 +165,7 @@ fn waiting_ends_by_message_or_time() {
             until: None
         }
     );
-    // A message that is there, and a moment that has passed, are not waited for.
+    // There is no wait for a message that is there, or for a moment that has passed.
     tile.unread.push((1, 20));
     mux.wait(&tile, 0, NO_ENDPOINT, 0, 500);
     assert_eq!(
@@ -253,7 +253,7 @@ fn lazy_pages_are_mapped_when_they_are_used() {
     assert!(mux.fault(&mut tile, 0, base + 4096 + 5, Access::Write));
     assert_eq!(found(&mux, &tile, 1), Some(region(1) + 0x9000));
     assert_eq!(found(&mux, &tile, 0), None);
-    // A second fault at a page that is there is a real one.
+    // A second fault at a mapped page is a real one.
     assert!(!mux.fault(&mut tile, 0, base + 4096, Access::Write));
     // The unit's first use maps a page, too.
     assert!(mux.translate(&mut tile, 1, base + 3 * 4096, TLB_WRITE));
@@ -311,7 +311,7 @@ fn a_pager_gives_pages() {
     assert_eq!(mux.pager(&tile, 0, base + 4 * 4096, read), None);
     let asked = Some((33, base + 4096));
     assert_eq!(mux.pager(&tile, 0, base + 4099, read), asked);
-    // Nobody runs until the page is there.
+    // No activity runs until the page is mapped.
     let cause = StopCause::Fault {
         cause: 15,
         pc: 4,
@@ -327,12 +327,12 @@ fn a_pager_gives_pages() {
     mux.wake(0, 6);
     assert_eq!(mux.suspended(1), None);
     assert!(matches!(mux.decide(6), Decision::Run { member: 0, .. }));
-    // A page that is there and faults nevertheless is nothing for the pager; what its rights lack is.
+    // A fault at a mapped page is not for the pager, unless the page's rights do not allow the access.
     assert_eq!(mux.pager(&tile, 0, base + 4096, write), None);
     assert_eq!(mux.pager(&tile, 0, base + 4096, Access::Execute), asked);
     assert!(mux.translate(&mut tile, 1, base + 4096, TLB_WRITE));
     assert!(!mux.translate(&mut tile, 1, base, TLB_WRITE));
-    // The pager maps it anew, to be read only, and takes it back; the unit forgets it each time.
+    // The pager maps it again, read-only, and takes it back; the unit forgets it each time.
     for (rights, asks) in [(1, [None, asked]), (0, [asked; 2])] {
         assert!(mux.translate(&mut tile, 1, base + 4096, TLB_READ));
         let request = map_as(base + 4096, 1, rights);
@@ -342,7 +342,7 @@ fn a_pager_gives_pages() {
         assert_eq!(found, asks);
         assert!(!mux.translate(&mut tile, 1, base + 4096, TLB_WRITE));
     }
-    // What is not there need not be forgotten.
+    // A page that is not mapped need not be forgotten.
     assert_eq!(mux.request(&mut tile, map_as(base, 4, 0), 8), Ok(None));
     assert_eq!(mux.request(&mut tile, map_as(base, 4, 8), 8), bad);
 }
@@ -426,7 +426,7 @@ fn budgets_let_others_run() {
         start: 0,
     };
     assert_eq!(mux.request(&mut tile, budget, 0), Ok(None));
-    // Its sleep shall not be charged, so it must sleep through TileMux.
+    // Its sleep must not be charged, so it must sleep through TileMux.
     assert_eq!(tile.halves[&(region(1) + SHARED_OFFSET)], 1);
     assert_eq!(
         mux.decide(0),
@@ -458,7 +458,7 @@ fn causes() {
 }
 
 proptest! {
-    /// Whatever the kernel asks and applications do, a ready activity runs, and only living activities run.
+    /// Whatever the kernel requests and applications do, a ready activity runs if there is one, and only living activities run.
     #[test]
     fn somebody_ready_runs(steps in proptest::collection::vec((0u8..6, 1u16..6, 0u64..2000), 1..100)) {
         let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());

@@ -1,10 +1,10 @@
 //! The tile's unit as TileMux uses it.
 //!
-//! Why it exists: the present owner of the unit's command registers is kept here. What it deliberately does not know: which activity runs
-//! next.
+//! Why it exists: this file tracks the present owner of the unit's command registers. What it deliberately does not know: which
+//! activity runs next.
 //!
-//! While TileMux sends or receives it is itself the current activity ([`TILEMUX_ACTIVITY`]), with bucket 0; the unit takes
-//! its addresses as they are.
+//! While TileMux sends or receives, it is itself the current activity ([`TILEMUX_ACTIVITY`]), with bucket 0; the unit does not
+//! translate its addresses.
 
 use crate::arch;
 use bulkhead_abi::dtu::{
@@ -22,10 +22,10 @@ use bulkhead_hal::paging::TableMemory;
 use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
 use zerocopy::IntoBytes;
 
-/// What becomes of the command registers of an activity that leaves the unit.
+/// What happens to the command registers of an activity that leaves the unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Registers {
-    /// It was interrupted and finds them again.
+    /// It was interrupted and gets them back.
     Kept,
     /// It called TileMux; a call ends its running command and clears the registers.
     Dropped,
@@ -53,7 +53,7 @@ pub struct Tile {
     pub requests: bool,
     /// There may be answers of pagers.
     pub answers: bool,
-    /// How urgent the next request is; none if the last one was announced.
+    /// The urgency of the next request; none if the last one was announced.
     listens: Option<u8>,
 }
 
@@ -86,7 +86,7 @@ impl Tile {
         hear(place, TILEMUX_ACTIVITY, urgency, PRINT_REPLY);
     }
 
-    /// Changes the holder. Whether the activity that leaves has messages, which were not announced.
+    /// Changes the holder. Returns whether the activity that leaves has messages, which were not announced.
     fn change(&mut self, registers: Registers, holder: Holder, to: CurrentActivity) -> bool {
         if let Holder::Place(place) = self.holder {
             self.commands[place] = match registers {
@@ -121,7 +121,7 @@ impl Tile {
         }
     }
 
-    /// Gives the unit to an activity. Whether the one that leaves has messages.
+    /// Gives the unit to an activity. Returns whether the one that leaves has messages.
     #[must_use]
     pub fn give(
         &mut self,
@@ -136,7 +136,7 @@ impl Tile {
         self.change(registers, Holder::Place(place), next)
     }
 
-    /// Nobody needs the unit. Whether the one that leaves has messages.
+    /// No activity needs the unit. Returns whether the one that leaves has messages.
     #[must_use]
     pub fn rest(&mut self, registers: Registers) -> bool {
         if self.holder == Holder::Nobody {
@@ -151,7 +151,7 @@ impl Tile {
         self.commands[place] = SavedCommand::default();
     }
 
-    /// The activity and endpoint of a message that came for an activity that is not running.
+    /// The activity and endpoint of a message for an activity that does not run.
     pub fn take_announcement(&mut self) -> Option<(u16, u16)> {
         let request = CoreRequest(dtu::read(CORE_REQUEST));
         request.is_valid().then(|| {
@@ -170,7 +170,7 @@ impl Tile {
 
     /// Acknowledges the timer if it has expired.
     pub fn take_timer(&mut self) -> bool {
-        // Not armed, it cannot have expired.
+        // If it is not armed, it cannot have expired.
         let expired = self.timer.is_some() && dtu::read(TIMER_EXPIRED) != 0;
         if expired {
             dtu::write(TIMER_EXPIRED, 0);
@@ -188,7 +188,7 @@ impl Tile {
         match moment {
             None => {
                 dtu::set_timer(0);
-                // It may have expired meanwhile, and nobody would look.
+                // It may have expired meanwhile, and nothing would check that.
                 dtu::write(TIMER_EXPIRED, 0);
             }
             Some(moment) => dtu::set_timer(moment.saturating_sub(dtu::time()).max(1)),
@@ -207,7 +207,7 @@ impl Tile {
         let code = error.unwrap_or(TileMuxError::None) as u64;
         let data = arch::out(&code.to_le_bytes());
         if dtu::reply(REQUEST_ENDPOINT, offset, data).is_err() {
-            // Without an answer the kernel would wait for ever; there is nobody to tell.
+            // Without an answer the kernel would wait until it gives up the tile; the error cannot be reported to anyone.
             panic!("a request cannot be answered");
         }
     }
@@ -219,8 +219,8 @@ impl Tile {
         while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
     }
 
-    /// The next answer of a pager: for which activity, and its word. Frees the places of the kernel's answers to text on the way; the
-    /// credit came with them, and their content says nothing.
+    /// The next answer of a pager: the activity that it is for, and its word. On the way, frees the slots of the kernel's answers
+    /// to text; these brought the credit, and their content has no meaning.
     pub fn take_answer(&mut self) -> Option<(u16, u64)> {
         while let Ok(Some(offset)) = dtu::fetch(PRINT_REPLY) {
             let address = TILEMUX_PRINT_BUFFER + u64::from(offset);
@@ -235,7 +235,7 @@ impl Tile {
         None
     }
 
-    /// Tells a pager of a fault of an activity. False if that is not possible.
+    /// Reports a fault of an activity to a pager. Returns false if that is not possible.
     pub fn ask_pager(&mut self, endpoint: u16, activity: u16, page: u64, access: Access) -> bool {
         let access = match access {
             Access::Read => PagerAccess::Read,

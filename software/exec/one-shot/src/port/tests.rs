@@ -1,8 +1,8 @@
 //! Ports under every order of accesses.
 //!
-//! Each operation is run again from its start with the answers that it got so far, up to its next access: so a state is the memory, the
-//! answers, and the stores under way, and all of them are visited. Stores are posted as on a chip whose stores to different addresses may
-//! arrive in any order; only `order` waits for them.
+//! Each operation is run again from its start with the answers that it has got so far, up to its next access. So a state consists
+//! of the memory, the answers and the stores under way, and the tests visit all states. Stores are posted as on a chip whose stores
+//! to different addresses may arrive in any order; only `order` waits for them.
 
 use super::*;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ type Memory48 = [u8; 48];
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Agent {
-    /// What its accesses answered.
+    /// The answers of its accesses.
     answers: Vec<u64>,
     /// Stores under way: address, length, value.
     stores: Vec<(u64, u8, u64)>,
@@ -128,7 +128,7 @@ impl Memory for Turn<'_> {
     }
 }
 
-/// What an agent does.
+/// An agent's operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {
     Initialise,
@@ -138,7 +138,7 @@ enum Operation {
     Read,
 }
 
-/// What came of it.
+/// The outcome of an operation.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 enum Outcome {
     Initialised(bool),
@@ -155,7 +155,7 @@ fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome
     };
     let failed = |failure| match failure {
         Failure::Memory(later) => Err(later),
-        // Who holds it is known only after he had time to say so.
+        // The holder is known only after it has had time to write its number.
         Failure::Locked { .. } => Ok(Outcome::Failed("locked")),
         Failure::NoData => Ok(Outcome::Failed("no data")),
         Failure::Size => Ok(Outcome::Failed("size")),
@@ -189,7 +189,7 @@ fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome
 
 type State = (Memory48, Vec<Agent>);
 
-/// Visits every state; gives all ends: outcomes in the order of agents, and the memory.
+/// Visits every state. Returns all ends: the outcomes in the order of the agents, and the memory.
 fn explore(memory: Memory48, operations: &[Operation]) -> HashSet<(Vec<Outcome>, Memory48)> {
     let mut ends = HashSet::new();
     let mut seen: HashSet<State> = HashSet::new();
@@ -239,7 +239,7 @@ fn explore(memory: Memory48, operations: &[Operation]) -> HashSet<(Vec<Outcome>,
     ends
 }
 
-/// A port that holds this, or nothing yet.
+/// A port that holds this value, or nothing yet.
 fn port(news: u32, value: u8) -> Memory48 {
     let mut memory = [0; 48];
     store(&mut memory, (STATE, 8, INITIALISED | SIZE as u64));
@@ -272,7 +272,7 @@ fn a_read_beside_a_write_sees_the_one_or_the_other() {
         assert!(whole(&outcomes[1], &[1, 2]), "{outcomes:?}");
         let news = load(memory, NEWS, 4) as u32;
         match &outcomes[..] {
-            // What was read as new is the written one, and is not new any more; otherwise it still is.
+            // Data that was read as new is the written data, and is no longer new; otherwise it still is.
             [Outcome::Written, Outcome::Read(data, new)] => {
                 assert_eq!(*new, data[0] == 2);
                 assert_eq!(news, if *new { WAS_READ } else { NEW_DATA });
@@ -284,7 +284,7 @@ fn a_read_beside_a_write_sees_the_one_or_the_other() {
             other => panic!("{other:?}"),
         }
     }
-    // Both orders happen, and either one may lose its patience.
+    // Both orders happen, and either agent may run out of attempts.
     assert_eq!(outcomes(&ends).len(), 4);
 }
 
@@ -322,9 +322,9 @@ fn two_writers_and_a_reader() {
         assert!(whole(&outcomes[2], &[1, 2]), "{outcomes:?}");
         let value = memory[DATA as usize];
         let expected = match &outcomes[2] {
-            // The reader was last, and has what is there.
+            // The reader was last, and has the final data.
             Outcome::Read(data, true) if value == data[0] => WAS_READ,
-            // Both lost their patience while the reader found nothing.
+            // Both writers ran out of attempts while the reader found nothing.
             _ if !outcomes.contains(&Outcome::Written) => NEVER_WRITTEN,
             _ => NEW_DATA,
         };
@@ -353,7 +353,7 @@ fn a_port_is_initialised_once_and_nobody_sees_half_of_it() {
     }
 }
 
-/// A chip whose accesses come one after the other.
+/// A chip whose accesses are performed one after another.
 struct Plain(Memory48);
 
 impl Memory for Plain {
@@ -421,7 +421,7 @@ fn the_life_of_a_port() {
         read(&mut chip, &port, CALLER, &mut room[..7]),
         Err(Failure::Size)
     );
-    // A shorter item leaves the rest; a longer room keeps its own.
+    // A shorter item leaves the rest of the data; a larger buffer keeps its own rest.
     assert_eq!(write(&mut chip, &port, CALLER, &[2; 3]), Ok(()));
     assert_eq!(read(&mut chip, &port, CALLER, &mut room), Ok(true));
     assert_eq!(room, [2, 2, 2, 1, 1, 1, 1, 1, 0xEE, 0xEE]);

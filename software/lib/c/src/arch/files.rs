@@ -1,9 +1,9 @@
 //! Files: paths in a tree of names, which one service or several provide.
 //!
-//! Why it exists: C has no ownership, so nothing is open between two calls. What it deliberately does not know: where files lie.
+//! Why it exists: C has no ownership, so no file is open between two calls. What it deliberately does not know: where files lie.
 
-use super::{bytes, bytes_mut, fill_text, text, with};
-use crate::tables::{NOT_FOUND, NOTHING, status};
+use super::{bytes, bytes_mut, fill_text, not_given, text, with};
+use crate::tables::{NOTHING, status};
 use bulkhead_lib::file::{CREATE, Mount, READ, WRITE};
 use bulkhead_lib::gate::SendGate;
 use bulkhead_lib::mounts::Mounts;
@@ -14,7 +14,8 @@ functions! {
         with(|tables| {
             // SAFETY: see the head of the parent module.
             let name = unsafe { text(name) }?;
-            SendGate::find(name).ok_or(NOT_FOUND)?;
+            SendGate::find(name)
+                .ok_or_else(|| not_given(format_args!("<sgate name=\"{name}\">")))?;
             let mut tree = Mounts::new();
             let mount = Mount::connect(name).map_err(status)?;
             tree.add("/", mount).map_err(status)?;

@@ -1,14 +1,14 @@
 //! Several threads of control on one loop: functions of C that are called when a message or a moment has come.
 //!
-//! Why it exists: one hart serves several gates and timers. What it deliberately does not know: what the functions do; while
-//! one runs nothing is borrowed, so it may call whatever it likes, this module included.
+//! Why it exists: one hart serves several gates and timers. What it deliberately does not know: what the functions do. While one
+//! runs, nothing is borrowed, so it may call any function, also of this module.
 
 use super::{TABLES, with};
 use crate::tables::{BAD_ARGUMENT, NOTHING, Result, Table};
 use core::cell::RefCell;
 use core::ffi::{c_int, c_void};
 
-/// Called with a message, which is to be answered or dropped.
+/// Called with a message, which the function must answer or drop.
 type OnMessage = extern "C" fn(c_int, *mut c_void);
 /// Called at a moment.
 type OnTime = extern "C" fn(*mut c_void);
@@ -31,7 +31,7 @@ struct Handlers {
     /// In the order in which they were named, which is their priority.
     gates: Table<Gate>,
     timers: Table<Timer>,
-    /// The loop shall end with this.
+    /// The loop must end with this result.
     stop: Option<c_int>,
 }
 
@@ -47,7 +47,7 @@ static HANDLERS: Local = Local(RefCell::new(Handlers {
     stop: None,
 }));
 
-/// What is to be called next.
+/// What to call next.
 enum Next {
     Stop(c_int),
     Message(OnMessage, c_int, *mut c_void),

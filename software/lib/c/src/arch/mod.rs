@@ -2,8 +2,8 @@
 //!
 //! Why it exists: all `unsafe` of the C library is here. What it deliberately does not know: what gates and messages are.
 //!
-//! Every function is what `include/bulkhead.h` says. Their common condition: a pointer with a length points to as many
-//! bytes that nobody else uses during the call, a pointer to a name to a text that ends with a zero.
+//! Every function does what `include/bulkhead.h` says. All have these conditions: a pointer with a length points to that many
+//! bytes, which nothing else uses during the call; a pointer to a name points to a text that ends with a zero.
 #![allow(unsafe_code)]
 
 use crate::tables::{BAD_ARGUMENT, NOT_FOUND, Result, Tables, code};
@@ -43,8 +43,14 @@ fn with(action: impl FnOnce(&mut Tables) -> Result<i32>) -> c_int {
     }
 }
 
+/// What a program asks for and its description does not give; the console names it, because a number cannot.
+fn not_given(what: core::fmt::Arguments<'_>) -> i32 {
+    println!("no {what} in the description");
+    NOT_FOUND
+}
+
 /// # Safety
-/// `text` points to a text that ends with a zero and lives as long as is said.
+/// `text` points to a text that ends with a zero and lives for `'a`.
 unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
     if text.is_null() {
         return Err(BAD_ARGUMENT);
@@ -56,7 +62,7 @@ unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
 }
 
 /// # Safety
-/// `data` points to `length` bytes that live as long as is said.
+/// `data` points to `length` bytes that live for `'a`.
 unsafe fn bytes<'a>(data: *const c_void, length: usize) -> Result<&'a [u8]> {
     if length == 0 {
         return Ok(&[]);
@@ -69,7 +75,7 @@ unsafe fn bytes<'a>(data: *const c_void, length: usize) -> Result<&'a [u8]> {
 }
 
 /// # Safety
-/// `data` points to `length` bytes that live as long as is said and that nobody else uses.
+/// `data` points to `length` bytes that live for `'a` and that nothing else uses.
 unsafe fn bytes_mut<'a>(data: *mut c_void, length: usize) -> Result<&'a mut [u8]> {
     if length == 0 {
         return Ok(&mut []);
@@ -81,14 +87,14 @@ unsafe fn bytes_mut<'a>(data: *mut c_void, length: usize) -> Result<&'a mut [u8]
     Ok(unsafe { core::slice::from_raw_parts_mut(data.cast(), length) })
 }
 
-/// Copies what fits; gives how many bytes there are.
+/// Copies the bytes that fit. Returns the number of bytes of `data`.
 fn fill(target: &mut [u8], data: &[u8]) -> i32 {
     let count = data.len().min(target.len());
     target[..count].copy_from_slice(&data[..count]);
     data.len() as i32
 }
 
-/// Copies a text and the zero that ends it; gives its length without that.
+/// Copies a text and the zero that ends it. Returns its length without the zero.
 fn fill_text(target: &mut [u8], text: &str) -> Result<i32> {
     let length = text.len();
     let target = target.get_mut(..=length).ok_or(BAD_ARGUMENT)?;
@@ -102,7 +108,7 @@ macro_rules! functions {
         /// See `include/bulkhead.h`.
         ///
         /// # Safety
-        /// What is said at the head of this module.
+        /// The conditions at the head of this module.
         // SAFETY: names with this prefix are this library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
@@ -154,17 +160,32 @@ functions! {
 
     fn bh_send_gate(name: *const c_char) -> c_int {
         // SAFETY: see the head of this module.
-        with(|tables| tables.open_send(unsafe { text(name) }?))
+        with(|tables| {
+            let name = unsafe { text(name) }?;
+            tables
+                .open_send(name)?
+                .ok_or_else(|| not_given(format_args!("<sgate name=\"{name}\">")))
+        })
     }
 
     fn bh_receive_gate(name: *const c_char) -> c_int {
         // SAFETY: see the head of this module.
-        with(|tables| tables.open_receive(unsafe { text(name) }?))
+        with(|tables| {
+            let name = unsafe { text(name) }?;
+            tables
+                .open_receive(name)?
+                .ok_or_else(|| not_given(format_args!("<rgate name=\"{name}\">")))
+        })
     }
 
     fn bh_memory_gate(name: *const c_char) -> c_int {
         // SAFETY: see the head of this module.
-        with(|tables| tables.open_memory(unsafe { text(name) }?))
+        with(|tables| {
+            let name = unsafe { text(name) }?;
+            tables
+                .open_memory(name)?
+                .ok_or_else(|| not_given(format_args!("<mgate name=\"{name}\">")))
+        })
     }
 
     fn bh_send(gate: c_int, data: *const c_void, length: usize) -> c_int {

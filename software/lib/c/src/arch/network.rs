@@ -1,10 +1,10 @@
 //! Sockets.
 //!
-//! Why it exists: see the parent module. What it deliberately does not know: protocols; a socket is what the network service
-//! says.
+//! Why it exists: see the parent module. What it deliberately does not know: protocols; the network service defines what a socket
+//! is.
 
-use super::{bytes, bytes_mut, text, with};
-use crate::tables::{BAD_ARGUMENT, NOT_FOUND, Result, Socket, SocketKind, Tables, status};
+use super::{bytes, bytes_mut, not_given, text, with};
+use crate::tables::{BAD_ARGUMENT, Result, Socket, SocketKind, Tables, status};
 use bulkhead_lib::gate::SendGate;
 use bulkhead_lib::socket::{Network, Remote, Tcp, Udp};
 use core::ffi::{c_char, c_int, c_void};
@@ -18,7 +18,7 @@ pub struct CRemote {
 }
 
 /// # Safety
-/// `remote` is null or points to one that nobody changes during the call.
+/// `remote` is null or points to one that does not change during the call.
 unsafe fn remote(remote: *const CRemote) -> Result<Remote> {
     // SAFETY: the caller promises it.
     let CRemote { address, port } = *unsafe { remote.as_ref() }.ok_or(BAD_ARGUMENT)?;
@@ -26,7 +26,7 @@ unsafe fn remote(remote: *const CRemote) -> Result<Remote> {
 }
 
 /// # Safety
-/// `target` is null, for nobody wants to know, or points to one that nobody uses during the call.
+/// `target` is null, if the caller does not want to know, or points to one that is not used elsewhere during the call.
 unsafe fn tell(target: *mut CRemote, from: Remote) {
     let Remote { address, port } = from;
     if !target.is_null() {
@@ -65,7 +65,8 @@ functions! {
         with(|tables| {
             // SAFETY: see the head of the parent module.
             let name = unsafe { text(name) }?;
-            SendGate::find(name).ok_or(NOT_FOUND)?;
+            SendGate::find(name)
+                .ok_or_else(|| not_given(format_args!("<sgate name=\"{name}\">")))?;
             tables.networks.put(Network::connect(name).map_err(status)?)
         })
     }

@@ -2,8 +2,8 @@
 //!
 //! Why it exists: see the parent module. What it deliberately does not know: how the bytes travel.
 
-use super::{bytes, bytes_mut, text, with};
-use crate::tables::{NOT_FOUND, status};
+use super::{bytes, bytes_mut, not_given, text, with};
+use crate::tables::status;
 use bulkhead_lib::gate::{ReceiveGate, SendGate};
 use bulkhead_lib::pipe::{Reader, Writer};
 use core::ffi::{c_char, c_int, c_void};
@@ -13,7 +13,8 @@ functions! {
         with(|tables| {
             // SAFETY: see the head of the parent module.
             let name = unsafe { text(name) }?;
-            SendGate::find(name).ok_or(NOT_FOUND)?;
+            SendGate::find(name)
+                .ok_or_else(|| not_given(format_args!("<sgate name=\"{name}\">")))?;
             tables.writers.put(Writer::named(name))
         })
     }
@@ -45,7 +46,8 @@ functions! {
         with(|tables| {
             // SAFETY: see the head of the parent module.
             let name = unsafe { text(name) }?;
-            ReceiveGate::find(name).ok_or(NOT_FOUND)?;
+            ReceiveGate::find(name)
+                .ok_or_else(|| not_given(format_args!("<rgate name=\"{name}\">")))?;
             tables.readers.put(Reader::named(name))
         })
     }

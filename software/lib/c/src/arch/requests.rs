@@ -1,7 +1,7 @@
-//! Typed messages: a number that says what is asked, a body, and an answer that begins with a status.
+//! Typed messages: the number of an operation, a body, and an answer that begins with a status.
 //!
-//! Why it exists: programs in C and in Rust ask each other with the same layouts. What it deliberately does not know: which
-//! operations there are.
+//! Why it exists: programs in C and in Rust use the same layouts for requests. What it deliberately does not know: which operations
+//! there are.
 
 use super::{TABLES, bytes, bytes_mut, with};
 use crate::tables::{BAD_ARGUMENT, status};
@@ -11,10 +11,10 @@ use core::ffi::{c_int, c_void};
 
 /// Bytes of an operation, and of a status.
 const WORD: usize = 8;
-/// Bytes of a message at most.
+/// Most bytes of a message.
 const MESSAGE: usize = 2016;
 
-/// A word with something behind it.
+/// A word followed by more bytes.
 fn with_word<'b>(buffer: &'b mut [u8; MESSAGE], word: u64, rest: &[u8]) -> Result<&'b [u8], i32> {
     let length = WORD + rest.len();
     let target = buffer.get_mut(..length).ok_or(BAD_ARGUMENT)?;

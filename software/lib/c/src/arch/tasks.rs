@@ -2,19 +2,22 @@
 //!
 //! What it deliberately does not know: what a job does.
 
-use super::with;
-use crate::tables::NOT_FOUND;
+use super::{not_given, with};
 use bulkhead_lib::task::PeriodicTask;
 use core::ffi::c_int;
 
 functions! {
     fn bh_task() -> c_int {
-        with(|tables| tables.tasks.put(PeriodicTask::find().ok_or(NOT_FOUND)?))
+        with(|tables| {
+            let task = PeriodicTask::find();
+            let task = task.ok_or_else(|| not_given(format_args!("<task>")))?;
+            tables.tasks.put(task)
+        })
     }
 
     fn bh_next_job(task: c_int) -> i64 {
         let mut job = 0;
-        // The number of a job does not fit what other functions give.
+        // The number of a job does not fit the type that other functions return.
         let error = with(|tables| {
             job = tables.tasks.get_mut(task)?.next_job() as i64;
             Ok(0)

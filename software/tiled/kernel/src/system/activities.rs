@@ -1,7 +1,7 @@
-//! Activities: their creation, their memory, their start and what becomes of them.
+//! Activities: their creation, their memory, their start and their end.
 //!
-//! Why it exists: an activity is made of many capabilities, and comes into being as a whole or not at all. What it deliberately
-//! does not know: what is revoked when it ends; the capabilities know that.
+//! Why it exists: an activity is made of many capabilities, and is created as a whole or not at all. What it deliberately does not
+//! know: what is revoked when it ends; the capabilities know that.
 
 use super::making::{Equipping, Making};
 use super::requests::{Creating, Then};
@@ -21,7 +21,7 @@ use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
 use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
 
-/// What an activity can begin with: where it is, and what it computes with.
+/// What an activity begins with: its place and its processor time.
 struct Admitted {
     index: usize,
     region: Region,
@@ -37,14 +37,14 @@ pub const NUMBERS_END: u16 = 0x8000;
 const TRIED_MAX: usize = 16;
 
 impl System {
-    /// Creates an activity with its channel to the kernel, in steps: whoever is refused hears that from the first one. Nobody can use it
-    /// before its TileMux knows it.
+    /// Creates an activity with its channel to the kernel, in steps. A refusal comes from the first step. The activity cannot be
+    /// used before its TileMux knows it.
     pub fn create(&mut self, ticket: Ticket, plan: CreateActivity) {
         let making = Making::Place(ticket, Box::new(plan));
         self.make(ticket, making);
     }
 
-    /// The activity among the capabilities, and its place. Nothing else knows it yet.
+    /// Creates the activity's node and its place. Nothing else knows it yet.
     ///
     /// # Errors
     /// See `CreateActivity`.
@@ -61,7 +61,7 @@ impl System {
         if !self.activities.may_create(ticket.caller) {
             return Err(SyscallError::TooDeep);
         }
-        // The console believes names.
+        // The console trusts names.
         if !plan.name.is_plain() || usize::from(plan.priority) > highest {
             return Err(SyscallError::BadArgument);
         }

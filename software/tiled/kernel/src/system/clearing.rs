@@ -1,11 +1,11 @@
-//! Memory is cleared before somebody else gets it.
+//! Memory is cleared before another activity gets it.
 //!
-//! Why it exists: what an activity left in its memory is nobody else's business. What it deliberately does not know: who reads and writes
-//! memory meanwhile; the capabilities say when a piece was in other hands than those that cut it.
+//! Why it exists: no activity may see what another left in its memory. What it deliberately does not know: which activities access
+//! the memory; the capabilities record whether a piece was given to an activity other than the one that cut it.
 //!
-//! Memory is empty at boot, so only what comes back has to be cleared, and only when it is cut out again: then the call takes one step for
-//! each [`PIECE`] bytes of the new piece that were used, at the priority of the activity that cuts. What a holder itself wrote into memory
-//! that it cuts later stays there. Page tables are cleared by TileMux when it uses them.
+//! Memory is empty at boot, so only returned memory must be cleared, and only when it is cut out again: then the call takes one
+//! step for each [`PIECE`] bytes of the new piece that were used, at the priority of the activity that cuts. Data that a holder
+//! itself wrote into memory that it cuts later stays there. Page tables are cleared by TileMux when it uses them.
 
 use super::revoke::Job;
 use super::{Reply, System, Ticket};
@@ -17,7 +17,7 @@ use bulkhead_common::payer::{Boot, Reserved};
 
 /// Bytes that are cleared in one step.
 pub const PIECE: u64 = 2048;
-/// Ranges that are remembered at most; then the two closest become one, with what lies between them.
+/// Most ranges that are remembered; beyond that, the two closest become one, with the memory between them.
 const RANGES_MAX: usize = 64;
 
 /// A piece of memory that is being cleared for its new owner.
@@ -26,7 +26,7 @@ pub(super) struct Clearing {
     ticket: Ticket,
     node: NodeId,
     birth: u64,
-    /// What is left of it.
+    /// The part that is left.
     left: Region,
     reply: Reply,
 }
@@ -53,14 +53,14 @@ fn hull(a: Region, b: &Region) -> Region {
 
 impl Dirty {
     fn add(&mut self, region: Region) {
-        // They are in order, and those that touch it stand in a row.
+        // They are in order, so those that touch it are adjacent.
         let place = |r: &Region, at: u64| (r.tile, at);
         let first = |r: &Region| place(r, end(r)) < place(&region, region.base);
         let first = self.0.partition_point(first);
         let last = |r: &Region| place(r, r.base) <= place(&region, end(&region));
         let behind = first + self.0[first..].partition_point(last);
         if first == behind {
-            // There is room for one more than stay.
+            // There is always room for one more than remain here.
             let _ = self.0.push(region);
             self.0[first..].rotate_right(1);
         } else {
@@ -115,7 +115,7 @@ impl Dirty {
 }
 
 impl System {
-    /// A piece of memory goes back to what it was cut out of; who used it may have left something there.
+    /// A piece of memory goes back to its origin; its users may have left data there.
     pub(super) fn soil(&mut self, removed: &Removed, memory: &Memory) {
         // Page tables are cut out of what stays page tables until all of it goes back.
         if removed.origin.is_some_and(|o| self.pools.contains_key(&o)) {
@@ -127,7 +127,7 @@ impl System {
         }
     }
 
-    /// Begins to clear a piece of memory that was just cut out. Whether it must be.
+    /// Begins to clear a piece of memory that was just cut out. Returns whether it must be cleared.
     pub(super) fn clear(
         &mut self,
         ticket: Ticket,
@@ -152,7 +152,7 @@ impl System {
         true
     }
 
-    /// Clears one piece. Whether there is more.
+    /// Clears one piece. Returns whether there is more.
     pub(super) fn clear_step(
         &mut self,
         hardware: &mut impl Hardware,

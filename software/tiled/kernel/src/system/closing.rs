@@ -1,10 +1,11 @@
-//! What a capability does outside of the kernel ends before the capability does.
+//! Effects of a capability outside the kernel end before the capability is removed.
 //!
-//! Why it exists: an endpoint's number, its quota and the memory behind it are somebody else's as soon as its capability is gone. So the
-//! endpoint is invalidated first, and then the unit says whether something is still under way that left over it; only when that has
-//! been answered the revocation goes on. Nobody else waits: the kernel does whatever is more important between two questions, and two
-//! revocations that come to the same endpoint close it both, which does no harm. What it deliberately does not know: how long
-//! something is under way, and rights to reply: a unit lets no reply reach an endpoint that was configured since its message left.
+//! Why it exists: an endpoint's number, its quota and the memory behind it may get another owner as soon as its capability is gone.
+//! So the endpoint is invalidated first, and then the kernel asks the unit whether a packet that left over it is still under way;
+//! the revocation continues only when none is. No other caller waits: the kernel does more important work between two questions,
+//! and two revocations that reach the same endpoint both close it, which does no harm. What it deliberately does not know: how long
+//! a packet is under way; and rights to reply, because a unit lets no reply reach an endpoint that was configured after its message
+//! left.
 
 use super::System;
 use crate::activity::State;
@@ -18,7 +19,8 @@ use bulkhead_capabilities::{NodeId, Object};
 /// The endpoints of a TileMux's own: the first, and how many.
 const TILEMUX_ENDPOINTS: (u16, u16) = (REQUEST_ENDPOINT, FIRST_ENDPOINT - REQUEST_ENDPOINT);
 
-/// Activities that one endpoint's end wakes at most: who sent over it, who waits for a pager behind it, and who waited for its messages.
+/// Most activities that the end of one endpoint wakes: the sender, the client that waits for the pager behind it, and the receiver
+/// that waited for its messages.
 const WAKES: usize = 3;
 
 /// What a revocation closes, one endpoint's capability at a time.
@@ -33,7 +35,7 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    /// Nobody is to be woken, so the revocation can wait where it stands.
+    /// Whether no activity must be woken, so that the revocation can wait where it is.
     pub(super) fn is_idle(&self) -> bool {
         self.wakes == [None; WAKES] && self.alarmed.is_none()
     }
@@ -43,7 +45,7 @@ impl Closing {
     }
 
     pub(super) fn wakes(&mut self, activity: u16) {
-        // All are woken before the next endpoint is closed, so there is a place.
+        // All are woken before the next endpoint is closed, so there is a free place.
         if let Some(free) = self.wakes.iter_mut().find(|place| place.is_none()) {
             *free = Some(activity);
         }
@@ -51,13 +53,14 @@ impl Closing {
 }
 
 impl System {
-    /// Whether those who wait for a semaphore are being told to think again; then nobody begins to wait for it, so that this ends.
+    /// Whether the activities that wait for a semaphore are being woken to check again. Until then no other activity begins to wait
+    /// for it, so this comes to an end.
     pub(super) fn is_alarmed(&self, semaphore: NodeId) -> bool {
         let known = Some((semaphore, self.space.birth(semaphore)));
         self.jobs.closing.iter().any(|c| c.alarmed == known)
     }
 
-    /// One of those who shall think again does; false if there is none left.
+    /// Makes one waiting activity check again. Returns false if there is none left.
     pub(super) fn alarm_one(&mut self, level: usize) -> bool {
         let Some((semaphore, birth)) = self.jobs.closing[level].alarmed else {
             return false;

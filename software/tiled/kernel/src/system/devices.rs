@@ -1,8 +1,8 @@
-//! Devices of tiles: who has one, and the memory that it may use.
+//! Devices of tiles: which activity has one, and the memory that it may use.
 //!
-//! Why it exists: a device reads and writes memory by itself, so whoever drives it must not be able to send it elsewhere: the
-//! tile's unit lets it see a part of the driver's own memory, at the driver's own addresses. What it deliberately does not
-//! know: what the device is.
+//! Why it exists: a device reads and writes memory by itself, so its driver must not be able to direct it elsewhere: the tile's
+//! unit lets it see only a part of the driver's own memory, at the driver's own addresses. What it deliberately does not know: what
+//! the device is.
 
 use super::requests::Then;
 use super::tiles::PAGE;
@@ -20,8 +20,9 @@ impl System {
     /// Gives the device of a tile to an activity.
     ///
     /// # Errors
-    /// [`SyscallError::WrongState`] if somebody has it, the activity has been started, or the caller has not started the tile's TileMux;
-    /// [`SyscallError::NoTile`] if it lives elsewhere, [`SyscallError::NotReceiver`] if the endpoint is not one of its own for receiving.
+    /// [`SyscallError::WrongState`] if another activity has it, the activity has been started, or the caller has not started the
+    /// tile's TileMux; [`SyscallError::NoTile`] if the activity is on another tile, [`SyscallError::NotReceiver`] if the endpoint
+    /// is not one of its own for receiving.
     pub(super) fn give_device(
         &mut self,
         hardware: &mut impl Hardware,
@@ -40,7 +41,7 @@ impl System {
         if target.tile != index {
             return Err(SyscallError::NoTile);
         }
-        // Whoever lives on a tile has a capability for it; but the device is for whoever is in charge of the tile to give.
+        // Every activity on a tile has a capability for it, but only the activity in charge of the tile may give the device.
         if target.state() != State::Created
             || !self.is_in_charge(index, caller)
             || self.tiles[index].device.is_some()
@@ -77,7 +78,7 @@ impl System {
         Ok(())
     }
 
-    /// An activity has stopped: its device touches no memory from now on.
+    /// An activity has stopped: its device accesses no memory from now on.
     pub(super) fn take_device(&mut self, hardware: &mut impl Hardware, activity: u16) {
         let index = self.activities.get(activity).map(|a| a.tile);
         let tile = index.and_then(|index| self.tiles.get_mut(index));

@@ -1,6 +1,7 @@
 //! Calls as words.
 //!
-//! Why it exists: on the way from a message to the code of its call nothing is copied. What it deliberately does not know: calls.
+//! Why it exists: on the way from a message to the code of its call, nothing is copied. What it deliberately does not know: what a
+//! call does.
 
 use super::{Reply, System, Ticket};
 use crate::hardware::Hardware;
@@ -8,8 +9,8 @@ use bulkhead_abi::syscall::{Call, Handler, Syscall, SyscallError};
 use bulkhead_capabilities::HolderId;
 
 impl System {
-    /// Carries out the call that these words are, as [`call`](Self::call) does; whether to answer it now. The answer is in `reply` then,
-    /// and stays there on the way to the unit.
+    /// Carries out the call in these words, as [`call`](Self::call) does. Returns whether to answer it now; the answer is then in
+    /// `reply`, and stays there on the way to the unit.
     #[inline(always)]
     pub fn call_words(
         &mut self,
@@ -47,7 +48,7 @@ impl System {
     }
 }
 
-/// A call with all that it needs.
+/// A call with everything that it needs.
 struct Carried<'a, H> {
     system: &'a mut System,
     hardware: &'a mut H,

@@ -1,8 +1,8 @@
-//! What activities hear: events of those that they created, and what they are told.
+//! Events for activities: of those that they created, and words from their creators.
 //!
-//! Why it exists: an event waits until somebody listens, and nobody may fill the kernel with events. Each has a place that was paid for:
-//! what is said and told lies in places of the activity that it is about, the end of an activity in the node that the activity was. What
-//! it deliberately does not know: what creators do about it.
+//! Why it exists: an event waits until its receiver listens, and no activity may fill the kernel with events. Each event has a
+//! place that was paid for. Words are kept in the activity that they are about; the end of an activity is kept in the node that the
+//! activity had. What it deliberately does not know: how creators react.
 
 use super::speaking::Heard;
 use super::waiting::{self, Waiting, Why};
@@ -12,7 +12,7 @@ use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};
 
 impl System {
-    /// Tells the creator of an activity what it says; only its last word about each topic is kept.
+    /// Keeps an activity's word for its creator; only the last word about each topic is kept.
     pub(super) fn report(&mut self, id: u16, value: u64) -> Result<(), SyscallError> {
         let topic = post::topic(value).ok_or(SyscallError::BadArgument)?;
         self.activities.say(id, topic, value);
@@ -22,7 +22,7 @@ impl System {
         Ok(())
     }
 
-    /// Who created an activity tells it something. A later word about an import replaces one that was not heard.
+    /// Keeps a creator's word for an activity. A later word about an import replaces an undelivered one.
     pub(super) fn tell(&mut self, from: u16, to: u16, value: u64) -> Result<(), SyscallError> {
         let topic = post::topic(value).ok_or(SyscallError::BadArgument)?;
         let creator = self.activities.get(to).map(|a| a.creator);
@@ -39,7 +39,7 @@ impl System {
         Ok(())
     }
 
-    /// Leaves a notice for an activity, if it is there; it goes with `about`.
+    /// Leaves a notice for an activity, if it exists; the notice is removed with `about`.
     pub(super) fn notify(
         &mut self,
         to: u16,
@@ -57,7 +57,8 @@ impl System {
         Ok(())
     }
 
-    /// An activity has ended. Whoever created it is to hear that, in the node that the activity was; whoever ends himself hears nothing.
+    /// An activity has ended. Its creator gets a notice, which reuses the activity's node. An activity that ends itself gets no
+    /// notice.
     pub(super) fn notify_end(
         &mut self,
         creator: u16,
@@ -69,13 +70,13 @@ impl System {
             return;
         };
         let notices = &mut post.notices;
-        // The end of all kernel memory would be no reason to keep what has ended.
+        // Even if kernel memory is exhausted, the ended activity must not stay.
         let _ = self
             .space
             .leave_instead(notices, holder, removed.purse, None, words);
     }
 
-    /// What an activity hears next, as a reply.
+    /// An activity's next event, as a reply.
     pub(super) fn next_event(&mut self, id: u16) -> Option<Reply> {
         let (selector, who, event) = match self.activities.hear(id)? {
             Heard::Told(word) => (SEL_ACTIVITY, id, Event::Told(word)),
@@ -114,13 +115,13 @@ impl System {
         }
     }
 
-    /// An activity that has nothing to hear waits for an event.
+    /// An activity without a pending event waits for one.
     pub(super) fn wait_event(&mut self, ticket: Ticket, until: u64) -> Result<(), SyscallError> {
         let until = if until == 0 { u64::MAX } else { until };
         self.wait(Waiting::new(ticket, Why::Event, until))
     }
 
-    /// An activity waits in its own place, and in the line of what it waits for.
+    /// An activity waits in its own place, and in the queue of the object for which it waits.
     pub(super) fn wait(&mut self, waiting: Waiting) -> Result<(), SyscallError> {
         let id = waiting.ticket.caller;
         let activity = self.activities.get_mut(id);
@@ -142,7 +143,7 @@ impl System {
         Ok(())
     }
 
-    /// An activity waits no more.
+    /// Ends the wait of an activity.
     pub(super) fn wait_no_more(&mut self, id: u16) -> Option<Waiting> {
         let waiting = self.activities.get(id)?.waits?;
         match waiting.why {
@@ -172,13 +173,13 @@ impl System {
         true
     }
 
-    /// Whether somebody does not wait without end.
+    /// Whether any activity waits with a time limit.
     pub fn has_impatient(&self) -> bool {
         !self.timers.is_empty()
     }
 
-    /// Answers the first whose patience has ended, if there is one; many may wait until the same moment, and each is a piece of work.
-    /// Returns when the next one's ends, or has ended.
+    /// Answers the first activity whose time limit has passed, if there is one; many may wait until the same moment, and each is a
+    /// piece of work. Returns when the next limit ends, or has ended.
     pub fn expire(&mut self, now: u64) -> Option<u64> {
         let (until, id) = *self.timers.first()?;
         if until <= now {

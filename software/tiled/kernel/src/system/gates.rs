@@ -1,7 +1,7 @@
 //! Gates and memory on endpoints.
 //!
-//! Why it exists: here a capability becomes something that the unit enforces. What it deliberately does not know: who may have it; the
-//! capabilities know that.
+//! Why it exists: here a capability becomes an endpoint, which the unit enforces. What it deliberately does not know: which
+//! activities may have it; the capabilities know that.
 
 use super::tiles::memory_endpoint;
 use super::{System, Ticket};
@@ -14,7 +14,7 @@ use bulkhead_abi::syscall::arguments::Activate;
 use bulkhead_abi::syscall::{ANY_ENDPOINT, SyscallError};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
-/// Endpoints of one capability that `Deactivate` looks at, at most.
+/// Most endpoints of one capability that `Deactivate` checks.
 const ACTIVE_MAX: usize = 64;
 
 impl System {

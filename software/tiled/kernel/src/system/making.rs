@@ -1,8 +1,8 @@
-//! What is made in steps: activities, windows and TileMuxes of tiles.
+//! Creation in steps: activities, windows and TileMuxes of tiles.
 //!
-//! Why it exists: an activity is made of eight capabilities, a tile of five endpoints and a program, and whoever is more important waits for
-//! one step, not for the whole. What it deliberately does not know: revocations; they go on beside this, so every step looks first
-//! whether what it works on is still there.
+//! Why it exists: an activity is made of eight capabilities, a tile of five endpoints and a program, and a caller of a higher
+//! priority waits for one step, not for the whole. What it deliberately does not know: revocations. They go on at the same time, so
+//! every step first checks that its objects still exist.
 
 use super::paging::Paging;
 use super::requests::{Creating, Then};
@@ -20,16 +20,16 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 
-/// Something that is being made.
+/// An object under construction.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
     /// An activity for which nothing has been done yet.
     Place(Ticket, Box<CreateActivity>),
     /// An activity gets a pager.
     Pager(Box<Paging>),
-    /// An activity is entered, and gets what every activity begins with.
+    /// An activity is in the table, and gets what every activity begins with.
     Activity(Box<Equipping>),
-    /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
+    /// Its TileMux knows it; its channel to the kernel is opened, the receiving end first. The flag says whether that end is open.
     Channel(u16, Creating, bool),
     /// A window, and TileMux with the first.
     Tile(Box<Lighting>),
@@ -64,12 +64,12 @@ pub(super) struct Lighting {
     /// The memory, and the window among the capabilities, with their births.
     pub memory: (NodeId, u64),
     pub shown: (NodeId, u64),
-    /// Where TileMux's program lies, if it is to be started.
+    /// The region of TileMux's program, if it must be started.
     pub program: Option<Region>,
     /// Bytes for page tables.
     pub tables: u64,
     pub stage: u8,
-    /// What was cut out, with its birth.
+    /// The pieces that were cut out, with their births.
     pub cut: [Option<(NodeId, u64)>; 2],
     pub loading: Option<Box<Loading>>,
 }
@@ -83,11 +83,11 @@ const CHANNEL: u8 = 6;
 const KEEP: u8 = 0;
 const GIVE_TABLES: u8 = 1;
 const READ: u8 = 2;
-/// The first part of what TileMux needs is there from the beginning.
+/// The first part of what TileMux needs exists from the beginning.
 const SET_UP: u8 = 2;
 
 impl System {
-    /// One step of what is being made.
+    /// Takes one step of a construction.
     pub(super) fn make_step(
         &mut self,
         hardware: &mut impl Hardware,
@@ -98,7 +98,7 @@ impl System {
                 if !self.space.has_place() {
                     self.space.make_place();
                     self.activities.make_place();
-                    // Perhaps somebody else comes first; then it begins again.
+                    // Another creation may come first; then this one begins again.
                     return Some(Making::Place(ticket, plan));
                 }
                 return match self.prepare(ticket, &plan) {
@@ -174,7 +174,7 @@ impl System {
             }
             MAP => {
                 let whole = (0, size / PAGE);
-                // The window may be another one's by now.
+                // The window may have another owner by now.
                 let there = self.tiles[index].physical(region, true);
                 let there = there.filter(|at| *at == physical);
                 let there = there.ok_or(SyscallError::WrongState)?;
@@ -317,7 +317,7 @@ impl System {
         Ok(true)
     }
 
-    /// A window that cannot be made is closed again, unless somebody has done that already.
+    /// Closes a window whose construction failed, unless that has been done already.
     fn undo_window(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
         for (cut, birth) in l.cut.into_iter().flatten() {
             if self.space.is(cut, birth) {
@@ -329,7 +329,7 @@ impl System {
         }
         let (window, birth) = l.shown;
         if self.space.dependents(window, 1).next().is_some() {
-            // Somebody lives behind it already, and ends first.
+            // An activity already uses the window, and must end first.
             self.jobs.end(l.ticket.level, window, birth);
         } else if self.space.is(window, birth) {
             self.discard(window);

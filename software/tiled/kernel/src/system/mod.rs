@@ -2,8 +2,8 @@
 //!
 //! Why it exists: this is the kernel. What it deliberately does not know: messages, registers, boot tables.
 //!
-//! A call checks everything before it changes anything. What takes long (revocation, loading TileMux) is a job that is driven
-//! in small steps, so that a caller of a higher priority waits for one step.
+//! A call checks everything before it changes anything. Long work (revocation, loading TileMux) is a job that runs in small steps,
+//! so that a caller of a higher priority waits for one step.
 
 mod activities;
 mod clearing;
@@ -49,12 +49,12 @@ use waiting::Why;
 /// Results of a call.
 pub type Reply = Words<REPLY_WORDS>;
 
-/// Who waits for a reply: the receive endpoint of a priority, and the message there.
+/// A caller that waits for a reply: the receive endpoint of a priority, and the message there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// Number of the caller.
     pub caller: u16,
-    /// How often the number had been given away before the caller got it.
+    /// How often the number had been used before the caller got it.
     pub generation: u32,
     /// Priority, below [`PRIORITIES`].
     pub level: usize,
@@ -74,7 +74,7 @@ pub struct Module {
     pub region: Region,
 }
 
-/// Where the kernel receives.
+/// The kernel's receive endpoints.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelEndpoints {
     /// The kernel's tile.
@@ -87,10 +87,10 @@ pub struct KernelEndpoints {
     pub prints: u16,
 }
 
-/// A memory tile and what may be given away of it.
+/// A memory tile and its free memory.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryTile {
-    /// What is free at boot.
+    /// The region that is free at boot.
     pub free: Region,
 }
 
@@ -106,14 +106,16 @@ pub struct System {
     activities: Activities,
     modules: Fixed<Module>,
     space: Space,
-    /// Who does not wait without end: until when (nanoseconds since reset), and his number.
+    /// Activities that wait with a time limit: the limit (nanoseconds since reset) and the activity's number.
     timers: Paid<Caller, BTreeSet<(u64, u16)>>,
     jobs: revoke::Jobs,
     /// Number of the last question to a server.
     question: u64,
-    /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
+    /// Number of activities that wait for a server, of unanswered questions, and of closed sessions that servers do not know of
+    /// yet.
     questions: usize,
-    /// How many closed sessions of an activity servers have not heard of, and requests about one that is gone TileMuxes.
+    /// For each activity: the number of its closed sessions that servers do not know of yet and, once it has ended, of requests
+    /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
     replies: Line<Caller, (Ticket, Reply)>,
     reports: Line<Creator, (u16, StopCause)>,
@@ -122,12 +124,12 @@ pub struct System {
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Tiles that must answer a request, or that were lost and have activities and callers that do not know; the next one first: until when
-    /// (nanoseconds since reset).
+    /// Tiles that must answer a request, or that were lost and have activities and callers that have not been informed, in the
+    /// order of their time limits (nanoseconds since reset).
     due: Reserved<Boot, (u64, u16)>,
     /// Nanoseconds that an answer may take.
     patience: u64,
-    /// Memory that is to be cleared before somebody else gets it.
+    /// Memory that must be cleared before another activity gets it.
     dirty: clearing::Dirty,
     timebase: u64,
 }
@@ -159,7 +161,7 @@ impl System {
         if let (Some(start), Some(end), Some(first)) = (start, end, modules.first()) {
             let _ = space.add_memory(SEL_MODULES, first.region.tile, start, end - start, 1);
         }
-        // A rest for what the kernel itself causes when it starts the root manager.
+        // Memory for the kernel's own objects when it starts the root manager.
         let copies = 24 + (tiles.len() + memories.len()) as u64;
         let rest = copies * Space::NODE_COST + PLACE_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
@@ -191,19 +193,20 @@ impl System {
         }
     }
 
-    /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
+    /// Whether there is any work besides calls: pending jobs, questions, requests, replies or reports, or an activity with a time
+    /// limit.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
         let waiting = self.due.len() | self.replies.len() | self.reports.len();
         waiting | self.timers.len() | self.jobs.count != 0
     }
 
-    /// Whether there is nothing to do but to wait: for tiles, for servers, until a moment.
+    /// Whether the kernel can only wait: for tiles, for servers, or until a moment.
     pub fn only_waits(&self) -> bool {
         self.replies.len() | self.reports.len() | self.jobs.count == 0
     }
 
-    /// When the next patience ends, in nanoseconds since reset.
+    /// When the next time limit ends, in nanoseconds since reset.
     pub fn next_moment(&self) -> Option<u64> {
         let firsts = self.due.first().into_iter().chain(self.timers.first());
         firsts.map(|first| first.0).min()
@@ -224,7 +227,7 @@ impl System {
         self.tiles.iter().map(|tile| tile.endpoints.left())
     }
 
-    /// Those who wait for something, and what somebody is to be told.
+    /// Number of activities that wait, of pending replies and of undelivered words.
     pub(crate) fn unfinished(&self) -> usize {
         let all = self.activities.living();
         let waiting = all.filter(|(activity, _)| activity.waits.is_some());
@@ -242,7 +245,7 @@ impl System {
         found.filter(|a| self.tiles[a.tile].id == tile)
     }
 
-    /// Who an activity is.
+    /// The path of an activity.
     pub fn path(&self, id: u16) -> Path<'_> {
         self.activities.path(id)
     }
@@ -257,7 +260,7 @@ impl System {
         self.timebase
     }
 
-    /// The next reply to a call that was not answered at once, and the right to give it, if who called is there.
+    /// The next reply to a call that was not answered at once, and the right to send it, if the caller still exists.
     fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
         let (ticket, reply) = self.replies.pop_front()?;
         let caller = self.activities.get_mut(ticket.caller);
@@ -265,7 +268,7 @@ impl System {
         Some((ticket, reply, caller.and_then(|a| a.parked.take())))
     }
 
-    /// The next reply to a call that was not answered at once; nobody else gets it.
+    /// Takes the next reply to a call that was not answered at once, without sending it.
     pub fn take_reply(&mut self) -> Option<(Ticket, Reply)> {
         let (ticket, reply, _) = self.next_reply()?;
         Some((ticket, reply))
@@ -276,12 +279,12 @@ impl System {
         !self.replies.is_empty()
     }
 
-    /// Sends the next reply to a call that was not answered at once. Whether there was one.
+    /// Sends the next reply to a call that was not answered at once. Returns whether there was one.
     pub fn send_reply(&mut self, hardware: &mut impl Hardware) -> bool {
         let Some((_, reply, right)) = self.next_reply() else {
             return false;
         };
-        // Who is gone needs none.
+        // A caller that is gone needs no reply.
         if let Some(right) = right {
             hardware.answer_parked(right, &reply);
         }
@@ -568,12 +571,12 @@ fn places_of(tiles: &[Tile]) -> Fixed<usize> {
     places.into()
 }
 
-/// The label of a caller's messages: his number, and how often it had been given away before.
+/// The label of a caller's messages: its number, and how often that number had been used before.
 pub const fn caller_label(caller: u16, generation: u32) -> u64 {
     caller as u64 | (generation as u64) << 16
 }
 
-/// Who sent a message with this label, and the generation of the number.
+/// The sender of a message with this label, and the generation of its number.
 pub const fn label_caller(label: u64) -> (u16, u32) {
     (label as u16, (label >> 16) as u32)
 }
@@ -591,7 +594,7 @@ pub fn done() -> Reply {
     reply
 }
 
-/// A reply that says what is wrong.
+/// A reply with an error.
 pub fn failed(error: SyscallError) -> Reply {
     let mut reply = Reply::new();
     reply.push(&[error as u64]);

@@ -1,10 +1,11 @@
 //! Activities whose pages come from a pager.
 //!
-//! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and hears of faults from the
+//! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and gets faults from the
 //! client's TileMux. What it deliberately does not know: which pages a pager gives, and when.
 //!
-//! A page belongs to the owner of its memory, the pager. Page tables and the endpoint belong to the client. What a pager maps depends on
-//! its memory: when that is revoked, as happens when the pager ends, the client is stopped before anybody else can get the memory.
+//! A page belongs to the owner of its memory, the pager. Page tables and the endpoint belong to the client. A mapped page depends
+//! on the pager's memory: when that is revoked, as happens when the pager ends, the client is stopped before another activity can
+//! get the memory.
 
 use super::making::Making;
 use super::requests::Then;
@@ -19,7 +20,7 @@ use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMOR
 use bulkhead_abi::tilemux::{Request, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
-/// Mappings that hang on one memory and are looked at, at most: a pager has one memory for each client.
+/// Most mappings of one memory that are checked: a pager has one memory for each client.
 const MAPPINGS_MAX: usize = 64;
 
 /// An activity that gets a pager.
@@ -68,7 +69,8 @@ impl System {
         Ok(())
     }
 
-    /// One step: what the range takes of the activity's quota, pages for its tables, the endpoint. Whether there is another one.
+    /// Takes one step: the range's part of the activity's quota, pages for its tables, or the endpoint. Returns whether there is
+    /// another step.
     pub(super) fn pager_step(
         &mut self,
         hardware: &mut impl Hardware,

@@ -1,9 +1,10 @@
 //! Requests to the TileMuxes of tiles, and what follows from their answers.
 //!
-//! Why it exists: the kernel never waits for a tile. Only a caller that needs an answer waits for it; all others are served meanwhile, and
-//! a tile that gives none within [`PATIENCE`] is stopped. What it deliberately does not know: how a request travels.
+//! Why it exists: the kernel never waits for a tile. Only a caller that needs an answer waits for it; all others are served in the
+//! meantime, and a tile that does not answer within [`PATIENCE`] is stopped. What it deliberately does not know: how a request
+//! travels.
 //!
-//! A TileMux is asked one thing at a time, in order.
+//! A TileMux gets one request at a time, in order.
 
 use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
@@ -16,20 +17,20 @@ use bulkhead_abi::tilemux::{Request, TileMuxError};
 /// [`request_distance`] later.
 pub const PATIENCE: u64 = 50_000_000;
 
-/// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
+/// Most notifications of a TileMux that cannot be true; with more, its tile is lost. An honest TileMux sends none.
 pub const LIES_MAX: i32 = 16;
 
-/// Bits of the number of a request that say which tile was asked.
+/// Bits of a request's number that identify the tile.
 const TILE_BITS: u32 = 16;
 
-/// What is to be done when a TileMux has answered.
+/// What to do when a TileMux has answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
     /// Nothing.
     Nothing,
     /// The caller waits for it.
     Reply(Ticket),
-    /// The activity runs, and the caller hears so.
+    /// The activity runs, and the caller gets its reply.
     Started(Ticket),
     /// The next request of a creation, or its end.
     Created(Creating),
@@ -40,9 +41,9 @@ pub(crate) enum Then {
 /// A creation under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Creating {
-    /// Who waits.
+    /// The caller that waits.
     pub(super) ticket: Ticket,
-    /// What TileMux must be told yet, the last first.
+    /// The remaining requests to TileMux, the last one first.
     pub(super) rest: [Option<Request>; 2],
     /// Offset of the buffer for replies to its system calls.
     pub(super) reply: u64,
@@ -103,7 +104,7 @@ impl System {
         }
     }
 
-    /// Wakes an activity, unless it is about to be.
+    /// Wakes an activity, unless that has been requested already.
     pub(super) fn wake(&mut self, hardware: &mut impl Hardware, activity: u16) {
         let Some(index) = self.activities.get(activity).map(|a| a.tile) else {
             return;
@@ -120,7 +121,7 @@ impl System {
             return;
         };
         let until = hardware.time().saturating_add(self.patience);
-        // All tiles have the same time, so this one's ends last.
+        // All tiles have the same time limit, so this one's ends last.
         self.expect(until, index);
         let tile = self.tiles[index].id;
         if !hardware.request(tile, first.request, first.number) {
@@ -128,13 +129,13 @@ impl System {
         }
     }
 
-    /// Whether the answer of a TileMux is awaited, or a tile was lost.
+    /// Whether the kernel waits for the answer of a TileMux, or a tile was lost.
     #[inline]
     pub fn is_asking(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// A TileMux has answered. What belongs to no request that is awaited is nothing.
+    /// A TileMux has answered. An answer to no pending request is ignored.
     pub fn tile_answered(
         &mut self,
         hardware: &mut impl Hardware,
@@ -156,27 +157,27 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// A tile is looked at again at a moment that is later than those of others. There is room for each tile once.
+    /// Enters a tile's time limit, which is later than those of the others. There is room for each tile once.
     fn expect(&mut self, until: u64, index: usize) {
         if let Err(due) = self.due.push((until, index as u16)) {
             panic!("{due:?}: the tile has a moment already");
         }
     }
 
-    /// A tile need not answer any more.
+    /// Removes a tile's time limit.
     pub(super) fn answered_for(&mut self, index: usize) {
         self.due.retain(|due| usize::from(due.1) != index);
     }
 
-    /// The number of an activity that is gone comes back when no request about it is under way.
+    /// The number of an ended activity can be used again when no request about it is under way.
     fn forget_request(&mut self, asked: &Asked) {
         if self.activities.get(asked.activity).is_none() {
             count(&mut self.mentions, asked.activity, false);
         }
     }
 
-    /// Gives up a tile that has not answered in time, if there is one, or one thing more of such a tile. Returns when the next one's
-    /// time ends, or has ended.
+    /// Gives up a tile that has not answered in time, if there is one, or clears one more thing of such a tile. Returns when the
+    /// next time limit ends, or has ended.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
         let (until, index) = *self.due.first()?;
         if until <= hardware.time() {
@@ -188,7 +189,7 @@ impl System {
         self.due.first().map(|next| next.0)
     }
 
-    /// A notification of a tile that cannot be true.
+    /// Counts a notification of a tile that cannot be true.
     pub(super) fn lied(&mut self, hardware: &mut impl Hardware, tile: u16) {
         if let Ok(index) = self.tile_index(tile) {
             self.tiles[index].lies += 1;
@@ -198,8 +199,8 @@ impl System {
         }
     }
 
-    /// Stops a tile that cannot be trusted to serve: its activities have stopped, and are told so one by one. It can be used again when
-    /// its first memory window was revoked and another one is configured.
+    /// Stops a tile that cannot be trusted: its activities count as stopped, and are handled one by one. The tile can be used again
+    /// when its first memory window has been revoked and another one is configured.
     fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &mut self.tiles[index];
         if tile.is_lost {
@@ -216,7 +217,7 @@ impl System {
         self.due.rotate_right(1);
     }
 
-    /// One thing of a tile that is lost: an activity that runs no more, or a request that will not be answered.
+    /// Clears one thing of a lost tile: an activity that no longer runs, or a request that will not be answered.
     fn clear_lost(&mut self, hardware: &mut impl Hardware, index: usize) {
         for place in 0..self.tiles[index].activities.len() {
             let id = self.tiles[index].activities[place];
@@ -229,7 +230,7 @@ impl System {
         }
     }
 
-    /// The first request of a tile will not be answered. Whether there was one.
+    /// The first request of a tile will not be answered. Returns whether there was one.
     pub(super) fn fail_request(
         &mut self,
         hardware: &mut impl Hardware,
@@ -268,7 +269,7 @@ impl System {
             Then::Stopped => {
                 let state = self.activities.get(activity).map(|a| a.state());
                 if state == Some(State::Stopping) {
-                    // It had ended by itself: TileMux has sent a notification, and the kernel hears the answer first.
+                    // It had ended by itself: TileMux has sent a notification, but the kernel takes this answer first.
                     self.tiles[index].lies -= i32::from(outcome.is_err());
                     self.stopped(activity, StopCause::Killed);
                 }
@@ -276,7 +277,7 @@ impl System {
         }
     }
 
-    /// An activity that ran has stopped, so its end begins, or goes on. Whether there is one that ran.
+    /// An activity that ran has stopped, so its end begins or continues. Returns whether such an activity exists.
     pub(super) fn runs_no_more(&mut self, id: u16, cause: StopCause) -> bool {
         let found = self.activities.get(id);
         let running = |a: &&Activity| !matches!(a.state(), State::Creating | State::Stopped(_));
@@ -285,14 +286,14 @@ impl System {
         };
         let (state, level, node) = (activity.state(), activity.priority, activity.node);
         self.stopped(id, cause);
-        // If it was faster than the kernel's request, the revocation goes on.
+        // If it ended before the kernel's request, the revocation continues.
         if state != State::Stopping {
             self.jobs.end(level.into(), node, self.space.birth(node));
         }
         true
     }
 
-    /// An activity runs no more: that is to be said, if anybody knows of it.
+    /// An activity no longer runs: this must be printed, if its creator knows it.
     pub(super) fn stopped(&mut self, id: u16, cause: StopCause) {
         self.activities.set_state(id, State::Stopped(cause));
         if let Some(activity) = self.activities.get_mut(id).filter(|a| a.is_known) {

@@ -1,13 +1,14 @@
-//! Jobs that take long: revocation, loading TileMux, clearing memory. Each priority of callers has at most one under way, and one thing
-//! that is being made, driven step by step.
+//! Long jobs: revocation, loading TileMux, clearing memory. Each priority of callers has at most one such job and one construction
+//! under way, both in small steps.
 //!
 //! Why it exists: every caller waits for one step, not for the job of another. What it deliberately does not know: what depends on
 //! what; the capabilities know that.
 //!
-//! A step does one of: visit one capability; take an activity's endpoints, or a part of a tile; ask whether something is under way that
-//! left over them; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the stop of an activity
-//! takes no steps. What a capability did outside of the kernel ends before the capability does ([`super::closing`]), so nothing that it
-//! gave belongs to others before, and only the caller that asked for the revocation waits for that.
+//! A step does one of these: visit one capability; take an activity's endpoints, or a part of a tile; ask whether packets that left
+//! over them are under way; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the
+//! stop of an activity takes no steps. Effects of a capability outside the kernel end before the capability is removed
+//! ([`super::closing`]), so nothing that it gave can get another owner too early; only the caller that asked for the revocation
+//! waits for that.
 
 use super::clearing::Clearing;
 use super::closing::Closing;
@@ -25,18 +26,18 @@ use bulkhead_abi::tilemux::Request;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed, Space};
 use bulkhead_common::payer::{Caller, Paid};
 
-/// What takes long.
+/// A long job.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
-    /// The revocation of this level; who waits for its end.
+    /// The revocation of this level, and the caller that waits for its end.
     Revoke(Waits),
-    /// A revocation that has not begun: of which node, unless it is gone or going.
+    /// A revocation that has not begun. It does nothing if the node is gone or being removed.
     Begin {
         /// Who waits.
         waits: Waits,
         /// The node and its birth.
         node: (NodeId, u64),
-        /// Only what depends on it goes.
+        /// Only its dependents are removed.
         keep: bool,
     },
     /// Memory is being cleared for its new owner.
@@ -60,20 +61,20 @@ pub(super) type Waits = Option<(Ticket, SyscallError)>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
-    /// Jobs that run or wait.
+    /// Number of jobs that run or wait.
     pub(super) count: usize,
-    /// The number of the last job: each has another one, and a later one has a larger one.
+    /// The number of the last job; numbers increase.
     numbered: u64,
-    /// What begins when that has ended, by number.
+    /// Jobs that begin when the running one has ended, by number.
     waiting: [Paid<Caller, BTreeMap<u64, Job>>; PRIORITIES],
-    /// What is being made beside that, and what will be when that is done, by number.
+    /// The construction of each priority, which runs beside the job; then those that wait, by number.
     made: [Option<Making>; PRIORITIES],
     making: [Paid<Caller, BTreeMap<u64, Making>>; PRIORITIES],
     /// Whether it is the turn of what is being made.
     turn: [bool; PRIORITIES],
-    /// What each revocation closes at the capability where it stands, and whom it wakes afterwards.
+    /// What the revocation of each priority closes at its current capability, and which activities it then wakes.
     pub(super) closing: [Closing; PRIORITIES],
-    /// Whose activity ended in the last step; he hears of it in the next one.
+    /// The creator of the activity that ended in the last step; it is notified in the next one.
     pub(super) heard: Option<u16>,
     /// Why the root manager ended.
     pub(super) root: Option<StopCause>,
@@ -92,21 +93,21 @@ impl Jobs {
         number
     }
 
-    /// Something is to be made.
+    /// Adds a construction.
     pub(super) fn make(&mut self, level: usize, making: Making) -> u64 {
         let number = self.next();
         self.making[level].insert(number, making);
         number
     }
 
-    /// A job whose caller is no more is not done, if it has not begun. What has begun ends by itself.
+    /// Removes a job whose caller is gone, if it has not begun. A job that has begun ends by itself.
     pub(super) fn forget(&mut self, number: u64, level: usize) {
         let job = self.waiting[level].remove(&number).is_some();
         let making = self.making[level].remove(&number).is_some();
         self.count -= usize::from(job || making);
     }
 
-    /// An activity has stopped; what it has is to be revoked.
+    /// An activity has stopped; its capabilities must be revoked.
     pub(super) fn end(&mut self, level: usize, node: NodeId, birth: u64) {
         let begin = Job::Begin {
             waits: None,
@@ -141,14 +142,14 @@ impl System {
         self.jobs.made[level].is_some() || !self.jobs.making[level].is_empty()
     }
 
-    /// Whether the revocation of a priority stands at an activity that is being stopped, or of which it is still to be said that it has stopped.
+    /// Whether the revocation of a priority is at an activity that is being stopped, or whose stop has not been printed yet.
     fn is_stalled(&self, level: usize) -> bool {
         let Some(node) = self.space.at(level) else {
             return false;
         };
         let activity = self.living_from(node);
         let found = activity.and_then(|id| self.activities.get(id));
-        // All that it had goes at once, so that nobody takes it for alive.
+        // Everything that it had is removed at once, so that no activity takes it for alive.
         let is_last = self.space.dependents(node, 1).next().is_none();
         let waits = found.is_some_and(|a| a.state() == State::Stopping || a.is_unsaid && is_last);
         self.jobs.closing[level].is_idle() && waits
@@ -184,7 +185,7 @@ impl System {
         self.asks_for(ticket, number);
     }
 
-    /// A call becomes something that is made.
+    /// A call becomes a construction.
     pub(super) fn make(&mut self, ticket: Ticket, making: Making) {
         let number = self.jobs.make(ticket.level, making);
         self.asks_for(ticket, number);
@@ -216,7 +217,7 @@ impl System {
         }
     }
 
-    /// Does one step of a job of a priority: of what runs and of what is being made in turn.
+    /// Takes one step for a priority: of its job and of its construction in turn.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
         if let Some(creator) = self.jobs.heard.take() {
             return self.deliver(creator);
@@ -322,7 +323,7 @@ impl System {
         }
     }
 
-    /// The activity of a node, or the one that sees memory through it or by the page tables in it.
+    /// The activity of a node, or the activity that sees memory through it or whose page tables are in it.
     fn living_from(&self, node: NodeId) -> Option<u16> {
         let holder = match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),

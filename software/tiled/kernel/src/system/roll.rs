@@ -1,7 +1,7 @@
-//! The roll of activities: they come and go, and are found by their place among the holders, their name, and their tile.
+//! The table of activities: adds and removes them, and finds them by their place among the holders, their name, and their tile.
 //!
-//! Why it exists: what is looked up in every call must not take longer because there are many. What it deliberately does not know: what
-//! an activity has.
+//! Why it exists: a lookup that every call needs must not take longer if there are many activities. What it deliberately does not
+//! know: what an activity has.
 
 use super::System;
 use crate::activity::{Activity, State, count};
@@ -14,7 +14,7 @@ impl System {
         self.activities.at(holder).map(|activity| activity.id)
     }
 
-    /// An activity is there.
+    /// Adds an activity.
     pub(super) fn enter(&mut self, activity: Activity) {
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.extend(activity.cpu);
@@ -22,14 +22,15 @@ impl System {
         self.activities.insert(activity);
     }
 
-    /// An activity that is being made can be looked for by its name and on its tile. Its creator makes no other one before it has this.
+    /// Lets an activity that is being created be found by its name and on its tile. Its creator creates no other before it has this
+    /// one.
     pub(super) fn list(&mut self, id: u16) {
         if let Some(tile) = self.activities.list(id, true) {
             self.tiles[tile].activities.push(id);
         }
     }
 
-    /// An activity that goes is not looked for any more.
+    /// An activity that ends can no longer be found.
     pub(super) fn unlist(&mut self, id: u16) {
         if let Some(tile) = self.activities.list(id, false) {
             let here = &mut self.tiles[tile].activities;
@@ -37,7 +38,7 @@ impl System {
         }
     }
 
-    /// An activity is not there any more.
+    /// Removes an activity.
     pub(super) fn leave(&mut self, id: u16) -> Option<Activity> {
         self.unlist(id);
         let activity = self.activities.remove(id)?;

@@ -1,10 +1,10 @@
-//! Services: the kernel asks servers, and does what they agree to.
+//! Services: the kernel asks servers, and does what they allow.
 //!
-//! Why it exists: a capability changes hands over a session only if the server wants it. What it deliberately does not know: what a session
+//! Why it exists: a capability moves over a session only if the server agrees. What it deliberately does not know: what a session
 //! means.
 //!
-//! A server is asked one question at a time, over a line of its own. A caller waits for its answer for at most [`PATIENCE`], whatever the
-//! server does, and hears at once if the server is gone.
+//! The kernel asks a server one question at a time; each service has its own queue of callers. A caller waits for the answer at
+//! most [`PATIENCE`], whatever the server does, and gets an error at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
 use super::{Reply, System, Ticket, done, failed};
@@ -16,24 +16,25 @@ use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_capabilities::{Asked, HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
-/// A question waits for so many nanoseconds at most, from its asking on.
+/// Most nanoseconds that a caller waits for the answer, from its call on.
 pub const PATIENCE: u64 = 50_000_000;
 
-/// Questions that are taken back at most in one piece of work, if a server cannot be asked.
+/// Most questions that one piece of work takes back if a server cannot be asked.
 const REFUSED_MAX: u32 = 4;
-/// The first word of a notice that a session was closed; the second is the server's number for it, the third that of the activity which had it.
+/// The first word of a notice that a session was closed. The second is the server's number for the session, the third the number of
+/// the activity that had it.
 const CLOSED: u64 = u64::MAX;
 
-/// The call that a server is asked for.
+/// The call about which a server is asked.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     Open(OpenSession),
-    /// And the server's number of the session.
+    /// With the server's number of the session.
     Exchange(Exchange, u64),
 }
 
 impl Purpose {
-    /// What the server hears of who calls.
+    /// The server's view of the call.
     fn request(&self, activity: u16) -> ServerRequest {
         match *self {
             Purpose::Open(c) => ServerRequest::Open {
@@ -86,13 +87,13 @@ impl System {
         offered
     }
 
-    /// Whether anybody is to be asked or has been asked.
+    /// Whether any question waits to be asked or answered.
     #[inline]
     pub fn has_questions(&self) -> bool {
         self.questions > 0
     }
 
-    /// A number for a question to a server; it says whose it is.
+    /// A number for a question to a server; it contains the service's node.
     fn number_for(&mut self, service: NodeId) -> u64 {
         self.question += 1;
         self.question << 16 | u64::from(service.0)
@@ -141,8 +142,8 @@ impl System {
         self.ask(hardware, service, ticket, Purpose::Exchange(*c, ident))
     }
 
-    /// Asks a server that is free its next question: that of the highest priority, and what it has not heard of closed sessions, in turn.
-    /// Whoever asks without a pause would else keep the server from ever giving back what it holds for those that are gone.
+    /// Sends a free server the next question of the highest priority, or a notice of a closed session, in turn. Otherwise a caller
+    /// that asks without a pause would keep the server from ever giving back what it holds for clients that are gone.
     fn ask_next(&mut self, hardware: &mut impl Hardware, service: NodeId) {
         for _ in 0..REFUSED_MAX {
             let Some(offer) = self.space.offer(service).copied() else {
@@ -174,14 +175,14 @@ impl System {
             if sent {
                 return;
             }
-            // No room: the server gave the kernel's slot to somebody else, or closed its gate.
+            // No room: the server gave the kernel's slot to another sender, or closed its gate.
             if let Some(waiting) = question.and_then(|(id, _)| self.wait_no_more(id)) {
                 self.answer(waiting.ticket, Err(SyscallError::Refused));
             }
         }
     }
 
-    /// What somebody asks a server.
+    /// The question of a waiting client.
     fn question_of(&self, client: u16) -> Option<Question> {
         match self.activities.get(client)?.waits?.why {
             Why::Server(_, question) => Some(question),
@@ -189,7 +190,7 @@ impl System {
         }
     }
 
-    /// Asks a server. Whether it is asked now.
+    /// Asks a server. Returns whether the question was sent.
     fn send(
         &mut self,
         hardware: &mut impl Hardware,
@@ -212,7 +213,7 @@ impl System {
         sent
     }
 
-    /// Tells a server that is free that a session is no more.
+    /// Tells a free server that a session has ended.
     fn close(&mut self, hardware: &mut impl Hardware, service: NodeId, ident: u64) -> bool {
         let number = self.number_for(service);
         self.send(hardware, service, number, ServerRequest::Close { ident })
@@ -228,7 +229,7 @@ impl System {
         offer.asked = 0;
         let (opens, line) = (offer.last == Asked::Open, offer.waiting);
         self.questions -= 1;
-        // Nobody, if the patience had ended, or the client.
+        // `None` if the time limit had passed or the client had ended.
         let client = self.asked_by(&line, number);
         let mut agreed = false;
         if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
@@ -248,7 +249,8 @@ impl System {
         self.ask_next(hardware, service);
     }
 
-    /// Who waits for the answer to a question: he was the first of his priority when it was asked, and is so still.
+    /// The activity that waits for the answer to a question. It was the first of its priority when the question was asked, and
+    /// still is.
     fn asked_by(&self, line: &bulkhead_capabilities::Line, number: u64) -> Option<u16> {
         let firsts = line.first.iter().copied();
         let mut firsts = firsts.filter(|id| *id != 0);
@@ -268,7 +270,7 @@ impl System {
         let mut reply = done();
         match purpose {
             Purpose::Open(c) => {
-                // The client may have put something else there meanwhile.
+                // The client may have put another capability there meanwhile.
                 if self.space.service(client, c.service)? != service {
                     return Err(SyscallError::Gone);
                 }
@@ -276,7 +278,7 @@ impl System {
                     .create_session(client, c.service, c.target, word(1))?;
             }
             Purpose::Exchange(c, ident) => {
-                // Nor has anybody ended the session.
+                // The session must still exist.
                 if self.space.session(client, c.session)? != (service, ident) {
                     return Err(SyscallError::Gone);
                 }
@@ -298,7 +300,7 @@ impl System {
         Ok(reply)
     }
 
-    /// A session is gone: its server hears so, unless it is going, too. The session's charge pays for that until then.
+    /// A session is gone: its server is told, unless it is ending, too. Until then, the session's charge pays for the notice.
     pub(super) fn session_gone(
         &mut self,
         hardware: &mut impl Hardware,
@@ -308,7 +310,8 @@ impl System {
         let Some(service) = removed.origin.map(|s| self.space.owner(s)) else {
             return;
         };
-        // A server may know its client by his number; what number the server chose for the session says nothing.
+        // A server may know its client by the client's number; the number that the server chose for the session tells the kernel
+        // nothing.
         let client = self.number(removed.holder).unwrap_or(KERNEL_ACTIVITY);
         let words = [CLOSED, ident, client.into(), 0, 0, 0];
         let Some(mut closed) = self.space.offer(service).map(|offer| offer.closed) else {
@@ -328,10 +331,10 @@ impl System {
         }
     }
 
-    /// A notice is gone that nobody has heard.
+    /// An undelivered notice is gone.
     pub(super) fn notice_gone(&mut self, removed: &Removed, notice: &Notice) {
         if notice.words[0] == CLOSED {
-            // Its service goes, too.
+            // Its service ends, too.
             return self.closing_heard(&notice.words);
         }
         let hearer = self.number(removed.holder);
@@ -340,7 +343,7 @@ impl System {
         }
     }
 
-    /// A server hears of a closed session, or is no more.
+    /// A server knows of a closed session, or has ended.
     fn closing_heard(&mut self, words: &[u64; NOTICE_WORDS]) {
         self.questions -= 1;
         count(&mut self.mentions, words[2] as u16, false);
@@ -362,7 +365,8 @@ mod tests {
     use crate::tests::{boot, finish, later};
     use bulkhead_abi::syscall::{StopCause, Syscall};
 
-    /// Before, a number that servers were to hear of 255 times was never used again; with all numbers the kernel would have looked for ever.
+    /// Before, a number that 255 notices to servers mentioned was never used again; if that had happened to all numbers, the kernel
+    /// would have searched forever.
     #[test]
     fn numbers_come_back_however_often_servers_were_to_hear_of_them() {
         let (mut system, _) = boot();
@@ -378,8 +382,8 @@ mod tests {
         assert!(system.number_for_new().is_some());
     }
 
-    /// The server chooses what it calls its sessions. Before, it chose numbers of activities that come next, and whoever created one waited
-    /// until the kernel had found another.
+    /// A server chooses the numbers of its sessions. Before, it could choose numbers of future activities, and a creator of one
+    /// waited until the kernel had found another number.
     #[test]
     fn only_its_own_sessions_keep_the_number_of_an_activity_that_is_gone() {
         let (mut system, mut chip, client, _) = served();
@@ -397,7 +401,7 @@ mod tests {
         }
         system.notified(&mut chip, 2, client, StopCause::Exit(0));
         finish(&mut system, &mut chip);
-        // The server hears of one of them.
+        // The server is told of one of them.
         assert!(system.has_questions() && system.activity(client).is_none());
         assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
         system.next_activity = client;

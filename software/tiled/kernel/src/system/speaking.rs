@@ -1,23 +1,23 @@
-//! Words between activities: they find their places, and listeners hear them in turn.
+//! Words between activities: they are put into their places, and listeners get them in turn.
 //!
-//! Why it exists: an activity that says much must not make others wait that say little. What it deliberately does not know: what the words
-//! mean.
+//! Why it exists: an activity with many words must not delay activities with few. What it deliberately does not know: what the
+//! words mean.
 
 use crate::activity::Activities;
 
-/// Something that an activity hears.
+/// A word or notice that is delivered to an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// What it is told.
+    /// A word from its creator.
     Told(u64),
-    /// What one that it created says: number, the creator's selector, and what.
+    /// A word from an activity that it created: number, the creator's selector, and the word.
     Said(u16, u16, u64),
     /// The next of its notices.
     Notice,
 }
 
 impl Activities {
-    /// An activity says a word to who created it.
+    /// An activity sends a word to its creator.
     pub fn say(&mut self, id: u16, topic: usize, word: u64) {
         let creator = self.get(id).map(|activity| activity.creator);
         if let (Some(creator), Some(post)) = (creator, self.post(id)) {
@@ -26,7 +26,7 @@ impl Activities {
         }
     }
 
-    /// An activity stands last in the list of its creator, unless it is there already.
+    /// Puts an activity last in its creator's list, unless it is there already.
     fn speak(&mut self, creator: u16, id: u16) {
         let Some((first, last)) = self.post(creator).map(|post| post.speakers) else {
             return;
@@ -48,7 +48,7 @@ impl Activities {
         }
     }
 
-    /// An activity has nothing to say any more.
+    /// An activity has no more pending words.
     pub fn hush(&mut self, id: u16) {
         let creator = self.get(id).map_or(0, |activity| activity.creator);
         let neighbours = self.post(id).and_then(|post| post.neighbours.take());
@@ -68,8 +68,8 @@ impl Activities {
         }
     }
 
-    /// What an activity hears next; it is heard by that, but for a notice. What it is told, what is said, and what has ended or is offered
-    /// have their turns, and so have all who say something.
+    /// The next word or notice for an activity. A word is delivered by this, a notice is not. Words from its creator, words from
+    /// its children, and notices have their turns, and so do all children with words.
     pub fn hear(&mut self, id: u16) -> Option<Heard> {
         for _ in 0..3 {
             let post = self.post(id)?;
@@ -100,7 +100,7 @@ impl Activities {
         Some(Heard::Said(speaker, selector, word?))
     }
 
-    /// What is not heard yet: for the books.
+    /// Number of undelivered words, for the books.
     pub fn unheard(&self) -> usize {
         let posts = self.living().map(|(_, post)| post);
         posts

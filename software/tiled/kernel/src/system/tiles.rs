@@ -1,6 +1,7 @@
 //! Tiles: their memory windows, token buckets, and the start of TileMux.
 //!
-//! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
+//! Why it exists: a tile that was never configured does not run. What it deliberately does not know: which activities will run
+//! there.
 
 use super::making::{Lighting, Making};
 use super::{System, Ticket};
@@ -113,8 +114,8 @@ impl System {
         Ok(())
     }
 
-    /// Whether an activity may give away a tile's device, and memory for its page tables: who started its TileMux, and the root manager where
-    /// the kernel did.
+    /// Whether an activity may give away a tile's device, and memory for its page tables: only the one that started its TileMux
+    /// may, or the root manager if the kernel did.
     pub(super) fn is_in_charge(&self, index: usize, caller: HolderId) -> bool {
         let lit_by = self.tiles[index].lit_by;
         let creator = |id: u16| self.activities.get(id).map(|a| a.creator);

@@ -1,10 +1,10 @@
 //! Activities that wait for others: for a semaphore, for a server, for an event.
 //!
-//! Why it exists: an activity has one call under way at most, so each has its own place to wait in, which nobody can take. What it
-//! deliberately does not know: how an answer reaches it.
+//! Why it exists: an activity has at most one call under way, so each has its own place to wait in, which no other can take. What
+//! it deliberately does not know: how an answer reaches it.
 //!
-//! Activities that wait for the same thing form a line for each priority: the thing knows the first and the last, and each activity its
-//! neighbours.
+//! Activities that wait for the same object form a queue for each priority: the object has the first and the last, and each
+//! activity has its neighbours.
 
 use super::{Question, Ticket};
 use crate::activity::Activities;
@@ -14,7 +14,7 @@ use bulkhead_capabilities::{Line, NodeId};
 /// What an activity waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
-    /// Something that happens to what he created.
+    /// An event of an activity that it created.
     Event,
     /// A semaphore: its node.
     Semaphore(NodeId),
@@ -22,14 +22,14 @@ pub(crate) enum Why {
     Server(NodeId, Question),
 }
 
-/// Somebody who waits.
+/// An activity that waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub ticket: Ticket,
     pub why: Why,
-    /// Until when, in nanoseconds since reset; `u64::MAX`: without end.
+    /// The time limit, in nanoseconds since reset; `u64::MAX`: none.
     pub until: u64,
-    /// Who stands before and behind him; 0 is nobody.
+    /// Its neighbours in the queue; 0 means none.
     neighbours: (u16, u16),
 }
 
@@ -49,7 +49,7 @@ impl Activities {
         self.get_mut(id)?.waits.as_mut()
     }
 
-    /// Somebody who waits stands last in the line of his priority.
+    /// Adds an activity at the end of the queue of its priority.
     pub(crate) fn line_up(&mut self, line: &mut Line, waiting: Waiting) {
         let (id, level) = (waiting.ticket.caller, waiting.ticket.level % PRIORITIES);
         let last = line.last[level];
@@ -66,7 +66,7 @@ impl Activities {
         line.last[level] = id;
     }
 
-    /// Somebody leaves the line, wherever he stands, and waits no more.
+    /// Removes an activity from the queue, wherever it is, and ends its wait.
     pub(crate) fn step_out(&mut self, line: &mut Line, id: u16) -> Option<Waiting> {
         let waiting = self.get_mut(id)?.waits.take()?;
         let (level, (before, behind)) = (waiting.ticket.level % PRIORITIES, waiting.neighbours);
@@ -82,7 +82,7 @@ impl Activities {
     }
 }
 
-/// The first of the highest priority in a line.
+/// The first activity of the highest priority in a queue.
 pub(crate) fn first(line: &Line) -> Option<u16> {
     let all = line.first.iter().rev().copied();
     all.into_iter().find(|id| *id != 0)

@@ -1,4 +1,4 @@
-//! A request is checked before it changes anything, and whoever hears of changes hears of all of them.
+//! A request is checked before it changes anything, and a witness of changes sees all of them.
 
 use crate::mux::{Access, Mux, Witness};
 use crate::tests::Tile;
@@ -11,7 +11,7 @@ use bulkhead_exec::tile::{Cost, Decision, Policy};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What was heard: from when on each activity is ready, and from when on its budget lets it run.
+/// The witnessed state: from when each activity is ready, and from when its budget lets it run.
 #[derive(Debug, Default)]
 struct Heard {
     members: BTreeMap<u16, (u64, u64)>,
@@ -104,7 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Words that are zero are as good as none.
+/// Zero words count as absent.
 fn digest(mux: &Mux<Heard>, tile: &Tile) -> String {
     let used: BTreeMap<_, _> = tile.memory.iter().filter(|(_, word)| **word != 0).collect();
     let (memory, heard) = (format!("{used:x?}"), format!("{mux:?}"));
@@ -129,7 +129,7 @@ fn is_true<W: Witness>(
     })
 }
 
-/// A page that a pager gave ends in every way in which that can be, and no translation is left, whoever has the number then.
+/// A page that a pager gave ends in every possible way, and no translation is left, whichever activity then has the number.
 #[test]
 fn translations_end_with_what_they_lead_to() {
     let base = 0x3000_0000;
@@ -183,7 +183,7 @@ fn translations_end_with_what_they_lead_to() {
         let is_second = requests.contains(&map(second, 3));
         let writes = mux.translate(&mut tile, 1, base, TLB_WRITE);
         assert_eq!(writes, is_second, "{how}");
-        // Somebody else has the number.
+        // Another activity has the number.
         if mux.place(1).is_none() {
             let create = Request::Create {
                 activity: 1,
@@ -257,11 +257,11 @@ proptest! {
                 }
             }
             mux.witness.now = now;
-            // The unit knows nothing that page tables do not say.
+            // The unit knows no translation that is not in the page tables.
             for known in &tile.translations {
                 prop_assert!(is_true(&mux, &tile, *known), "{:x?}", known);
             }
-            // Whoever runs is ready and may run, and nobody who could run is left out.
+            // The running activity is ready and may run, and if one could run, one does.
             let chosen = match mux.decide(now) {
                 Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),
                 Decision::Idle { .. } => None,

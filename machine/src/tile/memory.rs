@@ -1,0 +1,82 @@
+//! A tile's memory as the unit and the network card use it.
+//!
+//! Why it exists: both move their bytes block by block through the same caches and windows, each when its line is there. It does not
+//! know what they do with them.
+
+use super::{Below, Local};
+use crate::cache::Hierarchy;
+use crate::cache::hierarchy::Carried;
+use crate::dtu::{Block, Dtu, LocalFault};
+use crate::fabric::Fabric;
+use crate::types::{Owner, Tick};
+
+/// A way into the tile's memory.
+pub(super) struct Port<'a> {
+    /// `None` while the unit itself is the caller, or without a unit.
+    pub unit: Option<&'a mut Dtu>,
+    pub caches: &'a mut Hierarchy,
+    pub local: &'a mut Local,
+    pub fabric: &'a mut Fabric,
+}
+
+impl Port<'_> {
+    /// An access within a line. `Some`: its bytes have moved, and it is done at that moment; otherwise they come with the line, and the
+    /// token.
+    pub fn access(
+        &mut self,
+        physical: u64,
+        mut block: Block<'_>,
+        owner: Owner,
+        token: u32,
+    ) -> Result<Option<Tick>, LocalFault> {
+        let (bytes, write) = (block.len(), block.is_write());
+        let fault = LocalFault { address: physical };
+        let window = self.local.window(physical, bytes as u64, write);
+        window.ok_or(fault)?;
+        let written = match &block {
+            Block::Read(_) => None,
+            Block::Write(data) => Some(*data),
+        };
+        self.caches.carry(token, physical, bytes, written);
+        let mut lower = Below {
+            unit: self.unit.as_deref_mut(),
+            local: self.local,
+            fabric: self.fabric,
+        };
+        let (now, bytes) = (lower.local.now, bytes as u32);
+        let at = self
+            .caches
+            .unit_access(now, physical, bytes, write, owner, token, &mut lower);
+        if at.is_some() {
+            let carried = self.local.arrived(self.caches, token, self.fabric);
+            let carried = carried.ok_or(fault)?;
+            if let Block::Read(buffer) = &mut block {
+                buffer.copy_from_slice(carried.bytes());
+            }
+        }
+        Ok(at)
+    }
+}
+
+impl Local {
+    /// The bytes of an access that is done; none if the tile may not make it any more.
+    pub(super) fn arrived(
+        &self,
+        caches: &mut Hierarchy,
+        token: u32,
+        fabric: &mut Fabric,
+    ) -> Option<Carried> {
+        let mut carried = caches.take_carried(token)?;
+        if !self.holds_data {
+            let (address, bytes) = (carried.address, carried.bytes().len());
+            let (window, at) = self.window(address, bytes as u64, carried.write)?;
+            let at = at as usize;
+            let there = &mut fabric.ram[window.memory][at..at + bytes];
+            match carried.write {
+                true => there.copy_from_slice(carried.bytes()),
+                false => carried.bytes_mut().copy_from_slice(there),
+            }
+        }
+        Some(carried)
+    }
+}

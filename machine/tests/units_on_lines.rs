@@ -1,0 +1,241 @@
+//! Data transfer units on chips whose caches hold the bytes: when the bytes of a transfer are seen, and that nothing else changes.
+
+mod common;
+
+use bulkhead_abi::dtu::*;
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_machine::config::{PlatformConfig, PlatformKind, UnitPort};
+use bulkhead_machine::dtu::DtuEvent;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::timeline::Event;
+use bulkhead_machine::types::Tick;
+use common::*;
+
+/// Where the unit's data is in the tile's share.
+const DATA: u64 = MEMORY_BASE + 0x4_0000;
+/// What is copied, in the memory tile, behind the shares of the tiles.
+const FAR: u64 = 8 << 20;
+const PAGE: u64 = 4096;
+const CHUNK: u64 = 512;
+const SEEN: u32 = 0x100;
+
+fn config(lines: bool, port: UnitPort) -> PlatformConfig {
+    let mut config = platform(PlatformKind::Tiled, 3);
+    config.tiled_lines = lines;
+    for unit in config.tiles.iter_mut().filter_map(|tile| tile.dtu.as_mut()) {
+        unit.port = port;
+    }
+    config
+}
+
+/// A chip with the page to be copied, and a right for each tile to read and write it.
+fn chip_with(lines: bool, port: UnitPort) -> Machine {
+    let mut machine = chip_of(&config(lines, port));
+    let page: Vec<u8> = (0..PAGE).map(|i| (i * 7 % 251) as u8 | 1).collect();
+    machine.load_memory(MEMORY, FAR, &page).expect("it exists");
+    for tile in 0..3 {
+        set(
+            &mut machine,
+            tile,
+            8,
+            memory(FAR, 2 * PAGE, TLB_READ | TLB_WRITE),
+        );
+    }
+    machine
+}
+
+fn finish(machine: &mut Machine) {
+    let limit = RunLimit { ticks: 2_000_000 };
+    let outcome = machine.run(limit, None);
+    assert!(
+        matches!(outcome, Outcome::Limit | Outcome::Idle { .. }),
+        "{outcome:?}"
+    );
+}
+
+fn marked(machine: &Machine, kind: u32) -> Vec<(Tick, u64)> {
+    let markers = machine.markers();
+    let wanted = markers.iter().filter(|m| u32::from(m.kind) == kind);
+    wanted.map(|m| (m.tick, m.value)).collect()
+}
+
+/// Reads a page by DMA and meanwhile looks at the last word of each chunk until it is there, first in its caches with `before`.
+fn poll(before: bool) -> Program {
+    let mut p = Program::default();
+    p.unit().li(S0, DATA).addi(S1, ZERO, 8).addi(S2, S0, 0);
+    if before {
+        let line = p.here();
+        p.ld(T0, S2, 0).addi(S2, S2, 64).addi(S1, S1, 0);
+        p.li(T1, DATA + PAGE).branch(1, S2, T1, line);
+    }
+    p.li(T0, DATA).sd(T0, A0, ADDRESS);
+    p.li(T0, PAGE).sd(T0, A0, SIZE);
+    p.sd(ZERO, A0, ARGUMENT);
+    p.li(T0, Command::new(Opcode::Read, 8, 0).0)
+        .sd(T0, A0, COMMAND);
+    let chunk = p.here();
+    p.addi(S0, S0, CHUNK as i32);
+    let look = p.here();
+    p.addi(T1, S0, -8).ld(T0, T1, 0).branch(0, T0, ZERO, look);
+    p.marker(S1, SEEN)
+        .addi(S1, S1, -1)
+        .branch(1, S1, ZERO, chunk);
+    p.word(WFI).spin();
+    p
+}
+
+#[test]
+fn no_byte_is_seen_before_it_arrived() {
+    for port in [UnitPort::Second, UnitPort::First] {
+        for before in [false, true] {
+            let mut machine = chip_with(true, port);
+            poll(before).start(&mut machine, 1);
+            machine.watch(1, Some(0)).expect("tile");
+            finish(&mut machine);
+            let timeline = machine.timeline(1).expect("tile").expect("watched");
+            let mut arrived = [Tick::MAX; 8];
+            let mut last = 0;
+            for (at, event) in &timeline.recorded {
+                match event {
+                    Event::Packet {
+                        transaction: Transaction::DmaRead,
+                        tag,
+                        ..
+                    } => {
+                        arrived[(tag & 7) as usize] = *at;
+                    }
+                    Event::Unit(DtuEvent::Local(_)) => last = *at,
+                    _ => {}
+                }
+            }
+            let seen = marked(&machine, SEEN);
+            assert_eq!(seen.len(), 8, "{port:?} {before}");
+            for ((at, _), arrived) in seen.iter().zip(arrived) {
+                assert!(*at > arrived, "seen at {at}, arrived at {arrived}");
+            }
+            // The unit's own way lies between: eight blocks of 64 bytes, four at a time.
+            let (seen, cycle) = (seen[7].0, 2);
+            assert!(
+                last > arrived[7] && seen > last - 40 * cycle && seen < last + 400,
+                "{seen} {last}"
+            );
+        }
+    }
+}
+
+/// Reads a page, adds to each word, writes it elsewhere, and sends the beginning of it to tile 2.
+fn work() -> Program {
+    let mut p = Program::default();
+    p.unit();
+    p.command(Command::new(Opcode::Read, 8, 0), DATA, PAGE, 0);
+    p.li(S0, DATA).li(S1, DATA + PAGE);
+    let word = p.here();
+    p.ld(T0, S0, 0).addi(T0, T0, 5).sd(T0, S0, 0);
+    p.addi(S0, S0, 8).branch(1, S0, S1, word);
+    p.command(Command::new(Opcode::Write, 8, 0), DATA, PAGE, PAGE);
+    // Not on a line's boundary.
+    for offset in [0, 40, 1000] {
+        let send = Command::new(Opcode::Send, 9, NO_ENDPOINT.into());
+        p.command(send, DATA + offset, 200, 0);
+        p.srli(T0, T0, 24).andi(T0, T0, 0xFF).marker(T0, SEEN);
+    }
+    p.word(WFI).spin();
+    p
+}
+
+#[test]
+fn what_a_unit_moves_is_what_it_moves_in_flat_memory() {
+    let run = |lines, port| {
+        let mut machine = chip_with(lines, port);
+        set(&mut machine, 1, 9, send(2, 9, 4));
+        set(
+            &mut machine,
+            2,
+            9,
+            receive(TILEMUX_ACTIVITY, 0x2_0000, 4, NO_ENDPOINT),
+        );
+        work().start(&mut machine, 1);
+        finish(&mut machine);
+        assert_eq!(
+            marked(&machine, SEEN)
+                .iter()
+                .map(|m| m.1)
+                .collect::<Vec<_>>(),
+            [0; 3]
+        );
+        let far = machine.memory(MEMORY).expect("it exists")[FAR as usize..][..2 * PAGE as usize]
+            .to_vec();
+        let mut data = vec![0; PAGE as usize];
+        machine.peek(1, DATA, &mut data).expect("tile");
+        let mut slots = vec![0; 4 * 256];
+        machine
+            .peek(2, MEMORY_BASE + 0x2_0000, &mut slots)
+            .expect("tile");
+        (far, data, slots)
+    };
+    let flat = run(false, UnitPort::Second);
+    assert!(flat.0[..PAGE as usize] != flat.0[PAGE as usize..]);
+    assert_eq!(flat.0[PAGE as usize..], flat.1);
+    assert_eq!(flat.2[32..232], flat.1[..200]);
+    assert_eq!(flat.2[256 + 32..][..200], flat.1[40..240]);
+    for port in [UnitPort::Second, UnitPort::First] {
+        assert!(run(true, port) == flat, "{port:?}");
+    }
+}
+
+/// Transfers into and out of its memory for ever, and writes lines of its own.
+fn busy() -> Program {
+    let mut p = Program::default();
+    p.unit().li(S0, DATA);
+    let again = p.here();
+    p.command(Command::new(Opcode::Read, 8, 0), DATA, PAGE, 0);
+    p.sd(S0, S0, 0).sd(S0, S0, 64).addi(S0, S0, 128);
+    p.command(Command::new(Opcode::Write, 8, 0), DATA, PAGE, PAGE);
+    p.jump(again);
+    p
+}
+
+/// The kernel takes a tile's memory away, or gives it another one, whatever is under way there: nothing of the old memory comes to the new
+/// one, and the unit's command ends.
+#[test]
+fn a_window_that_closes_or_moves_takes_nothing_along() {
+    const ELSEWHERE: u64 = 5 << 20;
+    for port in [UnitPort::Second, UnitPort::First] {
+        for at in (20_000..60_000).step_by(1_777) {
+            for moved in [false, true] {
+                let mut machine = chip_with(true, port);
+                busy().start(&mut machine, 1);
+                let outcome = machine.run(RunLimit { ticks: at }, None);
+                assert_eq!(outcome, Outcome::Limit);
+                let now = match moved {
+                    true => memory(ELSEWHERE, SHARE, TLB_READ | TLB_WRITE),
+                    false => Endpoint::Invalid,
+                };
+                set(&mut machine, 1, 0, now);
+                // The hart finds nothing to fetch; what the unit and the caches have under way ends.
+                machine.run(
+                    RunLimit {
+                        ticks: at + 100_000,
+                    },
+                    None,
+                );
+                machine.run(
+                    RunLimit {
+                        ticks: at + 200_000,
+                    },
+                    None,
+                );
+                let there = &machine.memory(MEMORY).expect("it exists")[ELSEWHERE as usize..];
+                // Blocks of the transfer that was under way may come to the new memory, which is the tile's own; no line of the old.
+                let program = busy().bytes();
+                assert!(!there.windows(16).any(|w| w == &program[..16]));
+                let data = (DATA - MEMORY_BASE) as usize;
+                let mut other = there[..data]
+                    .iter()
+                    .chain(&there[data + PAGE as usize..SHARE as usize]);
+                assert!(other.all(|byte| *byte == 0), "{port:?} at {at}");
+            }
+        }
+    }
+}
