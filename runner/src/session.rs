@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::named_tracer::NamedTracer;
 use crate::names::Naming;
-use crate::observed::{Counts, Observed, console_text, counts, difference, hexadecimal, markers};
+use crate::observed::{
+    Counts, Observed, console_text, counts, difference, hexadecimal, markers, running,
+};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
 use crate::watch::Watcher;
@@ -228,7 +230,7 @@ pub fn execute_beside(
         ticks: machine.now(),
         markers: markers(machine),
         crashes: machine.crashes(),
-        running: observed::running(machine),
+        running: running(machine),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         carried: machine.carried(),
