@@ -357,8 +357,8 @@ mod tests {
             let system = load_system(name, &LoadOptions::default()).expect("valid");
             no_box_covers(&Placement::of(&system));
         }
-        // A crossbar of 40 tiles, and a mesh with five at each router.
-        for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30)] {
+        // A crossbar of 40 tiles, and meshes with five and with one at each router.
+        for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30), (8, 8, 64)] {
             let place = |tile: u16| Place {
                 tile,
                 router: tile % (columns * rows),
