@@ -264,7 +264,8 @@ impl Space {
     /// Lets a disconnected endpoint lead to the receiver that is active now. It is to be configured after this succeeded.
     ///
     /// # Errors
-    /// [`Error::WrongState`] if it is connected or the receiver is not active, [`Error::Revoked`] if it or what the endpoint depends on is being revoked.
+    /// [`Error::WrongState`] if it is connected or the receiver is not active, [`Error::Revoked`] if the receiver or what the endpoint depends on
+    /// is being revoked.
     pub fn connect(&mut self, id: NodeId) -> Result<()> {
         let gate = self.origin(id).filter(|_| self.is_disconnected(id));
         let gate = gate.ok_or(Error::WrongState)?;
