@@ -9,9 +9,7 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::named_tracer::NamedTracer;
 use crate::names::Naming;
-use crate::observed::{
-    Counts, Observed, console_text, counts, difference, hexadecimal, markers, running,
-};
+use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers, running};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
 use crate::watch::Watcher;
@@ -155,7 +153,6 @@ pub fn execute_beside(
         window,
     }: Beside<'_>,
 ) -> Result<Observed, Error> {
-    let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let mut chips = Chips::boot(paradigm, system, image, peer_image)?;
     chips.divide_windows(plan.looks);
     let machine = &mut chips.first;
@@ -227,11 +224,8 @@ pub fn execute_beside(
         }
     };
     progress.stage(Stage::Done { name });
-    let console = chips
-        .first
-        .console(paradigm.console_tile(system))
-        .map_err(|error| machine_error(&error))?;
-    let console = paradigm.described(system, &console_text(console));
+    let console = paradigm.console(system, image, &chips.first)?;
+    let console = paradigm.described(system, &console);
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let here = chips.first.take_observer();
     // Of one chip there is nothing left to take.
