@@ -517,6 +517,32 @@ fn a_flow_that_comes_back_over_others_is_not_one_job() {
     assert!(round.unjudged[0].because.contains("leads from there back"));
 }
 
+/// Two sensors and one actuator that works for 400 us on each message: the flow of one may find it at work for the other, so 515 us is no
+/// bound for it, and `run` has none either.
+#[test]
+fn a_flow_into_a_server_of_others_is_not_judged() {
+    let app = |name: &str, tile: u8, cost: &str, gate: &str| {
+        format!(
+            "<app name=\"{name}\" tile=\"{tile}\" program=\"p\"><rgate name=\"in\"/>{gate}\
+             <task period=\"10ms\" cost=\"{cost}\"/></app>"
+        )
+    };
+    let judged = |to: &str| {
+        judged_system(&format!(
+            "<domain name=\"d\">{}{}{}{}</domain><flow name=\"f\" from=\"l\" to=\"r\" deadline=\"600us\"/>",
+            app("l", 2, "5us", "<sgate name=\"to\" to=\"r\"/>"),
+            app("m", 3, "5us", &format!("<sgate name=\"to\" to=\"{to}\"/>")),
+            app("r", 4, "400us", ""),
+            app("s", 5, "400us", "")
+        ))
+    };
+    let (tree, apart) = (judged("r"), judged("s"));
+    assert!(apart.unjudged.is_empty(), "{:?}", apart.unjudged);
+    assert_eq!(tree.unjudged.len(), 1);
+    let why = "`m` may send to `r`, whose work on its messages is not bounded here";
+    assert_eq!(tree.unjudged[0].because, why);
+}
+
 /// Where a memory serves in any order and somebody has no limit, no flow has a bound: that is a reason, and no mistake of the description.
 #[test]
 fn a_flow_without_a_bound_is_not_judged() {

@@ -2,7 +2,7 @@
 //!
 //! What it deliberately does not know: what the commands do.
 
-use bulkhead_model::units::{Dimension, Time, UnitError, parse};
+use bulkhead_model::units::{Dimension, Time, parse};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -102,8 +102,9 @@ impl Command {
 }
 
 /// A time with its unit.
-fn time(text: &str) -> Result<Time, UnitError> {
-    parse(text, Dimension::Time).map(Time)
+fn time(text: &str) -> Result<Time, String> {
+    let time = parse(text, Dimension::Time).map(Time);
+    time.map_err(|error| format!("{error}; write a number and ns, us, ms or s, such as 4ms"))
 }
 
 /// Arguments of `run`.

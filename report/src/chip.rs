@@ -49,11 +49,13 @@ fn layout(placement: &Placement) -> Layout {
         around.entry(router_of(place)).or_default().push(place.tile);
     }
     let most = around.values().map(Vec::len).max().unwrap_or(1).max(1);
-    // Rows of boxes above and below a router, of at most two sides.
-    let rows = most.div_ceil(2 * SIDE).max(2);
+    // Rows of boxes above and below a router, of at most two sides. One box needs only the left side above.
+    let (least, sides) = if most == 1 { (1, 1.0) } else { (2, 2.0) };
+    let rows = most.div_ceil(2 * SIDE).max(least);
     let side = most.div_ceil(rows).div_ceil(2).max(1);
     let (above, below) = (rows.div_ceil(2), rows / 2);
-    let wide = 2.0 * (LANE + side as f64 * (BOX.0 + GAP)) + GAP;
+    let half = LANE + side as f64 * (BOX.0 + GAP) + GAP / 2.0;
+    let wide = 2.0 * LANE + sides * side as f64 * (BOX.0 + GAP) + GAP;
     let high_of = |rows: usize| ARM + rows as f64 * (BOX.1 + GAP);
     let high = high_of(above) + high_of(below);
     let mut all = Layout {
@@ -67,7 +69,7 @@ fn layout(placement: &Placement) -> Layout {
     for (router, tiles) in around {
         let (column, row) = (router % columns, router / columns);
         let middle = (
-            wide * (f64::from(column) + 0.5),
+            wide * f64::from(column) + half,
             high * f64::from(row) + high_of(above),
         );
         all.routers.insert(router, middle);
@@ -355,8 +357,8 @@ mod tests {
             let system = load_system(name, &LoadOptions::default()).expect("valid");
             no_box_covers(&Placement::of(&system));
         }
-        // A crossbar of 40 tiles, and a mesh with five at each router.
-        for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30)] {
+        // A crossbar of 40 tiles, and meshes with five and with one at each router.
+        for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30), (8, 8, 64)] {
             let place = |tile: u16| Place {
                 tile,
                 router: tile % (columns * rows),

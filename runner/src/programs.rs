@@ -7,6 +7,7 @@
 use crate::c_programs;
 use crate::error::Error;
 use crate::place;
+use bulkhead_machine::image::Image;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -169,7 +170,10 @@ impl Library {
                     .find(|one| (&one.package, &one.name) == (package, binary))
                     .map(|one| one.executable.clone())
                     .ok_or_else(|| missing(name))?,
-                (None, Some(Own::Elf(path))) => path,
+                (None, Some(Own::Elf(path))) => {
+                    is_program(name, &path)?;
+                    path
+                }
                 (None, Some(Own::C(source))) => self.build_c(&source)?,
                 (None, Some(Own::Package(folder))) => built_of(&folder, None, name, &self.root)?,
                 (None, Some(Own::Binary(folder, source))) => {
@@ -188,6 +192,17 @@ impl Library {
             });
         }
         Ok(programs)
+    }
+}
+
+/// Whether a file that is neither a source nor a package is a program for the chip. What is not would fail on the chip, far from its cause.
+fn is_program(name: &str, path: &Path) -> Result<(), Error> {
+    match Image::parse(name, &place::read(path)?) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::input(
+            format!("the program {error}"),
+            "name a C file (.c), the source of one of a Cargo package's binaries (.rs), the package's folder, or a static RV64GC program in ELF format",
+        )),
     }
 }
 
@@ -506,6 +521,16 @@ mod tests {
         let found = archive(&format!("{other}\n{line}\n"));
         assert_eq!(found, Some(PathBuf::from("/w/target/libbulkhead.a")));
         assert_eq!(archive(""), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_program_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("system.xml");
+        place::write(&path, "<system/>").expect("written");
+        let error = is_program("system.xml", &path).expect_err("it is text");
+        assert_eq!(error.to_string(), "the program system.xml: not an ELF file");
+        assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
     }
 
     #[test]

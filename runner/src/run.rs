@@ -211,6 +211,7 @@ fn whole(
     let paradigm = paradigm_of(&system)?;
     let variants = variants(&system, &options.variants)?;
     for (name, variant) in &variants {
+        options.window.check(variant)?;
         paradigm.admit(name, variant)?;
     }
     // Who counts by himself has runs of his own.

@@ -75,4 +75,4 @@ pub use scenario::{
     Source, Step, Tandem, Ticks, TransactionClass, TransactionId,
 };
 pub(crate) use system::local_chunks;
-pub use system::{Kind, Profile, SystemBounds, SystemError};
+pub use system::{Kind, Profile, SystemBounds, SystemError, sent_from_outside};

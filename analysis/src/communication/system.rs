@@ -545,6 +545,21 @@ impl<'a> SystemBounds<'a> {
     }
 }
 
+/// Why a flow through `members` has no bound, if somebody outside may send to one of them: who serves others' messages, too, may be busy
+/// with one of them whenever the flow's comes, and nothing says how many there are.
+pub fn sent_from_outside(system: &System, members: &[usize]) -> Option<String> {
+    let outside = system.apps.iter().enumerate();
+    let mut outside = outside.filter(|(from, _)| !members.contains(from));
+    outside.find_map(|(_, app)| {
+        let gate = app.sgates.iter().find(|gate| members.contains(&gate.to))?;
+        let to = &system.apps.get(gate.to)?.name;
+        let from = &app.name;
+        Some(format!(
+            "`{from}` may send to `{to}`, whose work on its messages is not bounded here"
+        ))
+    })
+}
+
 /// Chunks of an application whose blocks its tile may move before they are paid for: all that a command has under way, and one where
 /// it has messages only.
 pub(crate) fn local_chunks(chip: &Chip, app: &App) -> Result<u32, ChipError> {

@@ -6,7 +6,8 @@
 //! A flow is bounded from the description alone if every application on its way has a `<task>` with a cost and a tile of its own: a job
 //! computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its memory gates
 //! once in each direction that it may, and sends one message of the receiver's slot through each of its gates. Other applications are
-//! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux.
+//! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux. No job waits for an
+//! answer of somebody who is not on the way, and nobody else may send to those who are ([`sent_from_outside`]).
 
 pub mod complete;
 
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Constraint, Kind, Plan, PlanError, Unit, plan};
 use crate::admission;
-use crate::communication::{Chip, Profile, SystemBounds};
+use crate::communication::{Chip, Profile, SystemBounds, sent_from_outside};
 use bulkhead_abi::message::HEADER_SIZE;
 
 /// A system, judged.
@@ -252,6 +253,10 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
             };
             let app = &system.apps[lacking].name;
             verdict.leave(what, format!("`{app}` {why}"));
+            continue;
+        }
+        if let Some(why) = sent_from_outside(system, &members) {
+            verdict.leave(what, why);
             continue;
         }
         let mut wake = 0;

@@ -103,6 +103,15 @@ pub enum Waiter {
     },
 }
 
+impl Waiter {
+    /// Its token.
+    pub fn token(self) -> u32 {
+        let (Waiter::Fetch { token } | Waiter::Data { token, .. } | Waiter::Unit { token, .. }) =
+            self;
+        token
+    }
+}
+
 /// A waiter has got its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
@@ -453,11 +462,7 @@ impl Hierarchy {
         waiter: Waiter,
         lower: &mut L,
     ) -> Outcome {
-        let token = match waiter {
-            Waiter::Fetch { token } | Waiter::Data { token, .. } | Waiter::Unit { token, .. } => {
-                token
-            }
-        };
+        let token = waiter.token();
         let line = self.data.cache.line_of(address);
         if self.join(line, waiter) {
             return Outcome::Pending(token);

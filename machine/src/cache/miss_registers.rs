@@ -22,11 +22,8 @@ impl Hierarchy {
         done: &mut Vec<Done>,
     ) {
         if let Some((line, waiters)) = self.buffer.written(tag) {
-            done.extend(waiters.into_iter().map(|token| Done {
-                waiter: Waiter::Data {
-                    token,
-                    write: false,
-                },
+            done.extend(waiters.into_iter().map(|waiter| Done {
+                waiter,
                 line,
                 at: now,
             }));

@@ -8,7 +8,7 @@ use crate::tiled::alone::Alone;
 use crate::tiled::lonely::Missing;
 use crate::tiled::requests::{self, converted};
 use bulkhead_abi::dtu::CHUNK_MAX;
-use bulkhead_analysis::communication::{Profile, SystemBounds};
+use bulkhead_analysis::communication::{Profile, SystemBounds, sent_from_outside};
 use bulkhead_model::System;
 use bulkhead_model::system::Flow;
 use bulkhead_report::result::{Bound, FlowResult, VariantResult};
@@ -93,20 +93,12 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
     for (from, app) in system.apps.iter().enumerate() {
         let inside = members.contains(&from);
         let mut gates = app.sgates.iter();
-        if let Some(gate) = gates.find(|gate| members.contains(&gate.to) != inside) {
-            return Some(if inside {
-                format!(
-                    "`{}` asks `{}`, whose work for others is not bounded here",
-                    app.name,
-                    name(gate.to)
-                )
-            } else {
-                format!(
-                    "`{}` may send to `{}`, whose work on its messages is not bounded here",
-                    app.name,
-                    name(gate.to)
-                )
-            });
+        if let (true, Some(gate)) = (inside, gates.find(|gate| !members.contains(&gate.to))) {
+            return Some(format!(
+                "`{}` asks `{}`, whose work for others is not bounded here",
+                app.name,
+                name(gate.to)
+            ));
         }
         if let (true, Some(pager)) = (inside, app.pager.filter(|pager| !members.contains(pager))) {
             return Some(format!(
@@ -116,7 +108,7 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
             ));
         }
     }
-    None
+    sent_from_outside(system, members)
 }
 
 /// The bound of a flow whose applications did this alone.

@@ -3,7 +3,7 @@
 //! Why it exists: credits come from slots, endpoints from the quota of a tile. What it deliberately does not know: how an
 //! endpoint is written.
 
-use crate::node::{NO_SELECTOR, NodeId, State};
+use crate::node::{EXTRA2, NO_SELECTOR, NodeId, State};
 use crate::object::{Line, Object, Quota, Receive, Service};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
@@ -199,10 +199,10 @@ impl Space {
         }
     }
 
-    /// The activity that receives what is sent through a send gate, if the receiver is active.
-    pub fn receiving(&self, send: NodeId) -> Option<HolderId> {
+    /// The activity that receives what is sent through a send gate, if the receiver is active and no endpoint leads there any more.
+    pub fn bereaved(&self, send: NodeId) -> Option<HolderId> {
         let (gate, _) = self.receiver(send)?;
-        Some(self.holder_of(gate.active))
+        (gate.senders == 0).then(|| self.holder_of(gate.active))
     }
 
     /// Where the receiver of a send gate is active.
@@ -251,6 +251,36 @@ impl Space {
             gate.senders += 1;
         }
         Ok(id)
+    }
+
+    /// Whether an endpoint that sends leads nowhere, because its receiver is gone. Its number and its quota are its activity's until its
+    /// gate, the activity or its tile capability goes.
+    pub fn is_disconnected(&self, id: NodeId) -> bool {
+        let gate = self.origin(id).map(|gate| self.object(gate));
+        matches!(gate, Some(Object::Send { .. }))
+            && !self.nodes[id.index()].edges[EXTRA2].to.is_some()
+    }
+
+    /// Lets a disconnected endpoint lead to the receiver that is active now. It is to be configured after this succeeded.
+    ///
+    /// # Errors
+    /// [`Error::WrongState`] if it is connected or the receiver is not active, [`Error::Revoked`] if the receiver or what the endpoint depends on
+    /// is being revoked.
+    pub fn connect(&mut self, id: NodeId) -> Result<()> {
+        let gate = self.origin(id).filter(|_| self.is_disconnected(id));
+        let gate = gate.ok_or(Error::WrongState)?;
+        let (receive, _) = self.receiver(gate).ok_or(Error::WrongState)?;
+        if !self.is_live(id) || self.nodes[receive.active.index()].state != State::Alive {
+            return Err(Error::Revoked);
+        }
+        // Born again, because a node depends on older ones only.
+        self.births += 1;
+        self.nodes[id.index()].birth = self.births;
+        self.link(id, EXTRA2, receive.active);
+        if let Some(gate) = self.leads_to(gate) {
+            gate.senders += 1;
+        }
+        Ok(())
     }
 
     /// Endpoints that depend on `origin`, for an activity, taken from the quota of the tile capability that is the first of `extra`.

@@ -9,7 +9,7 @@
 
 use crate::gate::{quota_of, slots};
 use crate::node::{
-    EDGES, EXTRA, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
+    EDGES, EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
 use crate::object::{Object, Quota};
 use crate::resource::give;
@@ -50,6 +50,8 @@ pub enum Progress {
     Working,
     /// Removed a node.
     Removed(Removed),
+    /// The receiver of an endpoint goes: the endpoint leads nowhere and keeps its number. The gate to send that it belongs to.
+    Disconnected(NodeId),
     /// There is nothing left to do.
     Done,
 }
@@ -112,7 +114,47 @@ impl Space {
             self.revocations[level] = None;
             return Progress::Done;
         }
-        Progress::Removed(self.take_out(current))
+        match self.disconnect(current) {
+            Some(gate) => Progress::Disconnected(gate),
+            None => Progress::Removed(self.take_out(current)),
+        }
+    }
+
+    /// An endpoint that sends keeps its number and its quota if its receiver goes and nothing else that it depends on, until it is connected
+    /// again ([`Space::connect`]). Returns the gate that it belongs to.
+    fn disconnect(&mut self, id: NodeId) -> Option<NodeId> {
+        let node = &self.nodes[id.index()];
+        let (gate, receiver) = (node.edges[ORIGIN].to, node.edges[EXTRA2].to);
+        let is_other = |via: &u16| ![OFF_PATH, receiver.0].contains(via);
+        if !gate.is_some() || !receiver.is_some() || node.via.iter().any(is_other) {
+            return None;
+        }
+        self.depart(gate)?;
+        self.unlink(id, EXTRA2);
+        self.leave_paths(id);
+        self.nodes[id.index()].state = State::Alive;
+        Some(gate)
+    }
+
+    /// One endpoint less leads to the receiver of a gate, if it is one to send.
+    fn depart(&mut self, gate: NodeId) -> Option<()> {
+        let receiver = self.leads_to(gate)?;
+        receiver.senders -= 1;
+        receiver.departed = receiver.departed.saturating_add(1);
+        Some(())
+    }
+
+    /// Each revocation that came to a node goes back to where it came from.
+    fn leave_paths(&mut self, id: NodeId) {
+        let via = core::mem::replace(&mut self.nodes[id.index()].via, [OFF_PATH; LEVELS]);
+        self.visit(LEVELS as u32);
+        for (via, revocation) in via.into_iter().zip(&mut self.revocations) {
+            match (via, revocation) {
+                (OFF_PATH, _) | (_, None) => {}
+                (ROOT, revocation) => *revocation = None,
+                (via, Some(revocation)) => revocation.current = NodeId(via),
+            }
+        }
     }
 
     /// Removes a node without dependents, gives its quota back and corrects the paths that led through it.
@@ -136,14 +178,7 @@ impl Space {
         for edge in 0..EDGES {
             self.unlink(id, edge);
         }
-        for level in 0..LEVELS {
-            self.visit(1);
-            match (node.via[level], &mut self.revocations[level]) {
-                (OFF_PATH, _) | (_, None) => {}
-                (ROOT, revocation) => *revocation = None,
-                (via, Some(revocation)) => revocation.current = NodeId(via),
-            }
-        }
+        self.leave_paths(id);
         self.put_free(id);
         Removed {
             node: id,
@@ -197,9 +232,8 @@ impl Space {
                     if let Object::Receive(gate) = self.object_mut(origin) {
                         gate.place = None;
                         gate.active = NodeId::NONE;
-                    } else if let Some(gate) = self.leads_to(origin) {
-                        gate.senders -= 1;
-                        gate.departed = gate.departed.saturating_add(1);
+                    } else if self.nodes[id.index()].edges[EXTRA2].to.is_some() {
+                        self.depart(origin);
                     }
                 }
                 let (quota, amount) = quota_of(count);

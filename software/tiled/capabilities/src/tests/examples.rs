@@ -171,7 +171,7 @@ fn everything_of_an_activity_goes_with_it() {
                     endpoints.push((endpoint, removed.holder));
                 }
             }
-            Progress::Working => {}
+            Progress::Working | Progress::Disconnected(_) => {}
             Progress::Done => break,
         }
     }
@@ -237,41 +237,109 @@ fn sessions_go_with_their_service_and_services_with_their_gate() {
     space.check().unwrap();
 }
 
-/// The gate belongs to a manager; its receiver ends. What sends there must go, because the endpoint may get another owner.
+/// The gate belongs to a manager; its receiver ends. What sends there must not lead there any more before the endpoint gets another owner,
+/// and keeps its number and its quota meanwhile.
 #[test]
-fn who_sends_to_an_endpoint_that_goes_goes_first() {
+fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
     let mut space = space(256);
     let receiver = activity(&mut space, TILE, 10, 4096);
     let sender = activity(&mut space, TILE, 20, 4096);
-    let buffer = space.find(KERNEL, 11).unwrap();
+    let other = activity(&mut space, TILE, 40, 4096);
+    let buffers = [11, 41].map(|at| space.find(KERNEL, at).unwrap());
     space.create_receive(KERNEL, 30, 1, 64).unwrap();
     space.create_send(KERNEL, 30, 31, 0, 1).unwrap();
-    space
-        .activate(KERNEL, 30, receiver, (20, 2), Some(buffer))
-        .unwrap();
-    space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
-    space.end_activity(0, receiver).unwrap();
-    let mut gone = Vec::new();
-    loop {
-        match space.step(0) {
-            Progress::Removed(r) => {
-                if let Object::Endpoint { endpoint, .. } = r.object {
-                    // Where it led is still known then.
-                    let origin = r.origin.unwrap();
-                    gone.push((endpoint, space.receiver(origin).is_some()));
+    let before = tile(&mut space, TILE);
+    let receive =
+        |space: &mut Space, who, buffer| space.activate(KERNEL, 30, who, (20, 2), Some(buffer));
+    receive(&mut space, receiver, buffers[0]).unwrap();
+    let sends = space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
+    assert_eq!(space.connect(sends), Err(Error::WrongState));
+    let senders = |space: &mut Space| match space.look(KERNEL, 30).unwrap().1 {
+        Object::Receive(gate) => (gate.senders, gate.departed),
+        other => panic!("{other:?}"),
+    };
+    for (round, who) in [receiver, other].into_iter().enumerate() {
+        let departed = round as u16;
+        assert_eq!(senders(&mut space), (1, departed));
+        let birth = space.birth(sends);
+        space.end_activity(0, who).unwrap();
+        let mut gone = Vec::new();
+        loop {
+            match space.step(0) {
+                Progress::Removed(r) => {
+                    if let Object::Endpoint { endpoint, .. } = r.object {
+                        gone.push((endpoint, false));
+                    }
                 }
+                // Where it led is still known then.
+                Progress::Disconnected(gate) => gone.push((40, space.receiver(gate).is_some())),
+                Progress::Working => {}
+                Progress::Done => break,
             }
-            Progress::Working => {}
-            Progress::Done => break,
+        }
+        assert_eq!(gone, [(40, true), (20, false)]);
+        assert!(space.is_disconnected(sends));
+        assert_eq!(senders(&mut space), (0, departed + 1));
+        // The gate itself stays, and its endpoint; neither leads anywhere.
+        assert_eq!(
+            space.activate(KERNEL, 31, sender, (41, 1), None),
+            Err(Error::WrongState)
+        );
+        assert_eq!(space.connect(sends), Err(Error::WrongState));
+        assert_eq!(tile(&mut space, TILE)[0], before[0] - 1);
+        if round == 0 {
+            receive(&mut space, other, buffers[1]).unwrap();
+            space.connect(sends).unwrap();
+            assert!(!space.is_disconnected(sends) && space.birth(sends) > birth);
+        }
+        space.check().unwrap();
+    }
+    // It goes with its gate, and who paid has everything back.
+    let left = space.kernel_memory_left(KERNEL).unwrap();
+    space.revoke(0, KERNEL, 31, true).unwrap();
+    assert_eq!(finish(&mut space, 0), 1);
+    let mut after = before;
+    // Both receivers have ended.
+    after[Quota::Activities as usize] += 2;
+    assert_eq!(tile(&mut space, TILE), after);
+    let back = space.kernel_memory_left(KERNEL).unwrap() - left;
+    assert_eq!(back, Space::NODE_COST);
+    space.check().unwrap();
+}
+
+/// The receiver and the gate, or the sender, go at the same time, at two levels and in every order of steps.
+#[test]
+fn what_is_disconnected_goes_with_its_gate_and_its_holder() {
+    for at_once in [30, 31, 22] {
+        for first in 0..12 {
+            let mut space = space(256);
+            let receiver = activity(&mut space, TILE, 10, 4096);
+            let sender = activity(&mut space, TILE, 20, 4096);
+            let buffer = space.find(KERNEL, 11).unwrap();
+            space.create_receive(KERNEL, 30, 1, 64).unwrap();
+            space.create_send(KERNEL, 30, 31, 0, 1).unwrap();
+            let place = (20, 1);
+            space
+                .activate(KERNEL, 30, receiver, place, Some(buffer))
+                .unwrap();
+            space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
+            space.end_activity(0, receiver).unwrap();
+            for _ in 0..first {
+                space.step(0);
+                space.check().unwrap();
+            }
+            space.revoke(1, KERNEL, at_once, false).unwrap();
+            for level in [1, 0, 1, 0, 0, 1, 1, 0] {
+                space.step(level);
+                space.check().unwrap();
+            }
+            finish(&mut space, 1);
+            finish(&mut space, 0);
+            space.check().unwrap();
+            let mut left = space.alive();
+            assert!(left.all(|(_, object)| !matches!(object, Object::Endpoint { .. })));
         }
     }
-    assert_eq!(gone, [(40, true), (20, false)]);
-    // The gate itself stays, and can be made active again.
-    assert_eq!(
-        space.activate(KERNEL, 31, sender, (40, 1), None),
-        Err(Error::WrongState)
-    );
-    space.check().unwrap();
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::gate::slots;
-use crate::node::{EXTRA, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
+use crate::node::{EXTRA, EXTRA2, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
 use crate::object::{NO_OWNER, Object, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
 
@@ -223,6 +223,7 @@ impl Space {
                 let leads_here = |n: &&Node| {
                     let send = n.edges[ORIGIN].to;
                     matches!(n.object, Object::Endpoint { .. })
+                        && n.edges[EXTRA2].to.is_some()
                         && send.is_some()
                         && matches!(self.object(send), Object::Send { .. })
                         && self.origin(self.owner(send)).map(|r| self.owner(r)) == Some(id)

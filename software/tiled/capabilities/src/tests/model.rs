@@ -550,16 +550,7 @@ impl Model {
         match self.kind(origin) {
             Kind::Receive { .. } => needs.extend(buffer),
             // The receiver's endpoint.
-            Kind::Send { .. } => {
-                let receive = self.all[&self.original(origin)].origin;
-                let receive = receive.map(|r| self.original(r));
-                let mut all = self.all.iter();
-                let active = all.find(|(_, c)| {
-                    matches!(c.kind, Kind::Endpoint { .. })
-                        && c.origin.map(|o| self.original(o)) == receive
-                });
-                needs.extend(active.map(|(id, _)| *id));
-            }
+            Kind::Send { .. } => needs.extend(self.arrives(origin)),
             _ => {}
         }
         self.make(
@@ -638,6 +629,44 @@ impl Model {
         Some(id)
     }
 
+    /// Whether a capability is an endpoint that sends.
+    fn sends(&self, c: &Capability) -> bool {
+        let origin = c.origin.map(|origin| self.kind(origin));
+        matches!(
+            (&c.kind, origin),
+            (Kind::Endpoint { .. }, Some(Kind::Send { .. }))
+        )
+    }
+
+    /// Endpoints whose receiver is gone.
+    pub fn disconnected(&self) -> Vec<Id> {
+        let all = self.all.iter();
+        all.filter(|(_, c)| self.sends(c) && c.needs.len() == 1)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// The endpoint at which a gate to send arrives.
+    fn arrives(&self, send: Id) -> Option<Id> {
+        let receive = self.all[&self.original(send)].origin;
+        let receive = receive.map(|r| self.original(r));
+        let mut all = self.all.iter();
+        let active = all.find(|(_, c)| {
+            matches!(c.kind, Kind::Endpoint { .. }) && c.origin.map(|o| self.original(o)) == receive
+        });
+        active.map(|(id, _)| *id)
+    }
+
+    pub fn connect(&mut self, endpoint: Id) -> bool {
+        let send = self.all[&endpoint].origin.expect("it sends");
+        let Some(receiver) = self.arrives(send) else {
+            return false;
+        };
+        let needs = self.all.get_mut(&endpoint).map(|c| &mut c.needs);
+        needs.expect("it is there").push(receiver);
+        true
+    }
+
     /// All that goes if `root` goes.
     pub fn closure(&self, root: Id) -> BTreeSet<Id> {
         let mut gone = BTreeSet::from([root]);
@@ -648,7 +677,10 @@ impl Model {
                 .filter(|(id, c)| {
                     !gone.contains(id)
                         && (c.origin.is_some_and(|o| gone.contains(&o))
-                            || c.needs.iter().any(|n| gone.contains(n))
+                            // Without its receiver, what sends stays.
+                            || c.needs[..c.needs.len().min(if self.sends(c) { 1 } else { 2 })]
+                                .iter()
+                                .any(|n| gone.contains(n))
                             || self
                                 .people
                                 .get(&c.holder)
@@ -670,6 +702,11 @@ impl Model {
         }
         for id in &gone {
             self.all.remove(id);
+        }
+        let sending = self.all.iter().filter(|(_, c)| self.sends(c));
+        for id in sending.map(|(id, _)| *id).collect::<Vec<_>>() {
+            let needs = self.all.get_mut(&id).map(|c| &mut c.needs);
+            needs.expect("it is there").retain(|n| !gone.contains(n));
         }
         self.people.retain(|_, p| !gone.contains(&p.node));
         gone.len()

@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 /// Selectors that the operations use.
 const NAMES: u16 = 14;
 const PLACES: u16 = 8;
+/// Kinds of operations.
+const OPERATIONS: u8 = 20;
 
 /// A step: an operation and its operands, all of them any numbers.
 type Step = (u8, [u16; 4], [u64; 3]);
@@ -165,7 +167,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
     let holder = HolderId(caller);
     let sizes = [1, 16, 4096, 8192, 65536, 1 << 19, 0];
     let size = sizes[(a % 7) as usize];
-    let (ours, theirs) = match operation % 19 {
+    let (ours, theirs) = match operation % OPERATIONS {
         0 | 1 => (
             space
                 .derive_tile(holder, source, target, request(a, b), terms(c))
@@ -298,9 +300,11 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 },
                 None => None,
             };
+            // The model's number, so that the endpoint is found again.
+            let place = (model.next as u16, count);
             (
                 space
-                    .activate(holder, source, HolderId(other_holder), (30, count), node)
+                    .activate(holder, source, HolderId(other_holder), place, node)
                     .is_ok(),
                 model
                     .activate(caller, source, other_holder, count, buffer)
@@ -338,10 +342,21 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 model.copy(caller, from, to).is_some(),
             )
         }
-        17 => (
+        19 => (
             space.show(holder, source, other, (a % 4) as u16).is_ok(),
             model.show(caller, source, other).is_some(),
         ),
+        18 => {
+            let lost = model.disconnected();
+            let Some(lost) = lost.get(a as usize % lost.len().max(1)) else {
+                return Ok(false);
+            };
+            let known = disconnected(space);
+            let Some((_, node)) = known.iter().find(|(at, _)| *at == *lost as u16) else {
+                return Err(format!("endpoint {lost} is not disconnected"));
+            };
+            (space.connect(*node).is_ok(), model.connect(*lost))
+        }
         _ => {
             let keep = a % 4 == 0;
             let ours = match b % 4 {
@@ -360,7 +375,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                     loop {
                         match space.step(0) {
                             Progress::Removed(_) => removed += 1,
-                            Progress::Working => {}
+                            Progress::Working | Progress::Disconnected(_) => {}
                             Progress::Done => break,
                         }
                     }
@@ -378,6 +393,17 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
         return Err(format!("{step:?}: done {ours}, in the model {theirs}"));
     }
     Ok(ours)
+}
+
+/// Endpoints whose receiver is gone, with their numbers.
+fn disconnected(space: &Space) -> Vec<(u16, NodeId)> {
+    let endpoints = space.alive().filter_map(|(id, object)| match object {
+        Object::Endpoint { endpoint, .. } => Some((endpoint, id)),
+        _ => None,
+    });
+    endpoints
+        .filter(|(_, id)| space.is_disconnected(*id))
+        .collect()
 }
 
 /// Everything that can be seen is the same.
@@ -433,6 +459,11 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
             }
         }
     }
+    let ours: BTreeSet<u16> = disconnected(space).iter().map(|(at, _)| *at).collect();
+    let theirs: BTreeSet<u16> = model.disconnected().iter().map(|id| *id as u16).collect();
+    if ours != theirs {
+        return Err(format!("disconnected: {ours:?} {theirs:?}"));
+    }
     let people: BTreeSet<u16> = model.people.keys().copied().collect();
     for place in 0..PLACES {
         if space.kernel_memory_left(HolderId(place)).is_ok() != people.contains(&place) {
@@ -470,7 +501,11 @@ impl Random {
 
 /// Makes most steps sensible: a caller who lives, operands of the right kind, a free name for the result.
 fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
-    let (operation, mut names, mut values) = step;
+    let (mut operation, mut names, mut values) = step;
+    if operation % OPERATIONS == 18 && random.next().is_multiple_of(2) {
+        // Somebody has to receive again.
+        operation = 12;
+    }
     if random.next().is_multiple_of(8) {
         return step;
     }
@@ -478,7 +513,7 @@ fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
         0 => None,
         n => Some(list[(random.next() % n) as usize]),
     };
-    let kind = operation % 18;
+    let kind = operation % OPERATIONS;
     let fits = |kind_of: &Kind| match kind {
         0 | 1 => matches!(kind_of, Kind::Tile { .. }),
         2 => matches!(kind_of, Kind::Purse { .. }),
@@ -539,15 +574,15 @@ fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
 }
 
 /// `steps` random operations; both sides are compared after every one, wholly after every `every`.
-fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
+fn run(seed: u64, nodes: usize, steps: usize, every: usize) -> u32 {
     let (mut space, mut model) = start(nodes);
     let mut random = Random(seed);
-    let mut done = [0; 18];
+    let mut done = [0; OPERATIONS as usize];
     for number in 0..steps {
         let step = random.step();
         let step = sensible(&model, &mut random, step);
         match apply(&mut space, &mut model, step) {
-            Ok(taken) => done[usize::from(step.0 % 18)] += u32::from(taken),
+            Ok(taken) => done[usize::from(step.0 % OPERATIONS)] += u32::from(taken),
             Err(error) => panic!("seed {seed}, step {number}: {error}"),
         }
         if number % every == 0
@@ -558,7 +593,11 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
     }
     // Each operation was also carried out, not only refused.
     assert!(
-        steps < 1000 || done.iter().all(|count| *count > 0),
+        steps < 1000
+            || done
+                .iter()
+                .enumerate()
+                .all(|(kind, count)| kind == 18 || *count > 0),
         "{done:?}"
     );
     // In the end everything is given back.
@@ -589,6 +628,7 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
         matches!(space.find_shared(MEMORY), Object::Memory(memory) if memory.free == memory.size)
     );
     space.check().unwrap();
+    done[18]
 }
 
 proptest! {
@@ -607,11 +647,14 @@ proptest! {
 #[test]
 fn thousands_of_operations() {
     let (seeds, steps) = if cfg!(miri) { (1, 300) } else { (4, 10_000) };
+    let mut connected = 0;
     for seed in 0..seeds {
         // Nearly no memory, and enough of it.
-        run(seed, 160, steps, 16);
-        run(seed, 700, steps, 16);
+        connected += run(seed, 160, steps, 16);
+        connected += run(seed, 700, steps, 16);
     }
+    println!("{connected} endpoints were connected again");
+    assert!(cfg!(miri) || connected > 0);
 }
 
 /// Takes minutes in the release profile: `cargo test --release -p bulkhead-capabilities -- --ignored`.
@@ -633,7 +676,7 @@ fn operations_between_the_steps_of_revocations() {
     let mut largest = 0;
     for number in 0..rounds {
         let (operation, names, values) = random.step();
-        if operation % 18 == 17 {
+        if operation % OPERATIONS == 17 {
             let level = (values[2] % 4) as usize;
             let holder = HolderId(names[0] % PLACES);
             let source = names[1] % NAMES;
@@ -644,6 +687,10 @@ fn operations_between_the_steps_of_revocations() {
                 0 => space.end_activity(level, HolderId(names[3] % PLACES)),
                 _ => space.revoke(level, holder, source, values[0] % 4 == 0),
             };
+        } else if operation % OPERATIONS == 18 {
+            for (_, lost) in disconnected(&space) {
+                let _ = space.connect(lost);
+            }
         } else {
             let step = (operation, names, values);
             let (operation, names, values) = sensible(&model, &mut random, step);

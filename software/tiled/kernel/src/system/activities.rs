@@ -11,7 +11,7 @@ use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
 use crate::post;
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
+use bulkhead_abi::dtu::{NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::arguments::{CreateActivity, Map, Start};
 use bulkhead_abi::syscall::{
@@ -317,7 +317,7 @@ impl System {
         if !opened {
             let buffer = target.physical + creating.reply;
             let replies = ReceiveEndpoint::new(id, buffer, (SYSCALL_SLOT, 1), NO_ENDPOINT);
-            hardware.set_endpoint(tile, receive, Endpoint::Receive(replies));
+            hardware.set_endpoint(tile, receive, replies.into());
             return true;
         }
         let endpoint = self.kernel.syscalls[usize::from(target.priority)];
@@ -327,7 +327,7 @@ impl System {
         let node = target.node;
         self.activities.set_state(id, State::Created);
         self.space.ready(node);
-        hardware.set_endpoint(tile, send, Endpoint::Send(calls));
+        hardware.set_endpoint(tile, send, calls.into());
         let mut reply = done();
         let frequency = self.tiles[index].frequency;
         reply.push(&[id.into(), send.into(), receive.into(), frequency]);

@@ -493,10 +493,9 @@ impl System {
 
     /// One who waits for a semaphore gets it: the first of the highest priority.
     fn wake_sleeper(&mut self, node: NodeId) {
-        let line = self.space.line(node).map(|line| *line);
-        let first = line.and_then(|line| waiting::first(&line));
-        let Some(id) = first else { return };
-        if self.space.semaphore_take(node)
+        let first = self.space.line(node).and_then(|line| waiting::first(line));
+        if let Some(id) = first
+            && self.space.semaphore_take(node)
             && let Some(waiting) = self.wait_no_more(id)
         {
             self.answer(waiting.ticket, Ok(done()));

@@ -149,64 +149,43 @@ impl System {
         part: u8,
     ) -> bool {
         let tile = &self.tiles[index];
-        let send = |endpoint: u16, credits: u8, message_size: u16| {
-            let to = (self.kernel.tile, endpoint);
-            let label = tile.id.into();
-            Endpoint::Send(SendEndpoint::new(
-                TILEMUX_ACTIVITY,
-                to,
-                label,
-                credits,
-                message_size,
-            ))
+        let send = |to: u16, credits: u8, size: u16| -> Endpoint {
+            let (to, label) = ((self.kernel.tile, to), tile.id.into());
+            SendEndpoint::new(TILEMUX_ACTIVITY, to, label, credits, size).into()
         };
-        let receive = |replies: u16, buffer: u64, slot_size: u16, slots: u8| {
-            let slots = (slot_size, slots);
-            Endpoint::Receive(ReceiveEndpoint::new(
-                TILEMUX_ACTIVITY,
-                buffer,
-                slots,
-                replies,
-            ))
+        let receive = |buffer: u64, slots: (u16, u8), replies: u16| -> Endpoint {
+            ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, replies).into()
         };
+        let (notifications, all) = (self.kernel.notifications, UNLIMITED_CREDITS);
         let prints = self.kernel.prints + (index / TILE_GROUP) as u16;
-        let notifications = self.kernel.notifications;
-        let requests = (REQUEST_REPLIES, TILEMUX_BUFFER);
-        let printed = (NO_ENDPOINT, TILEMUX_PRINT_BUFFER);
-        let endpoints = [
-            (
+        let requests = (REQUEST_SLOT, REQUEST_SLOTS);
+        let printed = (PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS);
+        let (endpoint, value) = match part {
+            0 => (
                 REQUEST_ENDPOINT,
-                receive(requests.0, requests.1, REQUEST_SLOT, REQUEST_SLOTS),
+                receive(TILEMUX_BUFFER, requests, REQUEST_REPLIES),
             ),
-            (
-                NOTIFY_ENDPOINT,
-                send(notifications, UNLIMITED_CREDITS, REQUEST_SLOT),
-            ),
-            (PRINT_ENDPOINT, send(prints, 1, PRINT_SLOT)),
-            (
+            1 => (NOTIFY_ENDPOINT, send(notifications, all, REQUEST_SLOT)),
+            2 => (PRINT_ENDPOINT, send(prints, 1, PRINT_SLOT)),
+            3 => (
                 PRINT_REPLY,
-                receive(printed.0, printed.1, PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS),
+                receive(TILEMUX_PRINT_BUFFER, printed, NO_ENDPOINT),
             ),
-        ];
-        if let Some((endpoint, value)) = endpoints.get(usize::from(part)) {
-            hardware.set_endpoint(tile.id, *endpoint, *value);
-            return true;
-        }
-        let config = TileMuxConfig {
-            tile: tile.id.into(),
-            timebase: self.timebase,
-            slice: tile.slice.into(),
-            policy: tile.policy.into(),
-            harts: tile.harts.into(),
-            distance: request_distance(tile.frequency),
+            _ => {
+                let config = TileMuxConfig {
+                    tile: tile.id.into(),
+                    timebase: self.timebase,
+                    slice: tile.slice.into(),
+                    policy: tile.policy.into(),
+                    harts: tile.harts.into(),
+                    distance: request_distance(tile.frequency),
+                };
+                hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
+                return false;
+            }
         };
-        hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
-        false
-    }
-
-    /// TileMux is loaded: its hart starts.
-    pub(super) fn light(&mut self, hardware: &mut impl Hardware, index: usize, entry: u64) {
-        hardware.start_hart(self.tiles[index].id, entry);
+        hardware.set_endpoint(tile.id, endpoint, value);
+        true
     }
 
     /// Derives access to a module, if the caller's memory covers it.
