@@ -57,7 +57,7 @@ pub const EXTERNAL_PAGE: u64 = 0x2000;
 pub const FEATURES: u64 = 0x2000;
 /// Argument of an external command. Write it before the command, or with it in one packet.
 pub const EXTERNAL_ARGUMENT: u64 = 0x2008;
-/// External command: an opcode of [`ExternalOpcode`] in bits 7..0, an endpoint in bits 23..8 and a number of endpoints in bits 39..24.
+/// External command: an opcode of [`ExternalOpcode`] in bits 7..0, an endpoint in bits 23..8 and a number (of endpoints, of lines) in bits 39..24.
 /// Executed when written; see [`external_command`].
 pub const EXTERNAL_COMMAND: u64 = 0x2010;
 /// The send or memory endpoint with an unanswered packet under way, or [`NO_ENDPOINT`] (read only). Nothing leaves over an endpoint
@@ -80,6 +80,8 @@ pub const BORROWED: u64 = 0x2018;
 pub const PRIVILEGED_CREDIT: u32 = 3 * 144 * 64;
 /// Most lines that a tile has on their way back to memory (its write-back buffer).
 pub const WRITE_BACKS: u32 = 16;
+/// Lines that one [`ExternalOpcode::WriteBack`] takes at most: a page of 64-byte lines.
+pub const WRITE_BACK_LINES: u16 = 64;
 /// Number of token buckets in a unit (m3-rtas24, section V-D).
 pub const BUCKET_COUNT: usize = 4;
 
@@ -199,6 +201,10 @@ codes! {
         StartHart = 2,
         /// Stop the tile's hart for good; running commands of its unit are aborted.
         StopHart = 3,
+        /// Write lines of the tile's caches back to the memory that they came from, and take them out: this many (not endpoints; at most
+        /// [`WRITE_BACK_LINES`]), from the one with the tile-physical address in the argument on. The write of the register is answered
+        /// when memory has them all; it is refused while another such command runs. A tile's own hart cannot ask for it.
+        WriteBack = 4,
     }
 }
 
@@ -442,6 +448,18 @@ pub struct ReceiveEndpoint {
     pub occupied: u32,
     /// Bit i: the message in slot i has not been fetched.
     pub unread: u32,
+}
+
+impl From<SendEndpoint> for Endpoint {
+    fn from(endpoint: SendEndpoint) -> Self {
+        Endpoint::Send(endpoint)
+    }
+}
+
+impl From<ReceiveEndpoint> for Endpoint {
+    fn from(endpoint: ReceiveEndpoint) -> Self {
+        Endpoint::Receive(endpoint)
+    }
 }
 
 impl ReceiveEndpoint {

@@ -90,6 +90,7 @@ fn command_codes() {
     assert_eq!(ExternalOpcode::InvalidateEndpoint as u8, 1);
     assert_eq!(ExternalOpcode::StartHart as u8, 2);
     assert_eq!(ExternalOpcode::StopHart as u8, 3);
+    assert_eq!(ExternalOpcode::WriteBack as u8, 4);
     // bits 7..0 opcode, 23..8 endpoint, 63..32 argument
     assert_eq!(
         Command::new(Opcode::Reply, 0x1234, 0x89AB_CDEF).0,

@@ -22,6 +22,7 @@ pub mod network;
 pub mod news;
 pub mod one_shot;
 pub mod pager;
+pub mod quota;
 pub mod syscall;
 pub mod tilemux;
 pub mod time;

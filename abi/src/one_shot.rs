@@ -12,6 +12,35 @@ pub const PORTS: usize = 16;
 /// Bytes of a port record (m2os-mc-ngres21, section 5.1).
 pub const PORT_SIZE: u64 = 32;
 
+/// What a core finds in its memory if its system is described: which periods and ports its tasks have. Words of 8 bytes. The tasks come first,
+/// the most urgent one before the others, then the ports.
+pub mod table {
+    use super::PORTS_OFFSET;
+
+    /// Offset, from the start of a core's memory, of a word with the table's address in the local alias.
+    pub const POINTER: u64 = PORTS_OFFSET - 8;
+    /// Words of a task.
+    pub const TASK_WORDS: usize = 4;
+    /// Word of a task: its period in ticks.
+    pub const PERIOD: usize = 0;
+    /// Word of a task: how many ports it reads.
+    pub const INPUTS: usize = 1;
+    /// Word of a task: how many ports it writes.
+    pub const OUTPUTS: usize = 2;
+    /// Word of a task: the number of the table's word where its ports begin, those that it reads first.
+    pub const PORTS: usize = 3;
+    /// Words of a port.
+    pub const PORT_WORDS: usize = 2;
+    /// Word of a port: index of its record, bytes of an item from [`SIZE_SHIFT`] on, number of its core from [`CORE_SHIFT`] on.
+    pub const NAME: usize = 0;
+    /// Word of a port that is read: address of its data in the local alias.
+    pub const DATA: usize = 1;
+    /// See [`NAME`].
+    pub const SIZE_SHIFT: u32 = 16;
+    /// See [`NAME`].
+    pub const CORE_SHIFT: u32 = 48;
+}
+
 /// Offsets in a port record. All words are little endian; a record that nobody initialised is zero.
 pub mod port {
     /// Spinlock, 4 bytes: 0 is free, 1 is held.
@@ -66,6 +95,14 @@ pub mod marker {
     pub const OVERRUN: u16 = 0x7E3;
     /// A task stopped for good.
     pub const STOPPED: u16 = 0x7E4;
+    /// A task of a described system begins to write a port: the value is the port's core, and its index from bit 16 on. So for those that follow.
+    pub const PUT: u16 = 0x7E5;
+    /// It has written, or failed.
+    pub const PUT_DONE: u16 = 0x7E6;
+    /// It begins to read a port that has something new.
+    pub const TAKE: u16 = 0x7E7;
+    /// It has read, or failed.
+    pub const TAKEN: u16 = 0x7E8;
 }
 
 #[cfg(test)]

@@ -185,6 +185,10 @@ calls! {
         priority: u8,
         /// Not zero: capabilities without a budget may be derived from it. Only if the source allows it.
         idle: u8,
+        /// Places for activities on the tile, or [`SHARE`].
+        activities: u64,
+        /// Windows of the tile onto memory, or [`SHARE`].
+        windows: u64,
     }
     /// Moves kernel memory from a purse to a new one.
     DeriveKernelMemory = 2 {
@@ -322,7 +326,8 @@ calls! {
         replies: u8,
         /// The endpoint to use, which is the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. An activity that
         /// knows a number from before need not try until it gets that number. [`SyscallError::NoEndpoint`] if it is taken by anything else;
-        /// if it is this gate's already, nothing changes, and the bytes are 0.
+        /// if it is this gate's already, nothing changes, and the bytes are 0. When the receiver of a gate to send goes, the number stays
+        /// the gate's, on the activity's quota, and the same call connects it to the receiver that is active then.
         endpoint: u16,
     }
     /// Undoes `Activate`.

@@ -12,6 +12,7 @@ pub mod exact;
 pub mod kernel;
 pub mod mc2;
 pub mod network_calculus;
+pub mod one_shot;
 #[cfg(doctest)]
 pub mod pages;
 pub mod plan;

@@ -524,8 +524,7 @@ fn keeps_its_bounds(scenario: &NetworkScenario, seed: u64) -> Result<(), TestCas
     Ok(())
 }
 
-/// Resources in a row of which one gives on what it served in order: (networks, first of the tandem). What comes to the one behind it
-/// comes from it, and often it serves for longer than the one before: a memory and its link.
+/// Resources in a row of which two are a tandem, like a memory and its link; the second is often the slower one: (networks, first of the tandem).
 fn tandems() -> impl Strategy<Value = (NetworkScenario, usize)> {
     let shape = (2usize..5).prop_flat_map(|n| {
         let resources = prop::collection::vec((any::<bool>(), prop::bool::weighted(0.2)), n);
@@ -564,8 +563,7 @@ fn tandems() -> impl Strategy<Value = (NetworkScenario, usize)> {
     })
 }
 
-/// A rival's eight transactions at a memory (10) and its link (4), worked by hand: who is ahead at the memory has left the link before the
-/// victim comes there, so it waits 80 ticks and not 80 + 32.
+/// A rival's eight transactions at a memory (10) and its link (4), by hand: they have left the link before the victim, which waits 80, not 80 + 32.
 #[test]
 fn a_tandem_by_hand() {
     let shape = vec![

@@ -2,7 +2,7 @@
 //!
 //! What it deliberately does not know: what the commands do.
 
-use bulkhead_model::units::{Dimension, Time, UnitError, parse};
+use bulkhead_model::units::{Dimension, Time, parse};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -102,8 +102,9 @@ impl Command {
 }
 
 /// A time with its unit.
-fn time(text: &str) -> Result<Time, UnitError> {
-    parse(text, Dimension::Time).map(Time)
+fn time(text: &str) -> Result<Time, String> {
+    let time = parse(text, Dimension::Time).map(Time);
+    time.map_err(|error| format!("{error}; write a number and ns, us, ms or s, such as 4ms"))
 }
 
 /// Arguments of `run`.
@@ -393,12 +394,12 @@ pub struct Reproduce {
     /// Which paper
     #[arg(value_enum)]
     pub paper: Paper,
-    /// One of its figures, or what the paper does not measure: attacks, regulation; without it, all
+    /// One of the figures of m3, or what that paper does not measure: attacks, regulation; without it, all
     #[arg(value_enum)]
     pub figure: Option<Figure>,
-    /// Folder for the report page and the results
-    #[arg(long, default_value = "out/reproduce-m3")]
-    pub out: PathBuf,
+    /// Folder for the report page and the results; without it, out/reproduce-PAPER
+    #[arg(long)]
+    pub out: Option<PathBuf>,
     /// Fewer repetitions: a quick look, not the paper's experiment
     #[arg(long)]
     pub quick: bool,
@@ -421,6 +422,8 @@ pub enum Language {
 pub enum Paper {
     /// Core-local reasoning and predictable cross-core communication with M3 (RTAS 2024)
     M3,
+    /// M2OS-mc: an RTOS for many-core processors (NG-RES 2021)
+    M2os,
 }
 
 /// Figures of the paper.

@@ -29,6 +29,31 @@ pub const LINE_MAX: usize = 128;
 /// A cache line outside a cache: in a packet or a buffer. Shorter lines use the first bytes.
 pub type Line = [u8; LINE_MAX];
 
+/// The bytes of an access to a tile's memory, which move when the line is there.
+#[derive(Debug)]
+pub enum Block<'a> {
+    /// They come from memory.
+    Read(&'a mut [u8]),
+    /// They go there.
+    Write(&'a [u8]),
+}
+
+impl Block<'_> {
+    /// How many bytes.
+    #[allow(clippy::len_without_is_empty)] // No access has none.
+    pub fn len(&self) -> usize {
+        match self {
+            Block::Read(bytes) => bytes.len(),
+            Block::Write(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether memory changes.
+    pub fn is_write(&self) -> bool {
+        matches!(self, Block::Write(_))
+    }
+}
+
 /// The next edge of a clock with `cycle` ticks a cycle, at or after `at`.
 pub const fn align(at: Tick, cycle: Tick) -> Tick {
     let rest = at % cycle;

@@ -239,3 +239,131 @@ fn a_window_that_closes_or_moves_takes_nothing_along() {
         }
     }
 }
+
+/// A window ends in the middle of a line, whose rest belongs to somebody else: nothing of it is read or written.
+#[test]
+fn a_line_that_is_not_all_in_the_window_does_not_move() {
+    let mut machine = chip_with(true, UnitPort::Second);
+    let end = DATA - MEMORY_BASE + 32;
+    set(&mut machine, 1, 0, memory(SHARE, end, TLB_READ | TLB_WRITE));
+    let theirs = SHARE + end;
+    machine
+        .load_memory(MEMORY, theirs, &[9; 32])
+        .expect("it exists");
+    let mut p = Program::default();
+    p.li(S0, DATA).li(T0, 7).sd(T0, S0, -64i64 as u64);
+    p.sd(T0, S0, 0).addi(S1, S0, -64).cbo(CBO_FLUSH, S1);
+    p.word(FENCE)
+        .ld(T1, S0, 8)
+        .marker(T1, SEEN)
+        .word(WFI)
+        .spin();
+    p.start(&mut machine, 1);
+    finish(&mut machine);
+    assert_eq!(marked(&machine, SEEN).len(), 1);
+    let there = machine.memory(MEMORY).expect("it exists");
+    let line = |at: u64| &there[at as usize..][..32];
+    assert_eq!(line(theirs - 96)[0], 7);
+    assert_eq!(
+        (line(theirs - 32), line(theirs)),
+        (&[0; 32][..], &[9; 32][..])
+    );
+}
+
+/// Writes a number into each line of a page, again and again if `busy`.
+fn hoarder(busy: bool) -> Program {
+    let mut p = Program::default();
+    let again = p.here();
+    p.li(S0, DATA).li(S1, DATA + PAGE).li(T0, 77);
+    let line = p.here();
+    p.sd(T0, S0, 0).addi(S0, S0, 64).branch(1, S0, S1, line);
+    if busy {
+        p.jump(again);
+    }
+    p.spin();
+    p
+}
+
+/// The kernel: gives the command for so many lines, unless it is to be left out, and looks into memory. It marks outcome and time of
+/// the command, then what the lines have in memory.
+fn taker(lines: Option<u16>) -> Program {
+    let mut p = Program::default();
+    p.unit().li(S0, 5000);
+    let wait = p.here();
+    p.addi(S0, S0, -1).branch(1, S0, ZERO, wait);
+    if let Some(lines) = lines {
+        let command = external_command(ExternalOpcode::WriteBack, 0, lines);
+        p.li(S0, DATA).li(T0, DATA).sd(T0, S0, 0);
+        p.li(T0, command).sd(T0, S0, 8).marker(ZERO, OUTCOME);
+        p.command(Command::new(Opcode::Write, 10, 0), DATA, 16, 0);
+        p.srli(T0, T0, 24).andi(T0, T0, 0xFF).marker(T0, OUTCOME);
+    }
+    p.command(Command::new(Opcode::Read, 11, 0), DATA, PAGE, 0);
+    p.li(S0, DATA).li(S1, DATA + PAGE);
+    let line = p.here();
+    p.ld(T0, S0, 0).marker(T0, SEEN);
+    p.addi(S0, S0, 64).branch(1, S0, S1, line).word(WFI).spin();
+    p
+}
+
+const OUTCOME: u32 = 0x101;
+
+/// What memory has when the kernel looks; what the command said; how long it took.
+fn taken(port: UnitPort, lines: Option<u16>, busy: bool) -> (Vec<u64>, Vec<u64>, Tick) {
+    let mut machine = chip_with(true, port);
+    hoarder(busy).start(&mut machine, 1);
+    taker(lines).start(&mut machine, 0);
+    let registers = MemoryEndpoint {
+        activity: TILEMUX_ACTIVITY,
+        target_tile: 1,
+        rights: TLB_WRITE as u8,
+        base: EXTERNAL_ARGUMENT,
+        size: 16,
+    };
+    set(&mut machine, 0, 10, Endpoint::Memory(registers));
+    set(
+        &mut machine,
+        0,
+        11,
+        memory(SHARE + DATA - MEMORY_BASE, PAGE, TLB_READ),
+    );
+    finish(&mut machine);
+    let of_kernel = |kind| {
+        let markers = machine.markers();
+        let own = markers
+            .iter()
+            .filter(|m| m.tile == 0 && u32::from(m.kind) == kind);
+        own.map(|m| (m.tick, m.value)).collect::<Vec<_>>()
+    };
+    let outcome = of_kernel(OUTCOME);
+    let took = outcome.iter().map(|m| m.0).max().unwrap_or(0)
+        - outcome.iter().map(|m| m.0).min().unwrap_or(0);
+    let values = |marks: Vec<(Tick, u64)>| marks.into_iter().map(|m| m.1).collect();
+    (values(of_kernel(SEEN)), values(outcome), took)
+}
+
+#[test]
+fn memory_has_what_the_kernel_had_written_back() {
+    let refused = DtuError::TargetRefused as u64;
+    for port in [UnitPort::Second, UnitPort::First] {
+        // Without the command, memory has nothing of what the tile wrote.
+        assert_eq!(taken(port, None, false).0, [0; 64]);
+        assert_eq!(
+            taken(port, Some(WRITE_BACK_LINES + 1), false).1,
+            [0, refused]
+        );
+        let (some, outcome, _) = taken(port, Some(40), false);
+        assert_eq!((&some[..40], &some[40..]), (&[77; 40][..], &[0; 24][..]));
+        assert_eq!(outcome, [0, 0]);
+        for busy in [false, true] {
+            let (all, outcome, took) = taken(port, Some(WRITE_BACK_LINES), busy);
+            assert_eq!(
+                (all, outcome),
+                (vec![77; 64], vec![0, 0]),
+                "{port:?} {busy}"
+            );
+            println!("64 lines: {took} ticks of 0.25 ns, {port:?} {busy}");
+            assert!(took < 64 * 500, "{took}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::platform::{
     Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, Platform, PlatformKind,
     Replacement, Spread, Topology,
 };
-use crate::system::{App, Cable, CableEnd, ModuleSource, Quotas, Scope, System, TileLimit};
+use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit};
 use crate::tree::Element;
 use crate::units::{Frequency, Rate, Size, Time};
 
@@ -109,7 +109,7 @@ impl Writer {
         }
     }
 
-    fn size(&mut self, name: &str, size: Size) -> &mut Self {
+    pub(crate) fn size(&mut self, name: &str, size: Size) -> &mut Self {
         self.attribute(name, format_args!("{}B", size.0))
     }
 
@@ -128,7 +128,7 @@ impl Writer {
         self.attribute(name, format_args!("{}B/s", rate.0))
     }
 
-    fn time(&mut self, name: &str, time: Time) -> &mut Self {
+    pub(crate) fn time(&mut self, name: &str, time: Time) -> &mut Self {
         self.attribute(name, format_args!("{}ns", time.nanoseconds()))
     }
 
@@ -149,6 +149,9 @@ impl Writer {
 }
 
 fn write_system(writer: &mut Writer, system: &System, complete: bool) {
+    if let Some(one_shot) = &system.one_shot {
+        return crate::system::oneshot::write(writer, system, one_shot);
+    }
     let root = &system.managers[0];
     writer.start("system").attribute("name", &system.name);
     if !complete {
@@ -186,7 +189,7 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
         system
             .cables
             .iter()
-            .for_each(|cable| write_cable(writer, cable));
+            .for_each(|cable| crate::system::write_cable(writer, cable));
         if let Some(peer) = &system.peer {
             writer.start("peer").attribute("name", &peer.name);
             write_system(writer, &peer.system, true);
@@ -205,24 +208,6 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
         writer.end();
     }
     writer.end();
-}
-
-fn write_cable(writer: &mut Writer, cable: &Cable) {
-    let (end, tile) = match cable.to {
-        CableEnd::Here(tile) => ("to", tile),
-        CableEnd::Peer(tile) => ("peer", tile),
-    };
-    writer
-        .start("cable")
-        .attribute("from", cable.from)
-        .attribute(end, tile)
-        .time("delay", cable.delay)
-        .attribute("loss", cable.loss)
-        .attribute("duplicate", cable.duplicate)
-        .attribute("reorder", cable.reorder)
-        .time("late", cable.late)
-        .attribute("seed", cable.seed)
-        .end();
 }
 
 fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complete: bool) {
@@ -283,23 +268,24 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
                 noc: own.and_then(|own| own.noc),
                 endpoints: own.and_then(|own| own.endpoints).or(usual(sum.endpoints)),
                 page_tables: own.and_then(|own| own.page_tables).or(usual(sum.tables)),
+                activities: Some(system.places_below(index, tile)),
             });
         }
-        limits.push(TileLimit {
-            tile: None,
-            noc: None,
-            endpoints: None,
-            page_tables: None,
-        });
+        limits.push(TileLimit::default());
     }
     for limit in &limits {
+        // Only the chip's manager is told: it follows from what is below.
+        let tile = limit.tile.filter(|_| !complete);
+        let windows = tile.map(|tile| system.windows_below(index, tile));
         writer.start("limit").optional("tile", limit.tile);
         if let Some(noc) = limit.noc {
             writer.rate("noc", noc.noc).size("burst", noc.burst);
         }
         writer
             .optional("endpoints", limit.endpoints)
-            .optional("page-tables", limit.page_tables);
+            .optional("page-tables", limit.page_tables)
+            .optional("activities", limit.activities)
+            .optional("windows", windows);
         // Sums over all tiles stand in the element for all tiles, as they were read.
         if limit.tile.is_none() {
             writer.optional_size("kernel-memory", kernel_memory);
@@ -351,6 +337,10 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     if !complete && app.clients() > 0 {
         quotas.kernel_memory = Some(Size(app.kernel_memory()));
     }
+    // Nor what others leave.
+    if !complete {
+        quotas.activities = Some(system.places_of(app));
+    }
     if app.limit.is_some() || quotas != Quotas::default() {
         writer.start("limit");
         if let Some(limit) = app.limit {
@@ -359,6 +349,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         writer
             .optional("endpoints", quotas.endpoints)
             .optional("page-tables", quotas.page_tables)
+            .optional("activities", quotas.activities)
             .optional_size("kernel-memory", quotas.kernel_memory)
             .end();
     }
@@ -484,7 +475,7 @@ fn credits(credits: u32) -> String {
     }
 }
 
-fn write_platform(writer: &mut Writer, platform: &Platform) {
+pub(crate) fn write_platform(writer: &mut Writer, platform: &Platform) {
     let kind = match platform.kind {
         PlatformKind::Tiled => "tiled",
         PlatformKind::Bare => "bare",

@@ -117,6 +117,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "network/two-chips",
         include_str!("../../catalog/systems/network/two-chips.xml"),
     ),
+    (
+        "oneshot/pipeline",
+        include_str!("../../catalog/systems/oneshot/pipeline.xml"),
+    ),
     ("pager", include_str!("../../catalog/systems/pager.xml")),
     (
         "quickstart",

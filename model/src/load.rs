@@ -137,6 +137,8 @@ pub fn task_system_names(options: &LoadOptions<'_>) -> Vec<String> {
 pub enum Root {
     /// `<system>`, or nothing that is known: loading it as a system says what is wrong.
     System,
+    /// `<system paradigm="one-shot">`: tasks, with a chip and programs.
+    OneShot,
     /// `<task-system>`.
     Tasks,
     /// `<platform>`.
@@ -155,6 +157,7 @@ pub fn root(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Root {
         return Root::System;
     };
     match tree::parse(&source) {
+        Ok(tree) if is_one_shot(&tree) => Root::OneShot,
         Ok(tree) if tree.name == "task-system" => Root::Tasks,
         Ok(tree) if tree.name == "platform" => Root::Platform,
         Ok(tree) if matches!(tree.name.as_str(), "taskset" | "testpoint") => {
@@ -162,6 +165,11 @@ pub fn root(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Root {
         }
         _ => Root::System,
     }
+}
+
+fn is_one_shot(tree: &Element) -> bool {
+    let paradigm = tree.attribute("paradigm");
+    tree.name == "system" && paradigm.is_some_and(|word| word.value == "one-shot")
 }
 
 /// Loads a task system: a file, or a name of the catalog.

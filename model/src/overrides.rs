@@ -358,7 +358,7 @@ mod tests {
         ");
         insta::assert_snapshot!(message("hog-1/limit@nox=none"), @r"
         --set:1:1: unknown attribute `nox` of <limit>
-          help: did you mean `noc`? known: noc, burst, endpoints, page-tables, kernel-memory, memory, tile
+          help: did you mean `noc`? known: noc, burst, endpoints, page-tables, activities, kernel-memory, memory, tile
         ");
         insta::assert_snapshot!(message("hog-1/limt@noc=none"), @r"
         --set:1:1: nothing matches `limt` of the path `hog-1/limt@noc`

@@ -18,6 +18,7 @@ fn programs() -> Vec<String> {
         "control/controller",
         "control/actuator",
         "tiled/resmgr",
+        "one-shot::pipeline::Other",
     ]
     .map(String::from)
     .into()

@@ -17,6 +17,8 @@ pub(crate) const VERDICTS: &str = "reference/exit-codes";
 pub(crate) const ANALYSES: &str = "reference/schedulability";
 /// The study of MC2.
 pub const STUDY: &str = "studies/mc2";
+/// The reproduction of M2OS-mc.
+pub const M2OS: &str = "papers/m2os";
 /// The reproduction of M3.
 pub const M3: &str = "papers/m3";
 

@@ -1,7 +1,7 @@
-//! The picture of a chip: who is where, and whose traffic crosses which link.
+//! The picture of a chip: where each application is, and whose traffic crosses which link.
 //!
-//! Why it exists: that one application's traffic passes the same link as another's explains most delays, and is seen at once on a
-//! picture. What it deliberately does not know: the machine; it draws what a result says.
+//! Why it exists: most delays have one cause, the traffic of two applications on the same link, and a picture shows that at once.
+//! What it deliberately does not know: the machine; it draws only results.
 
 use crate::book::{Book, CHIP};
 use crate::format::{grouped, share};
@@ -17,7 +17,7 @@ const GAP: f64 = 14.0;
 const ARM: f64 = 64.0;
 /// Half the width of the lane between the boxes of a router, where links to the rows above and below run.
 const LANE: f64 = 26.0;
-/// Boxes beside each other in a row of a router, at most, on each side of the lane.
+/// Most boxes next to each other in a row of a router, on each side of the lane.
 const SIDE: usize = 4;
 /// Width of the busiest link, and the least width of one that carried something.
 const WIDEST: f64 = 22.0;
@@ -29,7 +29,7 @@ const LETTERS: usize = 15;
 
 type Point = (f64, f64);
 
-/// Where everything is.
+/// The places of all parts.
 struct Layout {
     size: Point,
     routers: BTreeMap<u16, Point>,
@@ -49,11 +49,13 @@ fn layout(placement: &Placement) -> Layout {
         around.entry(router_of(place)).or_default().push(place.tile);
     }
     let most = around.values().map(Vec::len).max().unwrap_or(1).max(1);
-    // Rows of boxes above and below a router, of at most two sides.
-    let rows = most.div_ceil(2 * SIDE).max(2);
+    // Rows of boxes above and below a router, of at most two sides. One box needs only the left side above.
+    let (least, sides) = if most == 1 { (1, 1.0) } else { (2, 2.0) };
+    let rows = most.div_ceil(2 * SIDE).max(least);
     let side = most.div_ceil(rows).div_ceil(2).max(1);
     let (above, below) = (rows.div_ceil(2), rows / 2);
-    let wide = 2.0 * (LANE + side as f64 * (BOX.0 + GAP)) + GAP;
+    let half = LANE + side as f64 * (BOX.0 + GAP) + GAP / 2.0;
+    let wide = 2.0 * LANE + sides * side as f64 * (BOX.0 + GAP) + GAP;
     let high_of = |rows: usize| ARM + rows as f64 * (BOX.1 + GAP);
     let high = high_of(above) + high_of(below);
     let mut all = Layout {
@@ -67,7 +69,7 @@ fn layout(placement: &Placement) -> Layout {
     for (router, tiles) in around {
         let (column, row) = (router % columns, router / columns);
         let middle = (
-            wide * (f64::from(column) + 0.5),
+            wide * f64::from(column) + half,
             high * f64::from(row) + high_of(above),
         );
         all.routers.insert(router, middle);
@@ -174,7 +176,7 @@ fn short(name: &str) -> String {
     format!("{begin}…")
 }
 
-/// Stripes of a link, beside its middle on the right in the direction of travel.
+/// Stripes of a link, to the right of its middle in the direction of travel.
 fn stripes(
     joined: &Joined<'_>,
     (from, to): (Point, Point),
@@ -187,7 +189,7 @@ fn stripes(
     let mut all = Vec::new();
     for (index, (_, bytes)) in joined.traffic.iter().enumerate() {
         let wide = WIDEST * *bytes as f64 / most.max(1) as f64;
-        // Whoever sent a hundredth of the link's bytes is seen.
+        // An application with at least a hundredth of the link's bytes stays visible.
         if wide < 0.3 && *bytes < joined.bytes() / 100 {
             continue;
         }
@@ -200,7 +202,7 @@ fn stripes(
     all
 }
 
-/// What a link carried, in words.
+/// A link's traffic in words.
 fn words(joined: &Joined<'_>, result: &RunResult, variant: &VariantResult) -> String {
     let seconds = result.microseconds(variant.ticks) / 1e6;
     let of = |(name, bytes): &(&str, u64)| format!("{name} {}", rate(*bytes, seconds));
@@ -355,8 +357,8 @@ mod tests {
             let system = load_system(name, &LoadOptions::default()).expect("valid");
             no_box_covers(&Placement::of(&system));
         }
-        // A crossbar of 40 tiles, and a mesh with five at each router.
-        for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30)] {
+        // A crossbar of 40 tiles, and meshes with five and with one at each router.
+        for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30), (8, 8, 64)] {
             let place = |tile: u16| Place {
                 tile,
                 router: tile % (columns * rows),

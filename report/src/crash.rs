@@ -1,4 +1,4 @@
-//! A crash as a reader sees it: which address was accessed, who had called whom, and the registers.
+//! A crash as a reader sees it: the address that was accessed, the chain of calls, and the registers.
 //!
 //! Why it exists: terminal, pages and data show the same. What it deliberately does not know: how a stack is read.
 
@@ -34,7 +34,7 @@ const SP: usize = 2;
 const NEAR: u64 = 1 << 20;
 
 impl Crash {
-    /// What an address that cannot be accessed often means.
+    /// The usual cause of an access to such an address.
     fn hint(&self, address: u64) -> String {
         let above = self.registers.get(SP).map(|sp| address.wrapping_sub(*sp));
         match (address, above) {

@@ -26,7 +26,8 @@ pub fn shown(percent: u64, count: u64, text: impl FnOnce() -> String) -> String 
     }
 }
 
-/// What `-` in a table's columns for percentiles means, if one of these numbers of samples is too small for one of these percentiles.
+/// The meaning of `-` in a table's columns for percentiles, if one of these numbers of samples is too small for one of these
+/// percentiles.
 pub fn note(percentiles: &[u64], counts: impl IntoIterator<Item = u64>) -> Option<String> {
     let counts: Vec<u64> = counts.into_iter().collect();
     let missing = percentiles

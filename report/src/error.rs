@@ -1,4 +1,4 @@
-//! What can go wrong when a result is shown.
+//! Errors when a result is shown.
 //!
 //! What it deliberately does not know: exit codes.
 

@@ -1,7 +1,7 @@
 //! Pictures with a lane for each task: bars against deadlines, and schedules over time.
 //!
-//! Why it exists: with a row for each task and time running to the right, a reader sees at once which task is late, and why. What it
-//! deliberately does not know: what is drawn; analyses.
+//! Why it exists: with a row for each task and time running to the right, a reader sees at once which task is late, and why. What
+//! it deliberately does not know: the meaning of the bars; analyses.
 
 use super::plot::{FONT, SIZE, failed, scalable};
 use super::scale::{Scale, tick};
@@ -21,19 +21,19 @@ const CHARACTER: u32 = 7;
 /// Colours with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// What may happen at worst.
+    /// The worst case.
     Bound,
-    /// What happened.
+    /// An observation.
     Response,
-    /// What is late, or what there is no bound for.
+    /// Something late, or without a bound.
     Late,
-    /// What is allowed.
+    /// A limit.
     Limit,
-    /// What comes before all tasks.
+    /// Kernel work, which comes before all tasks.
     Kernel,
-    /// Words beside the bars.
+    /// Words next to the bars.
     Word,
-    /// What belongs to somebody with a colour of its own.
+    /// A part of an application with a colour of its own.
     Own(RGBColor),
 }
 
@@ -50,7 +50,7 @@ impl Ink {
         }
     }
 
-    /// What can be read on it.
+    /// A colour that is readable on it.
     fn contrast(self) -> RGBColor {
         let RGBColor(r, g, b) = self.colour();
         // Brightness as the eye weighs it (ITU-R BT.601), in thousandths.
@@ -85,7 +85,7 @@ pub struct Lane {
     pub name: String,
     /// The colour that it has on every picture, if it has one.
     pub colour: Option<RGBColor>,
-    /// What is in it; later ones cover earlier ones.
+    /// Its shapes; later ones cover earlier ones.
     pub shapes: Vec<Shape>,
     /// Words at the right of it.
     pub aside: String,
@@ -100,11 +100,11 @@ pub struct Frame<'a> {
     pub range: (f64, f64),
     /// The axis is logarithmic.
     pub logarithmic: bool,
-    /// What the colours mean, in words.
+    /// The meaning of the colours, in words.
     pub legend: &'a [(&'a str, Shape)],
 }
 
-/// A name that fits beside its lane.
+/// A name that fits next to its lane.
 fn short(name: &str) -> String {
     if name.chars().count() <= NAME {
         return name.to_owned();

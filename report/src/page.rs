@@ -4,7 +4,7 @@
 
 use super::format::{counted, grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, Upright, application_bars, chart, cumulative};
-use super::table::{FLOW_BOUND, added, culprits, frames_of, percentile, unbounded, victims};
+use super::table::{added, culprits, flow_bound, frames_of, percentile, unbounded, victims};
 use crate::Error;
 use crate::book::{BOUNDS, Book, FLOWS, FRAMES, LEDGER, TASKS, VERDICTS};
 use crate::distribution::{note, shown};
@@ -250,7 +250,7 @@ fn flow_section(result: &RunResult, name: &str, book: &Book) -> Result<Markup, E
             @for (variant, flow) in &rows { (flow_row(result, variant, flow)) }
         } }
         p.soft { "Latencies in cycles, with microseconds in brackets. Percentiles are values that were observed (nearest rank). "
-            @if rows.iter().any(|(_, f)| f.bound.is_some()) { (FLOW_BOUND) " " }
+            @if rows.iter().any(|(_, f)| f.bound.is_some()) { (flow_bound(result)) " " }
             (note(&[50, 99], rows.iter().map(|(_, f)| f.latency.count)).unwrap_or_default())
             @if let Some(d) = first.deadline { " Deadline: " (span(result.microseconds(d))) "." } " " (book.more(FLOWS)) }
         h3 { "Distribution" }

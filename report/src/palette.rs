@@ -1,7 +1,7 @@
 //! Colours: one for each application, the same on every picture of a page.
 //!
 //! Why it exists: a reader who has found the hog on one picture finds it on the next one. What it deliberately does not know: what
-//! applications do, and what is drawn.
+//! applications do, and the pictures.
 
 use crate::result::RunResult;
 use plotters::style::RGBColor;
@@ -24,7 +24,7 @@ const REFRESH: RGBColor = RGBColor(200, 205, 212);
 const OWN: RGBColor = RGBColor(150, 157, 168);
 const OTHERS: RGBColor = RGBColor(225, 150, 90);
 
-/// What a flow's own applications cost each other.
+/// The delays that a flow's own applications cause each other.
 pub const ITSELF: &str = "itself";
 
 /// Colours of the applications of a system.
@@ -34,7 +34,7 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// Colours of everybody in a result: first those of the placement in the order of tiles, then whoever was seen besides.
+    /// Colours of all owners in a result: first those of the placement in the order of tiles, then the others.
     pub fn of(result: &RunResult) -> Self {
         let residents = result
             .placement
@@ -58,7 +58,7 @@ impl Palette {
         Self { names }
     }
 
-    /// The colour of an application, or of what is blamed in its place.
+    /// The colour of an application or another culprit.
     pub fn colour(&self, name: &str) -> RGBColor {
         let name = bare(name);
         if let Some(colour) = fixed(name) {

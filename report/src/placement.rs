@@ -5,6 +5,7 @@
 
 use bulkhead_model::System;
 use bulkhead_model::platform::Topology;
+use bulkhead_model::system::OneShot;
 use serde::{Deserialize, Serialize};
 
 /// The chip and who is where on it.
@@ -63,6 +64,14 @@ impl Resident {
     }
 }
 
+/// A task of the one-shot RTOS.
+fn task_of(one_shot: &OneShot, task: usize) -> Resident {
+    Resident {
+        program: Some(one_shot.programs[task].name.clone()),
+        ..Resident::named(&one_shot.tasks.tasks[task].name)
+    }
+}
+
 impl Placement {
     /// Reads it off a system.
     pub fn of(system: &System) -> Self {
@@ -73,6 +82,13 @@ impl Placement {
             }
         };
         let residents = |tile: u16| {
+            if let Some(one_shot) = &system.one_shot {
+                return one_shot
+                    .on_core(tile)
+                    .into_iter()
+                    .map(|task| task_of(one_shot, task))
+                    .collect();
+            }
             let kernel = (tile == system.kernel_tile).then(|| Resident::named("kernel"));
             let managers = system.managers.iter().filter(|one| one.tile == tile);
             let apps = system.apps.iter().filter(|app| app.tile == tile);

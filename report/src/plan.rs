@@ -1,7 +1,7 @@
 //! Plans and verdicts as text.
 //!
-//! Why it exists: one table is understood at once: the task, its worst case, what is allowed, and the difference. What it
-//! deliberately does not know: how bounds come about; colours of a terminal.
+//! Why it exists: one table is understood at once: the task, its worst case, its limit, and the difference. What it deliberately
+//! does not know: how bounds are computed; colours of a terminal.
 
 use super::table::{plain, render};
 use super::verdict::{Outcome, Promise, Verdict};
@@ -16,7 +16,7 @@ fn model_time(time_of: Time) -> String {
     in_largest_unit(time_of.nanoseconds())
 }
 
-/// A number with what it counts.
+/// A number with its unit.
 pub fn value(number: u64, unit: Unit) -> String {
     match unit {
         Unit::Nanoseconds => in_largest_unit(number),
@@ -30,7 +30,7 @@ pub fn value(number: u64, unit: Unit) -> String {
     }
 }
 
-/// What a constraint is about, in words.
+/// The subject of a constraint, in words.
 pub fn noun(kind: Kind) -> &'static str {
     match kind {
         Kind::Response => "response",
@@ -111,7 +111,7 @@ pub fn system_verdict(runs: &[Run]) -> Verdict {
     runs.iter().flat_map(of).collect()
 }
 
-/// A value for machines, with its verdict beside its own fields.
+/// A value for machines: its own fields and its verdict.
 ///
 /// # Errors
 /// If it cannot be written as JSON.
@@ -157,7 +157,7 @@ pub fn heading(plan: &Plan) -> String {
     )
 }
 
-/// Cells of a table, and whether what a row is about holds.
+/// Cells of a table, and whether each row's constraint holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
     /// One for each column.
@@ -286,7 +286,7 @@ pub fn grid<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Grid {
     }
 }
 
-/// What was open and how it was decided; empty if nothing was.
+/// The open parameters and the decisions about them; empty if nothing was open.
 pub fn choices(plan: &Plan) -> String {
     let mut out = String::new();
     for choice in &plan.choices {
@@ -295,7 +295,7 @@ pub fn choices(plan: &Plan) -> String {
     out
 }
 
-/// What fails; empty if nothing does. At most 12 lines, the rest is counted.
+/// The failures; empty if there are none. At most 12 lines, the rest is counted.
 pub fn failures(plan: &Plan) -> String {
     const SHOWN: usize = 12;
     let failed = plan.failures();
@@ -332,11 +332,11 @@ pub fn summary(plan: &Plan) -> String {
     out
 }
 
-/// What would repair a system; empty if nothing is known.
+/// Repairs of a system; empty if none is known.
 pub fn repairs(repairs: &[Repair]) -> String {
     const SHOWN: usize = 8;
     let mut out = String::new();
-    // More processors and less work for all are large changes, and ones that everybody wants to know.
+    // More processors and less work for all tasks are large changes, but every reader wants to know them.
     let first = repairs.iter().take(SHOWN);
     let shown: Vec<&Repair> = first
         .chain(
@@ -400,7 +400,7 @@ pub fn repairs(repairs: &[Repair]) -> String {
     out
 }
 
-/// The whole text of a check: a plan and what would repair it.
+/// The whole text of a check: a plan and its repairs.
 pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     let mut out = summary(plan);
     if plan.schedulable {
@@ -451,7 +451,7 @@ pub fn run(run: &Run) -> String {
     out
 }
 
-/// What would repair a system.
+/// Repairs of a system.
 pub fn system_repairs(repairs: &[SystemRepair]) -> String {
     const SHOWN: usize = 8;
     if repairs.is_empty() {

@@ -1,6 +1,6 @@
 //! Pictures as inline SVG: lines, steps, points and bars with axes that carry units.
 //!
-//! What it deliberately does not know: what is plotted.
+//! What it deliberately does not know: the meaning of the data.
 
 use crate::Error;
 use crate::palette::Palette;
@@ -42,7 +42,7 @@ fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-/// What a picture that cannot be drawn says.
+/// The error of a picture that cannot be drawn.
 pub fn failed(error: impl Display) -> Error {
     Error::new(error)
 }
@@ -85,9 +85,9 @@ pub struct Axes<'a> {
 pub struct Upright {
     /// Name in the legend.
     pub name: String,
-    /// Where.
+    /// The place on the axis.
     pub x: f64,
-    /// Number of the series whose colour it has; none for a deadline.
+    /// Number of the series whose colour it has; `None` for a deadline.
     pub series: Option<usize>,
 }
 
@@ -122,7 +122,7 @@ enum Sample {
     Box(RGBColor),
 }
 
-/// Entries beside each other, in as many lines as they need: begin of each, its line, and how many lines there are.
+/// Entries next to each other, in as many lines as they need: the start of each, its line, and the number of lines.
 fn flow(names: &[&str], width: i32) -> (Vec<(i32, i32)>, i32) {
     let (mut x, mut line, mut places) = (0, 0, Vec::new());
     for name in names {
@@ -332,11 +332,11 @@ pub fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
 pub struct Bar {
     /// Name at the axis.
     pub name: String,
-    /// Values in the order of the parts' names; not a number where there is none.
+    /// Values in the order of the parts' names; NaN if there is none.
     pub parts: Vec<f64>,
 }
 
-/// Horizontal bars, their parts stacked (`stacked`) or beside each other, in colours by their numbers.
+/// Horizontal bars, their parts stacked (`stacked`) or next to each other, in colours by their numbers.
 ///
 /// # Errors
 /// [`Error`] if it cannot be drawn.
@@ -454,7 +454,7 @@ fn drawn_bars(
     Ok(scalable(svg))
 }
 
-/// A value behind the end of its bar.
+/// A value after the end of its bar.
 fn number(area: &Area<'_>, (x, y): (i32, i32), value: f64) -> Result<(), Error> {
     let text = match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),

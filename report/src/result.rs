@@ -1,4 +1,4 @@
-//! What a run says, as data: the schema of `result.json`.
+//! The result of a run as data: the schema of `result.json`.
 //!
 //! Why it exists: the table on the screen, the report page and every tool of a user read the same structure, so they
 //! cannot disagree. What it deliberately does not know: where the numbers come from, and anything about the host; the
@@ -28,9 +28,9 @@ pub struct RunResult {
     pub ticks_per_second: u64,
     /// Ticks of a cycle of the reference clock: the harts' clock of the user tiles.
     pub cycle_ticks: u64,
-    /// What went in.
+    /// The inputs.
     pub provenance: Provenance,
-    /// Who is where, before the changes of variants.
+    /// The placement, before the changes of variants.
     #[serde(default)]
     pub placement: Placement,
     /// Variants in the order of the description.
@@ -38,10 +38,10 @@ pub struct RunResult {
     /// Runs that were made besides, because no variant ran a flow's applications alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<AddedRun>,
-    /// What was promised, and whether it held.
+    /// The promises, and whether they held.
     pub verdict: Verdict,
-    /// The same of the chip at the other end of the cable, in units of its own: its name replaces that of the system, and its variants are
-    /// those beside which it ran.
+    /// The same for the chip at the other end of the cable, in its own units: its name replaces that of the system, and its
+    /// variants are those with which it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Box<RunResult>>,
 }
@@ -60,7 +60,7 @@ pub struct Provenance {
 /// One input file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// What it is: the name of a program or description, never a path of the host.
+    /// The name of a program or description, never a path of the host.
     pub name: String,
     /// SHA-256 of its contents, in hexadecimal.
     pub sha256: String,
@@ -81,19 +81,19 @@ pub enum End {
     Idle,
     /// A limit of cycles was reached.
     Limit,
-    /// A trap that nobody handles.
+    /// An unhandled trap.
     Trap {
-        /// Where and why.
+        /// The place and the cause.
         what: String,
     },
 }
 
-/// A run in which only a flow's applications do something: what its bounds start from.
+/// A run in which only a flow's applications are active: the basis of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedRun {
     /// The flow.
     pub flow: String,
-    /// What was run.
+    /// Describes the run.
     pub about: String,
     /// Its worst latency there, in ticks; none if there was not one sample.
     pub worst: Option<u64>,
@@ -120,9 +120,9 @@ pub struct VariantResult {
     pub spans: Vec<SpanResult>,
     /// Jobs of the applications with a `<task>`.
     pub tasks: Vec<TaskResult>,
-    /// Worst latencies of requests beside their bounds.
+    /// Worst latencies of requests, with their bounds.
     pub requests: Vec<RequestResult>,
-    /// Who delayed whom.
+    /// Which owner delayed which other one.
     pub interference: Vec<Interference>,
     /// Activity of each tile.
     pub tiles: Vec<TileResult>,
@@ -130,10 +130,10 @@ pub struct VariantResult {
     pub incidents: Vec<Incident>,
     /// Check values that applications gave (marker `Check`), in order of time.
     pub checks: Vec<Check>,
-    /// What crossed the links of the network; links that carried nothing are left out.
+    /// The traffic of the network's links; idle links are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkResult>,
-    /// What was used of the quotas that the description bounds, as the managers say at the end.
+    /// The use of the quotas that the description bounds, as the managers report it at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaUse>,
 }
@@ -168,7 +168,7 @@ pub struct LinkResult {
     pub channel: u8,
     /// Ticks in which it was sending.
     pub busy: u64,
-    /// Bytes that it carried, headers included, by application; who sent most comes first.
+    /// Bytes that it carried, headers included, by application; the largest sender comes first.
     pub traffic: Vec<Traffic>,
 }
 
@@ -265,8 +265,8 @@ pub struct SpanResult {
     pub samples: Vec<Sample>,
 }
 
-/// Jobs of an application with a `<task>`, as its markers have them. Whoever marks a release late hides that; programs of
-/// `lib::task` count such jobs as late themselves.
+/// Jobs of an application with a `<task>`, from its markers. A program that marks a release late hides the delay; programs of
+/// `lib::task` themselves count such jobs as late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
     /// Application.
@@ -295,18 +295,18 @@ pub struct Bound {
     pub ticks: u64,
     /// Method.
     pub method: String,
-    /// What it covers and what it assumes.
+    /// Its coverage and its assumptions.
     pub covers: String,
 }
 
-/// Worst observed latency of a kind of request of an application, beside its bound.
+/// Worst observed latency of a kind of request of an application, with its bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestResult {
     /// Application.
     pub application: String,
     /// Kind: cache miss, transfer, message.
     pub kind: String,
-    /// Where to: the memory tile, or the application that receives.
+    /// The target: the memory tile, or the receiving application.
     pub to: String,
     /// Number of requests.
     pub count: u64,
@@ -328,17 +328,17 @@ pub struct RequestResult {
 /// processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
-    /// Who waited.
+    /// The owner that waited.
     pub victim: String,
-    /// Whom it waited for; `refresh` and `own limit` are hardware and its own budgets.
+    /// The owner for which it waited; `refresh` and `own limit` are hardware and its own budgets.
     pub culprit: String,
-    /// Where.
+    /// The resource.
     pub resource: String,
     /// Ticks in all.
     pub ticks: u64,
 }
 
-/// What a tile did.
+/// Counters of a tile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TileResult {
     /// Number.
@@ -360,17 +360,17 @@ pub struct Counter {
     pub value: u64,
 }
 
-/// What kind of incident it is.
+/// The kind of an incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IncidentKind {
-    /// An application made a mistake that stopped it: a fault, a panic, an exhausted heap.
+    /// An application stopped because of its own error: a fault, a panic, an exhausted heap.
     Crash,
     /// An application or the root manager ended with an error, or was stopped.
     Stopped,
     /// An application that is not in the background had not finished at the end of the run.
     Unfinished,
-    /// The kernel panicked, or a trap came that nobody handles: the run ended there.
+    /// The kernel panicked, or an unhandled trap ended the run.
     KernelStopped,
 }
 
@@ -412,7 +412,7 @@ impl RunResult {
         ticks as f64 * 1e6 / self.ticks_per_second.max(1) as f64
     }
 
-    /// The verdict on this chip and the one behind its cable, whose variants are behind its name.
+    /// The verdict on this chip and on the one at the other end of its cable, whose variants have its name in front.
     pub fn whole_verdict(&self) -> Verdict {
         let far = self.peer.iter().flat_map(|peer| {
             let own = peer.verdict.promises().iter();
@@ -471,8 +471,8 @@ impl RunResult {
         titled.collect()
     }
 
-    /// Something ended as it must not: every incident is such an end. That nothing can happen any more is one only for who had to
-    /// finish, and then there is an incident.
+    /// Whether something ended that must not: every incident is such an end. A run in which nothing can happen any more is one only
+    /// if an application had to finish, and then there is an incident.
     pub fn has_accident(&self) -> bool {
         let ended = |end: &End| matches!(end, End::Duration | End::Idle | End::Exit { code: 0 });
         let bad = |variant: &VariantResult| !variant.incidents.is_empty() || !ended(&variant.end);

@@ -1,7 +1,7 @@
 //! Axes whose values can be read off: linear and logarithmic, with round ticks.
 //!
-//! Why it exists: a logarithmic axis with one label in the picture leaves its reader to guess. What it deliberately does not know: what
-//! is drawn.
+//! Why it exists: a logarithmic axis with one label in the picture leaves its reader to guess. What it deliberately does not know:
+//! the pictures.
 
 use super::format::grouped;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};

@@ -93,9 +93,22 @@ pub(crate) fn percentile(result: &RunResult, percent: u64, of: &Distribution) ->
     shown(percent, of.count, || cell(result, value))
 }
 
-/// What a bound of a flow is.
-pub(crate) const FLOW_BOUND: &str =
-    "A bound is the worst latency measured alone + the analysed interference of all others.";
+/// How the method of a flow's bound begins in which no measurement is.
+pub const ANALYSED: &str = "analysed from stated costs";
+
+/// What the bounds of a result's flows are.
+pub(crate) fn flow_bound(result: &RunResult) -> &'static str {
+    let flows = result.variants.iter().flat_map(|variant| &variant.flows);
+    let mut bounds = flows.filter_map(|flow| flow.bound.as_ref());
+    match bounds.any(|bound| bound.method.starts_with(ANALYSED)) {
+        true => {
+            "A bound is analysed from the costs that the description states; no measurement is in it."
+        }
+        false => {
+            "A bound is the worst latency measured alone + the analysed interference of all others."
+        }
+    }
+}
 
 /// The placement, a line for each resident. The last line names the tiles that are free.
 pub fn placement(placement: &Placement) -> String {
@@ -209,7 +222,7 @@ fn measured(result: &RunResult, out: &mut String) {
     }
     let flows = result.variants.iter().flat_map(|variant| &variant.flows);
     if flows.clone().any(|flow| flow.bound.is_some()) {
-        let _ = writeln!(out, "{FLOW_BOUND}");
+        let _ = writeln!(out, "{}", flow_bound(result));
     }
     if let Some(note) = note(&[50, 99], flows.map(|flow| flow.latency.count)) {
         let _ = writeln!(out, "{note}");

@@ -1,9 +1,9 @@
-//! What a verdict is: for each promise held, failed, or not judged, and why.
+//! Verdicts: each promise held, failed, or was not judged, and why.
 //!
-//! Why it exists: `run`, `audit`, `check`, `plan` and `reproduce` use the same words for different things, and a reader must be able to
-//! believe each of them: nothing is called good unless it was judged. Each command turns what it has into [`Promise`]s; what follows from
-//! them, how it reads and which exit code it is are decided here alone. What it deliberately does not know: what is promised, and how a
-//! promise is judged.
+//! Why it exists: `run`, `audit`, `check`, `plan` and `reproduce` use the same words for different things, and a reader must be
+//! able to trust each of them: nothing is called good unless it was judged. Each command turns its results into [`Promise`]s; only
+//! this file decides the outcome, its text and the exit code. What it deliberately does not know: the promises themselves, and how
+//! they are judged.
 
 use crate::format::counted;
 use maud::{Markup, html};
@@ -23,7 +23,7 @@ pub mod exit {
     pub const PROGRAM_FAILED: u8 = 4;
 }
 
-/// What is known of a promise.
+/// The judgement of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
@@ -31,18 +31,18 @@ pub enum Judgement {
     Held,
     /// It was judged and broken.
     Failed,
-    /// Nobody judged it; [`Promise::because`] says why.
+    /// It was not judged; [`Promise::because`] says why.
     NotJudged,
 }
 
 /// Something that was promised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
-    /// The run that it is about: a variant, a domain; empty if there is only one.
+    /// The run to which it belongs: a variant, a domain; empty if there is only one.
     pub variant: String,
-    /// What was promised, and by how much it held or failed.
+    /// The promise, and by how much it held or failed.
     pub what: String,
-    /// What is known of it.
+    /// Its judgement.
     pub judgement: Judgement,
     /// Why it was not judged, or where a failure is explained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ impl Promise {
         }
     }
 
-    /// A promise that nobody judged, and why.
+    /// A promise that was not judged, and the reason.
     pub fn not_judged(variant: &str, what: impl Into<String>, because: impl Into<String>) -> Self {
         Self {
             judgement: Judgement::NotJudged,
@@ -84,7 +84,7 @@ impl Promise {
         self
     }
 
-    /// The same, no longer called held: what it rests on ended early.
+    /// The same promise, but no longer held, because its basis ended early.
     #[must_use]
     pub fn unless_held(self, because: &str) -> Self {
         match self.judgement {
@@ -94,7 +94,7 @@ impl Promise {
     }
 }
 
-/// What follows from all promises together.
+/// The outcome of all promises together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -119,7 +119,7 @@ pub struct Counts {
     pub held: usize,
 }
 
-/// All promises of something, and what follows.
+/// All promises of a result, and their outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Verdict {
@@ -180,7 +180,7 @@ impl Verdict {
         counts
     }
 
-    /// What follows. Failures that were expected decide nothing.
+    /// The outcome. Expected failures do not affect it.
     pub fn outcome(&self) -> Outcome {
         match self.counts() {
             Counts { failed: 1.., .. } => Outcome::Failed,
@@ -194,8 +194,8 @@ impl Verdict {
         self.outcome() != Outcome::Failed
     }
 
-    /// Exit code; `accident`: a program or the kernel ended as it must not. What a faulting program measures means little, so that
-    /// comes first.
+    /// Exit code; `accident`: a program or the kernel ended that must not. Measurements of a faulting program mean little, so an
+    /// accident comes first.
     pub fn code(&self, accident: bool) -> u8 {
         match (accident, self.outcome()) {
             (true, _) => exit::PROGRAM_FAILED,
@@ -204,7 +204,7 @@ impl Verdict {
         }
     }
 
-    /// The head of a text. `happened`: what happened besides (panics, crashes, stops), a line each.
+    /// The head of a text. `happened`: incidents (panics, crashes, stops), one line each.
     pub fn head(&self, happened: &[String]) -> String {
         let mut out = String::new();
         for part in self.parts(happened) {
@@ -240,7 +240,7 @@ impl Verdict {
         }
     }
 
-    /// The head's parts in their order: what failed, what happened, what was not judged, then what held.
+    /// The head's parts in order: failures, incidents, promises that were not judged, then those that held.
     fn parts(&self, happened: &[String]) -> Vec<Part> {
         let counts = self.counts();
         let of = |wanted: Judgement, expected: bool| {
@@ -268,7 +268,7 @@ impl Verdict {
             );
             parts.push(part("soft", title, of(Judgement::Failed, true).collect()));
         }
-        // What failed as expected was judged.
+        // An expected failure has been judged.
         if self.outcome() == Outcome::NothingJudged && counts.expected == 0 {
             let title = match counts.not_judged {
                 0 => "Nothing was judged: nothing is promised.".to_owned(),
@@ -286,7 +286,8 @@ impl Verdict {
         parts
     }
 
-    /// What was not judged: one line for each run and reason, and runs of which the same was not judged for the same reason together.
+    /// Promises that were not judged: one line for each run and reason; runs with the same ones for the same reason are put
+    /// together.
     fn unjudged(&self) -> Vec<String> {
         let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
         let all = self.promises.iter();

@@ -28,6 +28,11 @@ pub fn boot_as(
             .load_memory(piece.memory, piece.offset, &piece.bytes)
             .map_err(|error| machine_error(&error))?;
     }
+    for piece in &image.tiles {
+        machine
+            .load_tile(piece.tile, piece.address, &piece.bytes)
+            .map_err(|error| machine_error(&error))?;
+    }
     paradigm.prepare(system, &mut machine)?;
     for start in &image.starts {
         let [first, second] = start.arguments;

@@ -3,13 +3,28 @@
 //! Why it exists: every paradigm lays out its own bytes, and a chip takes them all in the same way. What it deliberately does not
 //! know: what the bytes are.
 
-/// Bytes for the memory tiles, and the harts that start.
+/// Bytes for the memories, and the harts that start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootImage {
     /// Bytes. All else is zero.
     pub pieces: Vec<Piece>,
+    /// Bytes for the local memories of tiles. All else there is zero.
+    pub tiles: Vec<TilePiece>,
+    /// Where consoles are that lie in memory: the tile, and the address there.
+    pub rings: Vec<(u16, u64)>,
     /// Harts that start; all others wait.
     pub starts: Vec<Start>,
+}
+
+/// Bytes in a tile's local memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TilePiece {
+    /// The tile.
+    pub tile: u16,
+    /// Address, as the tile's hart has it.
+    pub address: u64,
+    /// What lies there.
+    pub bytes: Vec<u8>,
 }
 
 /// Bytes in a memory.

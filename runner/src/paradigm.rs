@@ -1,15 +1,15 @@
 //! The seam between what every run does and what one kind of system does its own way.
 //!
 //! Why it exists: five systems are run in the same way: build, lay out, boot, watch, read, bound, judge. What differs is behind this
-//! trait, with a room for each kind (`tiled/`; `bare/` boots single programs and describes no systems yet). What it deliberately
+//! trait, with a room for each kind (`tiled/`, `oneshot/`; `bare/` boots single programs and describes no systems). What it deliberately
 //! does not know: any kernel. A room never uses another one.
 
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
-use crate::observed::Observed;
-use crate::programs::Program;
+use crate::observed::{Observed, console_text};
+use crate::programs::{Library, Program};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -27,6 +27,14 @@ pub trait Paradigm: Sync {
     /// The programs of a system's own chip. The first one is what runs where no application does: faults there end the run.
     fn programs<'s>(&self, system: &'s System) -> Vec<&'s str>;
 
+    /// Builds what is made for these systems alone, beside [`Paradigm::programs`].
+    ///
+    /// # Errors
+    /// If it does not build.
+    fn build(&self, _: &Library, _: &[&System]) -> Result<Vec<Program>, Error> {
+        Ok(Vec::new())
+    }
+
     /// What lies in the memories of a system's own chip when it starts, and which harts start.
     ///
     /// # Errors
@@ -41,6 +49,16 @@ pub trait Paradigm: Sync {
 
     /// The tile whose console is the system's.
     fn console_tile(&self, system: &System) -> u16;
+
+    /// What a chip printed: by the console of [`Paradigm::console_tile`], or as its image has it.
+    ///
+    /// # Errors
+    /// If the machine has no such console.
+    fn console(&self, system: &System, _: &BootImage, machine: &Machine) -> Result<String, Error> {
+        let console = machine.console(self.console_tile(system));
+        let console = console.map_err(|error| Error::Machine(error.to_string()))?;
+        Ok(console_text(console))
+    }
 
     /// What a chip printed, as a user reads it: activities of the description have their names from there.
     fn described(&self, system: &System, console: &str) -> String;

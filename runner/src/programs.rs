@@ -7,6 +7,7 @@
 use crate::c_programs;
 use crate::error::Error;
 use crate::place;
+use bulkhead_machine::image::Image;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,9 @@ pub struct Library {
 
 impl bulkhead_model::Programs for Library {
     fn contains(&self, name: &str) -> bool {
-        self.known.contains_key(name) || self.own(name).is_some()
+        self.known.contains_key(name)
+            || self.own(name).is_some()
+            || self.task_folder(name).is_some()
     }
 
     fn names(&self) -> Vec<String> {
@@ -88,19 +91,7 @@ fn cargo() -> Command {
 impl Library {
     /// Asks Cargo for the programs of the checkout. `base` is the folder of the description.
     pub fn new(root: &Path, base: &Path) -> Result<Self, Error> {
-        let output = cargo()
-            .args(["metadata", "--no-deps", "--format-version", "1"])
-            .current_dir(root)
-            .output()
-            .map_err(|error| no_cargo(&error))?;
-        if !output.status.success() {
-            return Err(Error::Build {
-                program: "the workspace".to_owned(),
-                output: String::from_utf8_lossy(&output.stderr).into_owned(),
-            });
-        }
-        let metadata: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| Error::Machine(format!("cargo metadata: {error}")))?;
+        let metadata = metadata(root)?;
         Ok(Self {
             root: root.to_path_buf(),
             base: base.to_path_buf(),
@@ -169,7 +160,10 @@ impl Library {
                     .find(|one| (&one.package, &one.name) == (package, binary))
                     .map(|one| one.executable.clone())
                     .ok_or_else(|| missing(name))?,
-                (None, Some(Own::Elf(path))) => path,
+                (None, Some(Own::Elf(path))) => {
+                    is_program(name, &path)?;
+                    path
+                }
                 (None, Some(Own::C(source))) => self.build_c(&source)?,
                 (None, Some(Own::Package(folder))) => built_of(&folder, None, name, &self.root)?,
                 (None, Some(Own::Binary(folder, source))) => {
@@ -189,6 +183,123 @@ impl Library {
         }
         Ok(programs)
     }
+}
+
+/// Whether a file that is neither a source nor a package is a program for the chip. What is not would fail on the chip, far from its cause.
+fn is_program(name: &str, path: &Path) -> Result<(), Error> {
+    match Image::parse(name, &place::read(path)?) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::input(
+            format!("the program {error}"),
+            "name a C file (.c), the source of one of a Cargo package's binaries (.rs), the package's folder, or a static RV64GC program in ELF format",
+        )),
+    }
+}
+
+/// A package whose library has tasks of the one-shot RTOS.
+#[derive(Clone, Debug)]
+pub struct TaskPackage {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub folder: PathBuf,
+}
+
+/// Tasks of descriptions, and what is generated from them.
+impl Library {
+    /// The folder of `FOLDER::module::Type`: of the checkout's workloads, or beside the description.
+    fn task_folder(&self, name: &str) -> Option<PathBuf> {
+        let (folder, _) = name.split_once("::")?;
+        let ours = self.root.join("workloads").join(folder);
+        let all = [ours, Path::new(".").join(&self.base).join(folder)];
+        let mut all = all.into_iter();
+        all.find(|folder| folder.join("Cargo.toml").is_file())
+    }
+
+    /// The package in such a folder.
+    ///
+    /// # Errors
+    /// If there is none, or it has no library.
+    pub fn task_package(&self, folder: &str) -> Result<TaskPackage, Error> {
+        let none = |what: &str| {
+            Error::input(
+                format!("{folder}: {what}"),
+                "name a folder with a Cargo package whose library has the task's type",
+            )
+        };
+        let path = self.task_folder(&format!("{folder}::"));
+        let path = path.ok_or_else(|| none("there is no package"))?;
+        let path = std::fs::canonicalize(&path).map_err(|error| Error::file(&path, error))?;
+        let metadata = metadata(&path)?;
+        let manifest = path.join("Cargo.toml");
+        let mut packages = metadata["packages"].as_array().into_iter().flatten();
+        let package = packages
+            .find(|package| package["manifest_path"].as_str().map(Path::new) == Some(&manifest))
+            .ok_or_else(|| none("there is no package"))?;
+        let mut targets = package["targets"].as_array().into_iter().flatten();
+        let is_library = |target: &Value| {
+            let kinds = target["kind"].as_array();
+            kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "lib"))
+        };
+        if !targets.any(is_library) {
+            return Err(none("the package has no library"));
+        }
+        Ok(TaskPackage {
+            name: package["name"].as_str().unwrap_or_default().to_owned(),
+            folder: path,
+        })
+    }
+
+    /// Where sources are made.
+    pub fn generated(&self) -> PathBuf {
+        self.root.join("target").join("generated")
+    }
+
+    /// A package of the checkout.
+    pub fn kernel_package(&self, folder: &str) -> PathBuf {
+        self.root.join(folder)
+    }
+
+    /// Builds a generated package, with the versions of dependencies that the checkout has; gives its binaries.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn build_generated(
+        &self,
+        folder: &Path,
+        what: &str,
+    ) -> Result<Vec<(String, PathBuf)>, Error> {
+        let lock = folder.join("Cargo.lock");
+        if !lock.is_file() {
+            place::write(&lock, place::read(&self.root.join("Cargo.lock"))?)?;
+        }
+        let mut command = cargo();
+        command
+            .current_dir(folder)
+            .arg("--target-dir")
+            .arg(self.root.join("target"));
+        let home = cargo_home();
+        let built = run(command, what, &[(&home, "cargo"), (&self.root, ".")])?;
+        let paths = built.into_iter().map(|one| (one.name, one.executable));
+        Ok(paths.collect())
+    }
+}
+
+/// What Cargo knows of the packages in a folder.
+fn metadata(folder: &Path) -> Result<Value, Error> {
+    let output = cargo()
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(folder)
+        .output()
+        .map_err(|error| no_cargo(&error))?;
+    if !output.status.success() {
+        return Err(Error::Build {
+            program: folder.display().to_string(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        });
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| Error::Machine(format!("cargo metadata: {error}")))
 }
 
 /// The package that a source in Rust belongs to.
@@ -506,6 +617,16 @@ mod tests {
         let found = archive(&format!("{other}\n{line}\n"));
         assert_eq!(found, Some(PathBuf::from("/w/target/libbulkhead.a")));
         assert_eq!(archive(""), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_program_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("system.xml");
+        place::write(&path, "<system/>").expect("written");
+        let error = is_program("system.xml", &path).expect_err("it is text");
+        assert_eq!(error.to_string(), "the program system.xml: not an ELF file");
+        assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
     }
 
     #[test]

@@ -131,6 +131,7 @@ pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
 /// If no room boots systems on this platform.
 pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     match system.platform.kind {
+        _ if system.one_shot.is_some() => Ok(&crate::oneshot::OneShot),
         PlatformKind::Tiled => Ok(&crate::tiled::Tiled),
         PlatformKind::Bare | PlatformKind::Mesh => Err(Error::input(
             format!(
@@ -211,6 +212,7 @@ fn whole(
     let paradigm = paradigm_of(&system)?;
     let variants = variants(&system, &options.variants)?;
     for (name, variant) in &variants {
+        options.window.check(variant)?;
         paradigm.admit(name, variant)?;
     }
     // Who counts by himself has runs of his own.
@@ -222,10 +224,16 @@ fn whole(
     progress.stage(Stage::Work { what });
     let added = besides.iter().map(|run| &run.system);
     let systems = variants.iter().map(|(_, system)| system).chain(added);
-    let needed: Vec<Vec<&str>> = systems.map(needed).collect::<Result<_, _>>()?;
+    let systems: Vec<&System> = systems.collect();
+    let needed: Vec<Vec<&str>> = systems
+        .iter()
+        .map(|one| needed(one))
+        .collect::<Result<_, _>>()?;
     let programs = library.build(needed.into_iter().flatten());
+    let made = paradigm.build(&library, &systems);
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
+    programs.extend(made?);
     programs.extend(library.modules(&system)?);
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for (name, variant) in variants {

@@ -9,9 +9,7 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::named_tracer::NamedTracer;
 use crate::names::Naming;
-use crate::observed::{
-    Counts, Observed, console_text, counts, difference, hexadecimal, markers, running,
-};
+use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers, running};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
 use crate::watch::Watcher;
@@ -64,6 +62,36 @@ const PARTS: u64 = 20;
 const SHARE: u64 = 60;
 
 impl Window {
+    /// Whether anything of a system can be seen through it: it would be a pity to hear of that after the run.
+    ///
+    /// # Errors
+    /// If a tile does not exist, or the time is empty or comes after the end.
+    pub fn check(&self, system: &System) -> Result<(), Error> {
+        let platform = &system.platform;
+        let tiles = platform.tiles.iter().map(|tile| tile.id);
+        let known: Vec<u16> = tiles
+            .chain(platform.memories.iter().map(|memory| memory.id))
+            .collect();
+        if let Some(tile) = self.tiles.iter().find(|id| !known.contains(id)) {
+            let known: Vec<String> = known.iter().map(u16::to_string).collect();
+            return Err(Error::input(
+                format!("--trace-tiles: {} has no tile {tile}", platform.name),
+                format!("its tiles are {}", known.join(", ")),
+            ));
+        }
+        let (from, end) = (self.from.unwrap_or_default(), system.duration);
+        let until = self.until.unwrap_or(end).min(end);
+        if from >= until {
+            return Err(Error::input(
+                format!("the traces would be empty: they begin at {from} and end at {until}"),
+                format!(
+                    "the run lasts {end}; let --trace-from be earlier than --trace-until and than that"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
     fn options(&self, config: &PlatformConfig, ticks: u64) -> TraceOptions {
         let tick = |time: Time| collect::ticks(time, config.ticks_per_second);
         let default = TraceOptions::default();
@@ -125,7 +153,6 @@ pub fn execute_beside(
         window,
     }: Beside<'_>,
 ) -> Result<Observed, Error> {
-    let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let mut chips = Chips::boot(paradigm, system, image, peer_image)?;
     chips.divide_windows(plan.looks);
     let machine = &mut chips.first;
@@ -197,11 +224,8 @@ pub fn execute_beside(
         }
     };
     progress.stage(Stage::Done { name });
-    let console = chips
-        .first
-        .console(paradigm.console_tile(system))
-        .map_err(|error| machine_error(&error))?;
-    let console = paradigm.described(system, &console_text(console));
+    let console = paradigm.console(system, image, &chips.first)?;
+    let console = paradigm.described(system, &console);
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let here = chips.first.take_observer();
     // Of one chip there is nothing left to take.
@@ -260,5 +284,29 @@ fn traced(naming: Box<dyn Naming>, machine: &Machine, options: TraceOptions) -> 
     NamedTracer {
         naming,
         tracer: Tracer::new(machine.config(), options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    #[test]
+    fn a_window_through_which_nothing_is_seen_is_refused() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let refused = |from: Option<u64>, until: Option<u64>, tiles: &[u16]| {
+            let time = |milliseconds: u64| Time(milliseconds * 1_000_000_000);
+            let window = Window {
+                from: from.map(time),
+                until: until.map(time),
+                tiles: tiles.to_vec(),
+            };
+            window.check(&system).is_err()
+        };
+        assert!(!refused(None, None, &[]) && !refused(Some(4), Some(9), &[0, 8]));
+        assert!(refused(None, None, &[2, 99]));
+        assert!(refused(Some(9), Some(3), &[]) && refused(Some(9), Some(9), &[]));
+        assert!(refused(Some(60), None, &[]) && refused(None, Some(0), &[]));
     }
 }

@@ -3,10 +3,11 @@
 //! Why it exists: `check` and `plan` take a task system of its own, a system with tasks, or a task set of another tool, and
 //! treat them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
 
+use crate::one_shot;
 use crate::plan::{InputError, PlanError, exchange};
 use bulkhead_model::tasks::{self, Policy, TaskSystem};
 use bulkhead_model::units::{self, Dimension, Time};
-use bulkhead_model::{LoadOptions, Root, load_tasks, root, task_system_names};
+use bulkhead_model::{LoadOptions, Root, load_system, load_tasks, root, task_system_names};
 use serde::Serialize;
 use std::path::Path;
 
@@ -79,6 +80,11 @@ pub fn load(
                 return Err(unknown(&name, &systems));
             }
             Ok(None)
+        }
+        Root::OneShot => {
+            let system = load_system(path, &options)?;
+            let one_shot = system.one_shot.as_ref();
+            Ok(one_shot.map(|tasks| one_shot::bounds(tasks, &system.platform).tasks))
         }
         Root::Platform => Err(InputError::new(
             format!(

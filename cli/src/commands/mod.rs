@@ -67,10 +67,19 @@ fn page_written(file: Option<&Path>) -> String {
     })
 }
 
-/// Prints a text and ends the line. A reader who has gone away (`| head`) is no error.
+/// Prints a text and ends the line. A reader who has gone away (`| head`) is no error. A disk that is full is one, and nothing that follows
+/// would be worth its exit code, so the command ends here.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out
+    let said = out
         .write_all(text.trim_end_matches('\n').as_bytes())
-        .and_then(|()| out.write_all(b"\n"));
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
+    if let Err(error) = said
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let error = Error::file(Path::new("standard output"), error);
+        crate::diagnostics::show(&error);
+        std::process::exit(error.code().into());
+    }
 }

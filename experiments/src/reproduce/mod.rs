@@ -2,4 +2,5 @@
 //!
 //! What it deliberately does not know: how anything could be brought closer to a figure.
 
+pub mod m2os;
 pub mod m3;

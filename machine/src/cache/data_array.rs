@@ -71,7 +71,7 @@ impl Cache {
         Some(&mut self.bytes[slot])
     }
 
-    /// A line comes from the level above, where it was written; `owner` had it there. Gives what had to go.
+    /// Takes the bytes of a line from the level above, where `owner` had it and it was written. Returns the line that had to go.
     pub fn take_written(&mut self, line: u64, owner: Owner, bytes: &[u8]) -> Option<Evicted> {
         match self.write_line(line, bytes) {
             true => None,
@@ -79,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// The same for a line that is here. False if it is not.
+    /// Takes the bytes of a line from the level above, where it was written. Returns false if the line is not here.
     fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
         let Some((set, way)) = self.way_of(address) else {
             return false;

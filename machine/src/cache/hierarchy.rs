@@ -103,6 +103,15 @@ pub enum Waiter {
     },
 }
 
+impl Waiter {
+    /// Its token.
+    pub fn token(self) -> u32 {
+        let (Waiter::Fetch { token } | Waiter::Data { token, .. } | Waiter::Unit { token, .. }) =
+            self;
+        token
+    }
+}
+
 /// A waiter has got its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
@@ -343,8 +352,8 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Takes every line out of every cache: the addresses mean other memory now. What is dirty is lost, and what is on its way comes to
-    /// nobody.
+    /// Takes every line out of every cache, because the addresses now refer to other memory. Dirty lines are lost, and no access gets a
+    /// line that is on its way.
     pub fn invalidate_all(&mut self) {
         self.instructions.cache.invalidate_all();
         self.data.cache.invalidate_all();
@@ -453,11 +462,7 @@ impl Hierarchy {
         waiter: Waiter,
         lower: &mut L,
     ) -> Outcome {
-        let token = match waiter {
-            Waiter::Fetch { token } | Waiter::Data { token, .. } | Waiter::Unit { token, .. } => {
-                token
-            }
-        };
+        let token = waiter.token();
         let line = self.data.cache.line_of(address);
         if self.join(line, waiter) {
             return Outcome::Pending(token);

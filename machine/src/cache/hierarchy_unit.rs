@@ -1,10 +1,10 @@
 //! Accesses of the data transfer unit (and of a network card) to a tile's caches.
 //!
-//! Why it exists: they enter at the level that the platform says, write whole lines without reading them, and take lines that they
-//! write out of the caches of the hart. They know nothing of commands.
+//! Why it exists: they enter at the level that the platform states, write whole lines without reading them, and remove the lines
+//! that they write from the hart's caches. They know nothing of commands.
 //!
-//! Their bytes are among those that are carried ([`Carried`]) until the line is there. They move at the moment at which the cache
-//! that they enter looks at the line, so the order of accesses at that cache is the order of the bytes.
+//! Their bytes are carried ([`Carried`]) until the line is there. They move at the moment at which the cache that they enter looks at the
+//! line, so the order of accesses at that cache is the order of the bytes.
 
 use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
@@ -94,7 +94,7 @@ impl Hierarchy {
         self.forget_shadow(line);
     }
 
-    /// An access of the DTU within a line. `Some`: done at that moment; otherwise the token comes back as
+    /// An access of the DTU within a line. `Some`: the time at which it is done; otherwise the token comes back as
     /// [`Waiter::Unit`].
     #[allow(clippy::too_many_arguments)]
     pub fn unit_access<L: Lower>(

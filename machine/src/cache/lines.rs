@@ -193,7 +193,7 @@ impl Hierarchy {
         }
     }
 
-    /// Gives a hart the line that it waits for, at the moment at which it is in the data cache, or moves the bytes of the unit.
+    /// Gives a hart the line that it waits for, at the moment when the line enters the data cache, or moves the bytes of the unit.
     pub(super) fn hand_over(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
         if !self.holds_data {
             return;

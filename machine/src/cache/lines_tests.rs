@@ -293,8 +293,10 @@ impl World {
     fn manage(&mut self, address: u64, what: Management) {
         let line = address & !63;
         if self.hart.late.iter().all(|late| late.0 & !63 != line) {
-            let lower = &mut self.far;
-            let outcome = self.caches.manage(self.now, line, what, OWNER, lower);
+            let (lower, waiter) = (&mut self.far, self.caches.manager());
+            let outcome = self
+                .caches
+                .manage(self.now, line, what, OWNER, waiter, lower);
             if let Ok(outcome) = outcome {
                 let here = self.caches.peek(line).is_some();
                 assert!(

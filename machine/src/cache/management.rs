@@ -18,7 +18,16 @@ pub enum Management {
 }
 
 impl Hierarchy {
-    /// Performs an operation on the line at `line` in the data cache and the second level. If the line must be written, the
+    /// A hart that waits for [`Hierarchy::manage`].
+    pub fn manager(&mut self) -> Waiter {
+        let token = self.token();
+        Waiter::Data {
+            token,
+            write: false,
+        }
+    }
+
+    /// Performs an operation on the line at `line` in the data cache and the second level (and, for the unit, in the instruction cache). If the line must be written, the
     /// operation is complete when memory has acknowledged the line; the same holds for a line that left the caches earlier and is
     /// still on its way to memory.
     ///
@@ -31,13 +40,10 @@ impl Hierarchy {
         line: u64,
         what: Management,
         owner: Owner,
+        waiter: Waiter,
         lower: &mut L,
     ) -> Result<Outcome, u32> {
-        let token = self.token();
-        let waiter = Waiter::Data {
-            token,
-            write: false,
-        };
+        let token = waiter.token();
         if self.join(line, waiter) {
             return Err(token);
         }
@@ -73,12 +79,15 @@ impl Hierarchy {
             }
         } else {
             self.data.cache.invalidate(line);
+            if let Waiter::Unit { .. } = waiter {
+                self.instructions.cache.invalidate(line);
+            }
             if let Some((cache, _)) = &mut self.second {
                 cache.invalidate(line);
             }
             self.first_level_changed = true;
         }
-        let waits = what != Management::Invalidate && self.buffer.wait(line, token);
+        let waits = what != Management::Invalidate && self.buffer.wait(line, waiter);
         Ok(match waits {
             true => Outcome::Pending(token),
             false => Outcome::Ready(ready),

@@ -22,11 +22,8 @@ impl Hierarchy {
         done: &mut Vec<Done>,
     ) {
         if let Some((line, waiters)) = self.buffer.written(tag) {
-            done.extend(waiters.into_iter().map(|token| Done {
-                waiter: Waiter::Data {
-                    token,
-                    write: false,
-                },
+            done.extend(waiters.into_iter().map(|waiter| Done {
+                waiter,
                 line,
                 at: now,
             }));
@@ -165,8 +162,8 @@ impl Hierarchy {
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none where memory is flat, and none if the tile may not read it any more: then
-    /// what waits for it reads 0 and writes nothing). Adds everybody who waited for a line that is there now, and since when, to `done`.
+    /// The line of `tag` has arrived, with its bytes (none if memory is flat, or if the tile may not read it any more: then loads that wait
+    /// for it read 0, and stores are lost). Adds to `done` every waiter whose line is present now, and the time at which it is.
     pub fn complete<L: Lower>(
         &mut self,
         now: Tick,

@@ -3,7 +3,7 @@
 //! Why it exists: a read must not overtake the write of the same line, so the buffer keeps a line until memory has acknowledged it,
 //! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
 
-use super::hierarchy::Lower;
+use super::hierarchy::{Lower, Waiter};
 use super::{Cache, Evicted, NO_LINE};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
@@ -15,8 +15,8 @@ struct Posted {
     tag: u32,
     line: u64,
     bytes: Line,
-    /// Tokens of the accesses that wait until memory has the line.
-    waiters: Vec<u32>,
+    /// The accesses that wait until memory has the line.
+    waiters: Vec<Waiter>,
 }
 
 /// See the module's documentation.
@@ -85,8 +85,8 @@ impl WriteBackBuffer {
         }
     }
 
-    /// Memory has a line, or it was lost on the way. Gives the line and who waited for that.
-    pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<u32>)> {
+    /// Memory has a line, or the line was lost on the way. Returns the line and the tokens of the accesses that waited for it.
+    pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<Waiter>)> {
         let Some(rest) = self.under_way.checked_sub(1) else {
             panic!("memory acknowledges line {tag}, and none is on its way there");
         };
@@ -116,9 +116,9 @@ impl WriteBackBuffer {
     }
 
     /// Adds a waiter until memory has the newest bytes of a line. Returns false if the line is not on its way there.
-    pub fn wait(&mut self, line: u64, token: u32) -> bool {
+    pub fn wait(&mut self, line: u64, waiter: Waiter) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
-        posted.map(|posted| posted.waiters.push(token)).is_some()
+        posted.map(|posted| posted.waiters.push(waiter)).is_some()
     }
 
     /// Addresses mean other memory from now on: nobody finds a line here any more.

@@ -4,7 +4,7 @@
 //! fake tile of fixed latencies. It does not know the event queue, the caches, the network or the hart.
 
 use crate::noc::packet::Packet;
-use crate::types::{Owner, Tick, TileId};
+use crate::types::{Block, Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Opcode};
 use thiserror::Error;
 
@@ -32,30 +32,9 @@ pub enum LocalTiming {
     Pending,
 }
 
-/// The bytes of a local access, which move when the line is there.
-#[derive(Debug)]
-pub enum Block<'a> {
-    /// They come from memory.
-    Read(&'a mut [u8]),
-    /// They go there.
-    Write(&'a [u8]),
-}
-
-impl Block<'_> {
-    /// How many bytes.
-    #[allow(clippy::len_without_is_empty)] // No access has none.
-    pub fn len(&self) -> usize {
-        match self {
-            Block::Read(bytes) => bytes.len(),
-            Block::Write(bytes) => bytes.len(),
-        }
-    }
-
-    /// Whether memory changes.
-    pub fn is_write(&self) -> bool {
-        matches!(self, Block::Write(_))
-    }
-}
+/// A line cannot be written back now: to be asked again when the token comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Later;
 
 /// A tile-physical address outside the tile's memory windows or their rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -228,6 +207,18 @@ pub trait Env {
     ) -> Result<LocalTiming, LocalFault>;
     /// A pending access with this token is not to be done any more, though its line may still come.
     fn local_forget(&mut self, token: u32);
+    /// Bytes of a line of the tile's caches.
+    fn line(&self) -> u64;
+    /// Writes the line at `line` back to memory, if it is dirty, and takes it out of the tile's caches; done when memory has it.
+    ///
+    /// # Errors
+    /// The line is on its way, or the write-back buffer is full; the tile will call [`super::Dtu::local_done`] with the token.
+    fn local_write_back(
+        &mut self,
+        line: u64,
+        owner: Owner,
+        token: u32,
+    ) -> Result<LocalTiming, Later>;
     /// Sets the hart's external interrupt line.
     fn interrupt(&mut self, level: bool);
     /// Whether an interrupt that the hart has enabled is pending, as for WFI: the global enable does not matter.

@@ -3,8 +3,8 @@
 //! Why it exists: commands and the receive unit share one port, in the order of their requests. The bytes of a job move block by
 //! block, each when its line is there. It does not know what a job is for.
 
-use super::env::{Block, DtuEvent, Env, LocalTiming, TOKENS};
-use crate::types::{Owner, Tick};
+use super::env::{DtuEvent, Env, LocalTiming, TOKENS};
+use crate::types::{Block, Owner, Tick};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -106,6 +106,12 @@ impl LocalPort {
             last_owner: None,
             waited: None,
         }
+    }
+
+    /// A token for an access that is none of a job.
+    pub fn token(&mut self) -> u32 {
+        self.next_token = (self.next_token + 1) % TOKENS;
+        self.next_token
     }
 
     /// Adds a transfer of at least a byte at `physical` at the moment `now`.

@@ -17,6 +17,7 @@ mod registers;
 mod tests;
 mod tlb;
 mod transfer;
+mod write_back;
 
 pub use bucket::{Bucket, Waiter};
 pub use device::DeviceGrant;
@@ -37,6 +38,7 @@ use receive::ReceiveUnit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tlb::Tlb;
+use write_back::WriteBack;
 
 /// The unit of one tile.
 #[derive(Clone, Debug)]
@@ -59,6 +61,7 @@ pub struct Dtu {
     tlb: Tlb,
     local: LocalPort,
     receive: ReceiveUnit,
+    write_back: Option<WriteBack>,
 
     /// The command register as it reads.
     command: u64,
@@ -122,6 +125,7 @@ impl Dtu {
             tlb: Tlb::new(config.tlb_entries),
             local: LocalPort::new(config.block, config.parallel),
             receive: ReceiveUnit::default(),
+            write_back: None,
             command: 0,
             address: 0,
             size: 0,
@@ -179,8 +183,10 @@ impl Dtu {
             DtuEvent::Command(serial) => self.command_started(env, serial),
             DtuEvent::Release(serial) => self.released(env, serial),
             DtuEvent::Local(token) => {
-                let done = self.local.block_done(token);
-                return self.after_block(env, done);
+                if !self.line_written(env, token) {
+                    let done = self.local.block_done(token);
+                    return self.after_block(env, done);
+                }
             }
             DtuEvent::Receive => self.place_message(env),
             DtuEvent::Timer(serial) => {
@@ -219,6 +225,9 @@ impl Dtu {
 
     /// A local access that was pending is done, with the bytes of a read; none if it was refused when its line came.
     pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32, bytes: Option<&[u8]>) {
+        if self.line_written(env, token) {
+            return self.pump(env);
+        }
         let done = self.local.arrived(token, bytes);
         self.after_block(env, done);
     }

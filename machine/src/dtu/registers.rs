@@ -207,14 +207,20 @@ impl Dtu {
             || self.endpoint_register(offset).is_some()
     }
 
-    /// Writes a register of the external page or of the endpoints; others are ignored.
-    fn external_write<E: Env>(&mut self, env: &mut E, offset: u64, value: u64) {
+    /// Writes a register of the external page or of the endpoints; others are ignored. Gives the lines that are to be written back: the
+    /// first address, and how many.
+    fn external_write<E: Env>(
+        &mut self,
+        env: &mut E,
+        offset: u64,
+        value: u64,
+    ) -> Option<(u64, u16)> {
         let now = env.now();
         match offset {
             FEATURES => self.features = value & FEATURE_PRIVILEGED,
             BORROWED => self.borrowed = value.min(u32::MAX.into()) as u32,
             EXTERNAL_ARGUMENT => self.external_argument = value,
-            EXTERNAL_COMMAND => self.external_command(env, value),
+            EXTERNAL_COMMAND => return self.external_command(env, value),
             DEVICE_ADDRESS..=DEVICE_OWNER => {
                 self.device[(offset - DEVICE_ADDRESS) as usize / 8] = value;
                 if offset == DEVICE_OWNER {
@@ -238,6 +244,7 @@ impl Dtu {
                 }
             }
         }
+        None
     }
 
     fn endpoint_changed<E: Env>(&mut self, env: &mut E, endpoint: u16) {
@@ -249,7 +256,7 @@ impl Dtu {
         }
     }
 
-    fn external_command<E: Env>(&mut self, env: &mut E, value: u64) {
+    fn external_command<E: Env>(&mut self, env: &mut E, value: u64) -> Option<(u64, u16)> {
         let (endpoint, count) = ((value >> 8) as u16, (value >> 24) as u16);
         match ExternalOpcode::from_code(value as u8) {
             Some(ExternalOpcode::InvalidateEndpoint) => {
@@ -268,8 +275,10 @@ impl Dtu {
                 self.reset_tile_state(env);
                 env.stop_hart();
             }
+            Some(ExternalOpcode::WriteBack) => return Some((self.external_argument, count)),
             Some(ExternalOpcode::Idle) | None => {}
         }
+        None
     }
 
     /// Nothing of the software that ran before is left, but for what is already on its way.
@@ -429,12 +438,20 @@ impl Dtu {
                     && (address..address + data.len() as u64)
                         .step_by(8)
                         .all(|offset| self.is_external(offset) || self.is_gap(offset));
+                let mut error = !allowed;
                 if allowed {
                     for (offset, word) in (address..).step_by(8).zip(data.as_chunks().0) {
-                        self.external_write(env, offset, u64::from_le_bytes(*word));
+                        let word = u64::from_le_bytes(*word);
+                        if let Some(lines) = self.external_write(env, offset, word) {
+                            if self.begin_write_back(env, packet, lines) {
+                                // Answered when memory has the lines.
+                                return;
+                            }
+                            error = true;
+                        }
                     }
                 }
-                PacketKind::WriteResponse { error: !allowed }
+                PacketKind::WriteResponse { error }
             }
             _ => return,
         };

@@ -4,7 +4,7 @@
 //! with the answer. Nothing waits for tokens here: the hart has waited before it asked the caches (`TileBus::admit`), and
 //! what nobody waits for is charged on credit.
 
-use super::{FROM_NETWORK, Local, TileEvent};
+use super::{FROM_NETWORK, Local, TileEvent, Window};
 use crate::cache::Lower;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
@@ -47,6 +47,16 @@ impl Below<'_> {
         }
     }
 
+    /// The window of a line, if it may pass. Where lines hold data, all of the line must be in the window, because all of it moves.
+    fn window(&self, line: u64, write: bool) -> Option<(Window, u64)> {
+        let bytes = match self.local.holds_data {
+            true => self.local.line.into(),
+            false => 1,
+        };
+        let found = self.local.window(line, bytes, write);
+        found.map(|(window, target)| (*window, target))
+    }
+
     fn request(
         &self,
         at: Tick,
@@ -78,7 +88,7 @@ fn inline(bytes: &[u8]) -> Line {
 impl Lower for Below<'_> {
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
         let bytes = self.local.line;
-        let Some((window, target)) = self.local.window(address, 1, false) else {
+        let Some((window, target)) = self.window(address, false) else {
             if self.local.holds_data {
                 // A window was closed while somebody waited for a miss register: nobody gets a line.
                 let kind = PacketKind::ReadResponse {
@@ -107,7 +117,7 @@ impl Lower for Below<'_> {
 
     fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool {
         // A line whose window was closed meanwhile is lost, as on hardware.
-        let Some((window, target)) = self.local.window(address, 1, true) else {
+        let Some((window, target)) = self.window(address, true) else {
             return false;
         };
         let kind = PacketKind::WriteRequest {

@@ -398,12 +398,16 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             Management::Flush => hierarchy::Management::Flush,
         };
         let owner = self.owner();
+        let waiter = self.caches.manager();
         let mut lower = Below {
             unit: self.unit.as_deref_mut(),
             local: self.local,
             fabric: self.fabric,
         };
-        match self.caches.manage(now, line, what, owner, &mut lower) {
+        let managed = self
+            .caches
+            .manage(now, line, what, owner, waiter, &mut lower);
+        match managed {
             Ok(outcome) => Managed::At(self.note(timing(outcome))),
             Err(token) => {
                 self.note(Timing::Pending(token));

@@ -6,12 +6,13 @@
 use super::memory::Port;
 use super::{FROM_CABLE, FROM_CARD, Local, Signal, Tile, TileEnv, TileEvent};
 use crate::cache::Hierarchy;
+use crate::device::network::queue::Broken;
 use crate::device::network::{CardEvent, Confinement, DropReason, Fate, Frame, NetworkCard, Ports};
-use crate::dtu::{Block, Dtu, LocalFault};
+use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
-use crate::types::{Owner, Tick};
+use crate::types::{Block, Owner, Tick};
 use bulkhead_abi::memory_map::{NETWORK_CARD_BASE, NETWORK_CARD_SIZE};
 
 /// What the tile keeps for its card.
@@ -63,14 +64,15 @@ impl Ports for CardPorts<'_> {
         physical: u64,
         block: Block<'_>,
         token: u32,
-    ) -> Result<Option<Tick>, LocalFault> {
+    ) -> Result<Option<Tick>, Broken> {
         let mut port = Port {
             unit: self.unit.as_deref_mut(),
             caches: self.caches,
             local: self.local,
             fabric: self.fabric,
         };
-        port.access(physical, block, self.owner, token)
+        let at = port.access(physical, block, self.owner, token);
+        at.map_err(|_| Broken)
     }
 
     fn forget(&mut self, token: u32) {

@@ -1,14 +1,15 @@
 //! The tile as its data transfer unit sees it.
 
 use super::memory::Port;
-use super::{FROM_UNIT, Local, Signal, TileEvent};
-use crate::cache::Hierarchy;
-use crate::dtu::{Block, DtuEvent, DtuResource, Env, LocalFault, LocalTiming, Observation};
+use super::{Below, FROM_UNIT, Local, Signal, TileEvent};
+use crate::cache::hierarchy::{Management, Outcome};
+use crate::cache::{Hierarchy, Waiter};
+use crate::dtu::{DtuEvent, DtuResource, Env, Later, LocalFault, LocalTiming, Observation};
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
 use crate::ledger::Resource;
 use crate::noc::Packet;
-use crate::types::{Owner, Tick};
+use crate::types::{Block, Owner, Tick};
 
 pub(super) struct TileEnv<'a> {
     pub caches: &'a mut Hierarchy,
@@ -52,6 +53,44 @@ impl Env for TileEnv<'_> {
 
     fn local_forget(&mut self, token: u32) {
         self.caches.forget(token);
+    }
+
+    fn line(&self) -> u64 {
+        self.local.line.into()
+    }
+
+    fn local_write_back(
+        &mut self,
+        line: u64,
+        owner: Owner,
+        token: u32,
+    ) -> Result<LocalTiming, Later> {
+        let now = self.local.now;
+        if !self.local.holds_data {
+            // Memory is current.
+            return Ok(LocalTiming::Ready(now));
+        }
+        let mut lower = Below {
+            unit: None,
+            local: self.local,
+            fabric: self.fabric,
+        };
+        let (what, waiter) = (
+            Management::Flush,
+            Waiter::Unit {
+                token,
+                write: false,
+            },
+        );
+        match self
+            .caches
+            .manage(now, line, what, owner, waiter, &mut lower)
+        {
+            Ok(Outcome::Hit) => Ok(LocalTiming::Ready(now)),
+            Ok(Outcome::Ready(at)) => Ok(LocalTiming::Ready(at)),
+            Ok(Outcome::Pending(_)) => Ok(LocalTiming::Pending),
+            Err(_) => Err(Later),
+        }
     }
 
     fn interrupt(&mut self, level: bool) {

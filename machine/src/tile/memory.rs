@@ -6,9 +6,9 @@
 use super::{Below, Local};
 use crate::cache::Hierarchy;
 use crate::cache::hierarchy::Carried;
-use crate::dtu::{Block, Dtu, LocalFault};
+use crate::dtu::{Dtu, LocalFault};
 use crate::fabric::Fabric;
-use crate::types::{Owner, Tick};
+use crate::types::{Block, Owner, Tick};
 
 /// A way into the tile's memory.
 pub(super) struct Port<'a> {

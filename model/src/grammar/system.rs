@@ -3,6 +3,7 @@
 //! Why it exists: see the parent module.
 
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
+use super::one_shot::{CHANNEL, PARADIGM, PROGRAM, STACK};
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
@@ -40,6 +41,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 TEXT,
                 "Name of a platform of the catalog, or a file (`./chip.xml`); or put a <platform> inside.",
             ),
+            PARADIGM,
             default(
                 "duration",
                 Time,
@@ -70,6 +72,8 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("module"),
             any("cable"),
             maybe("peer"),
+            any("task"),
+            any("channel"),
             any("flow"),
             any("variant"),
         ],
@@ -417,9 +421,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "page-tables",
                 Integer {
                     min: 1,
-                    max: 1 << 20,
+                    max: 65_535,
                 },
                 "Pages for page tables; below a manager: on each of its tiles.",
+            ),
+            optional(
+                "activities",
+                Integer { min: 1, max: 16 },
+                "Places for activities on the tile: its own and those that it creates itself; below a manager: on each of its tiles. Without it, what nobody asks for is divided equally.",
             ),
             optional(
                 "kernel-memory",
@@ -472,6 +481,8 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Name,
                 "Its name: needed in a task system; inside <app>, the application's.",
             ),
+            PROGRAM,
+            STACK,
             required("period", Time, "Minimum inter-arrival time."),
             optional(
                 "deadline",
@@ -575,6 +586,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[any("cost"), any("section"), maybe("cpu")],
     },
+    CHANNEL,
     ElementRule {
         name: "cost",
         about: "Computing time of a job as one level estimates it, or with a given number of ways of the last-level cache.",

@@ -223,51 +223,6 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[],
     },
     ElementRule {
-        name: "channel",
-        about: "Messages from one task to another, written at the end of a job and read at the start of one.",
-        attributes: &[
-            required("name", Name, "Name of the channel."),
-            required("from", Name, "The task that writes."),
-            required("to", Name, "The task that reads."),
-            default(
-                "size",
-                Size {
-                    min: 0,
-                    max: 1 << 32,
-                },
-                "0B",
-                "Bytes of a message.",
-            ),
-            default(
-                "kind",
-                Choice(&["sampling", "queue"]),
-                "sampling",
-                "`sampling`: the reader polls, and a newer message replaces an older one. `queue`: each job of the reader takes the oldest message.",
-            ),
-            default(
-                "slots",
-                Integer {
-                    min: 1,
-                    max: 1_000_000,
-                },
-                "1",
-                "Messages that a queue holds.",
-            ),
-            default(
-                "transfer",
-                Span,
-                "0ns",
-                "Longest time from the end of the writing job to the arrival of the message.",
-            ),
-            optional(
-                "deadline",
-                Time,
-                "Longest time from the arrival of the writing job to the end of the reading job.",
-            ),
-        ],
-        children: &[],
-    },
-    ElementRule {
         name: "device",
         about: "A device that moves data or interrupts a processor.",
         attributes: &[

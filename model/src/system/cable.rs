@@ -1,9 +1,10 @@
-//! Cables and the drivers of network cards: reading and rules.
+//! Cables and the drivers of network cards: reading, writing and rules.
 //!
 //! Why it exists: these rules join a system, its platform and that of its peer. What it deliberately does not know: frames.
 
 use super::check::Places;
 use super::{Cable, CableEnd, INTERRUPT_GATE, Peer, System};
+use crate::canonical::Writer;
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::Platform;
@@ -179,4 +180,23 @@ pub fn lookahead(system: &System) -> Option<Time> {
     let far = system.cables.iter();
     let far = far.filter(|cable| matches!(cable.to, CableEnd::Peer(_)));
     far.map(|cable| cable.delay).min()
+}
+
+/// Writes a cable as canonical XML.
+pub(crate) fn write_cable(writer: &mut Writer, cable: &Cable) {
+    let (end, tile) = match cable.to {
+        CableEnd::Here(tile) => ("to", tile),
+        CableEnd::Peer(tile) => ("peer", tile),
+    };
+    writer
+        .start("cable")
+        .attribute("from", cable.from)
+        .attribute(end, tile)
+        .time("delay", cable.delay)
+        .attribute("loss", cable.loss)
+        .attribute("duplicate", cable.duplicate)
+        .attribute("reorder", cable.reorder)
+        .time("late", cable.late)
+        .attribute("seed", cable.seed)
+        .end();
 }

@@ -254,6 +254,7 @@ fn task(app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
                 ));
             }
         }
+        super::oneshot::foreign(element, errors);
         if let Some(inside) = element.child("cpu") {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent("<cpu> inside an application's task".into()),

@@ -7,6 +7,7 @@
 
 mod cable;
 mod check;
+pub mod oneshot;
 mod read;
 mod resolve;
 pub mod tiled;
@@ -14,7 +15,8 @@ pub mod tiled;
 use serde::Serialize;
 
 pub use cable::lookahead;
-pub(crate) use cable::nested;
+pub(crate) use cable::{nested, write_cable};
+pub use oneshot::OneShot;
 pub(crate) use read::{read, share_of};
 pub use tiled::needs::*;
 pub use tiled::{time, *};
@@ -55,6 +57,9 @@ pub struct System {
     pub peer: Option<Peer>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
+    /// What runs if the system is one of the one-shot RTOS; managers, domains, applications and what belongs to them are empty then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_shot: Option<OneShot>,
     /// Name of the variant that this is, if it is one.
     pub variant: Option<String>,
     /// What the variant shows.
@@ -280,6 +285,11 @@ impl System {
             .map(|app| app.program.clone())
             .chain(self.managers.iter().map(|manager| manager.program.clone()))
             .chain(self.variants.iter().flat_map(System::programs))
+            .chain(
+                self.one_shot
+                    .iter()
+                    .flat_map(|one_shot| one_shot.programs.iter().map(|one| one.name.clone())),
+            )
             .chain(self.peer.iter().flat_map(|peer| peer.system.programs()))
             .collect();
         programs.sort();

@@ -4,6 +4,7 @@
 
 use super::cable;
 use super::check::{self, Places};
+use super::oneshot;
 use super::{
     App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Peer, Quotas,
     ROOT_MANAGER, Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy, UNIT_PROGRAM,
@@ -26,7 +27,11 @@ pub fn read(
     errors: &mut Vec<Diagnostic>,
 ) -> Option<System> {
     let node = node::read_root(element, "system", errors)?;
+    if node.text("paradigm") == "one-shot" {
+        return oneshot::read(element, &node, platform, programs, errors);
+    }
     let before = errors.len();
+    oneshot::tiled(&node, errors);
     let Some(kernel_tile) = platform.kernel_tile() else {
         errors.push(Diagnostic::new(
             Problem::NoKernelTile {
@@ -87,6 +92,7 @@ pub fn read(
         cables: cable::read(&node, &peer),
         peer,
         flows,
+        one_shot: None,
         variant: None,
         variant_about: None,
         misses_expected: false,
@@ -192,6 +198,7 @@ impl<'a> Reader<'a, '_> {
         let quotas = limit.map(|limit| Quotas {
             endpoints: limit.maybe_integer("endpoints"),
             page_tables: limit.maybe_integer("page-tables"),
+            activities: limit.maybe_integer("activities"),
             kernel_memory: limit.maybe_size("kernel-memory"),
         });
         let limit = limit.and_then(traffic);
@@ -677,6 +684,7 @@ fn tile_limit(limit: &Node) -> TileLimit {
         noc: traffic(limit),
         endpoints: limit.maybe_integer("endpoints"),
         page_tables: limit.maybe_integer("page-tables"),
+        activities: limit.maybe_integer("activities"),
     }
 }
 

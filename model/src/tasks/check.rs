@@ -61,6 +61,7 @@ fn wrong(
 /// Every task has a name, and names are unique.
 pub fn names(places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     for node in &places.tasks {
+        crate::system::oneshot::foreign(node, errors);
         if node.maybe_text("name").is_none() {
             errors.push(Diagnostic::new(
                 Problem::MissingAttribute {

@@ -1,6 +1,6 @@
-//! What the check says, as data: the schema of `audit.json`.
+//! The check's result as data: the schema of `audit.json`.
 //!
-//! What it deliberately does not know: how it was found out, and anything about the host.
+//! What it deliberately does not know: how the result was obtained, and anything about the host.
 
 use crate::result::{AddedRun, Bound, Interference, Provenance};
 use crate::verdict::{self, Promise};
@@ -18,7 +18,7 @@ pub enum Verdict {
     /// The attacks were felt, but each kind of request that the domain made and each flow inside it has a bound that holds
     /// for every attack, bounds of flows lie within their deadlines, and no observation exceeded a bound.
     Bounded,
-    /// The attacks were felt, and nothing is known that would limit what other attacks do.
+    /// The attacks had an effect, and no known bound limits the effect of other attacks.
     Unbounded,
     /// An attack stopped an application, changed a result, or made a request or flow exceed its bound.
     Broken,
@@ -57,15 +57,15 @@ pub struct AuditResult {
     pub seed: u64,
     /// Attacks that were tried after the library, for each domain.
     pub searches: u32,
-    /// What went in.
+    /// The inputs.
     pub provenance: Provenance,
     /// Both chips, if there are two: the system's own first, then its peer's. A domain's moments are ticks of its chip.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chips: Vec<ChipResult>,
-    /// Runs in which flows were alone: their bounds begin with what these runs measured.
+    /// Runs in which flows were alone: bounds begin with the latencies measured there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<AddedRun>,
-    /// Domains in the order of the description; those of the peer behind those of the system.
+    /// Domains in the order of the description; those of the peer follow those of the system.
     pub domains: Vec<DomainResult>,
 }
 
@@ -103,7 +103,7 @@ impl AuditResult {
         found.next().map_or(own, |chip| chip.clock)
     }
 
-    /// Whether each domain has the protection that it is owed. Of a domain beside which nobody was attacked nothing is known.
+    /// Whether each domain has the protection that it is owed. A domain that no adversary could attack is not judged.
     pub fn verdict(&self) -> verdict::Verdict {
         let of = |domain: &DomainResult| {
             let what = match domain.owed {
@@ -124,8 +124,8 @@ impl AuditResult {
         self.domains.iter().map(of).collect()
     }
 
-    /// What ended as it must not while all attackers slept, a line each. Whoever depends on somebody whom an adversary replaces may
-    /// end for want of it.
+    /// Ends that must not happen while all attackers sleep, one line each. An application that depends on one that an adversary
+    /// replaces may end for that reason.
     pub fn happened(&self) -> Vec<String> {
         let whole = |domain: &&DomainResult| domain.needs.is_empty();
         let of = |domain: &DomainResult| {
@@ -145,7 +145,7 @@ impl AuditResult {
 /// Result for one domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainResult {
-    /// Name; that of the peer's domains is behind the peer's name: `far/net`.
+    /// Name; domains of the peer have the peer's name in front: `far/net`.
     pub name: String,
     /// The chip that it is on, if there are two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +156,7 @@ pub struct DomainResult {
     pub applications: Vec<String>,
     /// Their tiles.
     pub tiles: Vec<u16>,
-    /// Applications whose places adversaries took; those of the other chip are behind its name.
+    /// Applications whose places adversaries took; those of the other chip have its name in front.
     pub attackers: Vec<String>,
     /// Start of the attack in ticks.
     pub start: u64,
@@ -164,7 +164,7 @@ pub struct DomainResult {
     pub verdict: Verdict,
     /// No other domain is more critical: an unbounded disturbance is a failure. A broken isolation always is.
     pub owed: bool,
-    /// What is owed holds.
+    /// Whether the domain has the protection that it is owed.
     pub held: bool,
     /// How its applications and the kernel ended while all attackers slept, other than with exit code 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -177,7 +177,7 @@ pub struct DomainResult {
     pub needs: Vec<String>,
     /// Why the verdict is not better.
     pub reasons: Vec<String>,
-    /// What a reader must know to judge the verdict.
+    /// Notes that a reader needs to judge the verdict.
     pub notes: Vec<String>,
     /// Every attack that was tried, in order.
     pub attacks: Vec<AttackResult>,
@@ -214,18 +214,19 @@ impl DomainResult {
 pub struct AttackResult {
     /// Name.
     pub name: String,
-    /// What each attacker did.
+    /// The actions of each attacker.
     pub plans: Vec<String>,
     /// The same as arguments of the adversary, to repeat it.
     pub arguments: Vec<String>,
-    /// The timeline was the same to the tick. Of an attack from reset on: nobody waited longer than beside sleepers, and nothing broke.
+    /// Whether the timeline was the same to the tick. For an attack from reset on: whether no wait was longer than beside sleepers,
+    /// and nothing failed.
     pub identical: bool,
     /// The programs of the attackers begin with the system, so it starts differently and timelines cannot be compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_reset: bool,
     /// Worst slowdown in thousandths: 1000 is none.
     pub slowdown: u64,
-    /// What was slowed down most.
+    /// The flow, span, job or request that was slowed down most.
     pub of: String,
     /// Ticks that the domain's requests waited for attackers.
     pub waited: u64,
@@ -244,11 +245,11 @@ pub struct Difference {
     pub event: u64,
     /// When it happened without the attack, in ticks; nothing if it did not happen.
     pub alone_at: Option<u64>,
-    /// What happened without the attack.
+    /// The event without the attack.
     pub alone: String,
     /// When it happened with the attack, in ticks.
     pub attacked_at: Option<u64>,
-    /// What happened with the attack.
+    /// The event with the attack.
     pub attacked: String,
 }
 

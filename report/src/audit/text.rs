@@ -1,11 +1,11 @@
 //! The check's result on the terminal.
 //!
-//! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
+//! What it deliberately does not know: how the check works; it reads only [`AuditResult`].
 
 use super::result::{AttackResult, AuditResult, Clock, Difference, DomainResult};
 use crate::format::{grouped, span};
 
-/// What the bound of a flow is.
+/// The label of a flow's bound.
 pub const MEASURED_AND_ANALYSED: &str = "measured alone + analysed interference";
 
 /// Thousandths as a factor, rounded up in the last digit.
@@ -13,7 +13,7 @@ pub fn factor(thousandths: u64) -> String {
     format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
 }
 
-/// What an attack slowed down, and how much.
+/// The greatest slowdown by an attack, and of what.
 pub fn slowdown(attack: &AttackResult) -> String {
     match attack.slowdown {
         1000 => "nothing that is measured got slower".to_owned(),
@@ -21,7 +21,8 @@ pub fn slowdown(attack: &AttackResult) -> String {
     }
 }
 
-/// What the attackers did during an attack, and what the domain suffered, in one sentence. `domain`'s account must be of this attack.
+/// One sentence about the actions of the attackers during an attack and its effect on the domain. `domain`'s account must be of
+/// this attack.
 pub fn told(clock: Clock, domain: &DomainResult, attack: &AttackResult) -> String {
     let mut did: Vec<(&str, Vec<&str>)> = Vec::new();
     for plan in &attack.plans {

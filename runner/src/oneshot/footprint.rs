@@ -65,6 +65,12 @@ impl Footprint {
     }
 }
 
+/// Where the console ring of an image is; none if it is no image.
+pub fn ring(image: &[u8]) -> Option<u64> {
+    let file = ElfFile64::<Endianness>::parse(image).ok()?;
+    Some(file.section_by_name(".ring")?.address())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,15 @@
-//! The one-shot RTOS, as the host sees it: how large an image is, and what its console says.
+//! The one-shot RTOS, as the host sees it: images of described systems, what lies in a core's memory, what markers and consoles say.
 //!
-//! Why it exists: cores of this paradigm have no way to print; the host reads their memory. What it deliberately does not know: policies of
-//! the kernel.
+//! Why it exists: cores of this paradigm have no way to print and no loader; the host reads and fills their memory. What it deliberately does
+//! not know: policies of the kernel, and other paradigms.
 
 pub mod console;
 pub mod footprint;
+mod images;
+mod jobs;
+mod layout;
+pub mod measured;
+mod paradigm;
+mod results;
+
+pub use paradigm::OneShot;

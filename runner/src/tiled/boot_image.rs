@@ -80,6 +80,8 @@ pub fn assemble(
         bytes,
     };
     Ok(BootImage {
+        tiles: Vec::new(),
+        rings: Vec::new(),
         pieces: pieces.into_iter().map(piece).collect(),
         starts: vec![Start {
             tile: system.kernel_tile,

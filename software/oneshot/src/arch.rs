@@ -11,7 +11,7 @@ use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_MTIMECMP, MEMORY_BASE, TILE_DOORBELL, TILE_REGISTERS, TILE_WINDOW_SHIFT,
     TILE_WINDOWS,
 };
-use bulkhead_abi::one_shot::PORTS_OFFSET;
+use bulkhead_abi::one_shot::{PORTS_OFFSET, table};
 use bulkhead_exec_one_shot::port;
 use bulkhead_exec_one_shot::ring::Header;
 use bulkhead_hal::csr;
@@ -392,6 +392,18 @@ pub(crate) fn port_records(core: u16) -> u64 {
         false => window(core),
     };
     memory + PORTS_OFFSET
+}
+
+/// A word of the table that a described system's loader left in this core's memory.
+pub(crate) fn table_word(index: usize) -> u64 {
+    let pointer = (MEMORY_BASE + table::POINTER) as *const u64;
+    // SAFETY: no image reaches to the pointer or to the table (the loader sees to it), so both are no Rust memory. Without a table, the
+    // pointer is null and the second access traps.
+    unsafe {
+        (pointer.read_volatile() as *const u64)
+            .wrapping_add(index)
+            .read_volatile()
+    }
 }
 
 /// Rings the doorbell of a core: its software interrupt. A core that does not exist: the task stops.

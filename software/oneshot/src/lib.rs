@@ -32,6 +32,7 @@
 pub mod arch;
 mod configuration;
 pub mod console;
+pub mod described;
 mod kernel;
 pub mod port;
 pub mod sync;
@@ -40,6 +41,7 @@ pub mod time;
 
 pub use arch::core_number;
 pub use configuration::{Configuration, Descriptor, ordered};
+pub use described::Described;
 pub use kernel::exit;
 pub use task::{Done, Job, Start, Task};
 

@@ -55,11 +55,16 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// # Errors
     /// [`Failure::Locked`].
     pub fn initialise(index: usize, data: &'static Data<T>) -> Result<Option<Self>, Failure> {
+        Self::initialise_at(index, data.address())
+    }
+
+    /// The same; the data lies at an address of this core that nobody else uses.
+    pub(crate) fn initialise_at(index: usize, data: u64) -> Result<Option<Self>, Failure> {
         let core = arch::core_number();
         let Some(record) = record(core, index) else {
             return Ok(None);
         };
-        let own = (core, arch::global(data.address()), size_of::<T>() as u32);
+        let own = (core, arch::global(data), size_of::<T>() as u32);
         let port = port::initialise(&mut Chip, record, caller(), own)?;
         Ok(port.map(Self::of))
     }

@@ -159,22 +159,6 @@ impl OneShot {
             .collect()
     }
 
-    /// Cycles of all flows from one tile to another, by their number.
-    pub fn flows(&self) -> BTreeMap<u64, u64> {
-        let mut open = BTreeMap::new();
-        let mut all = BTreeMap::new();
-        for marker in &self.markers {
-            if marker.kind == MarkerKind::FlowBegin as u16 {
-                open.insert(marker.value, marker.tick);
-            } else if marker.kind == MarkerKind::FlowEnd as u16
-                && let Some(begin) = open.remove(&marker.value)
-            {
-                all.insert(marker.value, (marker.tick - begin) / self.cycle);
-            }
-        }
-        all
-    }
-
     /// Cycles of all spans by their number, in the order of their ends.
     pub fn spans(&self) -> BTreeMap<u64, Vec<u64>> {
         let mut open = BTreeMap::new();

@@ -3,7 +3,7 @@
 //! back at the end. A test of an attack begins with whether it took place: children that ran, calls that were refused, messages that were sent.
 
 use bulkhead_abi::marker::MarkerKind;
-use bulkhead_system_tests::{Report, boot_booked, control};
+use bulkhead_system_tests::{Report, boot_booked, boot_text, control};
 
 /// The kernel's markers of its pieces of work, and its tile.
 const WORK: (u16, u16, u16) = (0x100, 0x101, 0);
@@ -401,4 +401,29 @@ fn pairs_of_hostile_programs_leave_the_honest_alone() {
         "{count} pairs from {first} on: longest piece {longest} cycles, worst calls {worst:?}, alone {alone:?}; {ran} children ran"
     );
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Whoever fills every place for activities of his tile that he gets, leaves those of a service that fails over and over there.
+#[test]
+fn children_take_no_place_of_a_service_that_comes_back() {
+    let text = r#"<system name="places" platform="./shared.xml" duration="60ms" manager-tile="1">
+  <tilemux tile="2"/>
+  <domain name="main" criticality="A">
+    <app name="server" tile="2" program="adversary/fault" background="true"><argument name="kind" value="panic"/>
+      <service restart="on-failure" restarts="20"/><rgate name="priority-0"/></app>
+  </domain>
+  <domain name="noise" criticality="E">
+    <app name="hog" tile="2" program="attack/places" background="true"><limit endpoints="60" page-tables="140" kernel-memory="128KiB"/></app>
+  </domain>
+</system>"#;
+    let report = boot_text(text, &[]).remove(0);
+    let hog = report.printed("hog").join("\n");
+    // Half of what nobody asked for, beside its own.
+    let full = "7 children, the next one was refused a thousand times";
+    assert!(hog.contains(full), "{}", report.console);
+    assert!(
+        report.console.contains("is started again (20 of 20)"),
+        "{}",
+        report.console
+    );
 }

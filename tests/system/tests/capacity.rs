@@ -57,22 +57,25 @@ fn mesh(tiles: u16, endpoints: u16) -> String {
     )
 }
 
-/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise. The root manager has exactly the memory
-/// that it must have.
+/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise.
 fn boot_mesh(tiles: u16, endpoints: u16) -> Result<Report, String> {
+    boot_on(&mesh(tiles, endpoints), &everywhere("./p.xml", tiles - 1))
+}
+
+/// Boots a system on its platform if it is accepted; what is wrong with it otherwise. The root manager has exactly the memory that it must
+/// have.
+fn boot_on(platform: &str, text: &str) -> Result<Report, String> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let text = everywhere("./p.xml", tiles - 1);
-    let platform = mesh(tiles, endpoints);
     let path = folder.path().join("system.xml");
-    std::fs::write(folder.path().join("p.xml"), &platform).expect("a file can be written");
-    std::fs::write(&path, &text).expect("a file can be written");
+    std::fs::write(folder.path().join("p.xml"), platform).expect("a file can be written");
+    std::fs::write(&path, text).expect("a file can be written");
     let (system, _) = run::load(&path, &[], &root).map_err(|error| error.to_string())?;
     let least = format!("system@manager-memory={}B", system.manager_memory(0));
     let write = |folder: &std::path::Path| {
-        std::fs::write(folder.join("p.xml"), &platform).expect("a file can be written");
+        std::fs::write(folder.join("p.xml"), platform).expect("a file can be written");
     };
-    Ok(boot_with(&text, &[&least], write).remove(0))
+    Ok(boot_with(text, &[&least], write).remove(0))
 }
 
 #[test]
@@ -206,18 +209,25 @@ fn what_does_not_fit_the_unit_of_the_kernel_is_refused() {
     );
 }
 
-#[test]
-fn what_is_accepted_boots() {
-    let cases = std::env::var("BULKHEAD_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok());
+/// Random numbers below a bound, the same in each run.
+fn numbers() -> impl FnMut(u64) -> u64 {
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = |below: u64| {
+    move |below| {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
         seed % below
-    };
+    }
+}
+
+/// How many random platforms are tried instead of a few.
+fn wanted() -> Option<usize> {
+    std::env::var("BULKHEAD_CASES").ok()?.parse().ok()
+}
+
+#[test]
+fn what_is_accepted_boots() {
+    let (cases, mut next) = (wanted(), numbers());
     // A chip has a tile for the kernel, one for the manager, one for an application, and a memory.
     let most = if cases.is_some() { 254 } else { 40 };
     for _ in 0..cases.unwrap_or(3) {
@@ -237,4 +247,63 @@ fn what_is_accepted_boots() {
             }
         }
     }
+}
+
+/// A random system: one to four applications on each tile, of the root manager or of managers that divide the tiles, some of them below another one,
+/// with limits here and there. And how many applications it has.
+fn random_system(tiles: u16, next: &mut impl FnMut(u64) -> u64) -> (String, usize) {
+    let (mut inside, mut apps) = (String::new(), 0);
+    let mut tile = 2;
+    let mut number = 0;
+    while tile < tiles - 1 {
+        let end = (tile + 1 + next(30) as u16).min(tiles - 1);
+        let mut domain = String::new();
+        for at in tile..end {
+            for which in 0..1 + next(4) as u16 {
+                let limit = match next(4) {
+                    0 => format!(r#"<limit activities="{}"/>"#, 1 + next(8)),
+                    1 => format!(r#"<limit endpoints="{}"/>"#, 2 + next(30)),
+                    _ => String::new(),
+                };
+                domain += &app(at, which).replace("</app>", &format!("{limit}</app>"));
+                apps += 1;
+            }
+        }
+        let domain = format!(r#"<domain name="d{number}">{domain}</domain>"#);
+        let manager = |name: &str, tile: u16, inner: &str| {
+            format!(r#"<manager name="{name}{number}" tile="{tile}">{inner}</manager>"#)
+        };
+        inside += &match next(4) {
+            0 => domain,
+            1 => manager("above", 1, &manager("m", tile, &domain)),
+            2 => manager("m", 1, &domain),
+            _ => manager("m", end - 1, &domain),
+        };
+        (tile, number) = (end, number + 1);
+    }
+    let text = format!(
+        r#"<system name="random" platform="./p.xml" duration="4s" manager-tile="1">{inside}</system>"#
+    );
+    (text, apps)
+}
+
+/// As [`what_is_accepted_boots`], of systems with several managers, several applications on a tile, and limits.
+#[test]
+fn random_systems_that_are_accepted_boot() {
+    let (cases, mut next) = (wanted(), numbers());
+    let most = if cases.is_some() { 253 } else { 16 };
+    let (mut accepted, mut refused) = (0, 0);
+    while accepted < cases.unwrap_or(2) {
+        let tiles = 4 + next(most) as u16;
+        let (text, apps) = random_system(tiles, &mut next);
+        match boot_on(&mesh(tiles, 400), &text) {
+            Ok(report) => {
+                is_well(&report, apps);
+                accepted += 1;
+            }
+            Err(_) => refused += 1,
+        }
+        assert!(refused < 50 * (1 + accepted), "{refused} refused: {text}");
+    }
+    println!("{accepted} booted, {refused} were refused");
 }

@@ -1,10 +1,7 @@
-//! Many cores of the one-shot RTOS on a mesh of 4 by 4: ports by hops, and a flow over all of them beside its bound.
+//! Many cores of the one-shot RTOS on a mesh of 4 by 4: switches, and ports by hops. What descriptions make of them is in `one_shot_systems`.
 
-use bulkhead_analysis::schedulability::Task;
-use bulkhead_analysis::schedulability::one_shot::{Flow, PlacedTask, flow_bounds};
 use bulkhead_machine::machine::Outcome;
-use bulkhead_runner::oneshot::console::Ring;
-use bulkhead_system_tests::one_shot::{Event, OneShot, SWITCHES, run_on, summary};
+use bulkhead_system_tests::one_shot::{SWITCHES, run_on, summary};
 
 /// Cycles of a tick of 1 ms.
 const TICK: u64 = 600_000;
@@ -79,95 +76,4 @@ fn switches_on_the_papers_platform() {
         );
         assert!(average < paper, "{what}: {average}");
     }
-}
-
-/// Tiles along the way of the flow.
-const WAY: [u16; 16] = [0, 1, 2, 3, 7, 6, 5, 4, 8, 9, 10, 11, 15, 14, 13, 12];
-/// Cycles that interrupts of the tick and the switches before and after a job take, at most.
-const OVERHEAD: u64 = 1200;
-/// Cycles from the end of a job to its item in the next core's port: what it stored last is under way.
-const TRANSFER: u64 = 100;
-
-/// Longest jobs of the tasks 0 and 1 of a tile, from their first instruction to their last.
-fn costs(run: &OneShot, tile: u16) -> [u64; 2] {
-    let mut longest = [0; 2];
-    let mut begun = 0;
-    for (cycle, event) in run.events_of(tile) {
-        match event {
-            Event::Begin(_) => begun = cycle,
-            Event::End(task) => {
-                let cost = &mut longest[task as usize];
-                *cost = (*cost).max(cycle - begun);
-            }
-            Event::Release(_) => {}
-            other => panic!("{other:?} on tile {tile}"),
-        }
-    }
-    longest
-}
-
-fn pipeline(cores: usize) {
-    let way = &WAY[..cores];
-    let (sink, others) = way.split_last().expect("cores");
-    let mut placed: Vec<(u16, &str)> = others
-        .iter()
-        .map(|tile| (*tile, "one-shot/pipeline-stage"))
-        .collect();
-    placed[0].1 = "one-shot/pipeline-source";
-    placed.push((*sink, "one-shot/pipeline-sink"));
-    let run = run_on("epiphany3", &placed, 400 * TICK);
-    assert_eq!(run.outcome, Outcome::Limit);
-    let mut tasks = Vec::new();
-    let mut flow = Flow {
-        tasks: Vec::new(),
-        transfers: vec![TRANSFER; cores - 1],
-    };
-    for (core, tile) in way.iter().enumerate() {
-        let [stage, other] = costs(&run, *tile).map(|cost| cost + OVERHEAD);
-        let period = if core == 0 { 20 * TICK } else { TICK };
-        flow.tasks.push(tasks.len());
-        tasks.push(PlacedTask {
-            task: Task::new(stage, period),
-            core,
-        });
-        tasks.push(PlacedTask {
-            task: Task::new(other, 5 * TICK),
-            core,
-        });
-    }
-    let bound = flow_bounds(&tasks, std::slice::from_ref(&flow))
-        .expect("right tasks")
-        .remove(0)
-        .expect("a bound");
-    let flows = run.flows();
-    let worst = flows.values().max().copied().expect("flows");
-    let least = flows.values().min().copied().expect("flows");
-    println!(
-        "{cores} cores: {} events, {least} to {worst} cycles; bound {}",
-        flows.len(),
-        bound.latency
-    );
-    assert!(worst <= bound.latency && bound.lossless, "{bound:?}");
-    // Events begin every twenty ticks; from the third on none is lost. Later ones may be under way at the end.
-    let expected: Vec<u64> = (3..=18).collect();
-    let seen: Vec<u64> = flows
-        .keys()
-        .copied()
-        .take_while(|number| *number <= 18)
-        .collect();
-    assert_eq!(seen, expected);
-    let Some(Ring::Lines { lines, .. }) = run.rings.last() else {
-        panic!("{:?}", run.rings)
-    };
-    assert_eq!(lines.last(), Some(&format!("stages {}", cores - 2)));
-}
-
-#[test]
-fn a_flow_over_four_cores() {
-    pipeline(4);
-}
-
-#[test]
-fn a_flow_over_sixteen_cores() {
-    pipeline(16);
 }

@@ -106,7 +106,6 @@ fn who_offers_a_service_again_and_again_is_named_once() {
 /// A client uses session and page after each way in which they can end, on the tile of its service and on another one; a neighbour gets the
 /// endpoints that are given back.
 #[test]
-#[ignore = "a neighbour takes the endpoint of a client whose service is away: docs/decisions/0002-open-points.md"]
 fn sessions_and_what_they_gave_end_in_every_way() {
     for tile in [2, 3] {
         let text = format!(

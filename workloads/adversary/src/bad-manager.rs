@@ -63,6 +63,8 @@ fn main() -> u64 {
                 tables: 100,
                 priority: 0,
                 idle: 1,
+                activities: SHARE,
+                windows: SHARE,
             },
             2 => Syscall::DeriveKernelMemory {
                 source: SEL_KERNEL_MEMORY,

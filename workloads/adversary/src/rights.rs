@@ -496,6 +496,8 @@ fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64), priority: u8) 
         tables: SHARE,
         priority,
         idle: 1,
+        activities: SHARE,
+        windows: SHARE,
     }
 }
 

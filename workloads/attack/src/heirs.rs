@@ -58,6 +58,8 @@ impl Heir {
             tables: SHARE,
             priority,
             idle,
+            activities: SHARE,
+            windows: SHARE,
         };
         syscall::call(&request).is_ok()
     }

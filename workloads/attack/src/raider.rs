@@ -147,6 +147,8 @@ impl Hostile {
             tables: amount(random, 20),
             priority: [255, 0, 9][random.below(3) as usize],
             idle: random.below(2) as u8,
+            activities: SHARE,
+            windows: SHARE,
         };
         match call(request) {
             Some(_) => target,
@@ -398,6 +400,8 @@ impl Hostile {
             tables: SHARE,
             priority: 0,
             idle: 1,
+            activities: SHARE,
+            windows: SHARE,
         });
         target
     }

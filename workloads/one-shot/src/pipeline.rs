@@ -1,16 +1,16 @@
-//! A flow over the cores of a mesh of 4 by 4, along its rows and back: what its stages share.
+//! A flow over cores: a source, stages that pass on what they get, a sink, and other work beside them.
 //!
-//! Why it exists: each core polls its own port and writes the next core's. What it deliberately does not know: how many cores there are.
+//! Why it exists: each core polls its own port and writes the next core's. What it deliberately does not know: how many cores there are, and
+//! which one is next.
 
-use bulkhead_oneshot::port::{Data, SamplingPort};
-use bulkhead_oneshot::{Done, Job, Task, time};
+use bulkhead_hal::marker::{flow_begin, flow_end};
+use bulkhead_oneshot::described::{Described, Input, Output, Releases, period};
+use bulkhead_oneshot::port::Failure;
+use bulkhead_oneshot::{Done, Job, Task, console, time};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Counts of the timer in a tick: 1 ms at 600 MHz.
-pub const TIMER: u64 = 600_000;
-
 /// What travels.
-#[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable)]
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Item {
     /// Number of the event.
@@ -19,67 +19,120 @@ pub struct Item {
     pub stages: u64,
 }
 
-/// The core behind one on its way: along even rows to the right, along odd ones to the left.
-pub fn next(core: u16) -> u16 {
-    let (row, column) = (core >> 6, core & 63);
-    match (row % 2, column) {
-        (0, 3) | (1, 0) => (row + 1) << 6 | column,
-        (0, _) => core + 1,
-        _ => core - 1,
+/// An event in each period: begins a flow, as soon as somebody takes it.
+pub struct Source {
+    output: Output<Item>,
+    releases: Releases,
+    number: u64,
+}
+
+impl Described for Source {
+    const FIRST: Self = Self {
+        output: Output::new(0),
+        releases: Releases::new(),
+        number: 0,
+    };
+}
+
+impl Task for Source {
+    fn run(&mut self, job: Job) -> Done {
+        let number = self.number + 1;
+        let sent = self.output.is_ready().and_then(|is_ready| {
+            if !is_ready {
+                return Ok(false);
+            }
+            self.number = number;
+            flow_begin(number);
+            self.output.put(&Item { number, stages: 0 })
+        });
+        tell("no item went out", &sent);
+        self.releases.next(job)
     }
 }
 
-/// The own port, once it is initialised.
-pub struct Input(Option<SamplingPort<Item>>);
-
-impl Input {
-    /// Not yet.
-    pub const fn new() -> Self {
-        Self(None)
-    }
-
-    /// A new item, if there is one.
-    pub fn take(&mut self, data: &'static Data<Item>) -> Option<Item> {
-        if self.0.is_none() {
-            self.0 = SamplingPort::initialise(0, data).unwrap_or(None);
+/// Says on the console what went wrong.
+fn tell<T>(what: &str, result: &Result<T, Failure>) {
+    match result {
+        Ok(_) => {}
+        Err(Failure::Locked { holder }) => {
+            console::line(what);
+            console::number("its lock was taken by core ", (*holder).into());
         }
-        let mut item = Item::default();
-        let is_new = self.0?.read(&mut item);
-        (is_new == Ok(true)).then_some(item)
+        Err(_) => console::line(what),
     }
 }
 
-/// The next core's port, once that has initialised it.
-pub struct Output(Option<SamplingPort<Item>>);
+/// Passes on what it gets.
+pub struct Stage {
+    input: Input<Item>,
+    output: Output<Item>,
+    releases: Releases,
+}
 
-impl Output {
-    /// Not yet.
-    pub const fn new() -> Self {
-        Self(None)
-    }
+impl Described for Stage {
+    const FIRST: Self = Self {
+        input: Input::new(0),
+        output: Output::new(0),
+        releases: Releases::new(),
+    };
+}
 
-    /// Writes an item. False: the port is not there, or locked for too long.
-    pub fn put(&mut self, core: u16, item: &Item) -> bool {
-        if self.0.is_none() {
-            self.0 = SamplingPort::get(core, 0).unwrap_or(None);
+impl Task for Stage {
+    fn run(&mut self, job: Job) -> Done {
+        let item = self.input.take();
+        tell("no item came in", &item);
+        if let Ok(Some(mut item)) = item {
+            item.stages += 1;
+            let sent = self.output.put(&item);
+            tell("no item went out", &sent);
+            if sent == Ok(false) {
+                console::number("nobody took event ", item.number);
+            }
         }
-        self.0.is_some_and(|port| port.write(item).is_ok())
+        self.releases.next(job)
     }
 }
 
-/// Other work of each core: of low priority, so that it blocks the stage.
-pub struct Other {
-    /// Cycles of a job.
-    pub cycles: u64,
-    /// Ticks between two.
-    pub period: u64,
+/// Ends the flow.
+pub struct Sink {
+    input: Input<Item>,
+    releases: Releases,
 }
+
+impl Described for Sink {
+    const FIRST: Self = Self {
+        input: Input::new(0),
+        releases: Releases::new(),
+    };
+}
+
+impl Task for Sink {
+    fn run(&mut self, job: Job) -> Done {
+        let item = self.input.take();
+        tell("no item came in", &item);
+        if let Ok(Some(item)) = item {
+            flow_end(item.number);
+            console::number("stages ", item.stages);
+        }
+        self.releases.next(job)
+    }
+}
+
+/// Other work of a core, a twenty-fifth of its period: if it is less urgent, it blocks the others.
+pub struct Other(Releases);
+
+impl Described for Other {
+    const FIRST: Self = Self(Releases::new());
+}
+
+/// Cycles of work for each tick of the period: a twenty-fifth of 1 ms at 600 MHz.
+const SHARE: u64 = 24_000;
 
 impl Task for Other {
     fn run(&mut self, job: Job) -> Done {
         let start = time::cycles();
-        while time::cycles() - start < self.cycles {}
-        let tick = time::now();
-        job.delay_until(tick - tick % self.period + self.period)
+        let cycles = period() * SHARE;
+        while time::cycles() - start < cycles {}
+        self.0.next(job)
     }
 }

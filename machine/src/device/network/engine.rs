@@ -8,8 +8,7 @@
 
 use super::queue::{Broken, Chain, DESCRIPTOR, Queue};
 use super::{CardEvent, DropReason, Fate, Frame, NetworkCard, Ports};
-use crate::dtu::Block;
-use crate::types::Tick;
+use crate::types::{Block, Tick};
 use bulkhead_abi::network::*;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -171,8 +170,7 @@ impl NetworkCard {
                 false => Block::Read(&mut transfer.data[part]),
             };
             // A window of the tile may have been closed since the step began.
-            let done = ports.access(physical, block, token).map_err(|_| Broken)?;
-            if let Some(at) = done {
+            if let Some(at) = ports.access(physical, block, token)? {
                 ports.schedule(at, CardEvent::Block(token));
             }
             self.token = self.token.wrapping_add(1);

@@ -19,8 +19,7 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
-use crate::dtu::{Block, LocalFault};
-use crate::types::{Owner, Tick};
+use crate::types::{Block, Owner, Tick};
 use bulkhead_abi::network::*;
 pub use engine::CARD_TOKEN;
 use engine::{Receive, Transfer, Transmit};
@@ -76,7 +75,7 @@ pub trait Ports {
         physical: u64,
         block: Block<'_>,
         token: u32,
-    ) -> Result<Option<Tick>, LocalFault>;
+    ) -> Result<Option<Tick>, Broken>;
     /// An access that has not moved its bytes is not to be done any more.
     fn forget(&mut self, token: u32);
     /// Wants [`NetworkCard::event`] to be called.

@@ -43,15 +43,10 @@ impl Ports for World {
     fn allowed(&self, physical: u64, bytes: u64, _: bool) -> bool {
         usize::try_from(bytes).is_ok_and(|bytes| self.at(physical, bytes).is_some())
     }
-    fn access(
-        &mut self,
-        physical: u64,
-        block: Block<'_>,
-        _: u32,
-    ) -> Result<Option<Tick>, LocalFault> {
+    fn access(&mut self, physical: u64, block: Block<'_>, _: u32) -> Result<Option<Tick>, Broken> {
         assert!((1..=64).contains(&block.len()));
         let place = self.at(physical, block.len());
-        let place = place.ok_or(LocalFault { address: physical })?;
+        let place = place.ok_or(Broken)?;
         match block {
             Block::Read(buffer) => buffer.copy_from_slice(&self.memory[place]),
             Block::Write(data) => self.memory[place].copy_from_slice(data),

@@ -2,8 +2,11 @@
 
 use super::latencies::channel;
 use super::world::*;
+use crate::noc::packet::PacketKind;
+use crate::types::Tick;
 use bulkhead_abi::dtu::*;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// Tile 1 has sent a message over endpoint 8 that is to be answered at its endpoint 9, and tile 2 has fetched it. Gives its offset.
 fn asked(world: &mut World, credits: u8) -> u64 {
@@ -478,5 +481,90 @@ fn the_words_of_a_right_are_the_right() {
         };
         assert_eq!(error, expected);
         assert_eq!(world.fetch(1, 9).is_some(), !touched);
+    }
+}
+
+#[test]
+fn nothing_is_stored_after_the_buffer_was_taken_away() {
+    for pending in [false, true] {
+        let mut cut = 0;
+        // The buffer is taken away after any number of steps.
+        for steps in 1.. {
+            let mut world = World::new(&config());
+            world.chip.pending = pending;
+            channel(&mut world, 1, 2048);
+            world.bytes(1, 0, 2000).fill(0xAB);
+            let send = Command::new(Opcode::Send, 8, NO_ENDPOINT.into());
+            world.command(1, send, BASE, 2000, 0);
+            for _ in 0..steps {
+                world.step();
+            }
+            if world.read(1, COMMAND) & 0xFF == 0 {
+                break;
+            }
+            let taken = external_command(ExternalOpcode::InvalidateEndpoint, 8, 1);
+            world.external(2, EXTERNAL_COMMAND, taken);
+            let before = world.bytes(2, 0x4000, 2048).to_vec();
+            world.run();
+            let stored = before.iter().filter(|byte| **byte == 0xAB).count();
+            cut += usize::from((1..2000).contains(&stored));
+            assert!(world.bytes(2, 0x4000, 2048) == before, "{steps}");
+            let told = if stored == 2000 {
+                [DtuError::None, DtuError::ReceiverGone]
+            } else {
+                [DtuError::ReceiverGone; 2]
+            };
+            assert!(told.contains(&world.error(1)), "{steps}");
+        }
+        assert!(cut > 3, "{cut}");
+    }
+}
+
+/// The answers to the kernel since a packet: when, and whether refused.
+fn answers(world: &World, since: usize) -> Vec<(Tick, bool)> {
+    let sent = world.chip.sent[since..].iter();
+    sent.filter_map(|(at, packet)| match packet.kind {
+        PacketKind::WriteResponse { error } => Some((*at, error)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn lines_are_written_back_before_the_answer() {
+    let write_back = |lines| external_command(ExternalOpcode::WriteBack, 0, lines);
+    for pending in [false, true] {
+        let mut world = World::new(&config());
+        world.chip.pending = pending;
+        world.external(1, EXTERNAL_ARGUMENT, BASE + 100);
+        let (begin, since) = (world.chip.now, world.chip.sent.len());
+        world.external(1, EXTERNAL_COMMAND, write_back(5));
+        // One at a time, and not too many.
+        world.external(1, EXTERNAL_COMMAND, write_back(1));
+        assert_eq!(answers(&world, since), [(begin, true)]);
+        while world.step() {}
+        // Four lines at a time and then one; lines on their way are asked for twice.
+        let rounds = if pending { 4 } else { 2 };
+        let end = begin + rounds * LOCAL;
+        assert_eq!(answers(&world, since), [(begin, true), (end, false)]);
+        let lines: BTreeSet<u64> = world.chip.written_back.iter().map(|w| w.1).collect();
+        let expected = (1..6).map(|line| BASE + 64 * line);
+        assert_eq!(
+            lines,
+            expected.collect(),
+            "the line of the address comes first"
+        );
+        let since = world.chip.sent.len();
+        for (address, lines) in [(BASE, WRITE_BACK_LINES + 1), (u64::MAX, 1)] {
+            world.external(1, EXTERNAL_ARGUMENT, address);
+            world.external(1, EXTERNAL_COMMAND, write_back(lines));
+        }
+        let refused: Vec<bool> = answers(&world, since).iter().map(|a| a.1).collect();
+        assert_eq!(refused, [false, true, false, true]);
+        // Nothing to be done is done at once.
+        world.external(1, EXTERNAL_ARGUMENT, BASE);
+        let since = world.chip.sent.len();
+        world.external(1, EXTERNAL_COMMAND, write_back(0));
+        assert_eq!(answers(&world, since), [(world.chip.now, false)]);
     }
 }

@@ -4,6 +4,7 @@
 use super::super::*;
 
 use crate::noc::Transaction;
+use crate::types::Block;
 use bulkhead_abi::dtu::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -63,6 +64,8 @@ pub struct Chip {
     pub pending: bool,
     /// Local accesses: moment, tile, address, bytes, write.
     pub accesses: Vec<(Tick, u16, u64, u32, bool)>,
+    /// Lines that were to be written back, and when.
+    pub written_back: Vec<(Tick, u64)>,
     /// Pending accesses that are not to be done any more.
     forgotten: BTreeSet<(u16, u32)>,
 }
@@ -133,6 +136,34 @@ impl Env for Side<'_> {
     fn local_forget(&mut self, token: u32) {
         self.chip.forgotten.insert((self.tile, token));
     }
+    fn line(&self) -> u64 {
+        64
+    }
+    fn local_write_back(
+        &mut self,
+        line: u64,
+        owner: Owner,
+        token: u32,
+    ) -> Result<LocalTiming, Later> {
+        self.chip.written_back.push((self.chip.now, line));
+        assert_eq!(owner, Owner::new(0, TILEMUX_ACTIVITY));
+        if self.chip.pending {
+            // The first time each line is on its way.
+            let before = self
+                .chip
+                .written_back
+                .iter()
+                .filter(|w| w.1 == line)
+                .count();
+            let action = Action::Local(self.tile, token, 0..0, None);
+            self.chip.push(self.chip.now + LOCAL, action);
+            return match before {
+                1 => Err(Later),
+                _ => Ok(LocalTiming::Pending),
+            };
+        }
+        Ok(LocalTiming::Ready(self.chip.now + LOCAL))
+    }
     fn interrupt(&mut self, level: bool) {
         self.hart().interrupt = level;
     }
@@ -202,6 +233,7 @@ impl World {
                 sent: Vec::new(),
                 pending: false,
                 accesses: Vec::new(),
+                written_back: Vec::new(),
                 forgotten: BTreeSet::new(),
             },
             units,

@@ -48,7 +48,7 @@ pub struct Manager {
 }
 
 /// Bounds of a manager's subtree on a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TileLimit {
     /// The tile; `None`: each tile that no other entry names.
     pub tile: Option<u16>,
@@ -58,6 +58,8 @@ pub struct TileLimit {
     pub endpoints: Option<u64>,
     /// Pages for page tables.
     pub page_tables: Option<u64>,
+    /// Places for activities.
+    pub activities: Option<u64>,
 }
 
 /// Name of the root manager.
@@ -82,6 +84,8 @@ pub struct Quotas {
     pub endpoints: Option<u64>,
     /// Pages for page tables.
     pub page_tables: Option<u64>,
+    /// Places for activities on the tile, its own and those that it creates.
+    pub activities: Option<u64>,
     /// Kernel memory.
     pub kernel_memory: Option<Size>,
 }

@@ -102,6 +102,11 @@ impl App {
         self.quotas.page_tables.unwrap_or(0).max(least)
     }
 
+    /// Places for activities on its tile that it asks for: its own, and those that a limit gives it besides.
+    pub fn least_places(&self) -> u64 {
+        self.quotas.activities.unwrap_or(1)
+    }
+
     /// Kernel memory that it may use.
     pub fn kernel_memory(&self) -> u64 {
         let given = self.quotas.kernel_memory.map(|size| size.0);
@@ -153,6 +158,10 @@ pub struct OnTile {
     pub without_cpu: u64,
     /// Everything that runs there.
     pub activities: u64,
+    /// Places for activities: those of everything that runs there, and those that limits give besides.
+    pub places: u64,
+    /// Applications that divide the places that nobody asks for.
+    pub sharing: u64,
 }
 
 impl System {
@@ -244,6 +253,8 @@ impl System {
             sum.endpoints += app.endpoints();
             sum.tables += app.tables();
             sum.activities += 1;
+            sum.places += app.least_places();
+            sum.sharing += u64::from(app.quotas.activities.is_none());
             match app.limit {
                 Some(limit) => {
                     sum.rate += u128::from(limit.noc.0);
@@ -258,6 +269,7 @@ impl System {
                 sum.endpoints += APP_ENDPOINTS;
                 sum.tables += table_pages(self.managers[below].memory.0);
                 sum.activities += 1;
+                sum.places += 1;
                 sum.without_limit += 1;
                 sum.without_cpu += 1;
             }
@@ -269,6 +281,13 @@ impl System {
             sum.endpoints += limit.and_then(|l| l.endpoints).unwrap_or(inner.endpoints);
             sum.tables += limit.and_then(|l| l.page_tables).unwrap_or(inner.tables);
             sum.activities += inner.activities;
+            match limit.and_then(|l| l.activities) {
+                Some(places) => sum.places += places,
+                None => {
+                    sum.places += inner.places;
+                    sum.sharing += inner.sharing;
+                }
+            }
             match limit.and_then(|l| l.noc) {
                 Some(noc) => {
                     sum.rate += u128::from(noc.noc.0);
@@ -285,6 +304,45 @@ impl System {
             }
         }
         sum
+    }
+
+    /// Places for activities that an application gets on its tile: those that it asks for, or its own and its share of what nobody
+    /// asks for.
+    pub fn places_of(&self, app: &App) -> u64 {
+        if let Some(given) = app.quotas.activities {
+            return given;
+        }
+        let mut scope = self.domains[app.domain].manager;
+        let all = loop {
+            let manager = &self.managers[scope];
+            let limit = manager.limit(app.tile).and_then(|limit| limit.activities);
+            match (limit, manager.parent) {
+                (Some(limit), _) => break limit,
+                (None, Some(parent)) => scope = parent,
+                (None, None) => break self.places_on(app.tile),
+            }
+        };
+        let sum = self.on_tile(scope, app.tile);
+        1 + all.saturating_sub(sum.places) / sum.sharing.max(1)
+    }
+
+    /// Places for activities on a tile, beside the root manager's.
+    pub fn places_on(&self, tile: u16) -> u64 {
+        TILE_ACTIVITIES as u64 - u64::from(self.managers[0].tile == tile)
+    }
+
+    /// Places for activities that a manager gets on a tile for what is below it.
+    pub fn places_below(&self, manager: usize, tile: u16) -> u64 {
+        let limit = self.managers[manager].limit(tile);
+        if let Some(given) = limit.and_then(|limit| limit.activities) {
+            return given;
+        }
+        let apps = self.apps_of(manager).filter(|app| app.tile == tile);
+        let below = self.managers_below(manager).map(|m| {
+            let own = u64::from(self.managers[m].tile == tile);
+            own + self.places_below(m, tile)
+        });
+        apps.map(|app| self.places_of(app)).chain(below).sum()
     }
 
     /// Pages that the limits of a manager set aside for page tables beyond what is needed below it.
@@ -412,16 +470,11 @@ impl System {
         windows
     }
 
-    /// Windows that a manager may show on a tile whether it needs them or not: one for each memory tile whose memory it has.
-    pub fn windows_possible(&self, manager: usize, tile: u16) -> usize {
-        let here = self.managers[manager].tile == tile || self.tiles_below(manager).contains(&tile);
-        let shared = self.shared_windows_of(manager).into_iter();
-        let shared = shared.filter(|window| window.0 == tile).count();
-        if here {
-            self.memories_of(manager).len() + shared
-        } else {
-            0
-        }
+    /// Windows onto memory that a manager, and managers below it, make on a tile.
+    pub fn windows_below(&self, manager: usize, tile: u16) -> usize {
+        let below = self.all_managers_below(manager).into_iter();
+        let all = below.chain([manager]).flat_map(|m| self.windows_of(m));
+        all.filter(|window| window.0 == tile).count()
     }
 
     /// Memory tiles whose memory a manager has.
@@ -606,11 +659,8 @@ impl System {
     fn app_bytes(&self, app: &App, depth: u64) -> u64 {
         let pager = app.pager.map_or("", |pager| self.apps[pager].name.as_str());
         let head = element(depth, 220, &[&app.name, &app.program, pager]);
-        let limits = [
-            app.limit.is_some() || app.quotas != super::Quotas::default() || app.clients() > 0,
-            app.cpu.is_some(),
-            app.task.is_some(),
-        ];
+        // A manager on the chip reads a <limit> of each.
+        let limits = [true, app.cpu.is_some(), app.task.is_some()];
         let limits = limits.into_iter().filter(|is_there| *is_there).count() as u64;
         let arguments = app
             .arguments

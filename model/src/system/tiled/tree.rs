@@ -261,6 +261,12 @@ impl Tree<'_, '_> {
                     sum.tables,
                     limit.and_then(|l| l.page_tables),
                 ),
+                (
+                    "activities",
+                    "places for activities",
+                    sum.places,
+                    limit.and_then(|l| l.activities),
+                ),
             ];
             for (attribute, name, needed, given) in counts {
                 if let Some(given) = given.filter(|given| *given < needed) {
@@ -454,6 +460,20 @@ impl Tree<'_, '_> {
                 format!("place some on another tile: at most {TILE_ACTIVITIES} share one"),
             );
         }
+        let (places, most) = (system.on_tile(0, tile).places, system.places_on(tile));
+        if count <= TILE_ACTIVITIES && places > most {
+            let limited = apps.iter().rfind(|(app, _)| app.least_places() > 1);
+            let place = limited.and_then(|(_, node)| node.child("limit"));
+            let place = place.map_or(&last.span, |limit| limit.place("activities"));
+            let what = format!(
+                "tile {tile} needs {places} places for activities, {} more than it has",
+                places - most
+            );
+            let help = format!(
+                "give at most {most} to its applications together, one of them for each itself, or place some on another tile"
+            );
+            self.error(what, place, help);
+        }
         let windows: Vec<(usize, u16, u64)> = (0..system.managers.len())
             .flat_map(|manager| {
                 let own = system.windows_of(manager).into_iter();
@@ -471,25 +491,6 @@ impl Tree<'_, '_> {
             );
             let help =
                 "give its applications the same memory-tile, or let fewer managers share the tile";
-            self.error(what, last.place("tile"), help);
-        }
-        // A manager that takes what it can must not keep those from their windows who are not below it.
-        let users: Vec<usize> = windows.iter().map(|window| window.0).collect();
-        let possible = (0..system.managers.len()).map(|manager| {
-            let own = users.iter().filter(|user| **user == manager).count();
-            let others = users.iter().any(|user| !system.is_within(*user, manager));
-            match manager > 0 && others {
-                true => own.max(system.windows_possible(manager, tile)),
-                false => own,
-            }
-        });
-        let possible = possible.sum::<usize>() + root;
-        if windows.len() + root <= WINDOWS && possible > WINDOWS {
-            let what = format!(
-                "the managers that share tile {tile} could show {possible} windows onto memory there, {} more than it has: one for each of them and each memory tile that they have memory of",
-                possible - WINDOWS
-            );
-            let help = "give what is below each of them memory of one memory tile, or let fewer managers share the tile";
             self.error(what, last.place("tile"), help);
         }
         for (manager, memory, bytes) in windows {

@@ -4,7 +4,7 @@
 //! deliberately does not know: which moments. It visits everything, so nobody calls it while somebody waits.
 
 use crate::node::{NodeId, State};
-use crate::object::{Object, QUOTAS};
+use crate::object::{Object, QUOTAS, Quota};
 use crate::space::{HolderId, Space};
 
 /// Words of [`Space::holding`].
@@ -27,8 +27,11 @@ impl Space {
                 Object::Memory(memory) if memory.is_piece() => all[4] += memory.size,
                 Object::KernelMemory { given, .. } => all[5] += given,
                 Object::Tile(tile) => {
-                    for quota in (0..QUOTAS).filter(|quota| tile.owner[*quota] == id) {
-                        all[6 + quota] = all[6 + quota].saturating_add(tile.given[quota]);
+                    for (number, quota) in Quota::ALL.iter().enumerate() {
+                        if tile.owner[number] == id {
+                            let sum = &mut all[6 + number];
+                            *sum = sum.saturating_add(tile.given.get(*quota));
+                        }
                     }
                 }
                 _ => {}

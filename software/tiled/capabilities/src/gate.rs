@@ -3,9 +3,8 @@
 //! Why it exists: credits come from slots, endpoints from the quota of a tile. What it deliberately does not know: how an
 //! endpoint is written.
 
-use crate::node::{NO_SELECTOR, NodeId, State};
+use crate::node::{EXTRA2, NO_SELECTOR, NodeId, State};
 use crate::object::{Line, Object, Quota, Receive, Service};
-use crate::resource::take;
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
@@ -15,6 +14,14 @@ pub(crate) const fn slots(credits: u8) -> u8 {
     match credits {
         UNLIMITED_CREDITS => 0,
         credits => credits,
+    }
+}
+
+/// What so many endpoints take of a tile: none of them is a window.
+pub(crate) fn quota_of(count: u16) -> (Quota, u64) {
+    match count {
+        0 => (Quota::Windows, 1),
+        count => (Quota::Endpoints, count.into()),
     }
 }
 
@@ -192,10 +199,10 @@ impl Space {
         }
     }
 
-    /// The activity that receives what is sent through a send gate, if the receiver is active.
-    pub fn receiving(&self, send: NodeId) -> Option<HolderId> {
+    /// The activity that receives what is sent through a send gate, if the receiver is active and no endpoint leads there any more.
+    pub fn bereaved(&self, send: NodeId) -> Option<HolderId> {
         let (gate, _) = self.receiver(send)?;
-        Some(self.holder_of(gate.active))
+        (gate.senders == 0).then(|| self.holder_of(gate.active))
     }
 
     /// Where the receiver of a send gate is active.
@@ -246,6 +253,36 @@ impl Space {
         Ok(id)
     }
 
+    /// Whether an endpoint that sends leads nowhere, because its receiver is gone. Its number and its quota are its activity's until its
+    /// gate, the activity or its tile capability goes.
+    pub fn is_disconnected(&self, id: NodeId) -> bool {
+        let gate = self.origin(id).map(|gate| self.object(gate));
+        matches!(gate, Some(Object::Send { .. }))
+            && !self.nodes[id.index()].edges[EXTRA2].to.is_some()
+    }
+
+    /// Lets a disconnected endpoint lead to the receiver that is active now. It is to be configured after this succeeded.
+    ///
+    /// # Errors
+    /// [`Error::WrongState`] if it is connected or the receiver is not active, [`Error::Revoked`] if the receiver or what the endpoint depends on
+    /// is being revoked.
+    pub fn connect(&mut self, id: NodeId) -> Result<()> {
+        let gate = self.origin(id).filter(|_| self.is_disconnected(id));
+        let gate = gate.ok_or(Error::WrongState)?;
+        let (receive, _) = self.receiver(gate).ok_or(Error::WrongState)?;
+        if !self.is_live(id) || self.nodes[receive.active.index()].state != State::Alive {
+            return Err(Error::Revoked);
+        }
+        // Born again, because a node depends on older ones only.
+        self.births += 1;
+        self.nodes[id.index()].birth = self.births;
+        self.link(id, EXTRA2, receive.active);
+        if let Some(gate) = self.leads_to(gate) {
+            gate.senders += 1;
+        }
+        Ok(())
+    }
+
     /// Endpoints that depend on `origin`, for an activity, taken from the quota of the tile capability that is the first of `extra`.
     fn endpoint(
         &mut self,
@@ -255,13 +292,10 @@ impl Space {
         extra: [NodeId; 2],
         (endpoint, count): (u16, u16),
     ) -> Result<NodeId> {
-        let object = self.tile(extra[0])?;
-        let owner = object.owner[Quota::Endpoints as usize];
-        let rest = self.left(owner, Quota::Endpoints).map(|left| *left);
-        let rest = rest.and_then(|left| take(left, count.into()));
-        let rest = rest.ok_or(Error::NoQuota)?;
+        let (quota, amount) = quota_of(count);
+        let rest = self.afford(extra[0], quota, amount)?;
         let active = Object::Endpoint {
-            tile: object.tile,
+            tile: self.tile(extra[0])?.tile,
             endpoint,
             count,
         };
@@ -270,7 +304,7 @@ impl Space {
             payer,
             ..Plan::own(holder, origin, NO_SELECTOR, active)
         })?;
-        self.spend(owner, Quota::Endpoints, rest);
+        self.spend(quota, rest);
         Ok(id)
     }
 
@@ -289,11 +323,11 @@ impl Space {
         self.endpoint(payer, node, activity, [tile, NodeId::NONE], place)
     }
 
-    /// Shows memory to a tile through one of its windows; that takes no quota, because windows are no endpoints of
-    /// activities. The window is there as long as the memory and the tile capability are.
+    /// Shows memory to a tile through one of its windows, out of the quota of the tile capability. The window is there as long as the
+    /// memory and the tile capability are.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// [`Error::NoQuota`] without a window, and what every operation says of its operands.
     pub fn show(
         &mut self,
         caller: HolderId,
@@ -304,7 +338,6 @@ impl Space {
         let origin = self.find(caller, memory)?;
         self.memory(origin)?;
         let tile = self.find(caller, tile)?;
-        self.tile(tile)?;
         self.endpoint(caller, origin, caller, [tile, NodeId::NONE], (window, 0))
     }
 }

@@ -8,7 +8,8 @@
 //! # Structure
 //! Every right is a node of one fixed arena. A node depends on up to [`EDGES`] older nodes: the one that it was derived from,
 //! the activity that holds it, and what its quota comes from. Dependencies lead to older nodes only, so they have no
-//! cycles. A node is removed when nothing depends on it; revocation removes the dependents first, one after the other.
+//! cycles. A node is removed when nothing depends on it; revocation removes the dependents first, one after the other. An endpoint whose
+//! receiver goes stays without it, and is born again when it is connected to another one ([`Space::connect`]).
 //!
 //! # Quota
 //! Derivation takes quota out of the parent and remembers how much; removal gives exactly that back. What a node itself costs in kernel
@@ -42,8 +43,8 @@ use bulkhead_abi::syscall::SyscallError;
 pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{
-    Asked, Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota, Receive,
-    Request, Service, Tile, Time, UNREGULATED,
+    Amounts, Asked, Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota,
+    Receive, Request, Service, Tile, Time, UNREGULATED,
 };
 pub use revoke::{Progress, Removed};
 pub use space::{Holder, HolderId, NODES_MAX, Space};

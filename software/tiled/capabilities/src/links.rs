@@ -91,7 +91,7 @@ impl Space {
     /// A place is free again.
     pub(crate) fn put_place(&mut self, place: u16) {
         let holder = &mut self.holders[usize::from(place)];
-        holder.node = NodeId::NONE;
+        [holder.node, holder.purse, holder.tile] = [NodeId::NONE; 3];
         holder.next_free = self.free_place.replace(place);
     }
 

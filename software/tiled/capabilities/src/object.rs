@@ -3,27 +3,39 @@
 //! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
 
 use crate::node::NodeId;
+pub use bulkhead_abi::quota::{QUOTAS, Quota};
 use bulkhead_abi::syscall::PRIORITIES;
 
-/// Number of quotas that a tile capability has.
-pub const QUOTAS: usize = 5;
 /// A rate without a limit; only the capabilities of whole tiles and what shares theirs have it.
 pub const UNREGULATED: u64 = u64::MAX;
 
-/// The quotas of a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Quota {
-    /// Endpoints of its unit.
-    Endpoints = 0,
-    /// Execution time of its hart in nanoseconds of each period ([`Time::period`]).
-    Cpu = 1,
-    /// Traffic in bytes a second.
-    NocRate = 2,
-    /// Traffic in bytes at once.
-    NocBurst = 3,
-    /// Pages for page tables.
-    PageTables = 4,
+/// An amount of each quota. What is only counted on a tile takes two bytes: a capability is no larger for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// Of time and traffic.
+    wide: [u64; 3],
+    counts: [u16; 4],
+}
+
+impl Amounts {
+    /// Of one quota.
+    pub fn get(&self, quota: Quota) -> u64 {
+        match quota as usize {
+            wide @ 1..=3 => self.wide[wide - 1],
+            count => self.counts[count.saturating_sub(3)].into(),
+        }
+    }
+
+    /// Sets that of one quota; what is counted and does not fit becomes the most that does.
+    pub(crate) fn set(&mut self, quota: Quota, amount: u64) {
+        match quota as usize {
+            wide @ 1..=3 => self.wide[wide - 1] = amount,
+            count => {
+                let most = u16::try_from(amount).unwrap_or(u16::MAX);
+                self.counts[count.saturating_sub(3)] = most;
+            }
+        }
+    }
 }
 
 /// What a derived tile capability is to have; where it says nothing, it shares what its parent has.
@@ -52,9 +64,9 @@ pub struct Tile {
     /// Its processor time.
     pub time: Time,
     /// What is left of its own quotas.
-    pub left: [u64; QUOTAS],
+    pub left: Amounts,
     /// What was taken for it from the capability that it was derived from.
-    pub given: [u64; QUOTAS],
+    pub given: Amounts,
     /// The node whose quota it uses: itself, or an ancestor.
     pub owner: [NodeId; QUOTAS],
     /// The least that was ever left of its own endpoints and page tables; `u16::MAX` while nothing was taken.
@@ -63,16 +75,16 @@ pub struct Tile {
 
 impl Tile {
     /// What it was given of a quota, if that is its own; in its own unit, which for processor time is its own period.
-    pub fn granted(&self, quota: usize) -> u64 {
-        match quota == Quota::Cpu as usize {
-            true => self.time.budget,
-            false => self.given[quota],
+    pub fn granted(&self, quota: Quota) -> u64 {
+        match quota {
+            Quota::Cpu => self.time.budget,
+            _ => self.given.get(quota),
         }
     }
 
     /// What was used of its own endpoints and page tables at most at a time; nothing where they were not given to it.
     pub fn used(&self) -> [u64; 2] {
-        let quotas = [Quota::Endpoints, Quota::PageTables].map(|q| self.given[q as usize]);
+        let quotas = [Quota::Endpoints, Quota::PageTables].map(|q| self.given.get(q));
         [0, 1].map(|i| quotas[i].saturating_sub(self.least[i].into()))
     }
 }

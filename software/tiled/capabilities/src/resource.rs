@@ -3,7 +3,7 @@
 //! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
 
 use crate::node::{EXTRA, EXTRA2, NO_SELECTOR, NodeId};
-use crate::object::{Line, Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
+use crate::object::{Amounts, Line, Memory, Object, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, PIECES_MAX, Result, Terms};
 
@@ -30,7 +30,7 @@ pub(crate) fn give(left: u64, amount: u64) -> u64 {
 fn note(tile: &mut Tile) {
     let quotas = [Quota::Endpoints, Quota::PageTables];
     for (least, quota) in tile.least.iter_mut().zip(quotas) {
-        let left = u16::try_from(tile.left[quota as usize]).unwrap_or(u16::MAX);
+        let left = u16::try_from(tile.left.get(quota)).unwrap_or(u16::MAX);
         *least = (*least).min(left);
     }
 }
@@ -58,18 +58,17 @@ impl Space {
         }
     }
 
-    /// What is left of a quota in the node that owns it.
-    pub(crate) fn left(&mut self, owner: NodeId, quota: Quota) -> Option<&mut u64> {
-        match &mut self.nodes[owner.index()].object {
-            Object::Tile(tile) => Some(&mut tile.left[quota as usize]),
-            _ => None,
-        }
+    /// What is left of a quota of a tile capability without `amount`, and the node that owns it: for [`Self::spend`].
+    pub(crate) fn afford(&self, tile: NodeId, quota: Quota, amount: u64) -> Result<(NodeId, u64)> {
+        let owner = self.tile(tile)?.owner[quota as usize];
+        let rest = take(self.tile(owner)?.left.get(quota), amount);
+        Ok((owner, rest.ok_or(Error::NoQuota)?))
     }
 
     /// Leaves `rest` of a quota in the node that owns it.
-    pub(crate) fn spend(&mut self, owner: NodeId, quota: Quota, rest: u64) {
+    pub(crate) fn spend(&mut self, quota: Quota, (owner, rest): (NodeId, u64)) {
         if let Object::Tile(tile) = &mut self.nodes[owner.index()].object {
-            tile.left[quota as usize] = rest;
+            tile.left.set(quota, rest);
             note(tile);
         }
     }
@@ -91,8 +90,8 @@ impl Space {
         let origin = self.find(caller, source)?;
         let parent = self.tile(origin)?;
         let mut object = Tile {
-            left: [0; QUOTAS],
-            given: [0; QUOTAS],
+            left: Amounts::default(),
+            given: Amounts::default(),
             least: [u16::MAX; 2],
             time: self.narrowed(&parent, request[Quota::Cpu as usize], terms)?,
             ..parent
@@ -101,31 +100,30 @@ impl Space {
         {
             return Err(Error::OutOfBounds);
         }
-        for (quota, wanted) in request.into_iter().enumerate() {
+        for (quota, wanted) in Quota::ALL.iter().copied().zip(request) {
             let Some(amount) = wanted else { continue };
             self.visit(1);
-            let from = self.tile(parent.owner[quota])?;
-            let taken = match quota == Quota::Cpu as usize {
-                true => object.time.taken(&from.time)?,
-                false => amount,
+            let from = self.tile(parent.owner[quota as usize])?;
+            let taken = match quota {
+                Quota::Cpu => object.time.taken(&from.time)?,
+                _ => amount,
             };
-            take(from.left[quota], taken).ok_or(Error::NoQuota)?;
-            object.given[quota] = taken;
-            object.left[quota] = amount;
-            object.owner[quota] = NodeId::NONE;
+            self.afford(origin, quota, taken)?;
+            object.given.set(quota, taken);
+            object.left.set(quota, amount);
+            object.owner[quota as usize] = NodeId::NONE;
         }
         let id = self.make(Plan::own(caller, origin, target, Object::Tile(object)))?;
-        for quota in 0..QUOTAS {
-            if object.owner[quota].is_some() {
+        for quota in Quota::ALL.iter().copied() {
+            if object.owner[quota as usize].is_some() {
                 continue;
             }
             if let Object::Tile(own) = &mut self.nodes[id.index()].object {
-                own.owner[quota] = id;
+                own.owner[quota as usize] = id;
             }
-            if let Object::Tile(from) = &mut self.nodes[parent.owner[quota].index()].object {
-                // Checked above.
-                from.left[quota] = take(from.left[quota], object.given[quota]).unwrap_or(0);
-                note(from);
+            // Checked above.
+            if let Ok(rest) = self.afford(origin, quota, object.given.get(quota)) {
+                self.spend(quota, rest);
             }
         }
         Ok(id)
@@ -277,11 +275,11 @@ impl Space {
         self.make(Plan::own(caller, origin, target, Object::Memory(part)))
     }
 
-    /// Creates an activity on a tile, with a purse that pays for what it will cause. It ends when the tile capability, the purse or
-    /// its memory is revoked.
+    /// Creates an activity on a tile, in a place of the quota of the tile capability, with a purse that pays for what it will cause. It
+    /// ends when the tile capability, the purse or its memory is revoked.
     ///
     /// # Errors
-    /// [`Error::NoPlace`], and what every operation says of its operands.
+    /// [`Error::NoQuota`] without a place on the tile, [`Error::NoPlace`], and what every operation says of its operands.
     pub fn create_activity(
         &mut self,
         caller: HolderId,
@@ -291,7 +289,7 @@ impl Space {
         memory: u16,
     ) -> Result<(NodeId, HolderId)> {
         let tile = self.find(caller, tile)?;
-        self.tile(tile)?;
+        let rest = self.afford(tile, Quota::Activities, 1)?;
         let purse = self.find(caller, purse)?;
         if !matches!(self.object(purse), Object::KernelMemory { .. }) {
             return Err(Error::WrongKind);
@@ -304,6 +302,7 @@ impl Space {
             extra: [purse, memory],
             ..Plan::own(caller, tile, target, activity)
         })?;
+        self.spend(Quota::Activities, rest);
         self.take_place();
         let holder = &mut self.holders[usize::from(place)];
         holder.node = id;
@@ -349,11 +348,7 @@ impl Space {
         let origin = self.find(caller, memory)?;
         self.memory(origin)?;
         let tile = self.tile_of(activity)?;
-        let owner = self.tile(tile)?.owner[Quota::PageTables as usize];
-        let rest = self.left(owner, Quota::PageTables).map(|left| *left);
-        let rest = rest
-            .and_then(|left| take(left, tables))
-            .ok_or(Error::NoQuota)?;
+        let rest = self.afford(tile, Quota::PageTables, tables)?;
         let mapping = Object::Mapping {
             address,
             pages,
@@ -364,7 +359,7 @@ impl Space {
             payer: caller,
             ..Plan::own(activity, origin, NO_SELECTOR, mapping)
         })?;
-        self.spend(owner, Quota::PageTables, rest);
+        self.spend(Quota::PageTables, rest);
         Ok(id)
     }
 

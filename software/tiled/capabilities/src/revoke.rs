@@ -7,11 +7,11 @@
 //! removed, and the machine goes back. Nothing can be derived from what is marked. Dependencies lead to older nodes only, so it cannot
 //! come to the same node twice; when a revocation of another level removes a node on its way, the machine is informed.
 
-use crate::gate::slots;
+use crate::gate::{quota_of, slots};
 use crate::node::{
-    EDGES, EXTRA, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
+    EDGES, EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Object, QUOTAS, Quota};
+use crate::object::{Object, Quota};
 use crate::resource::give;
 use crate::space::{HolderId, Space};
 use crate::{Error, Result};
@@ -50,6 +50,8 @@ pub enum Progress {
     Working,
     /// Removed a node.
     Removed(Removed),
+    /// The receiver of an endpoint goes: the endpoint leads nowhere and keeps its number. The gate to send that it belongs to.
+    Disconnected(NodeId),
     /// There is nothing left to do.
     Done,
 }
@@ -112,7 +114,47 @@ impl Space {
             self.revocations[level] = None;
             return Progress::Done;
         }
-        Progress::Removed(self.take_out(current))
+        match self.disconnect(current) {
+            Some(gate) => Progress::Disconnected(gate),
+            None => Progress::Removed(self.take_out(current)),
+        }
+    }
+
+    /// An endpoint that sends keeps its number and its quota if its receiver goes and nothing else that it depends on, until it is connected
+    /// again ([`Space::connect`]). Returns the gate that it belongs to.
+    fn disconnect(&mut self, id: NodeId) -> Option<NodeId> {
+        let node = &self.nodes[id.index()];
+        let (gate, receiver) = (node.edges[ORIGIN].to, node.edges[EXTRA2].to);
+        let is_other = |via: &u16| ![OFF_PATH, receiver.0].contains(via);
+        if !gate.is_some() || !receiver.is_some() || node.via.iter().any(is_other) {
+            return None;
+        }
+        self.depart(gate)?;
+        self.unlink(id, EXTRA2);
+        self.leave_paths(id);
+        self.nodes[id.index()].state = State::Alive;
+        Some(gate)
+    }
+
+    /// One endpoint less leads to the receiver of a gate, if it is one to send.
+    fn depart(&mut self, gate: NodeId) -> Option<()> {
+        let receiver = self.leads_to(gate)?;
+        receiver.senders -= 1;
+        receiver.departed = receiver.departed.saturating_add(1);
+        Some(())
+    }
+
+    /// Each revocation that came to a node goes back to where it came from.
+    fn leave_paths(&mut self, id: NodeId) {
+        let via = core::mem::replace(&mut self.nodes[id.index()].via, [OFF_PATH; LEVELS]);
+        self.visit(LEVELS as u32);
+        for (via, revocation) in via.into_iter().zip(&mut self.revocations) {
+            match (via, revocation) {
+                (OFF_PATH, _) | (_, None) => {}
+                (ROOT, revocation) => *revocation = None,
+                (via, Some(revocation)) => revocation.current = NodeId(via),
+            }
+        }
     }
 
     /// Removes a node without dependents, gives its quota back and corrects the paths that led through it.
@@ -136,14 +178,7 @@ impl Space {
         for edge in 0..EDGES {
             self.unlink(id, edge);
         }
-        for level in 0..LEVELS {
-            self.visit(1);
-            match (node.via[level], &mut self.revocations[level]) {
-                (OFF_PATH, _) | (_, None) => {}
-                (ROOT, revocation) => *revocation = None,
-                (via, Some(revocation)) => revocation.current = NodeId(via),
-            }
-        }
+        self.leave_paths(id);
         self.put_free(id);
         Removed {
             node: id,
@@ -157,19 +192,16 @@ impl Space {
     }
 
     fn give_back(&mut self, id: NodeId, object: &Object) {
-        let origin = self.nodes[id.index()].edges[ORIGIN].to;
+        let [origin, extra] = [ORIGIN, EXTRA].map(|edge| self.nodes[id.index()].edges[edge].to);
         match *object {
             Object::Tile(tile) if origin.is_some() => {
                 let Object::Tile(parent) = *self.object(origin) else {
                     return;
                 };
                 self.pass_on(&tile, id, &parent);
-                for quota in 0..QUOTAS {
-                    if tile.owner[quota] == id
-                        && let Object::Tile(from) =
-                            &mut self.nodes[parent.owner[quota].index()].object
-                    {
-                        from.left[quota] = give(from.left[quota], tile.given[quota]);
+                for quota in Quota::ALL.iter().copied() {
+                    if tile.owner[quota as usize] == id {
+                        self.return_quota(origin, quota, tile.given.get(quota));
                     }
                 }
             }
@@ -200,14 +232,15 @@ impl Space {
                     if let Object::Receive(gate) = self.object_mut(origin) {
                         gate.place = None;
                         gate.active = NodeId::NONE;
-                    } else if let Some(gate) = self.leads_to(origin) {
-                        gate.senders -= 1;
-                        gate.departed = gate.departed.saturating_add(1);
+                    } else if self.nodes[id.index()].edges[EXTRA2].to.is_some() {
+                        self.depart(origin);
                     }
                 }
-                self.return_quota(id, Quota::Endpoints, count.into());
+                let (quota, amount) = quota_of(count);
+                self.return_quota(extra, quota, amount);
             }
-            Object::Mapping { tables, .. } => self.return_quota(id, Quota::PageTables, tables),
+            Object::Mapping { tables, .. } => self.return_quota(extra, Quota::PageTables, tables),
+            Object::Activity { .. } => self.return_quota(origin, Quota::Activities, 1),
             Object::Notice(notice) => {
                 if let Some(next) = self.notice(notice.next) {
                     next.previous = notice.previous;
@@ -228,11 +261,11 @@ impl Space {
         }
     }
 
-    fn return_quota(&mut self, id: NodeId, quota: Quota, amount: u64) {
-        let tile = self.nodes[id.index()].edges[EXTRA].to;
+    fn return_quota(&mut self, tile: NodeId, quota: Quota, amount: u64) {
         let Ok(tile) = self.tile(tile) else { return };
-        if let Some(left) = self.left(tile.owner[quota as usize], quota) {
-            *left = give(*left, amount);
+        let owner = tile.owner[quota as usize];
+        if let Ok(from) = self.tile(owner) {
+            self.spend(quota, (owner, give(from.left.get(quota), amount)));
         }
     }
 

@@ -5,9 +5,11 @@
 use crate::node::{
     EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, Time, UNREGULATED};
+use crate::object::{Amounts, Memory, NO_OWNER, Object, QUOTAS, Quota, Tile, Time, UNREGULATED};
 use crate::revoke::Revocation;
 use crate::{DEPTH_MAX, Error, Result, SELECTORS};
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::tilemux::ACTIVITIES;
 use bulkhead_abi::time::WHOLE;
 use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 
@@ -200,7 +202,19 @@ impl Space {
     ) -> Result<NodeId> {
         let (rate, burst) = noc.unwrap_or((UNREGULATED, UNREGULATED));
         let second = 1_000_000_000;
-        let quota = [endpoints, second, rate, burst, page_tables];
+        let quotas = [
+            endpoints,
+            second,
+            rate,
+            burst,
+            page_tables,
+            ACTIVITIES as u64,
+            PMP_WINDOWS,
+        ];
+        let mut all = Amounts::default();
+        for (quota, amount) in Quota::ALL.iter().zip(quotas) {
+            all.set(*quota, amount);
+        }
         let object = Object::Tile(Tile {
             tile,
             time: Time {
@@ -210,8 +224,8 @@ impl Space {
                 idle: true,
                 last: 0,
             },
-            left: quota,
-            given: quota,
+            left: all,
+            given: all,
             least: [u16::MAX; 2],
             owner: [NO_OWNER; QUOTAS],
         });
@@ -322,6 +336,24 @@ impl Space {
     pub fn look(&mut self, holder: HolderId, selector: u16) -> Result<(NodeId, Object)> {
         let id = self.find(holder, selector)?;
         Ok((id, *self.object(id)))
+    }
+
+    /// The tile that a selector names.
+    ///
+    /// # Errors
+    /// [`Error::WrongKind`], and as [`find`](Self::find).
+    pub fn look_tile(&mut self, holder: HolderId, selector: u16) -> Result<Tile> {
+        let id = self.find(holder, selector)?;
+        self.tile(id)
+    }
+
+    /// The memory that a selector names, and its node.
+    ///
+    /// # Errors
+    /// [`Error::WrongKind`], and as [`find`](Self::find).
+    pub fn look_memory(&mut self, holder: HolderId, selector: u16) -> Result<(NodeId, Memory)> {
+        let id = self.find(holder, selector)?;
+        Ok((id, self.memory(id)?))
     }
 
     /// The node that owns the object of a node.

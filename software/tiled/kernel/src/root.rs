@@ -94,14 +94,11 @@ fn call(
             }
         },
     };
-    match reply
-        .as_slice()
-        .first()
-        .map(|e| SyscallError::from_code(*e))
-    {
-        Some(Some(SyscallError::None)) => Ok(reply),
-        Some(Some(error)) => Err(error.into()),
-        _ => Err(RootError::BadProgram),
+    let code = reply.as_slice().first().copied();
+    match code.and_then(SyscallError::from_code) {
+        Some(SyscallError::None) => Ok(reply),
+        Some(error) => Err(error.into()),
+        None => Err(RootError::BadProgram),
     }
 }
 
@@ -132,33 +129,25 @@ pub fn start(
     let pool = SEL_MEMORIES + place.memory_tile;
     let tile = SEL_TILES + place.tile;
 
-    call(
-        system,
-        hardware,
+    for request in [
         Syscall::CutMemory {
             source: pool,
             target: WINDOW,
             size: memory + tables * PAGE + TILEMUX_MEMORY,
         },
-    )?;
-    call(
-        system,
-        hardware,
         Syscall::ConfigureTile {
             tile,
             memory: WINDOW,
             tables,
         },
-    )?;
-    call(
-        system,
-        hardware,
         Syscall::CutMemory {
             source: WINDOW,
             target: MEMORY,
             size: memory,
         },
-    )?;
+    ] {
+        call(system, hardware, request)?;
+    }
     let plan = Syscall::CreateActivity {
         target: SELF,
         tile,

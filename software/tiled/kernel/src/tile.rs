@@ -70,7 +70,7 @@ impl Tile {
 
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
-        // TileMux takes no more, so it grows only for a moment, when several create there at once.
+        // The tile's capabilities have quotas for no more.
         let mut activities = Paid::<Creator, Vec<u16>>::default();
         activities.reserve(TILE_ACTIVITIES);
         Self {
@@ -104,29 +104,6 @@ impl Tile {
         self.slice = slice;
         self.harts = harts;
         self
-    }
-
-    /// Number of the window that a region added by `caller` would get, if there is one. Nobody has more than one for each memory
-    /// tile, and one more that can only be read through: the others are for those whom he shares the tile with.
-    pub fn next_window(
-        &self,
-        space: &Space,
-        caller: HolderId,
-        region: Region,
-        read_only: bool,
-    ) -> Option<u16> {
-        let mut all = 0..self.windows.len();
-        let is_own = |window: usize| {
-            self.windows[window].is_some_and(|w| w.tile == region.tile)
-                && self.read_only[window] == read_only
-                && caller != Space::KERNEL
-                && space.holder_of(self.shown[window]) == caller
-        };
-        if all.clone().any(is_own) {
-            return None;
-        }
-        let free = all.find(|window| self.windows[*window].is_none())?;
-        Some(free as u16)
     }
 
     /// Tile-physical address of the first byte of a region, if a window shows all of it, and lets it be written if that is wanted.

@@ -106,10 +106,9 @@ impl Unit {
             texts: Paid::new(Vec::with_capacity(tiles.len())),
             said: 0,
         };
-        let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
+        let receive = |buffer: u64, slot_size, slots: u16, replies| -> Endpoint {
             let slots = (slot_size, slots as u8);
-            let endpoint = ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, reply_endpoints);
-            Endpoint::Receive(endpoint)
+            ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, replies).into()
         };
         let buffers = &unit.buffers;
         for (level, endpoint) in SYSCALLS.into_iter().enumerate() {
@@ -120,10 +119,8 @@ impl Unit {
         }
         let notifications = receive(buffers.notifications, REQUEST_SLOT, SLOTS, NO_ENDPOINT);
         dtu::set_endpoint(NOTIFICATIONS, &notifications);
-        dtu::set_endpoint(
-            SERVERS,
-            &receive(buffers.servers, REQUEST_SLOT, SLOTS, NO_ENDPOINT),
-        );
+        let servers = receive(buffers.servers, REQUEST_SLOT, SLOTS, NO_ENDPOINT);
+        dtu::set_endpoint(SERVERS, &servers);
         let groups = groups as u16;
         for group in 0..groups {
             let buffer = unit.text_buffer(group);

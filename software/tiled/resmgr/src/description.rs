@@ -39,6 +39,8 @@ pub struct App {
     pub endpoints: Option<u64>,
     /// Pages for page tables.
     pub tables: Option<u64>,
+    /// Places for activities on its tile: its own, and those for what it creates.
+    pub activities: u64,
     /// Bytes of kernel memory.
     pub kernel_memory: Option<u64>,
     /// How often it is started again after a failure.
@@ -208,6 +210,10 @@ pub struct TileLimit {
     pub endpoints: Option<u64>,
     /// Pages for page tables.
     pub tables: Option<u64>,
+    /// Places for activities.
+    pub activities: Option<u64>,
+    /// Windows onto memory.
+    pub windows: Option<u64>,
 }
 
 /// What is wrong with the description. The runner checks it before the boot, so this is seen only if the description was made otherwise.
@@ -534,6 +540,8 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
                 noc: traffic(&limit)?,
                 endpoints: maybe(&limit, "endpoints", quantity::number)?,
                 tables: maybe(&limit, "page-tables", quantity::number)?,
+                activities: maybe(&limit, "activities", quantity::number)?,
+                windows: maybe(&limit, "windows", quantity::number)?,
             });
         }
     }
@@ -648,6 +656,7 @@ fn app(node: &Node) -> Result<App> {
         limit: None,
         endpoints: None,
         tables: None,
+        activities: 1,
         kernel_memory: None,
         restarts: 0,
         services: Vec::new(),
@@ -676,6 +685,7 @@ fn app(node: &Node) -> Result<App> {
                 app.limit = traffic(&child)?;
                 app.endpoints = maybe(&child, "endpoints", quantity::number)?;
                 app.tables = maybe(&child, "page-tables", quantity::number)?;
+                app.activities = maybe(&child, "activities", quantity::number)?.unwrap_or(1);
                 app.kernel_memory = maybe(&child, "kernel-memory", quantity::size)?;
             }
             "service" => {

@@ -130,6 +130,8 @@ struct Quotas {
     time: Option<Time>,
     noc: Option<(u64, u64)>,
     tables: Option<u64>,
+    activities: Option<u64>,
+    windows: Option<u64>,
 }
 
 /// Whether an activity without processor time of its own may live on a tile beside others that have some.
@@ -164,18 +166,23 @@ fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, 
         tables: quotas.tables.unwrap_or(SHARE),
         priority: time.priority,
         idle: (time.idle && has_idle).into(),
+        activities: quotas.activities.unwrap_or(SHARE),
+        windows: quotas.windows.unwrap_or(SHARE),
     };
     call("give quotas", &request)?;
     Ok(target)
 }
 
-/// The tile capability for an application: with quotas of its own where the description limits it.
+/// The tile capability for an application: with quotas of its own where the description limits it, and with places for itself, so
+/// that nobody takes them while it is started again. Its windows are its manager's.
 pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: app.endpoints,
         time: app.time(),
         noc: app.limit,
         tables: app.tables,
+        activities: Some(app.activities),
+        windows: Some(0),
     };
     derive(app.tile, &quotas, selectors)
 }
@@ -188,6 +195,8 @@ pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u
     let quotas = Quotas {
         endpoints: Some(MANAGER_ENDPOINTS),
         tables: Some(table_pages(pages(memory))),
+        activities: Some(1),
+        windows: Some(0),
         ..Quotas::default()
     };
     derive(tile, &quotas, selectors)
@@ -208,6 +217,8 @@ pub fn for_manager(
             time: None,
             noc: limit.noc,
             tables: limit.tables,
+            activities: limit.activities,
+            windows: limit.windows,
         })
     };
     derive(tile, &quotas, selectors)

@@ -1,6 +1,6 @@
 //! The file service: names, handles and sizes by messages; the bytes of files by transfers of the clients themselves.
 //!
-//! Why it exists: see `bulkhead-filesystem`, which decides everything. What it deliberately does not know: who its clients are.
+//! Why it exists: see `bulkhead-filesystem`, which decides everything. What it deliberately does not know: its clients.
 //!
 //! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how
 //! many files and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and files and
@@ -66,7 +66,7 @@ fn main() -> u64 {
         );
         return 1;
     }
-    // What that takes of the kernel memory must be gone before the rest is divided.
+    // The kernel memory for this must be taken before the rest is divided.
     server.offer::<FileService>();
     let mut lending = Lender {
         disk: session::memory("disk"),
@@ -103,7 +103,7 @@ fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
     }
 }
 
-/// Gives each of the clients that there can be its share of the image.
+/// Gives each possible client its share of the image.
 fn limit(system: &mut FileSystem<Disk>, seats: Seats, priorities: usize) -> Result<()> {
     system.divide(seats)?;
     let all_files = argument::value("quota-files", usize::MAX);
@@ -129,7 +129,7 @@ impl Lender {
     /// Divides the pieces that the kernel memory which is left pays for among the clients that there can be.
     fn divide(&mut self, seats: Seats) -> Result<Shares<Client>> {
         let left = session::kernel_memory()?;
-        // What one costs is tried: the first block, which holds nothing of a client.
+        // The cost of one piece is tried out with the first block, which holds no client's data.
         let cost = match self.disk {
             None => return Ok(Shares::among(seats, 0, 0)),
             Some(_) => {
@@ -205,7 +205,7 @@ impl Service for FileService {
         Ok((selector, [piece.offset, piece.length]))
     }
 
-    /// Fills free blocks with zeros, one after each request or when there is none: others wait for one of them at most.
+    /// Fills free blocks with zeros, one after each request or when there is none, so others wait for at most one block.
     fn alarm(&mut self) -> Option<u64> {
         // A disk that fails shows it to who asks for something.
         let more = self.0.system.prepare().unwrap_or(false);
@@ -238,7 +238,7 @@ impl Service for FileService {
     }
 }
 
-/// Reads a request, does what it asks, answers.
+/// Reads a request, performs it and answers.
 fn with<R: Request>(request: Incoming, action: impl FnOnce(R) -> Result<R::Reply>) {
     let outcome = request.body::<R>().and_then(action);
     request.answer(outcome);

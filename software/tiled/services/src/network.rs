@@ -1,6 +1,6 @@
 //! The network service: sockets of many clients over the network card of this tile.
 //!
-//! Why it exists: see `bulkhead-network`, which decides everything. What it deliberately does not know: who its clients are.
+//! Why it exists: see `bulkhead-network`, which decides everything. What it deliberately does not know: its clients.
 //!
 //! Gates: `interrupt` (receive; the card's), `priority-0`, ... (receive, with slots of 1536 bytes). Arguments: those of
 //! `lib::server`; `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses
@@ -144,7 +144,7 @@ impl Service for NetworkService {
 
     fn serve(&mut self, request: Incoming) {
         let owner = request.owner();
-        // Of whom nobody hears that he is gone, nothing is kept.
+        // The service keeps nothing for activities whose end it would not learn.
         if !self.sessions.has(owner.activity) {
             return request.fail(Status::NoRights);
         }
@@ -176,7 +176,7 @@ impl Service for NetworkService {
             rung = true;
         }
         if rung {
-            // The slot is free again, and the card can ring for what comes from now on.
+            // The slot is free again, and the card can interrupt for later frames.
             self.stack.card().acknowledge();
         }
         let now = time::now();

@@ -1,7 +1,7 @@
 //! The pager: gives applications the pages of their heaps when they are first used, and pages of files.
 //!
-//! Why it exists: see `bulkhead-pager`, which decides which page comes from where. What it deliberately does not know: where its
-//! clients live; the kernel maps, and TileMux reports faults.
+//! Why it exists: see `bulkhead-pager`, which decides which page comes from where. What it deliberately does not know: the tiles of
+//! its clients; the kernel maps, and TileMux reports faults.
 //!
 //! Gates: `faults` (receive, with a slot for each application that names it as its `pager`), `requests` (receive, may be missing: clients
 //! that map files), `files` (send, may be missing: the file service), `shared` (memory, may be missing: for unchanged pages of files, which
@@ -78,7 +78,7 @@ fn serve() -> Result<()> {
     .flatten()
     .collect();
     loop {
-        // While nobody asks, the next pages are made ready.
+        // While there are no requests, the next pages are prepared.
         let until = match pager.unready() {
             Some(_) => Some(0),
             None => pager.files.until(),
@@ -132,7 +132,7 @@ impl Pager {
         numbers.find_map(|number| Some((number, pages.client(number)?.wants_zeros(enough)?)))
     }
 
-    /// Fills a frame with zeros for whoever comes next.
+    /// Fills a frame with zeros for the next fault.
     fn prepare(&mut self, number: usize, frame: u64) -> Result<()> {
         let pool = self.all[number].served.pool()?;
         let written = pool.write(frame * PAGE, &self.zeros.0);
@@ -155,7 +155,7 @@ impl Pager {
         paging::answer(message, answer);
     }
 
-    /// Gives the page that was missing; false if there is none.
+    /// Gives the missing page. Returns false if there is none.
     fn serve_fault(&mut self, fault: Fault) -> bool {
         let number = usize::from(fault.client);
         let Some(one) = self.all.get(number) else {
@@ -368,7 +368,7 @@ impl Files {
     fn close(&mut self, index: usize) {
         let Open { kept, .. } = self.open.swap_remove(index);
         if let Some(mount) = &mut self.mount {
-            // A service that is gone needs to hear nothing.
+            // A service that is gone needs no notice.
             let _ = mount.resume(kept).close();
         }
     }
@@ -381,7 +381,7 @@ impl Files {
         self.mount = None;
     }
 
-    /// Does something with an open file. A service that came back knows nothing of what was open before, so it is tried again.
+    /// Does something with an open file. A restarted service does not know which files were open before, so it is tried again.
     fn with<T>(&mut self, file: usize, action: impl Fn(&mut File) -> Result<T>) -> Result<T> {
         let known = self.mount.is_some();
         match self.attempt(file, &action) {
@@ -418,7 +418,7 @@ impl Files {
         done
     }
 
-    /// Reads a page of a file; zeros behind its end.
+    /// Reads a page of a file; zeros after its end.
     fn read(&mut self, file: usize, offset: u64, page: &mut Page) -> Result<()> {
         let page = core::cell::RefCell::new(page);
         self.with(file, |file| {
@@ -440,7 +440,7 @@ impl Files {
             Some(path) => *path = name.into(),
             None => self.paths.push(name.into()),
         }
-        // What was known of it may be older than what is there.
+        // The known attributes may be older than the file.
         if let Some(open) = self.open.iter().position(|open| open.file == file) {
             self.close(open);
         }

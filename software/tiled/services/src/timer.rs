@@ -63,7 +63,7 @@ impl Service for Timer {
 
     fn serve(&mut self, request: Incoming) {
         let client = request.client();
-        // A client that was started again: what its predecessor asked for would keep the slots that belong to its credits.
+        // If a client was restarted, its predecessor's requests would keep the slots that belong to its credits.
         let activity = request.activity();
         let stays = |w: &Waiting| w.request.client() != client || w.request.activity() == activity;
         self.alarms.retain(stays);

@@ -69,11 +69,12 @@ struct TileMux {
     mux: Mux<Markers>,
     tile: Tile,
     running: Option<Running>,
-    /// Until this moment the kernel's requests wait while an activity with a priority wants the hart, because one has just been
-    /// carried out.
+    /// Until this moment the kernel's requests wait while an activity that is as urgent as `bar` wants the hart, because one has just
+    /// been carried out.
     calm: u64,
-    /// Nanoseconds from one request to the next in that case.
+    /// Nanoseconds from one request to the next in that case, at least.
     distance: u64,
+    bar: u8,
     /// Nanoseconds at either end of a trap that no reading of the clock sees.
     unseen: u64,
 }
@@ -81,6 +82,9 @@ struct TileMux {
 /// The same in cycles: registers are saved or restored, arrivals are checked, and the hart mispredicts branches. `tests/system`
 /// measures it with a program that is displaced all the time.
 const UNSEEN_CYCLES: u64 = 400;
+
+/// From a request of the kernel to the next one others have the hart for this many times as long as the request took, if they want it.
+const REST: u64 = 9;
 
 /// [`UNSEEN_CYCLES`] by the unit's clock.
 fn unseen() -> u64 {
@@ -91,12 +95,18 @@ fn unseen() -> u64 {
 
 impl TileMux {
     fn new(policy: Policy, slice: u64, distance: u64) -> Self {
+        // Where priorities mean nothing, everybody is urgent, and no admission counts requests: all together have a share.
+        let (bar, distance) = match policy {
+            Policy::Realtime => (1, distance),
+            Policy::Throughput => (0, 0),
+        };
         Self {
             mux: Mux::new(policy, slice, Markers),
             tile: Tile::new(),
             running: None,
             calm: 0,
             distance,
+            bar,
             unseen: unseen(),
         }
     }
@@ -405,12 +415,12 @@ impl TileMux {
             }
             let payer = payer.filter(|_| stays);
             let urgency = match decision {
-                Decision::Run { member, .. } => self.mux.urgency(member),
-                Decision::Idle { .. } => 0,
+                Decision::Run { member, .. } => Some(self.mux.urgency(member)),
+                Decision::Idle { .. } => None,
             };
             // The kernel's requests take the time of one request from urgent activities, and then none for a while: `admission`
             // counts that.
-            let calm = urgency > 0 && now < self.calm;
+            let calm = urgency >= Some(self.bar) && now < self.calm;
             if self.tile.answers || self.tile.requests && !calm {
                 self.tile
                     .take(core::mem::replace(&mut registers, Registers::Kept));
@@ -420,7 +430,7 @@ impl TileMux {
                 let did = !calm && self.request();
                 let over = dtu::time();
                 if did {
-                    self.calm = over + self.distance;
+                    self.calm = over + self.distance.max(REST * (over - began));
                 }
                 // No activity pays for it.
                 if let Some(running) = &mut self.running {
@@ -457,7 +467,9 @@ impl TileMux {
                     }
                     let since = began;
                     self.running = Some(Running { id, place, since });
-                    let missed = self.tile.give(registers, place, (id, bucket, urgency));
+                    let missed =
+                        self.tile
+                            .give(registers, place, (id, bucket, urgency.unwrap_or(0)));
                     registers = Registers::Kept;
                     if let Some(left) = gives_back {
                         // Its run, and so the timer, begins when the switch is over.

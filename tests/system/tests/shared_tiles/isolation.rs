@@ -141,6 +141,28 @@ fn a_pager_that_maps_without_faults_delays_nobody_more_urgent() {
     held("remap", " 0 refused");
 }
 
+/// Where nobody is urgent, what the kernel asks of TileMux takes a tenth of a hart that somebody wants, and each request two interrupts:
+/// the one that announces it and the one after which it is carried out.
+#[test]
+fn a_pager_that_maps_without_faults_takes_a_share_of_a_tile_with_slices() {
+    let (result, consoles) = boot_heard(system("remap-slices"), &[]);
+    let [alone, beside] = ["alone", "beside"].map(|name| {
+        let samples = &spans(variant(&result, name), "control").samples;
+        assert_eq!(samples.len(), 100, "{name}");
+        samples.iter().map(|job| job.latency).sum::<u64>()
+    });
+    println!("all jobs take {alone} ticks alone, {beside} beside the pager");
+    assert!(
+        consoles[1].contains(" 0 refused"),
+        "no attack: {}",
+        consoles[1]
+    );
+    assert!(
+        beside * 100 <= alone * 120,
+        "{beside} beside, {alone} alone"
+    );
+}
+
 #[test]
 fn children_that_come_and_go_delay_nobody_more_urgent() {
     held("churn", " 0 refused");

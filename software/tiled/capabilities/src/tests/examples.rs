@@ -1,11 +1,11 @@
 //! Worked examples: the one of the paper, and one for each rule.
 
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
-use crate::{Error, Object, Progress, Quota, Request, Space, Terms};
+use crate::{Error, Object, Progress, QUOTAS, Quota, Request, Space, Terms};
 
-fn tile(space: &mut Space, selector: u16) -> [u64; 5] {
+fn tile(space: &mut Space, selector: u16) -> [u64; QUOTAS] {
     match space.look(KERNEL, selector).unwrap().1 {
-        Object::Tile(tile) => tile.left,
+        Object::Tile(tile) => core::array::from_fn(|quota| tile.left.get(Quota::ALL[quota])),
         other => panic!("{other:?}"),
     }
 }
@@ -144,7 +144,7 @@ fn everything_of_an_activity_goes_with_it() {
     let mut space = space(256);
     let a = activity(&mut space, TILE, 10, 4096);
     let b = activity(&mut space, TILE, 20, 4096);
-    let before = (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap());
+    let mut before = (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap());
     let buffer = space.find(KERNEL, 11).unwrap();
     space.create_receive(a, 1, 4, 64).unwrap();
     // Nobody can send before the gate is active.
@@ -171,12 +171,14 @@ fn everything_of_an_activity_goes_with_it() {
                     endpoints.push((endpoint, removed.holder));
                 }
             }
-            Progress::Working => {}
+            Progress::Working | Progress::Disconnected(_) => {}
             Progress::Done => break,
         }
     }
     endpoints.sort();
     assert_eq!(endpoints, [(20, a), (30, b)]);
+    // And the tile has a place more.
+    before.0[Quota::Activities as usize] += 1;
     assert_eq!(
         (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap()),
         before
@@ -235,41 +237,109 @@ fn sessions_go_with_their_service_and_services_with_their_gate() {
     space.check().unwrap();
 }
 
-/// The gate belongs to a manager; its receiver ends. What sends there must go, because the endpoint may get another owner.
+/// The gate belongs to a manager; its receiver ends. What sends there must not lead there any more before the endpoint gets another owner,
+/// and keeps its number and its quota meanwhile.
 #[test]
-fn who_sends_to_an_endpoint_that_goes_goes_first() {
+fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
     let mut space = space(256);
     let receiver = activity(&mut space, TILE, 10, 4096);
     let sender = activity(&mut space, TILE, 20, 4096);
-    let buffer = space.find(KERNEL, 11).unwrap();
+    let other = activity(&mut space, TILE, 40, 4096);
+    let buffers = [11, 41].map(|at| space.find(KERNEL, at).unwrap());
     space.create_receive(KERNEL, 30, 1, 64).unwrap();
     space.create_send(KERNEL, 30, 31, 0, 1).unwrap();
-    space
-        .activate(KERNEL, 30, receiver, (20, 2), Some(buffer))
-        .unwrap();
-    space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
-    space.end_activity(0, receiver).unwrap();
-    let mut gone = Vec::new();
-    loop {
-        match space.step(0) {
-            Progress::Removed(r) => {
-                if let Object::Endpoint { endpoint, .. } = r.object {
-                    // Where it led is still known then.
-                    let origin = r.origin.unwrap();
-                    gone.push((endpoint, space.receiver(origin).is_some()));
+    let before = tile(&mut space, TILE);
+    let receive =
+        |space: &mut Space, who, buffer| space.activate(KERNEL, 30, who, (20, 2), Some(buffer));
+    receive(&mut space, receiver, buffers[0]).unwrap();
+    let sends = space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
+    assert_eq!(space.connect(sends), Err(Error::WrongState));
+    let senders = |space: &mut Space| match space.look(KERNEL, 30).unwrap().1 {
+        Object::Receive(gate) => (gate.senders, gate.departed),
+        other => panic!("{other:?}"),
+    };
+    for (round, who) in [receiver, other].into_iter().enumerate() {
+        let departed = round as u16;
+        assert_eq!(senders(&mut space), (1, departed));
+        let birth = space.birth(sends);
+        space.end_activity(0, who).unwrap();
+        let mut gone = Vec::new();
+        loop {
+            match space.step(0) {
+                Progress::Removed(r) => {
+                    if let Object::Endpoint { endpoint, .. } = r.object {
+                        gone.push((endpoint, false));
+                    }
                 }
+                // Where it led is still known then.
+                Progress::Disconnected(gate) => gone.push((40, space.receiver(gate).is_some())),
+                Progress::Working => {}
+                Progress::Done => break,
             }
-            Progress::Working => {}
-            Progress::Done => break,
+        }
+        assert_eq!(gone, [(40, true), (20, false)]);
+        assert!(space.is_disconnected(sends));
+        assert_eq!(senders(&mut space), (0, departed + 1));
+        // The gate itself stays, and its endpoint; neither leads anywhere.
+        assert_eq!(
+            space.activate(KERNEL, 31, sender, (41, 1), None),
+            Err(Error::WrongState)
+        );
+        assert_eq!(space.connect(sends), Err(Error::WrongState));
+        assert_eq!(tile(&mut space, TILE)[0], before[0] - 1);
+        if round == 0 {
+            receive(&mut space, other, buffers[1]).unwrap();
+            space.connect(sends).unwrap();
+            assert!(!space.is_disconnected(sends) && space.birth(sends) > birth);
+        }
+        space.check().unwrap();
+    }
+    // It goes with its gate, and who paid has everything back.
+    let left = space.kernel_memory_left(KERNEL).unwrap();
+    space.revoke(0, KERNEL, 31, true).unwrap();
+    assert_eq!(finish(&mut space, 0), 1);
+    let mut after = before;
+    // Both receivers have ended.
+    after[Quota::Activities as usize] += 2;
+    assert_eq!(tile(&mut space, TILE), after);
+    let back = space.kernel_memory_left(KERNEL).unwrap() - left;
+    assert_eq!(back, Space::NODE_COST);
+    space.check().unwrap();
+}
+
+/// The receiver and the gate, or the sender, go at the same time, at two levels and in every order of steps.
+#[test]
+fn what_is_disconnected_goes_with_its_gate_and_its_holder() {
+    for at_once in [30, 31, 22] {
+        for first in 0..12 {
+            let mut space = space(256);
+            let receiver = activity(&mut space, TILE, 10, 4096);
+            let sender = activity(&mut space, TILE, 20, 4096);
+            let buffer = space.find(KERNEL, 11).unwrap();
+            space.create_receive(KERNEL, 30, 1, 64).unwrap();
+            space.create_send(KERNEL, 30, 31, 0, 1).unwrap();
+            let place = (20, 1);
+            space
+                .activate(KERNEL, 30, receiver, place, Some(buffer))
+                .unwrap();
+            space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
+            space.end_activity(0, receiver).unwrap();
+            for _ in 0..first {
+                space.step(0);
+                space.check().unwrap();
+            }
+            space.revoke(1, KERNEL, at_once, false).unwrap();
+            for level in [1, 0, 1, 0, 0, 1, 1, 0] {
+                space.step(level);
+                space.check().unwrap();
+            }
+            finish(&mut space, 1);
+            finish(&mut space, 0);
+            space.check().unwrap();
+            let mut left = space.alive();
+            assert!(left.all(|(_, object)| !matches!(object, Object::Endpoint { .. })));
         }
     }
-    assert_eq!(gone, [(40, true), (20, false)]);
-    // The gate itself stays, and can be made active again.
-    assert_eq!(
-        space.activate(KERNEL, 31, sender, (40, 1), None),
-        Err(Error::WrongState)
-    );
-    space.check().unwrap();
 }
 
 #[test]
@@ -282,4 +352,53 @@ fn semaphores_count() {
     assert!(space.semaphore_take(id));
     assert!(!space.semaphore_take(id));
     assert_eq!(space.semaphore_down(KERNEL, TILE), Err(Error::WrongKind));
+}
+
+/// Children of one have the places that one was given, whoever else lives there; a place comes back with its activity.
+#[test]
+fn places_and_windows_are_taken_from_who_was_given_them() {
+    let mut space = space(256);
+    let of = |activities, windows| {
+        request(&[(Quota::Activities, activities), (Quota::Windows, windows)])
+    };
+    let derive = |space: &mut Space, source, target, wanted| {
+        space.derive_tile(KERNEL, source, target, wanted, Terms::default())
+    };
+    derive(&mut space, TILE, 40, of(2, 1)).unwrap();
+    assert_eq!(derive(&mut space, 40, 41, of(3, 0)), Err(Error::NoQuota));
+    assert_eq!(derive(&mut space, 40, 41, of(0, 2)), Err(Error::NoQuota));
+    // A derivation without a quota of its own shares it.
+    derive(&mut space, 40, 41, request(&[])).unwrap();
+    activity(&mut space, 41, 5, 256);
+    activity(&mut space, 40, 8, 256);
+    let before = tile(&mut space, TILE);
+    let refused = space.create_activity(KERNEL, 13, 41, 5, 6);
+    assert_eq!(refused.unwrap_err(), Error::NoQuota);
+    assert_eq!(tile(&mut space, 40)[Quota::Activities as usize], 0);
+    assert_eq!(tile(&mut space, TILE), before);
+    // The others on the tile have their places.
+    activity(&mut space, TILE, 14, 256);
+    assert_eq!(
+        tile(&mut space, TILE)[Quota::Activities as usize],
+        before[Quota::Activities as usize] - 1
+    );
+    space.revoke(0, KERNEL, 10, false).unwrap();
+    finish(&mut space, 0);
+    space.create_activity(KERNEL, 13, 41, 5, 6).unwrap();
+    // Two windows, of which it has one.
+    let shown = space.show(KERNEL, MEMORY, 41, 1);
+    assert!(shown.is_ok());
+    assert_eq!(
+        space.show(KERNEL, MEMORY, 40, 2).unwrap_err(),
+        Error::NoQuota
+    );
+    space.show(KERNEL, MEMORY, TILE, 2).unwrap();
+    space.check().unwrap();
+    space.revoke(0, KERNEL, 40, false).unwrap();
+    finish(&mut space, 0);
+    assert_eq!(
+        tile(&mut space, TILE)[Quota::Activities as usize],
+        before[Quota::Activities as usize] + 2 - 1
+    );
+    space.check().unwrap();
 }

@@ -5,8 +5,8 @@
 
 use crate::Error;
 use crate::gate::slots;
-use crate::node::{EXTRA, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
-use crate::object::{NO_OWNER, Object, QUOTAS, Quota, UNREGULATED};
+use crate::node::{EXTRA, EXTRA2, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
+use crate::object::{NO_OWNER, Object, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
 
 /// Short ways for tests; the kernel knows what it removes by its number.
@@ -160,14 +160,15 @@ impl Space {
         };
         match node.object {
             Object::Tile(tile) => {
-                for quota in 0..QUOTAS {
+                for kind in Quota::ALL.iter().copied() {
+                    let quota = kind as usize;
                     if tile.owner[quota] == NO_OWNER {
                         return Err(("a quota has an owner", id));
                     }
-                    if tile.owner[quota] != id || tile.given[quota] == UNREGULATED {
+                    if tile.owner[quota] != id || tile.given.get(kind) == UNREGULATED {
                         continue;
                     }
-                    let mut used = tile.left[quota];
+                    let mut used = tile.left.get(kind);
                     for (other, n) in others() {
                         used += match n.object {
                             Object::Tile(child) if other != id && child.owner[quota] == other => {
@@ -177,24 +178,29 @@ impl Space {
                                     false => Ok(NodeId::NONE),
                                 };
                                 match from == Ok(id) {
-                                    true => child.given[quota],
+                                    true => child.given.get(kind),
                                     false => 0,
                                 }
                             }
-                            Object::Endpoint { count, .. }
-                                if quota == Quota::Endpoints as usize =>
-                            {
+                            Object::Endpoint { count: 0, .. } if kind == Quota::Windows => {
+                                self.used(n.edges[EXTRA].to, quota, id, 1)
+                            }
+                            Object::Endpoint { count, .. } if kind == Quota::Endpoints => {
                                 self.used(n.edges[EXTRA].to, quota, id, count.into())
                             }
-                            Object::Mapping { tables, .. }
-                                if quota == Quota::PageTables as usize =>
-                            {
+                            Object::Mapping { tables, .. } if kind == Quota::PageTables => {
                                 self.used(n.edges[EXTRA].to, quota, id, tables)
+                            }
+                            // The kernel's own is nowhere.
+                            Object::Activity { holder }
+                                if kind == Quota::Activities && holder > 0 =>
+                            {
+                                self.used(n.edges[ORIGIN].to, quota, id, 1)
                             }
                             _ => 0,
                         };
                     }
-                    if used != tile.granted(quota) {
+                    if used != tile.granted(kind) {
                         return Err(("what is left and what was given away is what there was", id));
                     }
                 }
@@ -217,6 +223,7 @@ impl Space {
                 let leads_here = |n: &&Node| {
                     let send = n.edges[ORIGIN].to;
                     matches!(n.object, Object::Endpoint { .. })
+                        && n.edges[EXTRA2].to.is_some()
                         && send.is_some()
                         && matches!(self.object(send), Object::Send { .. })
                         && self.origin(self.owner(send)).map(|r| self.owner(r)) == Some(id)

@@ -36,7 +36,7 @@ pub(crate) fn finish(space: &mut Space, level: usize) -> usize {
     let mut removed = 0;
     loop {
         match space.step(level) {
-            Progress::Working => {}
+            Progress::Working | Progress::Disconnected(_) => {}
             Progress::Removed(_) => removed += 1,
             Progress::Done => return removed,
         }

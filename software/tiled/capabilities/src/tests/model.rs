@@ -2,7 +2,7 @@
 //!
 //! It shares no code and no idea with the crate but the rules: no counters that are kept, no lists that are linked.
 
-use crate::{Quota, Request, Terms};
+use crate::{QUOTAS, Quota, Request, Terms};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub enum Kind {
     },
     /// Its own quotas; `None`: shared with the origin. What its processor time took from where it came from.
     Tile {
-        own: [Option<u64>; 5],
+        own: [Option<u64>; QUOTAS],
         taken: Option<u64>,
         terms: Terms,
     },
@@ -158,6 +158,20 @@ impl Model {
                         .is_some_and(|o| self.quota_owner(o, quota) == owner) =>
                 {
                     own[quota].unwrap_or(0)
+                }
+                Kind::Endpoint { count: 0 }
+                    if quota == Quota::Windows as usize
+                        && self.quota_owner(c.needs[0], quota) == owner =>
+                {
+                    1
+                }
+                Kind::Activity { holder }
+                    if quota == Quota::Activities as usize
+                        && holder > 0
+                        && c.origin
+                            .is_some_and(|o| self.quota_owner(o, quota) == owner) =>
+                {
+                    1
                 }
                 Kind::Endpoint { count }
                     if quota == Quota::Endpoints as usize
@@ -309,8 +323,8 @@ impl Model {
         if request[2].is_some() != request[3].is_some() {
             return None;
         }
-        let mut own = [None; 5];
-        for quota in 0..5 {
+        let mut own = [None; QUOTAS];
+        for quota in 0..QUOTAS {
             let Some(mut amount) = request[quota] else {
                 continue;
             };
@@ -465,7 +479,7 @@ impl Model {
         let fits = matches!(self.kind(tile), Kind::Tile { .. })
             && matches!(self.kind(purse), Kind::Purse { .. })
             && matches!(self.kind(memory), Kind::Memory { .. });
-        if !fits {
+        if !fits || self.quota_left(tile, 5) == Some(0) {
             return None;
         }
         // Any free place is right.
@@ -536,16 +550,7 @@ impl Model {
         match self.kind(origin) {
             Kind::Receive { .. } => needs.extend(buffer),
             // The receiver's endpoint.
-            Kind::Send { .. } => {
-                let receive = self.all[&self.original(origin)].origin;
-                let receive = receive.map(|r| self.original(r));
-                let mut all = self.all.iter();
-                let active = all.find(|(_, c)| {
-                    matches!(c.kind, Kind::Endpoint { .. })
-                        && c.origin.map(|o| self.original(o)) == receive
-                });
-                needs.extend(active.map(|(id, _)| *id));
-            }
+            Kind::Send { .. } => needs.extend(self.arrives(origin)),
             _ => {}
         }
         self.make(
@@ -554,6 +559,29 @@ impl Model {
             Some(origin),
             activity,
             needs,
+            None,
+            caller,
+            0,
+        )
+    }
+
+    /// A window: endpoints that are none.
+    pub fn show(&mut self, caller: u16, memory: u16, tile: u16) -> Option<Id> {
+        let origin = self.find(caller, memory)?;
+        let tile = self.find(caller, tile)?;
+        let (Kind::Memory { .. }, Kind::Tile { .. }) = (self.kind(origin), self.kind(tile)) else {
+            return None;
+        };
+        if self.quota_left(tile, 6) == Some(0) {
+            return None;
+        }
+        let window = Kind::Endpoint { count: 0 };
+        self.make(
+            window,
+            None,
+            Some(origin),
+            caller,
+            vec![tile],
             None,
             caller,
             0,
@@ -601,6 +629,44 @@ impl Model {
         Some(id)
     }
 
+    /// Whether a capability is an endpoint that sends.
+    fn sends(&self, c: &Capability) -> bool {
+        let origin = c.origin.map(|origin| self.kind(origin));
+        matches!(
+            (&c.kind, origin),
+            (Kind::Endpoint { .. }, Some(Kind::Send { .. }))
+        )
+    }
+
+    /// Endpoints whose receiver is gone.
+    pub fn disconnected(&self) -> Vec<Id> {
+        let all = self.all.iter();
+        all.filter(|(_, c)| self.sends(c) && c.needs.len() == 1)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// The endpoint at which a gate to send arrives.
+    fn arrives(&self, send: Id) -> Option<Id> {
+        let receive = self.all[&self.original(send)].origin;
+        let receive = receive.map(|r| self.original(r));
+        let mut all = self.all.iter();
+        let active = all.find(|(_, c)| {
+            matches!(c.kind, Kind::Endpoint { .. }) && c.origin.map(|o| self.original(o)) == receive
+        });
+        active.map(|(id, _)| *id)
+    }
+
+    pub fn connect(&mut self, endpoint: Id) -> bool {
+        let send = self.all[&endpoint].origin.expect("it sends");
+        let Some(receiver) = self.arrives(send) else {
+            return false;
+        };
+        let needs = self.all.get_mut(&endpoint).map(|c| &mut c.needs);
+        needs.expect("it is there").push(receiver);
+        true
+    }
+
     /// All that goes if `root` goes.
     pub fn closure(&self, root: Id) -> BTreeSet<Id> {
         let mut gone = BTreeSet::from([root]);
@@ -611,7 +677,10 @@ impl Model {
                 .filter(|(id, c)| {
                     !gone.contains(id)
                         && (c.origin.is_some_and(|o| gone.contains(&o))
-                            || c.needs.iter().any(|n| gone.contains(n))
+                            // Without its receiver, what sends stays.
+                            || c.needs[..c.needs.len().min(if self.sends(c) { 1 } else { 2 })]
+                                .iter()
+                                .any(|n| gone.contains(n))
                             || self
                                 .people
                                 .get(&c.holder)
@@ -633,6 +702,11 @@ impl Model {
         }
         for id in &gone {
             self.all.remove(id);
+        }
+        let sending = self.all.iter().filter(|(_, c)| self.sends(c));
+        for id in sending.map(|(id, _)| *id).collect::<Vec<_>>() {
+            let needs = self.all.get_mut(&id).map(|c| &mut c.needs);
+            needs.expect("it is there").retain(|n| !gone.contains(n));
         }
         self.people.retain(|_, p| !gone.contains(&p.node));
         gone.len()

@@ -2,7 +2,9 @@
 
 use super::model::{Kind, Model, Person};
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, space};
-use crate::{Error, HolderId, NO_OWNER, NodeId, Object, Progress, Request, Space, Terms};
+use crate::{
+    Error, HolderId, NO_OWNER, NodeId, Object, Progress, QUOTAS, Quota, Request, Space, Terms,
+};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -10,6 +12,8 @@ use std::collections::BTreeSet;
 /// Selectors that the operations use.
 const NAMES: u16 = 14;
 const PLACES: u16 = 8;
+/// Kinds of operations.
+const OPERATIONS: u8 = 20;
 
 /// A step: an operation and its operands, all of them any numbers.
 type Step = (u8, [u16; 4], [u64; 3]);
@@ -57,7 +61,7 @@ fn model(space: &Space) -> Model {
             tile: usize::MAX,
         },
     );
-    let tile = |quota: [Option<u64>; 5]| Kind::Tile {
+    let tile = |quota: [Option<u64>; QUOTAS]| Kind::Tile {
         own: quota,
         taken: None,
         terms: Terms {
@@ -69,14 +73,22 @@ fn model(space: &Space) -> Model {
     let second = Some(1_000_000_000);
     add(
         &mut model,
-        tile([Some(100), second, None, None, Some(1000)]),
+        tile([Some(100), second, None, None, Some(1000), Some(16), Some(4)]),
         None,
         Some(TILE),
         cost,
     );
     add(
         &mut model,
-        tile([Some(20), second, Some(4_000_000_000), Some(65536), Some(50)]),
+        tile([
+            Some(20),
+            second,
+            Some(4_000_000_000),
+            Some(65536),
+            Some(50),
+            Some(16),
+            Some(4),
+        ]),
         None,
         Some(SMALL_TILE),
         cost,
@@ -126,9 +138,11 @@ fn request(mask: u64, value: u64) -> Request {
         value % 5_000_000_000,
         value % 70_000,
         value % 60,
+        value % 5,
+        value % 3,
     ];
     let mut request: Request = core::array::from_fn(|i| (mask >> i & 1 == 1).then_some(amounts[i]));
-    if mask & 32 == 0 {
+    if mask & 1 << QUOTAS == 0 {
         // Rate and burst together, mostly.
         request[3] = request[2].map(|_| amounts[3]);
     }
@@ -153,7 +167,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
     let holder = HolderId(caller);
     let sizes = [1, 16, 4096, 8192, 65536, 1 << 19, 0];
     let size = sizes[(a % 7) as usize];
-    let (ours, theirs) = match operation % 18 {
+    let (ours, theirs) = match operation % OPERATIONS {
         0 | 1 => (
             space
                 .derive_tile(holder, source, target, request(a, b), terms(c))
@@ -277,7 +291,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 // The kernel has no tile capability.
                 return Ok(false);
             }
-            let count = (a % 4) as u16;
+            let count = 1 + (a % 3) as u16;
             let buffer = (b % 2 == 0).then_some(target);
             let node = match buffer {
                 Some(buffer) => match space.find(holder, buffer) {
@@ -286,9 +300,11 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 },
                 None => None,
             };
+            // The model's number, so that the endpoint is found again.
+            let place = (model.next as u16, count);
             (
                 space
-                    .activate(holder, source, HolderId(other_holder), (30, count), node)
+                    .activate(holder, source, HolderId(other_holder), place, node)
                     .is_ok(),
                 model
                     .activate(caller, source, other_holder, count, buffer)
@@ -326,6 +342,21 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 model.copy(caller, from, to).is_some(),
             )
         }
+        19 => (
+            space.show(holder, source, other, (a % 4) as u16).is_ok(),
+            model.show(caller, source, other).is_some(),
+        ),
+        18 => {
+            let lost = model.disconnected();
+            let Some(lost) = lost.get(a as usize % lost.len().max(1)) else {
+                return Ok(false);
+            };
+            let known = disconnected(space);
+            let Some((_, node)) = known.iter().find(|(at, _)| *at == *lost as u16) else {
+                return Err(format!("endpoint {lost} is not disconnected"));
+            };
+            (space.connect(*node).is_ok(), model.connect(*lost))
+        }
         _ => {
             let keep = a % 4 == 0;
             let ours = match b % 4 {
@@ -344,7 +375,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                     loop {
                         match space.step(0) {
                             Progress::Removed(_) => removed += 1,
-                            Progress::Working => {}
+                            Progress::Working | Progress::Disconnected(_) => {}
                             Progress::Done => break,
                         }
                     }
@@ -364,6 +395,17 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
     Ok(ours)
 }
 
+/// Endpoints whose receiver is gone, with their numbers.
+fn disconnected(space: &Space) -> Vec<(u16, NodeId)> {
+    let endpoints = space.alive().filter_map(|(id, object)| match object {
+        Object::Endpoint { endpoint, .. } => Some((endpoint, id)),
+        _ => None,
+    });
+    endpoints
+        .filter(|(_, id)| space.is_disconnected(*id))
+        .collect()
+}
+
 /// Everything that can be seen is the same.
 fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
     for holder in 0..PLACES {
@@ -378,14 +420,15 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
             let same = match (object, model.kind(id)) {
                 (Object::Tile(tile), Kind::Tile { terms, .. }) => {
                     (tile.time.priority, tile.time.idle) == (terms.priority, terms.idle)
-                        && (0..5).all(|q| {
+                        && Quota::ALL.iter().copied().all(|quota| {
+                            let q = quota as usize;
                             if tile.owner[q] == NO_OWNER {
                                 return false;
                             }
                             let Object::Tile(owner) = *space.object(tile.owner[q]) else {
                                 return false;
                             };
-                            owner.left[q] == model.quota_left(id, q).unwrap_or(u64::MAX)
+                            owner.left.get(quota) == model.quota_left(id, q).unwrap_or(u64::MAX)
                         })
                 }
                 (Object::KernelMemory { left, .. }, Kind::Purse { .. }) => {
@@ -415,6 +458,11 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
                 ));
             }
         }
+    }
+    let ours: BTreeSet<u16> = disconnected(space).iter().map(|(at, _)| *at).collect();
+    let theirs: BTreeSet<u16> = model.disconnected().iter().map(|id| *id as u16).collect();
+    if ours != theirs {
+        return Err(format!("disconnected: {ours:?} {theirs:?}"));
     }
     let people: BTreeSet<u16> = model.people.keys().copied().collect();
     for place in 0..PLACES {
@@ -453,7 +501,11 @@ impl Random {
 
 /// Makes most steps sensible: a caller who lives, operands of the right kind, a free name for the result.
 fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
-    let (operation, mut names, mut values) = step;
+    let (mut operation, mut names, mut values) = step;
+    if operation % OPERATIONS == 18 && random.next().is_multiple_of(2) {
+        // Somebody has to receive again.
+        operation = 12;
+    }
     if random.next().is_multiple_of(8) {
         return step;
     }
@@ -461,7 +513,7 @@ fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
         0 => None,
         n => Some(list[(random.next() % n) as usize]),
     };
-    let kind = operation % 18;
+    let kind = operation % OPERATIONS;
     let fits = |kind_of: &Kind| match kind {
         0 | 1 => matches!(kind_of, Kind::Tile { .. }),
         2 => matches!(kind_of, Kind::Purse { .. }),
@@ -522,15 +574,15 @@ fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
 }
 
 /// `steps` random operations; both sides are compared after every one, wholly after every `every`.
-fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
+fn run(seed: u64, nodes: usize, steps: usize, every: usize) -> u32 {
     let (mut space, mut model) = start(nodes);
     let mut random = Random(seed);
-    let mut done = [0; 18];
+    let mut done = [0; OPERATIONS as usize];
     for number in 0..steps {
         let step = random.step();
         let step = sensible(&model, &mut random, step);
         match apply(&mut space, &mut model, step) {
-            Ok(taken) => done[usize::from(step.0 % 18)] += u32::from(taken),
+            Ok(taken) => done[usize::from(step.0 % OPERATIONS)] += u32::from(taken),
             Err(error) => panic!("seed {seed}, step {number}: {error}"),
         }
         if number % every == 0
@@ -541,7 +593,11 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
     }
     // Each operation was also carried out, not only refused.
     assert!(
-        steps < 1000 || done.iter().all(|count| *count > 0),
+        steps < 1000
+            || done
+                .iter()
+                .enumerate()
+                .all(|(kind, count)| kind == 18 || *count > 0),
         "{done:?}"
     );
     // In the end everything is given back.
@@ -572,6 +628,7 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
         matches!(space.find_shared(MEMORY), Object::Memory(memory) if memory.free == memory.size)
     );
     space.check().unwrap();
+    done[18]
 }
 
 proptest! {
@@ -590,11 +647,14 @@ proptest! {
 #[test]
 fn thousands_of_operations() {
     let (seeds, steps) = if cfg!(miri) { (1, 300) } else { (4, 10_000) };
+    let mut connected = 0;
     for seed in 0..seeds {
         // Nearly no memory, and enough of it.
-        run(seed, 160, steps, 16);
-        run(seed, 700, steps, 16);
+        connected += run(seed, 160, steps, 16);
+        connected += run(seed, 700, steps, 16);
     }
+    println!("{connected} endpoints were connected again");
+    assert!(cfg!(miri) || connected > 0);
 }
 
 /// Takes minutes in the release profile: `cargo test --release -p bulkhead-capabilities -- --ignored`.
@@ -616,7 +676,7 @@ fn operations_between_the_steps_of_revocations() {
     let mut largest = 0;
     for number in 0..rounds {
         let (operation, names, values) = random.step();
-        if operation % 18 == 17 {
+        if operation % OPERATIONS == 17 {
             let level = (values[2] % 4) as usize;
             let holder = HolderId(names[0] % PLACES);
             let source = names[1] % NAMES;
@@ -627,6 +687,10 @@ fn operations_between_the_steps_of_revocations() {
                 0 => space.end_activity(level, HolderId(names[3] % PLACES)),
                 _ => space.revoke(level, holder, source, values[0] % 4 == 0),
             };
+        } else if operation % OPERATIONS == 18 {
+            for (_, lost) in disconnected(&space) {
+                let _ = space.connect(lost);
+            }
         } else {
             let step = (operation, names, values);
             let (operation, names, values) = sensible(&model, &mut random, step);

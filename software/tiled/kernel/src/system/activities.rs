@@ -11,7 +11,7 @@ use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
 use crate::post;
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
+use bulkhead_abi::dtu::{NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::arguments::{CreateActivity, Map, Start};
 use bulkhead_abi::syscall::{
@@ -77,7 +77,6 @@ impl System {
             holder,
             rest: [None; 2],
             stage: 0,
-            pool: 0,
             tables: None,
         })
     }
@@ -161,12 +160,8 @@ impl System {
     /// # Errors
     /// Why it cannot be created.
     fn admit(&mut self, caller: HolderId, plan: &CreateActivity) -> Result<Admitted, SyscallError> {
-        let Object::Tile(tile) = self.space.look(caller, plan.tile)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
-        let Object::Memory(memory) = self.space.look(caller, plan.memory)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
+        let tile = self.space.look_tile(caller, plan.tile)?;
+        let (_, memory) = self.space.look_memory(caller, plan.memory)?;
         let region = Region::of(&memory);
         let end = plan.reply.checked_add(SYSCALL_SLOT.into());
         let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);
@@ -238,7 +233,7 @@ impl System {
         if self.tiles[index].budgets.contains(&owner) {
             return Err(SyscallError::WrongState);
         }
-        match from.left[Quota::Cpu as usize] {
+        match from.left.get(Quota::Cpu) {
             ..LEAST_BUDGET => Err(SyscallError::NoQuota),
             budget => Ok(Some((budget, from.time.period))),
         }
@@ -322,7 +317,7 @@ impl System {
         if !opened {
             let buffer = target.physical + creating.reply;
             let replies = ReceiveEndpoint::new(id, buffer, (SYSCALL_SLOT, 1), NO_ENDPOINT);
-            hardware.set_endpoint(tile, receive, Endpoint::Receive(replies));
+            hardware.set_endpoint(tile, receive, replies.into());
             return true;
         }
         let endpoint = self.kernel.syscalls[usize::from(target.priority)];
@@ -332,7 +327,7 @@ impl System {
         let node = target.node;
         self.activities.set_state(id, State::Created);
         self.space.ready(node);
-        hardware.set_endpoint(tile, send, Endpoint::Send(calls));
+        hardware.set_endpoint(tile, send, calls.into());
         let mut reply = done();
         let frequency = self.tiles[index].frequency;
         reply.push(&[id.into(), send.into(), receive.into(), frequency]);

@@ -26,7 +26,7 @@ const WAKES: usize = 3;
 /// What a revocation closes, one endpoint's capability at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Closing {
-    /// The capability, with its birth, whose endpoints are invalid already.
+    /// The capability, with its birth, whose endpoints are invalid already, while something may be under way that left over them.
     closed: Option<(NodeId, u64)>,
     /// Who shall look again.
     wakes: [Option<u16>; WAKES],
@@ -102,28 +102,26 @@ impl System {
             // Memory, or the channel to the kernel.
             _ => (false, false),
         };
-        if self.jobs.closing[level].closed == Some(own) {
-            return hardware.is_under_way(tile, endpoint);
-        }
-        self.jobs.closing[level].closed = Some(own);
-        let old = match sends {
-            true => hardware.endpoint(tile, endpoint),
-            false => Endpoint::Invalid,
-        };
-        hardware.invalidate(tile, endpoint, count);
-        if let Endpoint::Send(old) = old {
-            self.disappoint(level, index, endpoint, &old);
+        let closed = &mut self.jobs.closing[level].closed;
+        if *closed == Some(own) {
+            *closed = closed.filter(|_| hardware.is_under_way(tile, endpoint));
+            return closed.is_some();
         }
         // What is on its way to a receiver came over endpoints that had to go before.
+        *closed = Some(own).filter(|_| !receives);
+        let old = sends.then(|| hardware.endpoint(tile, endpoint));
+        hardware.invalidate(tile, endpoint, count);
+        if let Some(Endpoint::Send(old)) = old {
+            self.disappoint(level, index, endpoint, &old);
+        }
         !receives
     }
 
     /// Who still waits for a reply over an endpoint that is gone, or for the pager behind it, shall look again.
     fn disappoint(&mut self, level: usize, index: usize, endpoint: u16, old: &SendEndpoint) {
-        let runs = |id: &u16| self.activities.get(*id).map(|a| a.state()) == Some(State::Running);
         // TileMux may have removed it a moment ago.
         let waits = old.credits < old.credits_max;
-        let sender = Some(old.activity).filter(|id| waits && runs(id));
+        let sender = Some(old.activity).filter(|id| waits && self.runs(*id));
         let paged = match old.activity {
             TILEMUX_ACTIVITY => self.paged_by(index, endpoint),
             _ => None,
@@ -131,6 +129,10 @@ impl System {
         for activity in [sender, paged].into_iter().flatten() {
             self.jobs.closing[level].wakes(activity);
         }
+    }
+
+    pub(super) fn runs(&self, id: u16) -> bool {
+        self.activities.get(id).map(|a| a.state()) == Some(State::Running)
     }
 
     /// One step of closing a window; false if it is closed. With the first window goes TileMux, and the tile is dark again.

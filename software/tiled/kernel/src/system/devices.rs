@@ -14,7 +14,7 @@ use bulkhead_abi::network::CARD_ADDRESS;
 use bulkhead_abi::syscall::arguments::GiveDevice;
 use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{HolderId, Object};
+use bulkhead_capabilities::HolderId;
 
 impl System {
     /// Gives the device of a tile to an activity.
@@ -32,10 +32,8 @@ impl System {
     ) -> Result<(), SyscallError> {
         let activity = self.named(caller, c.activity)?;
         let (endpoint, address, offset, size) = (c.endpoint, c.address, c.offset, c.size);
-        let Object::Tile(object) = self.space.look(caller, c.tile)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
-        let index = self.tile_index(object.tile)?;
+        let tile = self.space.look_tile(caller, c.tile)?.tile;
+        let index = self.tile_index(tile)?;
         let target = self.activities.get(activity);
         let target = target.ok_or(SyscallError::NoActivity)?;
         if target.tile != index {

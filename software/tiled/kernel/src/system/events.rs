@@ -164,8 +164,7 @@ impl System {
 
     /// The first of those who wait for a semaphore or a server hears that it, or somebody who shared it, is gone. Whether there was one.
     pub(super) fn dismiss(&mut self, node: NodeId) -> bool {
-        let line = self.space.line(node).map(|line| *line);
-        let first = line.and_then(|line| waiting::first(&line));
+        let first = self.space.line(node).and_then(|line| waiting::first(line));
         let Some(waiting) = first.and_then(|id| self.wait_no_more(id)) else {
             return false;
         };

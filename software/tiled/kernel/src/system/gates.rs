@@ -53,44 +53,28 @@ impl System {
             (target.holder, target.tile, own)
         };
         let (node, object) = self.space.look(caller, gate)?;
-        if wanted != ANY_ENDPOINT && self.is_active(node, holder, wanted) {
+        let certain = Some(wanted).filter(|wanted| *wanted != ANY_ENDPOINT);
+        let known = certain.and_then(|wanted| self.active(node, Some(holder), wanted));
+        if known.is_some_and(|known| !self.space.is_disconnected(known)) {
             // Whoever connects somebody again cannot know whether he has been connected already.
             return Ok([wanted.into(), 0]);
         }
-        let row = |count: u16| {
-            let endpoints = &self.tiles[index].endpoints;
-            let found = match wanted {
-                ANY_ENDPOINT => endpoints.find(count),
-                wanted => Some(wanted).filter(|first| endpoints.are_free(*first, count)),
-            };
-            found.ok_or(SyscallError::NoEndpoint)
-        };
-        let (endpoint, count, value, bytes) = match object {
+        let (mut value, count, buffer, bytes) = match object {
             Object::Memory(memory) => {
                 let region = Region::of(&memory);
                 let rights = memory.rights & 3;
                 if rights == 0 {
                     return Err(SyscallError::BadArgument);
                 }
-                let endpoint = row(1)?;
-                self.space
-                    .activate(caller, gate, holder, (endpoint, 1), None)?;
-                let value = memory_endpoint(id, region, rights);
-                (endpoint, 1, value, memory.size)
+                (memory_endpoint(id, region, rights), 1, None, memory.size)
             }
             Object::Send { label, credits } => {
                 let (receive, place) = self.space.receiver(node).ok_or(SyscallError::WrongState)?;
-                let endpoint = row(1)?;
-                self.space
-                    .activate(caller, gate, holder, (endpoint, 1), None)?;
                 let send = SendEndpoint::new(id, place, label, credits, receive.slot_size);
-                let value = Endpoint::Send(send);
-                (endpoint, 1, value, receive.slot_size.into())
+                (send.into(), 1, None, receive.slot_size.into())
             }
             Object::Receive(receive) => {
-                let (memory, Object::Memory(range)) = self.space.look(caller, c.memory)? else {
-                    return Err(SyscallError::WrongKind);
-                };
+                let (memory, range) = self.space.look_memory(caller, c.memory)?;
                 let size = u64::from(receive.slots) * u64::from(receive.slot_size);
                 let end = offset.checked_add(size);
                 if end.is_none_or(|end| end > range.size) || range.rights & 2 == 0 {
@@ -112,31 +96,45 @@ impl System {
                     return Err(SyscallError::OutOfBounds);
                 }
                 let count = 1 + if replies { receive.slots.into() } else { 0 };
-                let endpoint = row(count)?;
-                let node =
-                    self.space
-                        .activate(caller, gate, holder, (endpoint, count), Some(memory))?;
-                self.tiles[index].endpoints.receives(endpoint, Some(node));
-                let rights = if replies { endpoint + 1 } else { NO_ENDPOINT };
                 let slots = (receive.slot_size, receive.slots);
-                let value = ReceiveEndpoint::new(id, physical, slots, rights);
-                let value = Endpoint::Receive(value);
-                (endpoint, count, value, receive.slot_size.into())
+                let value = ReceiveEndpoint::new(id, physical, slots, NO_ENDPOINT);
+                let bytes = receive.slot_size.into();
+                (value.into(), count, Some(memory), bytes)
             }
             _ => return Err(SyscallError::WrongKind),
         };
         let tile = &mut self.tiles[index];
-        tile.endpoints.take(endpoint, count);
+        let endpoint = if let Some(known) = known {
+            self.space.connect(known)?;
+            wanted
+        } else {
+            let endpoint = match wanted {
+                ANY_ENDPOINT => tile.endpoints.find(count),
+                wanted => Some(wanted).filter(|first| tile.endpoints.are_free(*first, count)),
+            };
+            let endpoint = endpoint.ok_or(SyscallError::NoEndpoint)?;
+            let row = (endpoint, count);
+            let active = self.space.activate(caller, gate, holder, row, buffer)?;
+            if let Endpoint::Receive(receive) = &mut value {
+                tile.endpoints.receives(endpoint, Some(active));
+                if replies {
+                    receive.reply_endpoints = endpoint + 1;
+                }
+            }
+            tile.endpoints.take(endpoint, count);
+            endpoint
+        };
         hardware.set_endpoint(tile.id, endpoint, value);
         Ok([endpoint.into(), bytes])
     }
 
-    /// Whether a gate is active for an activity on this endpoint.
-    fn is_active(&self, gate: NodeId, holder: HolderId, wanted: u16) -> bool {
+    /// The capability by which a gate has this endpoint of an activity, or of anybody.
+    fn active(&self, gate: NodeId, holder: Option<HolderId>, wanted: u16) -> Option<NodeId> {
+        let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint, .. } if endpoint == wanted && u64::from(endpoint) >= PMP_WINDOWS);
         let mut active = self.space.dependents(gate, ACTIVE_MAX);
-        active.any(|id| {
-            matches!(*self.space.object(id), Object::Endpoint { endpoint, .. } if endpoint == wanted)
-                && self.space.holder_of(id) == holder
+        active.find(|id| {
+            is_wanted(self.space.object(*id))
+                && holder.is_none_or(|holder| self.space.holder_of(*id) == holder)
         })
     }
 
@@ -160,11 +158,7 @@ impl System {
         endpoint: u16,
     ) -> Result<(), SyscallError> {
         let node = self.space.find(caller, gate)?;
-        let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint: e, .. } if e == endpoint && u64::from(e) >= PMP_WINDOWS);
-        let mut active = self.space.dependents(node, ACTIVE_MAX);
-        let found = active.find(|id| is_wanted(self.space.object(*id)));
-        drop(active);
-        let found = found.ok_or(SyscallError::NoEndpoint)?;
-        self.revoke(ticket, found, false)
+        let found = self.active(node, None, endpoint);
+        self.revoke(ticket, found.ok_or(SyscallError::NoEndpoint)?, false)
     }
 }

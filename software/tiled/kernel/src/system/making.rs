@@ -47,9 +47,8 @@ pub(super) struct Equipping {
     pub holder: HolderId,
     /// What TileMux must be told besides, the last first.
     pub rest: [Option<Request>; 2],
-    /// How far it is, and which memory for page tables is tried.
+    /// How far it is.
     pub stage: u8,
-    pub pool: usize,
     pub tables: Option<NodeId>,
 }
 
@@ -183,17 +182,7 @@ impl System {
                     .map(caller, plan.memory, holder, whole, pages, window)?;
             }
             TABLES => {
-                let pool = self.tiles[index].tables.get(e.pool).copied();
-                let pool = pool.ok_or(SyscallError::NoMemory)?;
-                let to = (holder, NO_SELECTOR);
-                match self.space.cut(caller, pool, to, pages * PAGE, PAGE) {
-                    Ok(cut) => e.tables = Some(cut),
-                    Err(_) => {
-                        // Perhaps another window has some.
-                        e.pool += 1;
-                        return Ok(true);
-                    }
-                }
+                e.tables = Some(self.cut_tables(caller, holder, index, pages)?);
             }
             CHANNEL => {
                 let channel = self.tiles[index].endpoints.find(2);

@@ -34,7 +34,7 @@ use bulkhead_abi::syscall::{
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
 use bulkhead_abi::words::Words;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Space, Terms};
 use bulkhead_common::line::Line;
 use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
@@ -150,7 +150,13 @@ impl System {
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
             let endpoints = tile.endpoints.left() as u64;
-            let _ = space.add_tile(SEL_TILES + tile.id, tile.id, endpoints, 1 << 24, None);
+            let _ = space.add_tile(
+                SEL_TILES + tile.id,
+                tile.id,
+                endpoints,
+                u16::MAX.into(),
+                None,
+            );
         }
         for MemoryTile { free } in memories.iter().filter(|m| m.free.tile < SEL_TILES_MAX) {
             let selector = SEL_MEMORIES + free.tile;
@@ -487,10 +493,9 @@ impl System {
 
     /// One who waits for a semaphore gets it: the first of the highest priority.
     fn wake_sleeper(&mut self, node: NodeId) {
-        let line = self.space.line(node).map(|line| *line);
-        let first = line.and_then(|line| waiting::first(&line));
-        let Some(id) = first else { return };
-        if self.space.semaphore_take(node)
+        let first = self.space.line(node).and_then(|line| waiting::first(line));
+        if let Some(id) = first
+            && self.space.semaphore_take(node)
             && let Some(waiting) = self.wait_no_more(id)
         {
             self.answer(waiting.ticket, Ok(done()));
@@ -511,12 +516,15 @@ impl System {
             Object::Mapping { .. } => reply.push(&[ObjectKind::Mapping as u64]),
             Object::Activity { .. } => reply.push(&[ObjectKind::Activity as u64]),
             Object::Tile(tile) => {
-                let left = |quota: usize| match *self.space.object(tile.owner[quota]) {
-                    Object::Tile(owner) => owner.left[quota],
+                let left = |quota: Quota| match *self.space.object(tile.owner[quota as usize]) {
+                    Object::Tile(owner) => owner.left.get(quota),
                     _ => 0,
                 };
                 reply.push(&[ObjectKind::Tile as u64]);
-                reply.push(&[left(0), left(1), left(2), left(3), left(4)]);
+                // A reply holds no more than these.
+                for quota in &Quota::ALL[..=Quota::PageTables as usize] {
+                    reply.push(&[left(*quota)]);
+                }
                 reply.push(&[tile.time.idle.into()])
             }
             Object::Endpoint { .. } => reply.push(&[ObjectKind::Endpoint as u64]),
@@ -542,16 +550,13 @@ impl System {
         c: &DeriveTile,
     ) -> Result<(), SyscallError> {
         let share = |value: u64| (value != SHARE).then_some(value);
-        let request = [c.endpoints, c.budget, c.rate, c.burst, c.tables].map(share);
+        let request = c.quotas().map(share);
         let terms = Terms {
             period: c.period,
             priority: c.priority,
             idle: c.idle != 0,
         };
-        let (_, object) = self.space.look(caller, c.source)?;
-        let Object::Tile(parent) = object else {
-            return Err(SyscallError::WrongKind);
-        };
+        let parent = self.space.look_tile(caller, c.source)?;
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space

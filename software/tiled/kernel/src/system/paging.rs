@@ -14,7 +14,7 @@ use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{SendEndpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::syscall::arguments::{MapFrom, SetPager};
 use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
 use bulkhead_abi::tilemux::{Request, table_pages};
@@ -119,7 +119,7 @@ impl System {
         self.tiles[index].endpoints.take(endpoint, 1);
         let size = receive.slot_size;
         let send = SendEndpoint::new(TILEMUX_ACTIVITY, place, label, credits, size);
-        hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
+        hardware.set_endpoint(self.tiles[index].id, endpoint, send.into());
         if let Some(target) = self.activities.get_mut(p.activity) {
             target.paged = Some((p.plan.address, p.plan.pages, endpoint));
         }
@@ -178,9 +178,7 @@ impl System {
         if !valid {
             return Err(SyscallError::BadArgument);
         }
-        let (node, Object::Memory(source)) = self.space.look(caller, memory)? else {
-            return Err(SyscallError::WrongKind);
-        };
+        let (node, source) = self.space.look_memory(caller, memory)?;
         let size = pages * PAGE;
         let ends = |offset: u64, all: u64| offset.checked_add(size).is_some_and(|end| end <= all);
         let within = address.checked_sub(start);
@@ -228,9 +226,8 @@ impl System {
     pub(super) fn paged_by(&self, tile: usize, endpoint: u16) -> Option<u16> {
         let mut here = self.tiles[tile].activities.iter().copied();
         here.find(|id| {
-            self.activities.get(*id).is_some_and(|a| {
-                a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state() == State::Running
-            })
+            let paged = self.activities.get(*id).and_then(|a| a.paged);
+            paged.is_some_and(|(_, _, own)| own == endpoint) && self.runs(*id)
         })
     }
 }

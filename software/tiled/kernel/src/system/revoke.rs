@@ -283,7 +283,7 @@ impl System {
                     // Its memory was revoked meanwhile.
                     self.answer(ticket, Err(SyscallError::Revoked));
                 } else if loading.step(hardware) {
-                    self.light(hardware, tile, loading.entry());
+                    hardware.start_hart(self.tiles[tile].id, loading.entry());
                     self.answer(ticket, Ok(done()));
                 } else {
                     self.jobs.running[level] = Some(Job::Load {
@@ -314,13 +314,12 @@ impl System {
             return false;
         }
         match self.space.step(level) {
-            Progress::Done => true,
-            Progress::Working => false,
-            Progress::Removed(removed) => {
-                self.removed(hardware, level, &removed);
-                false
-            }
+            Progress::Done => return true,
+            Progress::Working => {}
+            Progress::Removed(removed) => self.removed(hardware, level, &removed),
+            Progress::Disconnected(gate) => self.bereave(level, Some(gate)),
         }
+        false
     }
 
     /// The activity of a node, or the activity that sees memory through it or whose page tables are in it.
@@ -392,9 +391,7 @@ impl System {
                 let endpoints = &mut self.tiles[index].endpoints;
                 endpoints.receives(endpoint, None);
                 (endpoint..endpoint + count).for_each(|endpoint| endpoints.free(endpoint));
-                if let Some(activity) = self.bereaved(removed) {
-                    self.jobs.closing[level].wakes(activity);
-                }
+                self.bereave(level, removed.origin);
             }
             // Its device and its processor time went in a step before.
             Object::Activity { holder } => self.ended(HolderId(holder), removed),
@@ -428,14 +425,11 @@ impl System {
         }
     }
 
-    /// Who waits, perhaps, for messages that cannot come any more: the last endpoint that led to its gate is gone.
-    fn bereaved(&self, removed: &Removed) -> Option<u16> {
-        let origin = removed.origin?;
-        let is_send = matches!(self.space.object(origin), Object::Send { .. });
-        let (gate, _) = self.space.receiver(origin).filter(|_| is_send)?;
-        let receiver = self.number(self.space.receiving(origin)?);
-        let receiver = receiver.filter(|_| gate.senders == 0)?;
-        let state = self.activities.get(receiver).map(|a| a.state());
-        (state == Some(State::Running)).then_some(receiver)
+    /// An endpoint leads nowhere any more. Who waits, perhaps, for messages that cannot come, because it was the last one, looks again.
+    fn bereave(&mut self, level: usize, gate: Option<NodeId>) {
+        let waits = gate.and_then(|gate| self.number(self.space.bereaved(gate)?));
+        if let Some(activity) = waits.filter(|id| self.runs(*id)) {
+            self.jobs.closing[level].wakes(activity);
+        }
     }
 }

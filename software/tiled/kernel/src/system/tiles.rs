@@ -47,12 +47,8 @@ impl System {
         c: &ConfigureTile,
     ) -> Result<(), SyscallError> {
         let (tile, memory, tables) = (c.tile, c.memory, c.tables);
-        let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
-            return Err(SyscallError::WrongKind);
-        };
-        let (node, Object::Memory(range)) = self.space.look(caller, memory)? else {
-            return Err(SyscallError::WrongKind);
-        };
+        let object = self.space.look_tile(caller, tile)?;
+        let (node, range) = self.space.look_memory(caller, memory)?;
         let index = self.tile_index(object.tile)?;
         let target = &self.tiles[index];
         if target.is_lost {
@@ -60,14 +56,13 @@ impl System {
         }
         let region = Region::of(&range);
         let read_only = range.rights == MAP_READ;
-        let window = target.next_window(&self.space, caller, region, read_only);
-        let window = window.ok_or(SyscallError::NoWindow)?;
+        let window = target.windows.iter().position(Option::is_none);
+        let window = window.ok_or(SyscallError::NoWindow)? as u16;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
-        // What can only be read is no place for TileMux and page tables; and only who started TileMux takes one window more.
-        let more = target.is_lit && tables == 0 && self.is_in_charge(index, caller);
-        // What shows there already takes no window: an application has nothing else, and leaves them to managers.
-        let right =
-            target.physical(region, false).is_none() && (range.rights == 7 || read_only && more);
+        // What can only be read is no place for TileMux and page tables.
+        let right = range.rights == 7 || read_only && target.is_lit && tables == 0;
+        // What shows there already takes no window.
+        let right = right && target.physical(region, false).is_none();
         if !aligned || region.size > PMP_WINDOW_SIZE || !right {
             return Err(SyscallError::BadArgument);
         }
@@ -154,64 +149,43 @@ impl System {
         part: u8,
     ) -> bool {
         let tile = &self.tiles[index];
-        let send = |endpoint: u16, credits: u8, message_size: u16| {
-            let to = (self.kernel.tile, endpoint);
-            let label = tile.id.into();
-            Endpoint::Send(SendEndpoint::new(
-                TILEMUX_ACTIVITY,
-                to,
-                label,
-                credits,
-                message_size,
-            ))
+        let send = |to: u16, credits: u8, size: u16| -> Endpoint {
+            let (to, label) = ((self.kernel.tile, to), tile.id.into());
+            SendEndpoint::new(TILEMUX_ACTIVITY, to, label, credits, size).into()
         };
-        let receive = |replies: u16, buffer: u64, slot_size: u16, slots: u8| {
-            let slots = (slot_size, slots);
-            Endpoint::Receive(ReceiveEndpoint::new(
-                TILEMUX_ACTIVITY,
-                buffer,
-                slots,
-                replies,
-            ))
+        let receive = |buffer: u64, slots: (u16, u8), replies: u16| -> Endpoint {
+            ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, replies).into()
         };
+        let (notifications, all) = (self.kernel.notifications, UNLIMITED_CREDITS);
         let prints = self.kernel.prints + (index / TILE_GROUP) as u16;
-        let notifications = self.kernel.notifications;
-        let requests = (REQUEST_REPLIES, TILEMUX_BUFFER);
-        let printed = (NO_ENDPOINT, TILEMUX_PRINT_BUFFER);
-        let endpoints = [
-            (
+        let requests = (REQUEST_SLOT, REQUEST_SLOTS);
+        let printed = (PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS);
+        let (endpoint, value) = match part {
+            0 => (
                 REQUEST_ENDPOINT,
-                receive(requests.0, requests.1, REQUEST_SLOT, REQUEST_SLOTS),
+                receive(TILEMUX_BUFFER, requests, REQUEST_REPLIES),
             ),
-            (
-                NOTIFY_ENDPOINT,
-                send(notifications, UNLIMITED_CREDITS, REQUEST_SLOT),
-            ),
-            (PRINT_ENDPOINT, send(prints, 1, PRINT_SLOT)),
-            (
+            1 => (NOTIFY_ENDPOINT, send(notifications, all, REQUEST_SLOT)),
+            2 => (PRINT_ENDPOINT, send(prints, 1, PRINT_SLOT)),
+            3 => (
                 PRINT_REPLY,
-                receive(printed.0, printed.1, PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS),
+                receive(TILEMUX_PRINT_BUFFER, printed, NO_ENDPOINT),
             ),
-        ];
-        if let Some((endpoint, value)) = endpoints.get(usize::from(part)) {
-            hardware.set_endpoint(tile.id, *endpoint, *value);
-            return true;
-        }
-        let config = TileMuxConfig {
-            tile: tile.id.into(),
-            timebase: self.timebase,
-            slice: tile.slice.into(),
-            policy: tile.policy.into(),
-            harts: tile.harts.into(),
-            distance: request_distance(tile.frequency),
+            _ => {
+                let config = TileMuxConfig {
+                    tile: tile.id.into(),
+                    timebase: self.timebase,
+                    slice: tile.slice.into(),
+                    policy: tile.policy.into(),
+                    harts: tile.harts.into(),
+                    distance: request_distance(tile.frequency),
+                };
+                hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
+                return false;
+            }
         };
-        hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
-        false
-    }
-
-    /// TileMux is loaded: its hart starts.
-    pub(super) fn light(&mut self, hardware: &mut impl Hardware, index: usize, entry: u64) {
-        hardware.start_hart(self.tiles[index].id, entry);
+        hardware.set_endpoint(tile.id, endpoint, value);
+        true
     }
 
     /// Derives access to a module, if the caller's memory covers it.
@@ -222,10 +196,7 @@ impl System {
         target: u16,
         key: u64,
     ) -> Result<u64, SyscallError> {
-        let (_, object) = self.space.look(caller, modules)?;
-        let Object::Memory(memory) = object else {
-            return Err(SyscallError::WrongKind);
-        };
+        let (_, memory) = self.space.look_memory(caller, modules)?;
         let mut all = self.modules.iter();
         let module = all.find(|m| m.key == key).copied();
         let Region { tile, base, size } = module.ok_or(SyscallError::NoModule)?.region;
@@ -263,8 +234,8 @@ impl System {
             let owner = parent.owner[Quota::NocRate as usize];
             if let Object::Tile(from) = *self.space.object(owner)
                 && self.tiles[index].buckets.contains(&Some(owner))
-                && (from.left[Quota::NocRate as usize] <= rate
-                    || from.left[Quota::NocBurst as usize] < burst.saturating_add(CHUNK_MAX as u64))
+                && (from.left.get(Quota::NocRate) <= rate
+                    || from.left.get(Quota::NocBurst) < burst.saturating_add(CHUNK_MAX as u64))
             {
                 return Err(SyscallError::NoQuota);
             }
@@ -290,7 +261,7 @@ impl System {
         let tile: &Tile = &self.tiles[index];
         let bucket = tile.buckets.iter().position(|b| *b == Some(owner));
         if let (Some(bucket), Object::Tile(from)) = (bucket, *self.space.object(owner)) {
-            let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left[q as usize]);
+            let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left.get(q));
             hardware.set_bucket(tile.id, bucket as u8, rate, burst);
         }
     }
@@ -304,10 +275,10 @@ impl System {
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
-        if from.given[Quota::NocRate as usize] == UNREGULATED {
+        if from.given.get(Quota::NocRate) == UNREGULATED {
             return Ok(None);
         }
-        let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left[q as usize]);
+        let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left.get(q));
         if rate == 0 || burst < CHUNK_MAX as u64 {
             return Err(SyscallError::NoQuota);
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::costs::{self as bounds, Bound};
 use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
+use bulkhead_abi::tilemux::FIRST_ENDPOINT;
 use std::collections::BTreeMap;
 
 /// SplitMix64.
@@ -38,7 +39,7 @@ pub(super) fn sensible(random: &mut Random, caller: u16) -> Syscall {
     let own = if c.is_multiple_of(2) { 3 } else { c };
     let other = [0, 100, 200][usize::from(c) % 3];
     let pick = random.next();
-    match pick % 21 {
+    match pick % 23 {
         0 | 1 => Syscall::CreateReceive {
             target: a,
             slots: 1 + c as u8 % 8,
@@ -52,6 +53,19 @@ pub(super) fn sensible(random: &mut Random, caller: u16) -> Syscall {
         },
         4 | 5 => activate(a, 0, Some((3, 64 * u64::from(b)))),
         6 => activate(a, 0, None),
+        // Perhaps where it was before its receiver went.
+        21 => Syscall::Activate {
+            gate: a,
+            activity: 0,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+            endpoint: FIRST_ENDPOINT + (pick / 32 % 16) as u16,
+        },
+        22 => Syscall::Deactivate {
+            gate: a,
+            endpoint: FIRST_ENDPOINT + (pick / 32 % 16) as u16,
+        },
         7 => Syscall::DeriveMemory {
             source: own,
             target: b,

@@ -170,6 +170,8 @@ fn what_cannot_be_made_goes_in_small_steps() {
             tables: 1,
             priority: 0,
             idle: 1,
+            activities: SHARE,
+            windows: SHARE,
         },
     ] {
         call(&mut system, &mut chip, 1, request).unwrap();

@@ -499,5 +499,7 @@ pub fn limited(target: u16, rate: u64, burst: u64) -> Syscall {
         tables: SHARE,
         priority: 0,
         idle: 1,
+        activities: SHARE,
+        windows: SHARE,
     }
 }

@@ -230,9 +230,9 @@ fn memory_that_a_tile_can_only_read_is_mapped_so_and_nothing_lives_in_it() {
     ] {
         call(&mut system, &mut chip, 1, request).unwrap();
     }
-    // One of them for each memory tile.
+    // What the tile sees already takes no window.
     let again = call(&mut system, &mut chip, 1, configure(304));
-    assert_eq!(again, Err(SyscallError::NoWindow));
+    assert_eq!(again, Err(SyscallError::BadArgument));
     let tables = Syscall::ConfigureTile {
         tile: SEL_TILES + 2,
         memory: 304,

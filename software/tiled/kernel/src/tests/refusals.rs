@@ -6,8 +6,8 @@ use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeSet;
 
 /// Counters that only say how often something was done, and marks of what was least or seen once: nobody decides by them. And whose turn
-/// it is among what is done in steps.
-const HISTORY: [&str; 10] = [
+/// it is among what is done in steps. Memory that somebody had who could not be made was in other hands: it is cleared once more.
+const HISTORY: [&str; 11] = [
     "births: ",
     "steps: ",
     "requests: ",
@@ -18,6 +18,7 @@ const HISTORY: [&str; 10] = [
     "turn: ",
     "job: ",
     "numbered: ",
+    "shared: ",
 ];
 
 /// The whole state of the kernel as text, without [`HISTORY`].
@@ -30,10 +31,10 @@ fn digest(system: &System) -> String {
             let end = at + name.len();
             kept.push_str(&rest[..end]);
             rest = &rest[end..];
-            // An array, or a number.
+            // An array, a number, or yes or no.
             let length = match rest.starts_with('[') {
                 true => rest.find(']'),
-                false => rest.find(|c: char| !c.is_ascii_digit()),
+                false => rest.find(|c: char| !c.is_ascii_alphanumeric()),
             };
             rest = &rest[length.unwrap_or(rest.len())..];
         }
@@ -65,12 +66,20 @@ fn calm_down(system: &mut System, chip: &mut Chip) {
 /// A system in which something has happened already: places and nodes are free that were in use.
 fn used() -> (System, Chip) {
     let (mut system, mut chip) = boot();
-    for at in [APP, 200, 400] {
+    for at in [APP, 200, 400, 500, 600] {
         create(&mut system, &mut chip, at, SEL_TILES + 2);
     }
     for request in [
         Syscall::Revoke {
             selector: 401,
+            keep: 0,
+        },
+        Syscall::Revoke {
+            selector: 501,
+            keep: 0,
+        },
+        Syscall::Revoke {
+            selector: 601,
             keep: 0,
         },
         Syscall::CutMemory {
@@ -85,6 +94,16 @@ fn used() -> (System, Chip) {
         },
     ] {
         call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    // More than any call makes, beside what random calls leave.
+    let many = 310..350;
+    for target in many.clone() {
+        let make = Syscall::CreateSemaphore { target, value: 0 };
+        call(&mut system, &mut chip, 1, make).unwrap();
+    }
+    for selector in many.rev() {
+        let back = Syscall::Revoke { selector, keep: 0 };
+        call(&mut system, &mut chip, 1, back).unwrap();
     }
     hear_all(&mut system, &mut chip, 1);
     calm_down(&mut system, &mut chip);

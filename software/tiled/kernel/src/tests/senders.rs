@@ -196,3 +196,126 @@ fn many_sleepers_hear_it_one_in_each_step() {
     finish(&mut system, &mut chip);
     check(&mut system);
 }
+
+/// A service ends and comes back. Meanwhile a neighbour takes all endpoints that it can get: that of the client is not among them, though it
+/// leads nowhere, and costs the client what it cost before. Then it goes in every way that there is.
+#[test]
+fn a_client_keeps_its_endpoint_while_its_service_is_away() {
+    let (gate, sends) = (30, 31);
+    for end in ["deactivated", "gate gone", "client gone", "receiver gone"] {
+        let (mut system, mut chip) = boot();
+        let [service, client, neighbour] = [RECEIVER, SENDER, OTHER].map(|at| {
+            let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
+            start(&mut system, &mut chip, at);
+            id
+        });
+        for request in [
+            Syscall::CreateReceive {
+                target: gate,
+                slots: 4,
+                slot_size: 256,
+            },
+            Syscall::CreateSend {
+                source: gate,
+                target: sends,
+                label: 7,
+                credits: 2,
+            },
+            activate(gate, RECEIVER, Some((RECEIVER + 1, 0))),
+        ] {
+            call(&mut system, &mut chip, 1, request).unwrap();
+        }
+        let begun = call(&mut system, &mut chip, 1, activate(sends, SENDER, None));
+        let endpoint = begun.unwrap()[0] as u16;
+        let again = Syscall::Activate {
+            gate: sends,
+            activity: SENDER,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+            endpoint,
+        };
+        let left = |system: &mut System, chip: &mut Chip| {
+            let selector = SEL_TILES + 2;
+            call(system, chip, 1, Syscall::Query { selector }).unwrap()[1]
+        };
+        let before = left(&mut system, &mut chip);
+        system.notified(&mut chip, 2, service, StopCause::Panic);
+        finish(&mut system, &mut chip);
+        hear_all(&mut system, &mut chip, 1);
+        assert!(!chip.endpoints.contains_key(&(2, endpoint)));
+        // The service's own are back: its channel, its gate and four rights to reply. Not the client's.
+        assert_eq!(left(&mut system, &mut chip), before + 2 + 5);
+        // Nobody gets it by its number, and nobody by asking for any; not even its own client for something else.
+        for (caller, activity) in [(neighbour, SEL_ACTIVITY), (client, SEL_ACTIVITY)] {
+            let own = Syscall::Activate {
+                gate: SEL_MEMORY,
+                activity,
+                memory: NO_SELECTOR,
+                offset: 0,
+                replies: 0,
+                endpoint,
+            };
+            let stolen = call(&mut system, &mut chip, caller, own);
+            assert_eq!(stolen, Err(SyscallError::NoEndpoint));
+        }
+        let any = activate(SEL_MEMORY, SEL_ACTIVITY, None);
+        let mut taken = 0;
+        while let Ok(got) = call(&mut system, &mut chip, neighbour, any) {
+            assert_ne!(got[0] as u16, endpoint);
+            taken += 1;
+        }
+        assert!(taken > 5, "{taken}");
+        let stop = Syscall::Stop { activity: OTHER };
+        call(&mut system, &mut chip, 1, stop).unwrap();
+        // Nobody receives there yet.
+        let early = call(&mut system, &mut chip, 1, again);
+        assert_eq!(early, Err(SyscallError::WrongState));
+        create(&mut system, &mut chip, 400, SEL_TILES + 2);
+        start(&mut system, &mut chip, 400);
+        let buffer = Some((401, 0));
+        let place = call(&mut system, &mut chip, 1, activate(gate, 400, buffer));
+        let place = (2, place.unwrap()[0] as u16);
+        for bytes in [256, 0] {
+            let connected = call(&mut system, &mut chip, 1, again);
+            assert_eq!(connected, Ok(vec![endpoint.into(), bytes]));
+            let Endpoint::Send(send) = chip.endpoints[&(2, endpoint)] else {
+                panic!("{:?}", chip.endpoints[&(2, endpoint)])
+            };
+            let target = (send.target_tile, send.target_endpoint);
+            assert_eq!((target, send.activity, send.credits), (place, client, 2));
+        }
+        let books = system.books();
+        let gone = match end {
+            "deactivated" => Syscall::Deactivate {
+                gate: sends,
+                endpoint,
+            },
+            "gate gone" => Syscall::Revoke {
+                selector: sends,
+                keep: 0,
+            },
+            "client gone" => Syscall::Stop { activity: SENDER },
+            _ => Syscall::Stop { activity: 400 },
+        };
+        call(&mut system, &mut chip, 1, gone).unwrap();
+        hear_all(&mut system, &mut chip, 1);
+        assert_ne!(system.books(), books);
+        assert!(!chip.endpoints.contains_key(&(2, endpoint)));
+        create(&mut system, &mut chip, 500, SEL_TILES + 2);
+        let next = Syscall::Activate {
+            gate: 501,
+            activity: 500,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+            endpoint,
+        };
+        let next = call(&mut system, &mut chip, 1, next).map(|got| got[0]);
+        match end {
+            "receiver gone" => assert_eq!(next, Err(SyscallError::NoEndpoint)),
+            _ => assert_eq!(next, Ok(endpoint.into()), "{end}"),
+        }
+        check(&mut system);
+    }
+}

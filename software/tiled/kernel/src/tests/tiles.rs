@@ -474,3 +474,54 @@ fn the_root_manager_starts_on_a_chip_of_any_size() {
         super::boot_on(tiles);
     }
 }
+
+/// A manager and all that it creates have the windows that the manager was given: who comes later on the tile finds his own.
+#[test]
+fn windows_are_counted_for_whom_they_were_given_to() {
+    let (mut system, mut chip) = boot();
+    let child = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    start(&mut system, &mut chip, 200);
+    let show = |tile, memory| Syscall::ConfigureTile {
+        tile,
+        memory,
+        tables: 0,
+    };
+    for target in 60..64 {
+        let cut = Syscall::CutMemory {
+            source: SEL_MEMORIES + MEMORY,
+            target,
+            size: 1 << 16,
+        };
+        call(&mut system, &mut chip, 1, cut).unwrap();
+    }
+    let mut quota = limited(70, SHARE, SHARE);
+    if let Syscall::DeriveTile { windows, .. } = &mut quota {
+        *windows = 1;
+    }
+    call(&mut system, &mut chip, 1, quota).unwrap();
+    for source in [70, 60, 61] {
+        let give = Syscall::Delegate {
+            activity: 200,
+            source,
+            target: source,
+        };
+        call(&mut system, &mut chip, 1, give).unwrap();
+    }
+    call(&mut system, &mut chip, 1, show(70, 60)).unwrap();
+    // Neither itself nor whoever it gave its capability to has another one.
+    for (who, memory) in [(1, 62), (child, 61)] {
+        let refused = call(&mut system, &mut chip, who, show(70, memory));
+        assert_eq!(refused, Err(SyscallError::NoQuota), "{who}");
+    }
+    check(&mut system);
+    for memory in [62, 63] {
+        call(&mut system, &mut chip, 1, show(SEL_TILES + 2, memory)).unwrap();
+    }
+    // The tile's own number of them is the end for everybody.
+    let full = call(&mut system, &mut chip, 1, show(SEL_TILES + 2, 61));
+    assert_eq!(full, Err(SyscallError::NoWindow));
+    // A window comes back with its memory.
+    revoke(&mut system, &mut chip, 60);
+    call(&mut system, &mut chip, child, show(70, 61)).unwrap();
+    check(&mut system);
+}

@@ -1,10 +1,11 @@
-//! Who pays for blocks and inodes.
+//! The payers of blocks and inodes.
 //!
 //! Why it exists: an image is a table that its clients fill, so every inode names the account that pays for it and all of its blocks, and
 //! each client has its share. What it deliberately does not know: operations.
 //!
-//! The client that makes a file or folder pays for it. A client that lengthens one on another account, or on none, pays for all of it from
-//! then on: nobody can fill another's share. What the image was made with and the root folder are on nobody's account.
+//! The client that creates a file or folder pays for it. A client that lengthens one on another account, or on none, pays for all
+//! of it from then on, so no client can fill another's share. The root folder, and the files with which the image was made, are on
+//! no account.
 
 use crate::layout::Inode;
 use bulkhead_common::shares::{PRIORITIES, Sharer, Shares};
@@ -15,7 +16,7 @@ use bulkhead_common::waiting::Client;
 pub struct Account(pub(crate) u64);
 
 impl Account {
-    /// Nobody's: what an image was made with.
+    /// No account: for the files with which an image was made.
     pub const IMAGE: Self = Self(0);
 
     /// That of a client. Its priority is below 8.
@@ -33,7 +34,7 @@ impl Account {
         (self.0.wrapping_sub(1) % PRIORITIES as u64) as usize
     }
 
-    /// Whether nobody pays.
+    /// Whether no client pays.
     pub(crate) fn is_image(self) -> bool {
         self == Self::IMAGE
     }
@@ -48,7 +49,7 @@ impl Sharer for Account {
     }
 }
 
-/// A file or folder on an account. Inodes are large and stacks on the chip are small, so what is asked of one is only this.
+/// A file or folder on an account. Inodes are large and stacks on the chip are small, so only this part of one is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charge {
     account: Account,
@@ -56,7 +57,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// What an inode costs; nothing if it is free or nobody's.
+    /// The charge for an inode; `None` if it is free or on no account.
     pub(crate) fn of(data: &Inode) -> Option<Self> {
         let account = Account(data.account);
         (data.kind != 0 && !account.is_image()).then(|| Self {
@@ -66,21 +67,21 @@ impl Charge {
     }
 }
 
-/// What every client has of an image, and holds of it.
+/// The share of each client in an image, and what it holds.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     pub(crate) blocks: Shares<Account>,
     pub(crate) inodes: Shares<Account>,
     /// Blocks and inodes that one client can have at most, by its priority.
     pub(crate) most: [(usize, usize); PRIORITIES],
-    /// The payer of what is made now.
+    /// The payer of new files.
     pub(crate) payer: Account,
     /// An operation may have happened or not: everything must be counted again.
     pub(crate) is_stale: bool,
 }
 
 impl Accounts {
-    /// Everybody may take everything.
+    /// No limits: every client may take everything.
     pub(crate) const fn unlimited() -> Self {
         Self {
             blocks: Shares::new(usize::MAX, 0),

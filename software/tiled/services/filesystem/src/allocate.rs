@@ -11,8 +11,8 @@ use zerocopy::IntoBytes;
 /// Bits that are marked at once.
 const MARKED: u32 = 512;
 
-/// Looks for free blocks: those from `near` on if `near` is free, or else the first run that is long enough, or else the
-/// longest one. At most `wanted`.
+/// Looks for at most `wanted` free blocks: those from `near` on if `near` is free, or else the first run that is long enough, or
+/// else the longest one.
 ///
 /// # Errors
 /// [`Status::NoSpace`] if there is none.

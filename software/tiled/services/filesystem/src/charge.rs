@@ -1,4 +1,4 @@
-//! What an image is charged with, and to whom.
+//! Charges the contents of an image to its clients.
 //!
 //! Why it exists: only counting reads the image. What it deliberately does not know: what an account is (see [`crate::accounts`]).
 
@@ -13,11 +13,11 @@ use bulkhead_common::shares::Shares;
 use zerocopy::FromBytes;
 
 impl<S: Store> FileSystem<S> {
-    /// Divides the image among the clients that there can be: an eighth of its blocks and inodes among those with a seat, at least one of
-    /// both for each, and the rest for all.
+    /// Divides the image among the possible clients: an eighth of its blocks and inodes among those with a seat, at least one of
+    /// both for each; the rest is for all.
     ///
     /// # Errors
-    /// [`Status::NoSpace`] if there is not one for each; what the store says.
+    /// [`Status::NoSpace`] if there is not one for each; or the store's error.
     pub fn divide(&mut self, seats: Seats) -> Result<()> {
         self.accounts.is_stale = true;
         self.count()?;
@@ -29,7 +29,8 @@ impl<S: Store> FileSystem<S> {
                 image_inodes += 1;
             }
         })?;
-        // What the image was made with is nobody's, and so is what the root folder takes for all names that there can be.
+        // Files with which the image was made have no owner, and neither have the blocks that the root folder needs for all
+        // possible names.
         let names = (self.layout.inodes as usize).div_ceil(ENTRIES);
         let root = self.inode(ROOT)?.blocks() as usize;
         let root = root.max(names.min(FOLDER_BLOCKS as usize));
@@ -47,10 +48,10 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Gives every client its share of the blocks and of the inodes, and counts what they hold already.
+    /// Gives every client its share of the blocks and of the inodes, and counts those that clients hold already.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     #[cfg(test)]
     pub(crate) fn limit(&mut self, blocks: Shares<Account>, inodes: Shares<Account>) -> Result<()> {
         self.accounts.blocks = blocks;
@@ -74,7 +75,7 @@ impl<S: Store> FileSystem<S> {
         ((layout.blocks - layout.data) as usize, inodes as usize)
     }
 
-    /// The payer of what is made from now on.
+    /// Sets the payer of files that are made from now on.
     pub fn charge_to(&mut self, payer: Account) {
         self.accounts.payer = payer;
     }
@@ -85,7 +86,7 @@ impl<S: Store> FileSystem<S> {
         (blocks.of(account), inodes.of(account))
     }
 
-    /// Before an operation: counts everything again if nobody knows what the last one did.
+    /// Before an operation: counts everything again if the effect of the last one is unknown.
     #[inline(never)]
     pub(crate) fn count(&mut self) -> Result<()> {
         if !self.accounts.is_stale {

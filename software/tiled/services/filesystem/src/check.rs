@@ -1,7 +1,7 @@
 //! Whether an image is consistent.
 //!
-//! Why it exists: tests ask after every crash, and a service before it trusts an image. What it deliberately does not know:
-//! how to mend one.
+//! Why it exists: tests check after every crash, and a service checks before it trusts an image. What it deliberately does not
+//! know: how to repair one.
 
 use crate::files::FileSystem;
 use crate::layout::{BITS, BLOCK, FOLDER_BLOCKS, Kind, ROOT};
@@ -10,7 +10,7 @@ use crate::{Result, Status, Store};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What an image holds.
+/// The contents of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Files.

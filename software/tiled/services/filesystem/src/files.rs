@@ -30,7 +30,7 @@ pub struct FileSystem<S> {
     pub(crate) accounts: Accounts,
 }
 
-/// What there is to know about a file or folder.
+/// Attributes of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Number of the inode.
@@ -56,7 +56,7 @@ pub struct Entry {
     pub name: Box<str>,
 }
 
-/// Where an entry of a folder lies.
+/// The place of an entry of a folder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub block: u32,
@@ -68,7 +68,7 @@ impl<S: Store> FileSystem<S> {
     /// Makes an empty file system of this many blocks, with room for this many files and folders.
     ///
     /// # Errors
-    /// [`Status::NoSpace`] if the image is too small or too large; what the store says.
+    /// [`Status::NoSpace`] if the image is too small or too large; or the store's error.
     pub fn format(mut store: S, blocks: u32, inodes: u32) -> Result<Self> {
         // One inode is never used, one is the root folder.
         let layout = Superblock::new(blocks, inodes.saturating_add(2))?;
@@ -89,16 +89,16 @@ impl<S: Store> FileSystem<S> {
         this.store.write_unused(layout.bitmap, &map)?;
         this.write_inode(ROOT, &Inode::new(Kind::Folder))?;
         this.store.commit()?;
-        // Last: before this there is no file system.
+        // Written last: before this there is no file system.
         this.store.change(0, 0, layout.as_bytes())?;
         this.store.commit()?;
         Ok(this)
     }
 
-    /// Opens the file system in a store of this many bytes, and finishes what a crash has left.
+    /// Opens the file system in a store of this many bytes, and completes an operation that a crash interrupted.
     ///
     /// # Errors
-    /// [`Status::Corrupt`] if there is none; what the store says.
+    /// [`Status::Corrupt`] if there is none; or the store's error.
     pub fn mount(mut store: S, bytes: u64) -> Result<Self> {
         let mut layout = Superblock::new_zeroed();
         store.read(0, layout.as_mut_bytes())?;
@@ -114,7 +114,7 @@ impl<S: Store> FileSystem<S> {
         })
     }
 
-    /// Forgets what only makes it quicker.
+    /// Drops all caches.
     #[cfg(test)]
     pub(crate) fn forget_hints(&mut self) {
         self.store.forget_hints();
@@ -208,7 +208,7 @@ impl<S: Store> FileSystem<S> {
         Ok(None)
     }
 
-    /// What there is to know about an inode.
+    /// Attributes of an inode.
     ///
     /// # Errors
     /// [`Status::Corrupt`] if there is no such one.

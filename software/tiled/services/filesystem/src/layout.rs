@@ -1,4 +1,4 @@
-//! Where everything lies in the image.
+//! The layout of the image.
 //!
 //! Why it exists: the format is written once. What it deliberately does not know: operations.
 //!
@@ -25,8 +25,8 @@ pub const LOG_BLOCKS: usize = 12;
 pub const EXTENTS: usize = 29;
 /// Blocks that are added to a file at once at most; this bounds the time for their zeros.
 pub const GROW_MAX: u32 = 16;
-/// Times as many blocks as a file has that are added to it at once at most, where that takes no time for their zeros. What is not
-/// used comes back when the file is closed.
+/// Most blocks that are added to a file at once, as a multiple of its blocks, if they are zeroed already. Unused ones come back
+/// when the file is closed.
 pub const GROWTH: u32 = 3;
 /// Blocks of a folder at most.
 pub const FOLDER_BLOCKS: u32 = 64;
@@ -132,7 +132,7 @@ pub struct LogHead {
     pub sequence: u64,
     /// Blocks that follow.
     pub count: u32,
-    /// Where they belong.
+    /// The blocks to which they belong.
     pub targets: [u32; LOG_BLOCKS],
     /// Which bytes of each are in the log: the first one, and how many.
     pub parts: [[u16; 2]; LOG_BLOCKS],
@@ -159,7 +159,7 @@ impl Extent {
     }
 }
 
-/// What an inode describes.
+/// The kind of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -192,7 +192,7 @@ pub struct Inode {
     pub size: u64,
     /// Blocks, in the order of the file.
     pub extents: [Extent; EXTENTS],
-    /// On whose account it is with its blocks; 0: on nobody's.
+    /// The account of the inode and its blocks; 0: none.
     pub account: u64,
 }
 

@@ -1,12 +1,12 @@
 //! A file system of extents in a region of memory, with a redo log.
 //!
-//! Why it exists: files are sequences of few large extents, so that a client can be given a memory endpoint onto each of
-//! them and transfer data without the server. What it deliberately does not know: clients, gates, handles; where the region
-//! lies (a [`Store`]).
+//! Why it exists: files are sequences of few large extents, so that a client can be given a memory endpoint onto each of them and
+//! transfer data without the server. What it deliberately does not know: clients, gates, handles; the place of the region (a
+//! [`Store`]).
 //!
-//! What is promised: an operation that was acknowledged survives a crash of the server at any later point, and one that
-//! was not happens wholly or not at all, as long as the store writes in order. That holds for names, sizes and extents, and
-//! for the zeros of fresh blocks; the bytes of files are written by clients, and are there when their transfer has ended.
+//! Promise: an operation that was acknowledged survives a crash of the server at any later point, and any other operation happens
+//! completely or not at all, if the store writes in order. That holds for names, sizes and extents, and for the zeros of fresh
+//! blocks; the bytes of files are written by clients, and are there when their transfer has ended.
 //!
 //! Every operation touches a bounded number of blocks; see [`FileSystem`].
 #![no_std]

@@ -14,7 +14,7 @@ use crate::{Result, Status, Store};
 use zerocopy::{FromBytes, IntoBytes};
 
 impl<S: Store> FileSystem<S> {
-    /// Commits what worked, and aborts what did not.
+    /// Commits a change that succeeded, and aborts one that failed.
     fn all_or_nothing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outcome = change(self);
         match outcome {
@@ -35,7 +35,7 @@ impl<S: Store> FileSystem<S> {
     /// Makes an empty file or folder. Gives its inode.
     ///
     /// # Errors
-    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::NoSpace`], also of who pays.
+    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::NoSpace`], also if the payer's share is full.
     pub fn create(&mut self, path: &Path<'_>, kind: Kind) -> Result<u32> {
         self.count()?;
         let (folder, name) = path.split_last().ok_or(Status::Exists)?;
@@ -98,7 +98,7 @@ impl<S: Store> FileSystem<S> {
         }
         let before = Charge::of(&data);
         if folder != ROOT {
-            // One more is what is about to be made.
+            // One more is needed for the new file itself.
             if data.account != self.accounts.payer.0 && self.accounts.inode_room() < 2 {
                 return Err(Status::NoSpace);
             }
@@ -116,10 +116,10 @@ impl<S: Store> FileSystem<S> {
         let last = data.used().last().copied();
         let near = last.map(|extent| extent.end());
         let clean = self.reserve.clean();
-        // Whoever begins anywhere begins where the zeros are.
+        // A file without blocks begins where the zeroed blocks are.
         let wish = near.or((clean.length > 0).then_some(clean.start));
         let found = allocate::find(&mut self.store, &self.layout, wish, wanted)?;
-        // Nothing refers to them yet, so they are written at once; and before anybody can read them.
+        // Nothing refers to them yet, so they are written at once, before any client can read them.
         for block in found.start..found.end() {
             if !(clean.start..clean.end()).contains(&block) {
                 self.store.write_unused(block, &ZEROS)?;
@@ -139,8 +139,8 @@ impl<S: Store> FileSystem<S> {
         Ok(found)
     }
 
-    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by up to [`GROWTH`] times as many as it
-    /// has if that many are zeros already. Gives its blocks. Its size in bytes stays.
+    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by up to [`GROWTH`] times as many
+    /// as it has if that many are zeroed already. Returns the number of its blocks. Its size in bytes stays.
     ///
     /// # Errors
     /// [`Status::NoSpace`], [`Status::IsAFolder`].
@@ -262,10 +262,10 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Removes a file or an empty folder. Whether `may` allows it is asked about the very inode that will be gone.
+    /// Removes a file or an empty folder. `may` is asked about exactly the inode that will be removed.
     ///
     /// # Errors
-    /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder; what `may` says.
+    /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder; or the error of `may`.
     pub fn remove(&mut self, path: &Path<'_>, may: impl FnOnce(u32) -> Result<()>) -> Result<()> {
         self.count()?;
         let (folder, name) = path.split_last().ok_or(Status::NoRights)?;
@@ -289,7 +289,7 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Reads bytes of a file; gives how many there were. For those who have no endpoint onto its blocks.
+    /// Reads bytes of a file, for clients without an endpoint onto its blocks. Returns how many there were.
     ///
     /// # Errors
     /// [`Status::IsAFolder`].
@@ -313,11 +313,11 @@ impl<S: Store> FileSystem<S> {
         Ok(length)
     }
 
-    /// Writes bytes of a file and makes it longer if need be. For those who have no endpoint onto its blocks, as the maker of
-    /// an image. The bytes of a single block are written wholly or not at all.
+    /// Writes bytes of a file and makes it longer if necessary, for clients without an endpoint onto its blocks, such as the maker
+    /// of an image. The bytes of a single block are written completely or not at all.
     ///
     /// # Errors
-    /// [`Status::NoSpace`]; what was written before stays.
+    /// [`Status::NoSpace`]; bytes written before that stay.
     pub fn write(&mut self, inode: u32, offset: u64, bytes: &[u8]) -> Result<()> {
         let end = offset.checked_add(bytes.len() as u64);
         let end = end.ok_or(Status::NoSpace)?;
@@ -336,7 +336,7 @@ impl<S: Store> FileSystem<S> {
             done += piece;
         }
         if end > data.size {
-            // Blocks behind the new end may be granted to somebody.
+            // Blocks after the new end may be granted to a client.
             self.set_size(inode, end)?;
         }
         Ok(())

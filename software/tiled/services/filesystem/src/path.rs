@@ -1,8 +1,8 @@
 //! Names of files: what a path may be, decided once.
 //!
-//! Why it exists: a path comes from whoever can send a message. It is taken apart here and nowhere else; everything behind this
-//! takes a [`Path`], so that two places cannot read the same text in two ways. What it deliberately does not know: what is in
-//! the file system.
+//! Why it exists: any sender of a message can name a path. It is taken apart here and nowhere else; all other code takes a
+//! [`Path`], so that two places cannot read the same text in two ways. What it deliberately does not know: the contents of the file
+//! system.
 //!
 //! A path is a list of names between slashes. Empty parts and `.` mean nothing and are left out; there is no `..`. A name is UTF-8
 //! without control characters, as dots, spaces and letters of any script are: `v..` is a name like every other one.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a text is, its names put together again mean the same path, and its parts are what `str::split` gives.
+        /// For any text, its names put together again mean the same path, and its parts are those of `str::split`.
         #[test]
         fn any_text(text in "[/.a-cé\u{0}-\u{20}\u{7f}-\u{a0}]{0,24}|.{0,80}|([^/]{1,60}/){0,10}") {
             let parts: Vec<&str> = text.split('/').filter(|p| !p.is_empty() && *p != ".").collect();

@@ -24,23 +24,23 @@ pub struct Grant {
 
 /// The giver of access to pieces.
 pub trait Lending {
-    /// Gives access to a piece: its number until it is taken back.
+    /// Gives access to a piece. Returns its number until it is taken back.
     ///
     /// # Errors
-    /// Why not; then nobody has access.
+    /// The reason for a refusal; then no client has access.
     fn lend(&mut self, grant: &Grant) -> Result<u16>;
 
-    /// Takes a piece back. After success nobody can use it any more.
+    /// Takes a piece back. After success, no client can use it any more.
     ///
     /// # Errors
-    /// Why a client may still have access.
+    /// The reason why a client may still have access.
     fn take_back(&mut self, piece: u16) -> Result<()>;
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Lent {
     client: Client,
-    /// The handle that it was given for; none: the handle is gone, and the piece is to be taken back.
+    /// The handle for which it was given; `None`: the handle is gone, and the piece must be taken back.
     handle: Option<(u16, u64)>,
     inode: u32,
     number: u16,
@@ -127,7 +127,7 @@ impl<L: Lending> Pieces<L> {
         Some(inode)
     }
 
-    /// The piece that makes room for another one of a handle with at most `most`, if one must.
+    /// The piece that must make room, if any, for another piece of a handle that may have at most `most`.
     ///
     /// # Errors
     /// [`Status::TooMany`] if there is no place for this client, and no piece of this handle to make one.
@@ -145,7 +145,7 @@ impl<L: Lending> Pieces<L> {
     /// Lends a piece in the place of the victim, if there is one.
     ///
     /// # Errors
-    /// Why that cannot be.
+    /// The reason for a refusal.
     pub fn lend(
         &mut self,
         owner: Owner,

@@ -1,7 +1,7 @@
 //! Free blocks that were filled with zeros ahead of time.
 //!
-//! Why it exists: a block must be zeros before a client can read it, and a client that lengthens a file should not have to wait for that.
-//! What it deliberately does not know: when there is time for it.
+//! Why it exists: a block must be zeros before a client can read it, and a client that lengthens a file should not have to wait for
+//! that. What it deliberately does not know: when there is time for that.
 //!
 //! It is one run of free blocks, known only as long as the file system is mounted. Taking blocks out of its begin keeps the rest;
 //! blocks that were given back are never in it until they were filled again.
@@ -12,7 +12,7 @@ use crate::layout::Extent;
 use crate::transaction::ZEROS;
 use crate::{Result, Store};
 
-/// Blocks of the reserve at most: what is filled in vain is bounded by that.
+/// Most blocks of the reserve: this bounds the blocks that are zeroed in vain.
 pub const RESERVE: u32 = 64;
 
 /// The run.
@@ -20,7 +20,7 @@ pub const RESERVE: u32 = 64;
 pub(crate) struct Reserve {
     /// Free, and zeros.
     clean: Extent,
-    /// Free and right behind those: to be filled next.
+    /// Free blocks right after those, to zero next.
     ahead: Extent,
     /// There is nothing to add, until blocks are taken or given back.
     full: bool,
@@ -52,11 +52,11 @@ impl Reserve {
 }
 
 impl<S: Store> FileSystem<S> {
-    /// Does a step ahead of time: looks for free blocks (at most 4 transfers of a block) or fills one with zeros. False: there is
-    /// nothing to do.
+    /// Does a step ahead of time: looks for free blocks (at most 4 transfers of a block) or fills one with zeros. Returns false if
+    /// there is nothing to do.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub fn prepare(&mut self) -> Result<bool> {
         let Reserve { clean, ahead, full } = self.reserve;
         if full || clean.length >= RESERVE {

@@ -1,4 +1,4 @@
-//! What the file service does with a request: handles, rights, and changes to files that others have open.
+//! How the file service handles requests: handles, rights, and changes to files that others have open.
 //!
 //! Why it exists: a client must not harm another one's open file, and that is a decision, so it is tested on the host. What
 //! it deliberately does not know: messages, and how access to blocks is granted.
@@ -132,7 +132,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         all.any(|h| h.inode == inode && h.flags & flag == flag)
     }
 
-    /// Whether blocks of a file can be given away: nobody has it open or can access a piece of it.
+    /// Whether blocks of a file can be given away: no client has it open or can access a piece of it.
     fn is_unused(&self, inode: u32) -> bool {
         !self.is_open(inode, 0) && !self.pieces.any_of(inode)
     }
@@ -144,7 +144,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.trim(handle.inode)
     }
 
-    /// Gives back blocks behind a file's end, once nobody uses it.
+    /// Gives back blocks after a file's end, once no client uses it.
     fn trim(&mut self, inode: u32) -> Result<()> {
         if !self.is_unused(inode) {
             return Ok(());
@@ -156,7 +156,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Takes back what could not be taken back before.
+    /// Takes back pieces that could not be taken back before.
     fn settle(&mut self) -> Result<()> {
         while let Some(inode) = self.pieces.settle() {
             self.trim(inode)?;
@@ -168,7 +168,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     ///
     /// # Errors
     /// [`Status::Busy`] if another handle writes it, or if it would be emptied and is in use; [`Status::TooMany`];
-    /// [`Status::NoRights`] without a session: nobody would tell when the client is gone; those of lookups.
+    /// [`Status::NoRights`] without a session, because the end of the client would not be reported; and those of lookups.
     pub fn open(&mut self, owner: Owner, request: &file::Open) -> Result<Opened> {
         let file::Open { flags, path: bytes } = request;
         let (flags, path) = (*flags, path(bytes)?);
@@ -219,10 +219,10 @@ impl<S: Store, L: Lending> Files<S, L> {
         })
     }
 
-    /// Closes a file: takes back what was granted for it, and gives back blocks behind its end that were not committed.
+    /// Closes a file: takes back the pieces that were granted for it, and gives back blocks after its end that were not committed.
     ///
     /// # Errors
-    /// [`Status::InvalidHandle`]; why something cannot be taken back: then it is still open.
+    /// [`Status::InvalidHandle`]; or the reason why a piece cannot be taken back: then the file is still open.
     pub fn close(&mut self, owner: Owner, number: u64) -> Result<u64> {
         self.position(owner, number)?;
         self.pieces.end_all((owner.activity, number))?;
@@ -342,8 +342,8 @@ impl<S: Store, L: Lending> Files<S, L> {
         Ok(self.system.stat(handle.inode)?.size)
     }
 
-    /// Gives an activity access to the piece of a file at an offset, in the place of its oldest one if it has as many as it may; for
-    /// writing, blocks are added behind the end. Gives the piece's number and what it is.
+    /// Gives an activity access to the piece of a file at an offset, in place of its oldest one if it has as many as it may; for
+    /// writing, blocks are added at the end. Returns the piece's number and the grant.
     ///
     /// # Errors
     /// [`Status::NoRights`], [`Status::InvalidHandle`], [`Status::NotFound`] behind the end, [`Status::NoSpace`],

@@ -26,9 +26,9 @@ pub static ZEROS: Block = [0; BLOCK];
 #[derive(Clone, Debug)]
 struct Changed {
     block: u32,
-    /// What is in the part; the rest means nothing.
+    /// The contents of the part; the rest means nothing.
     data: Box<Block>,
-    /// From the first to behind the last changed byte.
+    /// From the first changed byte to after the last.
     part: Range<usize>,
 }
 
@@ -88,10 +88,10 @@ impl<S: Store> Transactions<S> {
         }
     }
 
-    /// Over a store that may have crashed: finishes what had happened.
+    /// Opens a store after a possible crash: completes an operation that had happened.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub fn recover(store: S, blocks: u32) -> Result<Self> {
         let mut this = Self::new(store);
         let mut head = LogHead::new_zeroed();
@@ -122,7 +122,7 @@ impl<S: Store> Transactions<S> {
     /// Bytes of a block as the running operation sees it.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub fn read(&mut self, block: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
         self.resolve()?;
         let end = offset + buffer.len();
@@ -143,7 +143,7 @@ impl<S: Store> Transactions<S> {
     /// A value at an offset of a block.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub fn load<T: FromBytes + IntoBytes>(&mut self, block: u32, offset: usize) -> Result<T> {
         let mut value = T::new_zeroed();
         self.read(block, offset, value.as_mut_bytes())?;
@@ -153,7 +153,7 @@ impl<S: Store> Transactions<S> {
     /// Changes bytes of a block.
     ///
     /// # Errors
-    /// What the store says; [`Status::TooMany`] if the operation changes too many blocks.
+    /// The store's error; [`Status::TooMany`] if the operation changes too many blocks.
     pub fn change(&mut self, block: u32, offset: usize, data: &[u8]) -> Result<()> {
         let known = self.changed[..self.used]
             .iter()
@@ -170,7 +170,7 @@ impl<S: Store> Transactions<S> {
                 let changed = self.changed.get_mut(self.used).ok_or(Status::TooMany)?;
                 changed.block = block;
                 changed.part = part.clone();
-                // Only the words that are not changed wholly, and what lies between.
+                // Only the words that are not changed completely, and those between.
                 if part != (offset..end) {
                     let at = place(block) + part.start as u64;
                     self.store.read(at, &mut changed.data[part])?;
@@ -186,17 +186,17 @@ impl<S: Store> Transactions<S> {
     /// Writes a block at once, outside of the operation: for blocks that nothing refers to yet.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's error.
     pub fn write_unused(&mut self, block: u32, data: &Block) -> Result<()> {
         // Whatever the operation changed in it is over.
         debug_assert!(self.changed[..self.used].iter().all(|c| c.block != block));
         self.store.write(place(block), data)
     }
 
-    /// Makes the changes last.
+    /// Makes the changes permanent.
     ///
     /// # Errors
-    /// What the store says. Then the operation has not happened, or is in doubt: [`resolve`](Self::resolve) finds out.
+    /// The store's error. Then the operation has not happened, or is in doubt: [`resolve`](Self::resolve) finds out.
     pub fn commit(&mut self) -> Result<()> {
         if self.used == 0 {
             return Ok(());
@@ -205,7 +205,7 @@ impl<S: Store> Transactions<S> {
         let head = match self.log() {
             Ok(head) => head,
             Err(status) => {
-                // An older head does not fit what is in the log now.
+                // An older head does not fit the present contents of the log.
                 self.abort();
                 return Err(status);
             }
@@ -215,15 +215,15 @@ impl<S: Store> Transactions<S> {
         self.apply()
     }
 
-    /// Whether an operation has happened or not, nobody knows.
+    /// Whether it is unknown if an operation has happened.
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Finds out whether the operation in doubt has happened, and finishes it then; or else forgets it.
+    /// Finds out whether the operation in doubt has happened; completes it if so, and otherwise forgets it.
     ///
     /// # Errors
-    /// What the store says; then it is still in doubt.
+    /// The store's error; then it is still in doubt.
     pub fn resolve(&mut self) -> Result<()> {
         if !self.in_doubt {
             return Ok(());
@@ -235,7 +235,7 @@ impl<S: Store> Transactions<S> {
         if known && head.checksum != 0 && sum(&head, &self.changed[..self.used]) == head.checksum {
             return self.apply();
         }
-        // What is left of the head must not become valid.
+        // The remains of the head must not become valid.
         self.store.write(LOG * BLOCK as u64, &[0; 8])?;
         self.abort();
         self.in_doubt = false;
@@ -275,7 +275,7 @@ impl<S: Store> Transactions<S> {
         self.used = 0;
     }
 
-    /// Forgets what is left of operations that are over.
+    /// Drops what is left of completed operations.
     #[cfg(test)]
     pub fn forget_hints(&mut self) {
         self.changed = self.changed[..self.used].iter().cloned().collect();
@@ -298,6 +298,6 @@ fn sum(head: &LogHead, blocks: &[Changed]) -> u64 {
     let sum = blocks
         .iter()
         .fold(start, |before, c| checksum(before, &c.data[c.part.clone()]));
-    // 0 says that there is nothing.
+    // 0 means that there is nothing.
     sum.max(1)
 }

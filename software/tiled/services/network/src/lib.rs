@@ -1,8 +1,8 @@
 //! Sockets of many clients over one network card.
 //!
-//! Why it exists: the owners of sockets, what waits for what, and what is left of a client that is gone are decisions;
-//! they run on the host's tests, against a second stack at the other end of a cable that loses what it likes. What it
-//! deliberately does not know: gates, the card, time.
+//! Why it exists: the owners of sockets, the waiting requests, and the remains of a client that is gone are decisions. Tests on the
+//! host run them, against a second stack at the other end of a cable that loses frames at random. What it deliberately does not
+//! know: gates, the card, time.
 //!
 //! ARP, IPv4, ICMP echo replies, UDP and TCP are those of the crate `smoltcp`. Times are nanoseconds.
 #![no_std]

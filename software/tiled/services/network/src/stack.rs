@@ -3,8 +3,8 @@
 //! Why it exists: see the crate. What it deliberately does not know: messages; a request has an item that comes back with its
 //! answer.
 //!
-//! A client owns a fixed number of sockets at most, each with buffers of a fixed size, so nobody takes another one's memory. What is left
-//! of a closed connection belongs to nobody; there are at most [`ORPHANS`] of these, then the oldest is dropped.
+//! A client owns at most a fixed number of sockets, each with buffers of a fixed size, so no client takes another's memory. The
+//! remains of a closed connection have no owner; there are at most [`ORPHANS`] of these, then the oldest is dropped.
 
 mod arrivals;
 mod backlog;
@@ -44,9 +44,9 @@ const LINGER: u64 = 60_000_000_000;
 const RESET: u64 = 1_000_000_000;
 /// Nanoseconds after both sides have said all.
 const TIME_WAIT: u64 = 10_000_000;
-/// How long a connection is silent before it asks the other side for a sign, whose window comes with that. An acknowledgement with a closed
-/// window that arrives after the one that opened it closes it again for this side; if something is to be repeated then, the protocols find no
-/// room for it, and start no timer: without this, both sides would wait for each other for ever.
+/// How long a connection is silent before it sends a keep-alive, whose answer brings the other side's window. An acknowledgement
+/// with a closed window that arrives after the one that opened it closes it again for this side; if something must be repeated
+/// then, the protocols find no room for it, and start no timer: without this, both sides would wait for each other forever.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Datagrams that wait in a socket.
 const DATAGRAMS: usize = 16;
@@ -62,15 +62,16 @@ pub struct Options {
     pub mac: [u8; 6],
     /// Address and length of its network's prefix.
     pub address: ([u8; 4], u8),
-    /// Where frames for other networks go.
+    /// The gateway for frames to other networks.
     pub gateway: Option<[u8; 4]>,
     /// Sockets of a client at most.
     pub sockets: usize,
-    /// Bytes that a socket keeps of what arrives, and as many of what leaves.
+    /// Bytes that a socket keeps of arriving data, and as many of leaving data.
     pub buffer: usize,
     /// Seed of initial sequence numbers.
     pub seed: u64,
-    /// Connections of a client that are being opened from outside at most, beside those at its listening sockets; 16 of all clients.
+    /// Most connections of a client that are being opened from outside, in addition to those at its listening sockets; 16 of all
+    /// clients.
     pub backlog: usize,
     /// Nanoseconds until a connection that is being opened from outside is given up.
     pub handshake: u64,
@@ -87,9 +88,9 @@ pub struct Options {
 /// An answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What comes first.
+    /// The head of the answer.
     pub reply: Reply,
-    /// What comes behind it.
+    /// The data after it.
     pub data: PaidList<Credit, u8>,
 }
 
@@ -132,7 +133,7 @@ impl Answer {
     }
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 enum Progress {
     Done(Answer),
     /// Not yet.
@@ -147,7 +148,7 @@ enum Kind {
 
 #[derive(Debug)]
 struct Entry {
-    /// The activity; none: it was closed, and is dropped at this time at the latest.
+    /// The activity; or, if the socket was closed, the latest time at which it is dropped.
     owner: Result<u16, u64>,
     /// On whose account its memory is, as long as it has an owner.
     client: Client,
@@ -167,7 +168,7 @@ struct Waiter<T> {
     item: T,
 }
 
-/// The protocols over a card. `T` is a request that is to be answered.
+/// The protocols over a card. `T` is a request that must be answered.
 pub struct Stack<C: Card, T> {
     port: Port<C>,
     interface: Interface,
@@ -226,8 +227,8 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// Asks a neighbour for its hardware address, which tells it this one's, too: whichever of the two starts last, both know each
-    /// other then. Without that, the first frames of an application would ask, and if the neighbour is not there yet, the protocols
+    /// Asks a neighbour for its hardware address, which tells it this one's, too: then both know each other, whichever of the two
+    /// starts last. Otherwise the first frames of an application would ask, and if the neighbour had not started yet, the protocols
     /// would wait a second before they ask again.
     pub fn greet(&mut self, neighbour: [u8; 4]) {
         let arp = ArpRepr::EthernetIpv4 {
@@ -277,7 +278,7 @@ impl<C: Card, T> Stack<C, T> {
         self.entries.iter().flatten().count()
     }
 
-    /// A client asks for something; the answer comes from [`take`](Self::take), perhaps later.
+    /// Takes a request of a client; the answer comes from [`take`](Self::take), perhaps later.
     pub fn request(&mut self, whose: Owner, request: Request, data: &[u8], item: T, now: u64) {
         let mut request = request;
         let owner = whose.activity;
@@ -310,7 +311,7 @@ impl<C: Card, T> Stack<C, T> {
         self.done.pop_front()
     }
 
-    /// A client is gone: its sockets are, too, and those at their other ends hear of it. What it waited for is not answered.
+    /// A client is gone: closes its sockets and informs their other ends. Its pending requests are not answered.
     pub fn forget(&mut self, owner: u16, now: u64) {
         self.waiting.retain(|waiter| waiter.owner != owner);
         for index in 0..self.entries.len() {
@@ -327,13 +328,13 @@ impl<C: Card, T> Stack<C, T> {
         self.drop_backlog(owner);
     }
 
-    /// What was done for frames that belong to no client.
+    /// The work done for frames that belong to no client.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes at most `frames` frames from the card, sends what is to be sent, and answers what can be answered. Whether there may
-    /// be more frames.
+    /// Takes at most `frames` frames from the card, sends pending frames, and answers the requests that can be answered. Returns
+    /// whether there may be more frames.
     pub fn step(&mut self, now: u64, frames: usize) -> bool {
         let time = instant(now);
         self.interface.poll_maintenance(time);
@@ -344,7 +345,7 @@ impl<C: Card, T> Stack<C, T> {
         self.expire(now);
         self.reap(now);
         self.answer(now);
-        // What was answered may have made room, or said something.
+        // Answers may have made room, or caused frames to send.
         let (interface, sockets) = (&mut self.interface, &mut self.sockets);
         interface.poll_egress(time, &mut self.port, sockets);
         more
@@ -410,7 +411,7 @@ impl<C: Card, T> Stack<C, T> {
         u64::from(generation) << 8 | place as u64
     }
 
-    /// A port that nobody uses.
+    /// A free port.
     fn any_port(&mut self) -> u16 {
         loop {
             let port = self.next_port;
@@ -425,7 +426,7 @@ impl<C: Card, T> Stack<C, T> {
     }
 
     fn is_taken(&self, kind: Kind, port: u16, but: Option<u16>) -> bool {
-        // What nobody owns any more listens to nobody.
+        // A socket without an owner no longer listens.
         let mut owned = self.entries.iter().flatten().filter(|e| e.owner.is_ok());
         owned.any(|e| e.kind == kind && e.port == port && (but.is_none() || e.owner.ok() != but))
     }
@@ -483,7 +484,7 @@ impl<C: Card, T> Stack<C, T> {
             .map_err(|_| Status::BadRequest)?;
         let handle = self.sockets.add(socket);
         let id = self.enter(place, owner, Kind::Tcp, handle, request.port);
-        // Somebody may be waiting for it.
+        // A connection may be waiting for it.
         self.promote_one(place);
         Ok(Progress::Done(Answer::of(id, None)))
     }
@@ -512,7 +513,7 @@ impl<C: Card, T> Stack<C, T> {
             let handle = entry.handle;
             self.sockets.get_mut::<tcp::Socket>(handle).close();
         }
-        // Who still waits for something of it hears that it is closed.
+        // Requests that still wait for it are answered as closed.
         self.orphan((request.socket & 0xFF) as usize, now);
         Ok(Progress::Done(Answer::of(0, None)))
     }
@@ -522,7 +523,7 @@ impl<C: Card, T> Stack<C, T> {
         Answer::of(0, Some(own)).with(self.options.mac.to_vec())
     }
 
-    /// Nobody owns a socket any more.
+    /// A socket loses its owner.
     fn orphan(&mut self, index: usize, now: u64) {
         let Some(Some(entry)) = self.entries.get_mut(index) else {
             return;
@@ -546,7 +547,7 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// Drops what is left of connections that have ended.
+    /// Drops the remains of connections that have ended.
     fn reap(&mut self, now: u64) {
         for index in 0..self.entries.len() {
             let Some(entry) = &mut self.entries[index] else {
@@ -554,13 +555,13 @@ impl<C: Card, T> Stack<C, T> {
             };
             let Err(end) = &mut entry.owner else { continue };
             let socket = self.sockets.get_mut::<tcp::Socket>(entry.handle);
-            // A reset is said once, then the socket forgets whom it was connected with.
+            // A reset is sent once, then the socket forgets its peer.
             let silent = !socket.is_open() && socket.remote_endpoint().is_none();
             if socket.state() == tcp::State::TimeWait {
                 *end = (*end).min(now.saturating_add(TIME_WAIT));
             }
             if *end <= now && socket.is_open() && socket.state() != tcp::State::TimeWait {
-                // The other end is told, once.
+                // The other end is informed, once.
                 socket.abort();
                 *end = now.saturating_add(RESET);
             } else if silent || *end <= now {
@@ -569,7 +570,7 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// Tries what waits, in the order in which it came.
+    /// Tries the waiting requests in the order of their arrival.
     fn answer(&mut self, now: u64) {
         for waiter in core::mem::take(&mut self.waiting) {
             let attempt = self.attempt(waiter.owner, &waiter.request, &waiter.data);
@@ -621,7 +622,7 @@ fn datagram(
         return match socket.send_slice(data, remote) {
             Ok(()) => Ok(Progress::Done(Answer::of(data.len() as u64, None))),
             Err(udp::SendError::Unaddressable) => Err(Status::BadRequest),
-            // Larger than the whole buffer, it would wait for ever.
+            // A datagram larger than the whole buffer would wait forever.
             Err(udp::SendError::BufferFull) if data.len() > socket.payload_send_capacity() => {
                 Err(Status::NoSpace)
             }

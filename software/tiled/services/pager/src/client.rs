@@ -1,4 +1,4 @@
-//! One client: its addresses, its frames, and what is where.
+//! One client: its addresses, its frames, and the contents of its pages.
 //!
 //! What it deliberately does not know: other clients.
 
@@ -11,7 +11,7 @@ use bulkhead_common::payer::{Fixed, PaidList, PaidQueue, Share};
 pub const PAGE: u64 = 4096;
 /// Files of a client at most.
 pub const FILES: usize = 32;
-/// Pages that come with one fault at most.
+/// Most pages that come with one fault.
 const RUN: u64 = 64;
 
 /// A range of addresses: the first one, and pages.
@@ -31,7 +31,7 @@ impl Range {
     }
 }
 
-/// What a page holds at first.
+/// The initial contents of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Zeros.
@@ -48,7 +48,7 @@ enum Page {
     Clean(u32),
     /// The client's own.
     Changed(u32),
-    /// One that others use, too.
+    /// A frame that others use, too.
     Shared,
 }
 
@@ -67,7 +67,7 @@ pub struct Client {
     /// Pages that it may have.
     limit: u64,
     frames: Frames,
-    /// Those of the heap, then those of the area.
+    /// The pages of the heap, then those of the area.
     pages: Fixed<Page>,
     /// Unchanged pages of its own in the order of their coming; some have been changed or lost since.
     clean: PaidQueue<Share, u32>,
@@ -144,7 +144,7 @@ impl Client {
         self.placed.iter().find(holds).copied()
     }
 
-    /// What a page holds at first; nothing if there is none.
+    /// The initial contents of a page; `None` if there is no such page.
     pub(crate) fn source(&self, page: u64) -> Option<Source> {
         if page < self.heap.pages {
             return Some(Source::Zeros);
@@ -202,7 +202,7 @@ impl Client {
         if let Some((frame, zero)) = self.frames.take(zeros) {
             return Ok((frame, zero, None));
         }
-        // Those before it were changed or lost since; without one nothing is touched.
+        // Pages before it have been changed or lost since; without one nothing is changed.
         let mut clean = self.clean.iter().copied().enumerate();
         let oldest = clean.find_map(|(at, page)| match self.state(page.into()) {
             Page::Clean(frame) => Some((at, page.into(), frame)),
@@ -232,14 +232,14 @@ impl Client {
         self.clean.push_back(page as u32);
     }
 
-    /// A frame for a page that comes from somewhere; and the address of the page that was there before.
+    /// Takes a frame for a page with contents. Returns it, and the address of the page that was there before.
     pub(crate) fn take(&mut self, page: u64, changed: bool) -> Result<(u64, Option<u64>), Refusal> {
         let (frame, _, taken) = self.frame(false)?;
         self.hold(page, frame, changed);
         Ok((frame, taken))
     }
 
-    /// The pages of a file behind an unchanged one that can come with it; how many with it.
+    /// The number of pages of a file, from an unchanged one on, that can come together.
     pub(crate) fn more(&mut self, page: u64, frame: u64, most: u64) -> u64 {
         let end = self.placed(page).map_or(0, |f| f.first + f.pages) + self.heap.pages;
         let mut pages = 1;
@@ -254,8 +254,8 @@ impl Client {
         pages
     }
 
-    /// Frames for a page of the heap and those behind it: the first one, how many, which lack zeros, and the address of the page that
-    /// was there before.
+    /// Takes frames for a page of the heap and those after it. Returns the first one, how many, which must be zeroed, and the
+    /// address of the page that was there before.
     pub(crate) fn take_zeros(
         &mut self,
         page: u64,

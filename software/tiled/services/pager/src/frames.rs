@@ -1,6 +1,6 @@
 //! The frames of a pool: which are free, and which of those hold zeros.
 //!
-//! What it deliberately does not know: what is in the others.
+//! What it deliberately does not know: the contents of the others.
 
 use alloc::vec;
 use bulkhead_common::payer::Fixed;
@@ -15,7 +15,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// So many, all free.
+    /// This many frames, all free.
     pub fn new(count: u64) -> Self {
         let words = count.div_ceil(64) as usize;
         let mut free = vec![u64::MAX; words];
@@ -61,13 +61,13 @@ impl Frames {
         Some(word as u64 * 64 + u64::from((self.free[word] & zero).trailing_zeros()))
     }
 
-    /// Takes one, rather one with zeros, or rather not; tells whether it holds zeros.
+    /// Takes a frame, if possible with or without zeros as `zeros` says. Returns whether it holds zeros.
     pub fn take(&mut self, zeros: bool) -> Option<(u64, bool)> {
         let frame = self.first(zeros).or_else(|| self.first(!zeros))?;
         self.take_this(frame).map(|zero| (frame, zero))
     }
 
-    /// Takes this one if it is free; tells whether it holds zeros.
+    /// Takes this frame if it is free. Returns whether it holds zeros.
     pub fn take_this(&mut self, frame: u64) -> Option<bool> {
         self.is_free(frame).then_some(())?;
         let zero = self.is_zero(frame);
@@ -77,7 +77,7 @@ impl Frames {
         Some(zero)
     }
 
-    /// Gives one back.
+    /// Gives a frame back.
     pub fn free(&mut self, frame: u64) {
         if !self.is_free(frame)
             && let Some(word) = self.free.get_mut((frame / 64) as usize)

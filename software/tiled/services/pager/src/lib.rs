@@ -1,13 +1,13 @@
-//! Decisions of the pager: which page of its memory a client gets, with what in it, and when it gets none.
+//! Decisions of the pager: which page of its memory a client gets, with which contents, and when it gets none.
 //!
 //! Why it exists: they are pure and tested on the host. What it deliberately does not know: messages, memory, and how a page gets
 //! into an address space.
 //!
-//! Every client has a pool of its own, so that none takes pages from another, and a limit. A page of the heap is zeros; one of a file is a
-//! copy of what the file holds there, which is read-only until the client writes it. So the pager knows which pages of files are unchanged:
-//! they are taken back, the oldest first, when a client has as many pages as it may, and come again from their file. With memory for that,
-//! clients share the unchanged pages of a file; a client that writes one gets a copy. A fault also brings the pages behind it, as many as
-//! configured, if nobody has touched them.
+//! Every client has a pool of its own, so that none takes pages from another, and a limit. A page of the heap is zeros; one of a
+//! file is a copy of the file's contents there, which is read-only until the client writes it. So the pager knows which pages of
+//! files are unchanged: they are taken back, the oldest first, when a client has as many pages as it may, and come again from their
+//! file. With memory for that, clients share the unchanged pages of a file; a client that writes one gets a copy. A fault also
+//! brings the pages after it, as many as configured, if they have not been used yet.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -29,7 +29,7 @@ use bulkhead_abi::pager::PagerAccess;
 use bulkhead_common::payer::{Fixed, PaidList, Share};
 use shared::{Shared, User};
 
-/// Where a frame lies.
+/// The memory of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the client's pool.
@@ -38,7 +38,7 @@ pub enum Place {
     Shared(u64),
 }
 
-/// What has to be brought into a frame first.
+/// What must be put into a frame first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Nothing: it is there.
@@ -52,7 +52,7 @@ pub enum Fill {
         /// Offset in bytes.
         offset: u64,
     },
-    /// What is in this frame of the memory for unchanged pages.
+    /// The contents of this frame of the memory for unchanged pages.
     Copy(u64),
 }
 
@@ -63,20 +63,20 @@ pub struct Given {
     pub taken: PaidList<Share, (usize, u64)>,
     /// Address of the first page.
     pub address: u64,
-    /// The first one's frame; the others lie behind it.
+    /// The first one's frame; the others follow it.
     pub place: Place,
     /// How many.
     pub pages: u64,
-    /// What to bring into them.
+    /// What to put into them.
     pub fill: Fill,
     /// Whether they may be written.
     pub writable: bool,
 }
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing is at this address, or what was wanted is not allowed there.
+    /// Nothing is at this address, or the access is not allowed there.
     NotThere,
     /// The page was given already.
     Given,
@@ -84,7 +84,7 @@ pub enum Refusal {
     NoQuota,
 }
 
-/// The clients of a pager and what they share.
+/// The clients of a pager and their shared pages.
 #[derive(Debug)]
 pub struct Pages {
     clients: Fixed<Client>,
@@ -105,8 +105,8 @@ impl Pages {
         self.clients.get_mut(number)
     }
 
-    /// Whether a client has this file in its area. If not, the number can be that of another file: what was kept of the old one is
-    /// forgotten.
+    /// Whether a client has this file in its area. If not, the number can be used for another file, and kept pages of the old one
+    /// are forgotten.
     pub fn keeps(&mut self, file: usize) -> bool {
         let kept = self.clients.iter().any(|client| client.has(file));
         if !kept {
@@ -128,14 +128,14 @@ impl Pages {
         }
     }
 
-    /// What could not be brought into a frame of the memory for unchanged pages is not there.
+    /// Notes that a frame of the memory for unchanged pages could not be filled.
     pub fn failed(&mut self, given: &Given) {
         if let Place::Shared(frame) = given.place {
             self.shared.drop_frame(frame);
         }
     }
 
-    /// What a fault of a client at an address gets: at most `most` pages, at least one.
+    /// The pages for a fault of a client at an address: at least one, at most `most`.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -228,8 +228,8 @@ impl Pages {
         })
     }
 
-    /// A client gives pages back: the heap is zeros there, a file what it holds. The pages must be taken from it before they are used
-    /// for something else.
+    /// A client gives pages back: the heap is then zero there, a file has its contents. The pages must be unmapped before they are
+    /// used for something else.
     ///
     /// # Errors
     /// [`Refusal::NotThere`] if not all of them are heap or area.

@@ -1,6 +1,6 @@
 //! Unchanged pages of files that clients share.
 //!
-//! What it deliberately does not know: what a client has beside them.
+//! What it deliberately does not know: a client's other pages.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -36,7 +36,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// So many frames, which may be none.
+    /// This many frames, perhaps none.
     pub fn new(frames: u64) -> Self {
         Self {
             frames: (0..frames).map(|_| Frame::default()).collect(),
@@ -61,9 +61,9 @@ impl Shared {
         self.frames.iter().filter(of).count() as u64
     }
 
-    /// A page of a client shows a page of a file: the frame, whether it has to be filled, and who used it for another page and loses
-    /// it. What nobody uses goes first, then what the client with the most frames uses: whoever has no more than an equal part of them
-    /// keeps it, whatever others do.
+    /// Shows a page of a file at a page of a client. Returns the frame, whether it must be filled, and the users that had another
+    /// page there and lose it. Unused frames go first, then those of the client with the most frames: a client with no more than an
+    /// equal part keeps its frames, whatever others do.
     pub fn join(&mut self, key: Key, user: User) -> (u64, bool, PaidList<Share, User>) {
         if let Some(frame) = self.find(key) {
             self.frames[frame as usize].users.push(user);
@@ -83,7 +83,8 @@ impl Shared {
         (frame, true, users)
     }
 
-    /// The next frame of the client that uses the most; of several the one that asks. Rather one that nobody else uses.
+    /// The next frame of the client that uses the most; of several such clients, the one that asks. A frame that no other client
+    /// uses is preferred.
     fn victim(&self, asks: usize) -> u64 {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for user in self.frames.iter().flat_map(|frame| &frame.users) {
@@ -119,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// Nobody shows pages of a file any more, and its number is to mean another one.
+    /// No client shows pages of a file any more, and its number will be used for another one.
     pub fn forget(&mut self, file: usize) {
         self.known.retain(|key, _| key.0 != file);
         for frame in &mut self.frames {
@@ -127,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// What should be in a frame is not.
+    /// A frame does not have its contents.
     pub fn drop_frame(&mut self, frame: u64) {
         if let Some(place) = self.frames.get_mut(frame as usize)
             && let Some(key) = place.key.take()

@@ -1,10 +1,10 @@
-//! Frames that arrive: whose they are, and whose time they take.
+//! Arriving frames: their owners, and the accounts that pay for their time.
 //!
-//! Why it exists: what comes over the cable comes unasked; without accounts, whoever sends frames takes the service's time. A frame for a
-//! socket or connection of a client is on that client's account. There is one account for connections to be opened to a listening client,
-//! and one for all the rest: requests for addresses, echo requests, and frames without meaning. When an account is used up, its frames are
-//! dropped until its next period; a debt is paid from the periods after it. What it deliberately does not know: requests; their time is the
-//! server's affair.
+//! Why it exists: frames over the cable arrive unasked; without accounts, any sender of frames could take the service's time. A
+//! frame for a socket or connection of a client is on that client's account. There is one account for openings of connections to
+//! listening clients, and one for all other frames: requests for addresses, echo requests, and frames without meaning. When an
+//! account is used up, its frames are dropped until its next period; a debt is paid from the periods after it. What it deliberately
+//! does not know: requests; the server accounts for their time.
 //!
 //! Dropping takes time, too. It is counted, but on no account: on one it would keep good frames out for as long as a flood lasts,
 //! and after it.
@@ -20,11 +20,11 @@ use smoltcp::wire::{
     UdpPacket,
 };
 
-/// Time for frames, of each client and of nobody.
+/// Time for frames, of each client and of no client.
 #[derive(Debug)]
 pub(super) struct Accounts {
     strangers: Account,
-    /// Of nobody, too, but a client listens for it.
+    /// Of no client either, but a client listens for them.
     openings: Account,
     clients: Paid<Holder, BTreeMap<u16, Account>>,
     terms: Terms,
@@ -44,7 +44,7 @@ impl Accounts {
         self.clients.remove(&owner);
     }
 
-    /// The account of a client, or of nobody; none where there is no bound.
+    /// The account of a client, or of no client; `None` if there is no bound.
     fn of(&mut self, whose: &Whose, now: u64) -> Option<&mut Account> {
         match whose.owner {
             None if whose.opens.is_some() => Some(&mut self.openings),
@@ -59,7 +59,7 @@ impl Accounts {
     }
 }
 
-/// What a frame is about, as far as its headers say.
+/// The subject of a frame, as far as its headers show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
     /// A datagram to a port.
@@ -75,7 +75,7 @@ pub(super) enum About {
     Other,
 }
 
-/// What a frame is about. Checksums are not looked at: a wrong one is found later, at the expense of the same account.
+/// The subject of a frame. Checksums are not checked: a wrong one is found later, at the expense of the same account.
 pub(super) fn about(frame: &[u8], own: [u8; 4]) -> About {
     let read = || {
         let ethernet = EthernetFrame::new_checked(frame).ok()?;
@@ -107,7 +107,7 @@ pub(super) fn about(frame: &[u8], own: [u8; 4]) -> About {
 
 /// Whose a frame is.
 struct Whose {
-    /// The client; nobody's otherwise.
+    /// The client, if the frame belongs to one.
     owner: Option<u16>,
     /// It opens a connection to a client that listens at this port.
     opens: Option<(u16, u16)>,
@@ -174,7 +174,7 @@ impl<C: Card, T> Stack<C, T> {
         matches!(state, tcp::State::Listen | tcp::State::SynReceived)
     }
 
-    /// Takes at most this many frames from the card; whether there may be more.
+    /// Takes at most this many frames from the card. Returns whether there may be more.
     pub(super) fn take_frames(&mut self, time: Instant, frames: usize) -> bool {
         let clock = self.options.clock;
         for _ in 0..frames {
@@ -191,7 +191,7 @@ impl<C: Card, T> Stack<C, T> {
             let whose = self.whose(about(seen, self.options.address.0));
             let account = self.accounts.of(&whose, begin);
             let has_time = account.is_none_or(|a| a.judge(begin, 0) == Verdict::Serve);
-            // What is being opened already is answered again by itself.
+            // A connection that is already being opened is answered again automatically.
             if !has_time || whose.again {
                 self.card().give_back(frame.0);
                 self.counts.dropped += 1;
@@ -199,7 +199,7 @@ impl<C: Card, T> Stack<C, T> {
                 continue;
             }
             if let Some((owner, port)) = whose.opens {
-                // What others have to say is not on this account.
+                // Other pending frames are not on this account.
                 let others = clock();
                 let (interface, sockets) = (&mut self.interface, &mut self.sockets);
                 interface.poll_egress(time, &mut self.port, sockets);
@@ -210,7 +210,7 @@ impl<C: Card, T> Stack<C, T> {
             let (interface, sockets) = (&mut self.interface, &mut self.sockets);
             interface.poll_ingress_single(time, &mut self.port, sockets);
             if let Some((owner, port)) = whose.opens {
-                // Nothing else is to be sent, so this is the answer to it.
+                // Nothing else is pending, so this sends the answer to it.
                 interface.poll_egress(time, &mut self.port, sockets);
                 self.note_half_open(owner, port, begin);
             }

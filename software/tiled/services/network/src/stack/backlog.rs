@@ -22,15 +22,15 @@ pub(super) struct Pending {
     since: u64,
 }
 
-/// Lets a socket listen at a port, whatever it did before. It comes back to the others as a new one: what it waited for, such as the
-/// hardware address of a sender that does not exist, is forgotten.
+/// Lets a socket listen at a port, whatever it did before. It becomes like a new one: it forgets what it waited for, such as the
+/// hardware address of a sender that does not exist.
 fn listens_again(
     sockets: &mut SocketSet<'static>,
     mut socket: tcp::Socket<'static>,
     port: u16,
 ) -> SocketHandle {
     socket.abort();
-    // Somebody listens at this port, so it is one.
+    // A socket listens at this port, so the port is valid.
     let _ = socket.listen(port);
     sockets.add(socket)
 }
@@ -53,13 +53,13 @@ impl<C: Card, T> Stack<C, T> {
         }
         let handle = match self.victim(owner) {
             None => {
-                // Without memory nobody else can connect now.
+                // Without memory no other sender can connect now.
                 let Ok(socket) = self.stream() else { return };
                 listens_again(&mut self.sockets, socket, port)
             }
             Some(victim) => {
                 let mut all = self.backlog.iter();
-                // In the order in which they came.
+                // They are in the order of their arrival.
                 let oldest = all.position(|p| p.owner == victim && self.is_early(p.handle));
                 let Some(oldest) = oldest else { return };
                 self.counts.recycled += 1;
@@ -159,7 +159,7 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// What takes too long is given up; a listening socket listens again.
+    /// Gives up openings that take too long; a listening socket listens again.
     pub(super) fn expire(&mut self, now: u64) {
         let patience = self.options.handshake;
         let is_late = |since: u64| since.saturating_add(patience) <= now;

@@ -1,0 +1,358 @@
+//! A described system of the one-shot RTOS as tasks: what the kernel and the other cores add to each job.
+//!
+//! Why it exists: the analysis of [`crate::schedulability::one_shot`] knows costs, and a description has the cost of a job alone. What it
+//! deliberately does not know: responses and flows; those follow from the task system that this module gives.
+//!
+//! What is added to a job:
+//! - the switch to it ([`SWITCH`]);
+//! - the interrupts of the tick in it and before it, one for each tick that it touches ([`INTERRUPT`], and for each task of the core
+//!   [`INTERRUPT_TASK`]). Jobs of a busy period touch each of its ticks at least once, so no interrupt is forgotten between them;
+//! - for each channel that it writes or reads, the wait for the port's lock: the other side copies at most once meanwhile, from another core, and
+//!   may be interrupted while it has the lock;
+//! - for each channel that it writes, the wait on the network: packets of all others that cross one of its links ([`Load`]), each link counted;
+//! - accesses of others to its own memory, which takes the turns of its hart.
+//!
+//! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
+//! rounded up; tests compare every bound with runs.
+
+use bulkhead_model::platform::{Platform, Topology};
+use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
+use bulkhead_model::tasks::TaskSystem;
+use bulkhead_model::units::{Frequency, Time};
+use std::collections::BTreeMap;
+
+/// Cycles from the end of a job to the first instruction of the next one, the end's own operation included.
+pub const SWITCH: u64 = 250;
+/// Cycles of an interrupt of the tick.
+pub const INTERRUPT: u64 = 350;
+/// Cycles more for each task of the core.
+pub const INTERRUPT_TASK: u64 = 40;
+/// Cycles of an operation on a port on its own core, without copying.
+const OPERATION: u64 = 140;
+/// Cycles to copy a byte.
+const BYTE: u64 = 6;
+/// Cycles that a request may wait for the access that is under way in a memory: a fetch or an atomic operation.
+const ACCESS: u64 = 2;
+/// Writes of one task that fall into one operation of another: its job may end and the next one begin.
+const WRITES: u64 = 2;
+/// Words of a write beside the item: who holds the lock, news, and the lock.
+const WORDS: u64 = 3;
+/// Requests of a write that ask for an answer beside those for the lock: state and address of a port that was not open.
+const QUESTIONS: u64 = 2;
+
+/// What a channel's operations take at most, in cycles of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port {
+    /// Routers between writer and reader.
+    pub hops: u64,
+    /// Writing, alone.
+    pub write: u64,
+    /// Reading, alone.
+    pub read: u64,
+    /// What writing waits for others.
+    pub write_wait: u64,
+    /// What reading waits for others.
+    pub read_wait: u64,
+}
+
+/// The bounds of a system's parts.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Its tasks, with everything that is added to their costs.
+    pub tasks: TaskSystem,
+    /// Its channels' ports.
+    pub ports: Vec<Port>,
+    /// For each task: cycles from the beginning of a job to its end.
+    pub jobs: Vec<u64>,
+}
+
+impl Bounds {
+    /// Cycles of an interrupt of the tick on a core with so many tasks.
+    pub fn interrupt(&self, tasks: u64) -> u64 {
+        INTERRUPT + INTERRUPT_TASK * tasks
+    }
+}
+
+/// Reads them off a description.
+pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
+    let mesh = Mesh::new(platform);
+    let tasks = &system.tasks;
+    let here = |task: usize| system.on_core(system.core(task)).len() as u64;
+    let per_core: Vec<u64> = (0..tasks.tasks.len()).map(here).collect();
+    let interrupt = |task: usize| INTERRUPT + INTERRUPT_TASK * per_core[task];
+    // Without waits first: how long somebody may hold a lock alone.
+    let mut ports: Vec<Port> = Vec::new();
+    for channel in &tasks.channels {
+        let hops = mesh.hops(system.core(channel.from), system.core(channel.to));
+        let copy = BYTE * channel.size.0;
+        let answers = if hops == 0 { 0 } else { 2 * mesh.round(hops) };
+        ports.push(Port {
+            hops,
+            write: OPERATION + copy + answers,
+            read: OPERATION + copy,
+            ..Port::default()
+        });
+    }
+    let loads: Vec<Load> = (0..ports.len())
+        .map(|channel| mesh.load(system, channel, &ports[channel]))
+        .collect();
+    let mut all = Load::default();
+    loads.iter().for_each(|load| all.add(load));
+    for (index, channel) in tasks.channels.iter().enumerate() {
+        let port = ports[index];
+        if port.hops == 0 {
+            // Both tasks are on one core, where none preempts the other.
+            continue;
+        }
+        let network = mesh.wait(&all, &loads[index]);
+        ports[index].write_wait =
+            network + port.read + interrupt(channel.to) + mesh.round(port.hops);
+        ports[index].read_wait =
+            port.write + network + interrupt(channel.from) + mesh.round(port.hops);
+    }
+    let tick = mesh.cycles(TICK).max(1);
+    let mut inflated = tasks.clone();
+    let mut jobs = Vec::new();
+    for (index, task) in inflated.tasks.iter_mut().enumerate() {
+        let cost = mesh.cycles(task.cost.unwrap_or(Time(0)));
+        let writes = system.outputs(index).into_iter();
+        let waits: u64 = writes.map(|channel| ports[channel].write_wait).sum();
+        let reads = system.inputs(index).into_iter();
+        let waits = waits + reads.map(|channel| ports[channel].read_wait).sum::<u64>();
+        let visits = |channel: usize| {
+            let period = mesh.cycles(tasks.tasks[tasks.channels[channel].from].period);
+            let times = (cost + waits) / period.max(1) + WRITES;
+            times * loads[channel].requests * ACCESS
+        };
+        let core = system.core(index);
+        let arrive = (0..ports.len())
+            .filter(|&one| ports[one].hops > 0 && system.core(tasks.channels[one].to) == core);
+        let job = cost + waits + arrive.map(visits).sum::<u64>();
+        let inside = interrupted(job, interrupt(index), tick);
+        jobs.push(inside);
+        let whole = inside.saturating_add(interrupt(index) + SWITCH);
+        task.cost = Some(mesh.time(whole));
+    }
+    Bounds {
+        tasks: inflated,
+        ports,
+        jobs,
+    }
+}
+
+/// A job with the interrupts of all ticks that it touches, its own lengthening included; the greatest number if it never ends.
+fn interrupted(job: u64, interrupt: u64, tick: u64) -> u64 {
+    if interrupt >= tick {
+        return u64::MAX;
+    }
+    let mut length = job;
+    loop {
+        let longer = job.saturating_add((length / tick + 1).saturating_mul(interrupt));
+        if longer == length {
+            return length;
+        }
+        length = longer;
+    }
+}
+
+/// What a channel's writes put on links, in cycles of the network, and into the memory of the reader's core.
+#[derive(Clone, Debug, Default)]
+pub struct Load {
+    links: BTreeMap<Link, u64>,
+    /// Accesses to the memory of each tile.
+    memories: BTreeMap<u16, u64>,
+    requests: u64,
+}
+
+/// Plane, and the nodes at both ends: a router, or a tile from [`TILES`] on.
+type Link = (u8, u32, u32);
+const TILES: u32 = 1 << 16;
+
+impl Load {
+    fn add(&mut self, other: &Self) {
+        for (link, work) in &other.links {
+            *self.links.entry(*link).or_default() += work;
+        }
+        for (tile, accesses) in &other.memories {
+            *self.memories.entry(*tile).or_default() += accesses;
+        }
+    }
+}
+
+/// The network, and the cores' clock.
+struct Mesh<'a> {
+    platform: &'a Platform,
+    columns: u16,
+    clock: Frequency,
+}
+
+impl<'a> Mesh<'a> {
+    fn new(platform: &'a Platform) -> Self {
+        let columns = match platform.network.topology {
+            Topology::Mesh { columns, .. } | Topology::StarMesh { columns, .. } => columns.max(1),
+            Topology::Crossbar => 1,
+        };
+        let clocks = platform
+            .tiles
+            .iter()
+            .map(|tile| tile.pipeline.clock.frequency);
+        Self {
+            platform,
+            columns,
+            clock: clocks.max().unwrap_or(Frequency(1)),
+        }
+    }
+
+    fn cycles(&self, time: Time) -> u64 {
+        let cycles = (u128::from(time.0) * u128::from(self.clock.0)).div_ceil(1_000_000_000_000);
+        u64::try_from(cycles).unwrap_or(u64::MAX)
+    }
+
+    fn time(&self, cycles: u64) -> Time {
+        Time::of_cycles(cycles, self.clock).unwrap_or(Time(u64::MAX))
+    }
+
+    fn place(&self, tile: u16) -> (u16, u16) {
+        let router = self.platform.tile(tile).map_or(0, |tile| tile.router);
+        (router / self.columns, router % self.columns)
+    }
+
+    fn hops(&self, from: u16, to: u16) -> u64 {
+        let ((row, column), (other_row, other_column)) = (self.place(from), self.place(to));
+        u64::from(row.abs_diff(other_row) + column.abs_diff(other_column))
+    }
+
+    /// Cycles of a core that some of the network take.
+    fn core_cycles(&self, cycles: u64) -> u64 {
+        let network = self.platform.network.clock.frequency.0.max(1);
+        let exact = u128::from(cycles) * u128::from(self.clock.0);
+        u64::try_from(exact.div_ceil(u128::from(network))).unwrap_or(u64::MAX)
+    }
+
+    /// Cycles of a core from a request of eight bytes to its answer, over so many hops, between tiles that meet nobody.
+    fn round(&self, hops: u64) -> u64 {
+        let network = &self.platform.network;
+        let way = 2 * u64::from(network.interface)
+            + (hops + 1) * u64::from(network.router + network.link)
+            + self.packet(8);
+        // Each side takes what arrives at its next edge; the memory serves an atomic operation in two.
+        self.core_cycles(2 * way) + 2 + 2 + ACCESS
+    }
+
+    /// Cycles of a link for a packet of so many bytes.
+    fn packet(&self, bytes: u32) -> u64 {
+        let network = &self.platform.network;
+        u64::from((bytes + network.header).div_ceil(network.width.max(1)))
+    }
+
+    /// Links from a tile to another one: along the row first.
+    fn way(&self, from: u16, to: u16) -> Vec<(u32, u32)> {
+        let ((mut row, mut column), (last_row, last_column)) = (self.place(from), self.place(to));
+        let router =
+            |row: u16, column: u16| u32::from(row) * u32::from(self.columns) + u32::from(column);
+        let mut way = vec![(TILES + u32::from(from), router(row, column))];
+        while (row, column) != (last_row, last_column) {
+            let at = router(row, column);
+            if column != last_column {
+                column = if column < last_column {
+                    column + 1
+                } else {
+                    column - 1
+                };
+            } else {
+                row = if row < last_row { row + 1 } else { row - 1 };
+            }
+            way.push((at, router(row, column)));
+        }
+        way.push((router(row, column), TILES + u32::from(to)));
+        way
+    }
+
+    /// What writes of a channel do to others that make one operation meanwhile.
+    fn load(&self, system: &OneShot, channel: usize, port: &Port) -> Load {
+        let mut load = Load::default();
+        if port.hops == 0 {
+            return load;
+        }
+        let channel = &system.tasks.channels[channel];
+        let (from, to) = (system.core(channel.from), system.core(channel.to));
+        // While the reader has the lock, the writer asks again and again.
+        let held = port.read + INTERRUPT + INTERRUPT_TASK * system.on_core(to).len() as u64;
+        let questions = WRITES * (QUESTIONS + 1 + held / self.round(port.hops).max(1) + 1);
+        // An item that is not aligned is stored byte by byte.
+        let stores = WRITES * (WORDS + channel.size.0);
+        let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
+        let question = interval.max(self.packet(8));
+        let mut put = |plane: u8, way: Vec<(u32, u32)>, work: u64| {
+            for (begin, end) in way {
+                *load.links.entry((plane, begin, end)).or_default() += work;
+            }
+        };
+        put(0, self.way(from, to), questions * question);
+        put(1, self.way(from, to), stores * self.packet(8));
+        put(1, self.way(to, from), questions * self.packet(8));
+        put(2, self.way(to, from), stores * self.packet(0));
+        load.requests = questions + stores;
+        load.memories.insert(to, load.requests);
+        load
+    }
+
+    /// Cycles of a core that an operation of a channel waits for the packets of all others.
+    fn wait(&self, all: &Load, own: &Load) -> u64 {
+        let links = own.links.iter();
+        let links = links
+            .map(|(link, work)| all.links[link] - work)
+            .sum::<u64>();
+        let memories = own.memories.iter();
+        let memories = memories.map(|(tile, accesses)| all.memories[tile] - accesses);
+        let accesses = memories.sum::<u64>() + own.requests;
+        self.core_cycles(links) + accesses * ACCESS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
+    #[test]
+    fn a_job_touches_ticks_that_it_only_reaches_by_interrupts() {
+        assert_eq!(interrupted(50, 10, 100), 60);
+        assert_eq!(interrupted(95, 10, 100), 115);
+        assert_eq!(interrupted(0, 10, 100), 10);
+        assert_eq!(interrupted(1, 100, 100), u64::MAX);
+    }
+
+    fn pair(size: u64, other: bool) -> Bounds {
+        let more = r#"<task name="c" program="p::C" core="2" priority="1" period="1ms" cost="1us"/>
+            <channel name="d" from="c" to="b" size="8B"/>"#;
+        let text = format!(
+            r#"<system name="s" paradigm="one-shot" platform="epiphany3">
+            <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+            <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
+            <channel name="x" from="a" to="b" size="{size}B"/>{}</system>"#,
+            if other { more } else { "" }
+        );
+        let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+        let system = system.expect("valid");
+        bounds(
+            system.one_shot.as_ref().expect("it is one"),
+            &system.platform,
+        )
+    }
+
+    /// Three hops along the first row; a round of eight bytes takes 9 + 3 h = 18 cycles, measured (docs/reference/mesh.md).
+    #[test]
+    fn rounds_are_at_least_those_of_the_mesh() {
+        let alone = pair(8, false);
+        let port = alone.ports[0];
+        assert_eq!(port.hops, 3);
+        // Two answers, each with three edges and an access more than measured at most.
+        let answers = port.write - port.read;
+        assert!((2 * 18..=2 * 24).contains(&answers), "{answers}");
+        assert!(pair(40, false).ports[0].write > port.write);
+        // Who writes into the same memory over the same last links makes both wait longer.
+        assert!(pair(8, true).ports[0].write_wait > port.write_wait);
+    }
+}

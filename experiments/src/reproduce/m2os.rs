@@ -1,0 +1,412 @@
+//! Tables 1 to 6 of m2os-mc-ngres21 beside ours.
+//!
+//! Why it exists: a system that claims to be the paper's must do what the paper's does, and say what it costs. What it deliberately does not
+//! know: how anything could be brought closer to a figure; it runs the programs of `workloads/one-shot` and reads the paper's figures from
+//! `catalog/figures/m2os.json`.
+
+use bulkhead_report::book::{Book, M2OS};
+use bulkhead_report::distribution::distribution;
+use bulkhead_report::page::{page, picture};
+use bulkhead_report::plot::{Axes, Mark, Series, chart};
+use bulkhead_report::result::Distribution;
+use bulkhead_report::table::{plain, render};
+use bulkhead_report::verdict::{Promise, Verdict};
+use bulkhead_runner::error::Error;
+use bulkhead_runner::oneshot::measured::{Spans, footprint, spans};
+use bulkhead_runner::progress::Progress;
+use maud::html;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Our platform.
+const PLATFORM: &str = "epiphany3";
+/// Its clock, which is the paper's, in cycles of a microsecond.
+const MEGAHERTZ: f64 = 600.0;
+/// Cycles that any of the programs takes at most.
+const CYCLES: u64 = 2_000_000_000;
+/// Cores one to six hops from the first one.
+const TARGETS: [u16; 6] = [1, 2, 3, 7, 11, 15];
+/// What the platform does not show.
+const LIMITS: &str = "Not shown: the paper's instruction set with its two issue slots and 64 registers, and its chip's library. The figures compare \
+     designs and not cores. A write here waits for an acknowledgement, which Epiphany does not have; a hop takes 1.5 cycles in each direction on both.";
+
+/// The paper's figures.
+#[derive(Clone, Debug, Deserialize)]
+struct Figures {
+    source: String,
+    rows: Vec<Figure>,
+    sizes: Vec<SizeFigure>,
+}
+
+/// A figure of the paper. `id`: the program and the number of its span.
+#[derive(Clone, Debug, Deserialize)]
+struct Figure {
+    id: String,
+    table: String,
+    what: String,
+    min_ns: f64,
+    average_ns: f64,
+    max_ns: f64,
+    why: String,
+}
+
+/// A row of Table 3.
+#[derive(Clone, Debug, Deserialize)]
+struct SizeFigure {
+    program: String,
+    what: String,
+    text: u64,
+    data: u64,
+    bss: u64,
+    why: String,
+}
+
+/// A time beside the paper's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// `Table 1`.
+    pub table: String,
+    /// What was done.
+    pub what: String,
+    /// Ours, in cycles of 600 MHz.
+    pub ours: Distribution,
+    /// Our mean in nanoseconds.
+    pub ours_ns: f64,
+    /// The paper's least, average and greatest in nanoseconds.
+    pub paper_ns: [f64; 3],
+    /// Our mean over the paper's average, less one, in percent.
+    pub difference: f64,
+    /// Why it differs, if it does by more than a tenth.
+    pub why: Option<String>,
+}
+
+/// A size beside the paper's, in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Size {
+    /// What it is of.
+    pub what: String,
+    /// Ours: code and constants, data, zeroed data.
+    pub ours: [u64; 3],
+    /// Beside it: stack and console.
+    pub beside: [u64; 2],
+    /// The paper's: text, data, bss.
+    pub paper: [u64; 3],
+    /// Why it differs.
+    pub why: String,
+}
+
+/// Everything beside the paper's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reproduced {
+    /// The paper.
+    pub source: String,
+    /// Tables 1, 2, 4, 5 and 6.
+    pub rows: Vec<Row>,
+    /// Table 3.
+    pub sizes: Vec<Size>,
+    /// Whether ours are at most the paper's.
+    pub verdict: Verdict,
+}
+
+impl Reproduced {
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        self.verdict.code(false)
+    }
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// If one cannot be run.
+pub fn m2os(progress: &dyn Progress) -> Result<Reproduced, Error> {
+    let text = include_str!("../../../catalog/figures/m2os.json");
+    let figures: Figures = serde_json::from_str(text)
+        .map_err(|error| Error::Machine(format!("catalog/figures/m2os.json: {error}")))?;
+    let beside = |first: &'static str, other: &'static str| {
+        let others = TARGETS.map(|tile| (tile, other));
+        [&[(0, first)][..], &others].concat()
+    };
+    let run = |placed: &[(u16, &str)]| spans(PLATFORM, placed, CYCLES, progress);
+    let seen: BTreeMap<&str, Spans> = BTreeMap::from([
+        ("switches", run(&[(0, "one-shot/switches-mesh")])?),
+        (
+            "ports",
+            run(&beside("one-shot/port-times", "one-shot/port-owner"))?,
+        ),
+        (
+            "trips",
+            run(&beside("one-shot/round-trip", "one-shot/port-answer"))?,
+        ),
+    ]);
+    let rows: Vec<Row> = figures
+        .rows
+        .iter()
+        .map(|figure| row(figure, &seen))
+        .collect::<Result<_, _>>()?;
+    let mut sizes = Vec::new();
+    for figure in &figures.sizes {
+        let ours = footprint(&figure.program)?;
+        sizes.push(Size {
+            what: figure.what.clone(),
+            ours: [ours.text, ours.data, ours.bss],
+            beside: [ours.stack, ours.ring],
+            paper: [figure.text, figure.data, figure.bss],
+            why: figure.why.clone(),
+        });
+    }
+    let times = rows.iter().map(|row| {
+        let what = format!(
+            "{}, {}: at most the paper's {:.1} ns",
+            row.table, row.what, row.paper_ns[1]
+        );
+        Promise::judged("", what, row.ours_ns <= row.paper_ns[1])
+    });
+    let bytes = sizes.iter().map(|size| {
+        let (ours, paper): (u64, u64) = (size.ours.iter().sum(), size.paper.iter().sum());
+        let what = format!(
+            "Table 3, {}: {ours} bytes of the paper's {paper} at most",
+            size.what
+        );
+        Promise::judged("", what, ours <= paper)
+    });
+    let verdict = Verdict::of(times.chain(bytes).collect());
+    Ok(Reproduced {
+        source: figures.source,
+        rows,
+        sizes,
+        verdict,
+    })
+}
+
+fn row(figure: &Figure, seen: &BTreeMap<&str, Spans>) -> Result<Row, Error> {
+    let missing = || Error::Machine(format!("nothing was measured for {}", figure.id));
+    let (program, number) = figure.id.split_once('/').ok_or_else(missing)?;
+    let number: u64 = number.parse().map_err(|_| missing())?;
+    let cycles = seen.get(program).and_then(|spans| spans.get(&number));
+    let cycles = cycles.ok_or_else(missing)?;
+    let sum: u64 = cycles.iter().sum();
+    let ours_ns = sum as f64 / cycles.len().max(1) as f64 * 1000.0 / MEGAHERTZ;
+    let difference = (ours_ns / figure.average_ns - 1.0) * 100.0;
+    Ok(Row {
+        table: figure.table.clone(),
+        what: figure.what.clone(),
+        ours: distribution(cycles.iter().copied()),
+        ours_ns,
+        paper_ns: [figure.min_ns, figure.average_ns, figure.max_ns],
+        difference,
+        why: (difference.abs() > 10.0).then(|| figure.why.clone()),
+    })
+}
+
+/// Nanoseconds of cycles.
+fn nanoseconds(cycles: u64) -> f64 {
+    cycles as f64 * 1000.0 / MEGAHERTZ
+}
+
+const TIMES: [&str; 8] = [
+    "what",
+    "min",
+    "average",
+    "max",
+    "paper min",
+    "average",
+    "max",
+    "difference",
+];
+const SIZES: [&str; 9] = [
+    "what",
+    "text",
+    "data",
+    "bss",
+    "together",
+    "paper",
+    "difference",
+    "stack",
+    "console",
+];
+
+fn cells(row: &Row) -> Vec<String> {
+    let [least, average, most] = row.paper_ns;
+    vec![
+        row.what.clone(),
+        format!("{:.1}", nanoseconds(row.ours.min)),
+        format!("{:.1}", row.ours_ns),
+        format!("{:.1}", nanoseconds(row.ours.max)),
+        format!("{least:.1}"),
+        format!("{average:.1}"),
+        format!("{most:.1}"),
+        format!("{:+.1} %", row.difference),
+    ]
+}
+
+fn size_cells(size: &Size) -> Vec<String> {
+    let (ours, paper): (u64, u64) = (size.ours.iter().sum(), size.paper.iter().sum());
+    let difference = (ours as f64 / paper.max(1) as f64 - 1.0) * 100.0;
+    let mut cells = vec![size.what.clone()];
+    cells.extend(size.ours.iter().map(u64::to_string));
+    cells.extend([
+        ours.to_string(),
+        paper.to_string(),
+        format!("{difference:+.1} %"),
+    ]);
+    cells.extend(size.beside.iter().map(u64::to_string));
+    cells
+}
+
+/// Titles of the tables of times.
+fn tables(all: &Reproduced) -> Vec<&str> {
+    let mut titles: Vec<&str> = all.rows.iter().map(|row| &*row.table).collect();
+    titles.dedup();
+    titles
+}
+
+/// What explains differences, each once, with what it explains.
+fn reasons<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (why, what) in rows {
+        match all.iter_mut().find(|known| known.0 == why) {
+            Some(known) => known.1.push(what),
+            None => all.push((why, vec![what])),
+        }
+    }
+    let text = |(why, what): (&str, Vec<&str>)| format!("{}: {why}.", what.join("; "));
+    all.into_iter().map(text).collect()
+}
+
+fn reasons_of(all: &Reproduced, title: &str) -> Vec<String> {
+    let rows = all.rows.iter().filter(|row| row.table == title);
+    reasons(rows.filter_map(|row| Some((row.why.as_deref()?, &*row.what))))
+}
+
+/// For the terminal.
+pub fn summary(all: &Reproduced) -> String {
+    let mut out = format!("{}\n", all.verdict.head(&[]));
+    // Writing to a string cannot fail.
+    for title in tables(all) {
+        let mut table = plain(&TIMES);
+        for row in all.rows.iter().filter(|row| row.table == title) {
+            table.add_row(cells(row));
+        }
+        let _ = writeln!(out, "{title}, in ns\n{}", render(&table));
+        for reason in reasons_of(all, title) {
+            let _ = writeln!(out, "  {reason}");
+        }
+        out.push('\n');
+    }
+    let mut table = plain(&SIZES);
+    all.sizes.iter().for_each(|size| {
+        table.add_row(size_cells(size));
+    });
+    let _ = writeln!(out, "Table 3, in bytes\n{}", render(&table));
+    for reason in reasons(all.sizes.iter().map(|size| (&*size.why, &*size.what))) {
+        let _ = writeln!(out, "  {reason}");
+    }
+    let _ = writeln!(out, "\n{LIMITS}");
+    out
+}
+
+/// As a page.
+///
+/// # Errors
+/// If a plot cannot be drawn.
+pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
+    let mut plots = Vec::new();
+    for (title, words) in [
+        ("Table 5", ["write 8 bytes", "read 8 bytes"]),
+        (
+            "Table 6",
+            ["round trip of 8 bytes", "round trip of 40 bytes"],
+        ),
+    ] {
+        let mut series = Vec::new();
+        for word in words {
+            let rows: Vec<&Row> = all
+                .rows
+                .iter()
+                .filter(|row| row.table == title && row.what.starts_with(word))
+                .collect();
+            let points = |value: &dyn Fn(&Row) -> f64| {
+                let hops = 1..;
+                hops.zip(&rows)
+                    .map(|(hops, row)| (f64::from(hops), value(row)))
+                    .collect()
+            };
+            series.push(Series {
+                name: format!("{word}, ours"),
+                points: points(&|row| row.ours_ns),
+            });
+            series.push(Series {
+                name: format!("{word}, paper"),
+                points: points(&|row| row.paper_ns[1]),
+            });
+        }
+        let axes = Axes {
+            x: "hops",
+            y: "average in ns",
+            ..Axes::default()
+        };
+        plots.push((title, chart(&axes, &series, Mark::Line)?));
+    }
+    let body = html! {
+        h1 { "M2OS-mc: the one-shot RTOS" }
+        p { (all.source) ". " (book.more(M2OS)) }
+        (all.verdict.markup(&[]))
+        @for title in tables(all) {
+            h2 { (title) ", in ns" }
+            div.scroll { table {
+                tr { @for heading in TIMES { th { (heading) } } }
+                @for row in all.rows.iter().filter(|row| row.table == title) {
+                    tr { @for cell in cells(row) { td { (cell) } } }
+                }
+            } }
+            @for (_, plot) in plots.iter().filter(|plot| plot.0 == title) { (picture(plot.clone())) }
+            ul.soft { @for reason in reasons_of(all, title) { li { (reason) } } }
+        }
+        h2 { "Table 3, in bytes" }
+        div.scroll { table {
+            tr { @for heading in SIZES { th { (heading) } } }
+            @for size in &all.sizes { tr { @for cell in size_cells(size) { td { (cell) } } } }
+        } }
+        ul.soft { @for reason in reasons(all.sizes.iter().map(|size| (&*size.why, &*size.what))) { li { (reason) } } }
+        p.soft { (LIMITS) }
+    };
+    Ok(page("M2OS-mc - Bulkhead", &body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_runner::progress::Silent;
+
+    /// Every figure of the paper has a measurement, and every difference beyond a tenth an explanation.
+    #[test]
+    fn every_table_is_beside_the_papers() {
+        let all = m2os(&Silent).expect("it runs");
+        let counts: Vec<usize> = ["Table 1", "Table 2", "Table 4", "Table 5", "Table 6"]
+            .map(|title| all.rows.iter().filter(|row| row.table == title).count())
+            .into();
+        assert_eq!(counts, [3, 7, 6, 12, 12]);
+        assert_eq!(all.sizes.len(), 2);
+        for row in &all.rows {
+            assert!(row.ours.count >= 13, "{row:?}");
+            assert_eq!(row.why.is_some(), row.difference.abs() > 10.0, "{row:?}");
+        }
+        // The way of an item and back takes longer over more hops, by the same for each two of them.
+        let trips = |word: &str| -> Vec<u64> {
+            let rows = all.rows.iter().filter(|row| row.table == "Table 6");
+            rows.filter(|row| row.what.contains(word))
+                .map(|row| row.ours.min)
+                .collect()
+        };
+        for word in ["of 8 bytes", "of 40 bytes"] {
+            let least = trips(word);
+            assert!(least.is_sorted() && least[0] < least[5], "{least:?}");
+        }
+        assert!(all.verdict.is_kept(), "{}", all.verdict.head(&[]));
+        let text = summary(&all);
+        assert!(text.contains("Table 6, in ns") && text.contains("round trip of 40 bytes, 6 hops"));
+        report(&all, &Book::default()).expect("a page");
+    }
+}

@@ -1,0 +1,98 @@
+//! Lines that the kernel has written back: what a tile's caches have of a piece of memory goes there and is not left.
+//!
+//! Why it exists: memory changes its owner through the caches, and a captured tile does not flush by itself. The kernel names a bounded number
+//! of lines, and the answer says that memory has them. It does not know why, and it does not keep the tile from reading the lines again: whoever
+//! wants that takes the window away or stops the hart before.
+
+use super::Dtu;
+use super::env::{DtuEvent, Env, Later, LocalTiming};
+use crate::noc::packet::{Packet, PacketKind};
+use bulkhead_abi::dtu::WRITE_BACK_LINES;
+
+/// What the kernel wants to be written back.
+#[derive(Clone, Debug)]
+pub(super) struct WriteBack {
+    /// The request, which is answered in the end.
+    packet: Packet,
+    /// The next line, and how many are left with it.
+    next: u64,
+    left: u16,
+    /// Lines under way: token, address, and whether they are to be asked for again.
+    under_way: Vec<(u32, u64, bool)>,
+    /// Lines to be asked for again now.
+    again: Vec<u64>,
+}
+
+impl Dtu {
+    /// The kernel wants so many lines from an address on. False: refused.
+    pub(super) fn begin_write_back<E: Env>(
+        &mut self,
+        env: &mut E,
+        packet: &Packet,
+        (address, lines): (u64, u16),
+    ) -> bool {
+        let length = env.line();
+        let first = address - address % length;
+        let end = first.checked_add(length * u64::from(lines));
+        if self.write_back.is_some() || lines > WRITE_BACK_LINES || end.is_none() {
+            return false;
+        }
+        self.write_back = Some(WriteBack {
+            packet: packet.clone(),
+            next: first,
+            left: lines,
+            under_way: Vec::new(),
+            again: Vec::new(),
+        });
+        self.advance_write_back(env);
+        true
+    }
+
+    /// Asks for as many lines as the port takes, and answers when all are done.
+    fn advance_write_back<E: Env>(&mut self, env: &mut E) {
+        while let Some(work) = &mut self.write_back {
+            if work.under_way.len() >= self.config.parallel.max(1) as usize {
+                return;
+            }
+            let line = work.again.pop().or_else(|| {
+                work.left = work.left.checked_sub(1)?;
+                let line = work.next;
+                work.next += env.line();
+                Some(line)
+            });
+            let Some(line) = line else {
+                if work.under_way.is_empty()
+                    && let Some(work) = self.write_back.take()
+                {
+                    let kind = PacketKind::WriteResponse { error: false };
+                    env.send(work.packet.response(kind));
+                }
+                return;
+            };
+            let token = self.local.token();
+            match env.local_write_back(line, work.packet.owner, token) {
+                Ok(LocalTiming::Ready(at)) if at <= env.now() => {}
+                Ok(LocalTiming::Ready(at)) => {
+                    work.under_way.push((token, line, false));
+                    env.schedule(at, DtuEvent::Local(token));
+                }
+                Ok(LocalTiming::Pending) => work.under_way.push((token, line, false)),
+                Err(Later) => work.under_way.push((token, line, true)),
+            }
+        }
+    }
+
+    /// Something with this token is over; whether it was a line that is written back.
+    pub(super) fn line_written<E: Env>(&mut self, env: &mut E, token: u32) -> bool {
+        let Some(work) = &mut self.write_back else {
+            return false;
+        };
+        let Some(position) = work.under_way.iter().position(|line| line.0 == token) else {
+            return false;
+        };
+        let (_, line, again) = work.under_way.swap_remove(position);
+        work.again.extend(again.then_some(line));
+        self.advance_write_back(env);
+        true
+    }
+}

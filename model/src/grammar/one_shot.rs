@@ -1,0 +1,75 @@
+//! What the one-shot RTOS adds to elements that others have, too.
+//!
+//! Why it exists: see the parent module. Its tasks and channels are those of task systems.
+
+use super::Kind::{Choice, Integer, Name, Size, Span, Text, Time};
+use super::{AttributeRule, ElementRule, default, optional, required};
+
+/// Of `<system>`.
+pub const PARADIGM: AttributeRule = default(
+    "paradigm",
+    Choice(&["tiled", "one-shot"]),
+    "tiled",
+    "`tiled`: the tiled OS, with <domain> and <app>. `one-shot`: the one-shot RTOS, with <task> and <channel>, on a mesh.",
+);
+/// Of `<task>`.
+pub const PROGRAM: AttributeRule = optional(
+    "program",
+    Text { max: 1000 },
+    "Only in a system of the one-shot RTOS: the folder of a Cargo package and the task's type in its library, such as `one-shot::pipeline::Stage`.",
+);
+/// Of `<task>`.
+pub const STACK: AttributeRule = optional(
+    "stack",
+    Size {
+        min: 768,
+        max: 1 << 14,
+    },
+    "Only there: stack that its jobs and an interrupt need; without it, 1 KiB. The core's stack is the largest of its tasks'.",
+);
+/// Also of task systems.
+pub const CHANNEL: ElementRule = ElementRule {
+    name: "channel",
+    about: "Messages from one task to another, written at the end of a job and read at the start of one.",
+    attributes: &[
+        required("name", Name, "Name of the channel."),
+        required("from", Name, "The task that writes."),
+        required("to", Name, "The task that reads."),
+        default(
+            "size",
+            Size {
+                min: 0,
+                max: 1 << 32,
+            },
+            "0B",
+            "Bytes of a message.",
+        ),
+        default(
+            "kind",
+            Choice(&["sampling", "queue"]),
+            "sampling",
+            "`sampling`: the reader polls, and a newer message replaces an older one. `queue`: each job of the reader takes the oldest message.",
+        ),
+        default(
+            "slots",
+            Integer {
+                min: 1,
+                max: 1_000_000,
+            },
+            "1",
+            "Messages that a queue holds.",
+        ),
+        default(
+            "transfer",
+            Span,
+            "0ns",
+            "Longest time from the end of the writing job to the arrival of the message.",
+        ),
+        optional(
+            "deadline",
+            Time,
+            "Longest time from the arrival of the writing job to the end of the reading job.",
+        ),
+    ],
+    children: &[],
+};

@@ -1,0 +1,238 @@
+//! Rules of systems of the one-shot RTOS.
+//!
+//! Why it exists and what it does not know: see the parent module. What holds of every task system is checked there.
+
+use super::{OneShot, PORTS, TASKS, TICK};
+use crate::error::{Diagnostic, Problem};
+use crate::load::Programs;
+use crate::node::Node;
+use crate::platform::{Platform, PlatformKind};
+use crate::text::suggestion;
+use crate::tree::Element;
+use std::collections::BTreeMap;
+
+/// What a task here may say: everything else is about other kernels, and would change nothing.
+const TASK: &[&str] = &[
+    "name", "program", "stack", "core", "priority", "period", "deadline", "cost", "misses",
+];
+/// What a channel here may say.
+const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots"];
+/// Elements that such a system has.
+const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
+/// Bytes of an item at most.
+const ITEM: u64 = 4096;
+
+fn wrong(what: impl Into<String>, place: &crate::source::Span, help: &str) -> Diagnostic {
+    Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
+}
+
+/// Attributes that only tasks of this paradigm have.
+pub(crate) fn foreign(element: &Node, errors: &mut Vec<Diagnostic>) {
+    let given = [
+        ("program", element.maybe_text("program").is_some()),
+        ("stack", element.maybe_size("stack").is_some()),
+    ];
+    for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+        errors.push(wrong(
+            format!("`{attribute}` of a task that is no part of an image"),
+            element.place(attribute),
+            "remove it: only tasks of a <system paradigm=\"one-shot\"> have one",
+        ));
+    }
+}
+
+/// A system of the tiled OS has no tasks and channels of its own.
+pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
+    let foreign = |child: &&Node| matches!(child.rule.name, "task" | "channel");
+    for child in root.children.iter().filter(foreign) {
+        errors.push(wrong(
+            format!("<{}> in a system of the tiled OS", child.rule.name),
+            &child.span,
+            "put a task into its <app>, or write paradigm=\"one-shot\" at the <system>",
+        ));
+    }
+}
+
+/// Elements and attributes of other paradigms.
+pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnostic>) {
+    for child in &root.children {
+        if !ELEMENTS.contains(&child.rule.name) {
+            errors.push(wrong(
+                format!("<{}> in a system of the one-shot RTOS", child.rule.name),
+                &child.span,
+                "remove it: such a system has tasks, channels and flows",
+            ));
+        }
+    }
+    let foreign = ["manager-tile", "manager-memory"];
+    for attribute in &element.attributes {
+        if foreign.contains(&&*attribute.name) {
+            errors.push(wrong(
+                format!("`{}` of a system of the one-shot RTOS", attribute.name),
+                &attribute.name_span,
+                "remove it: there is no resource manager",
+            ));
+        }
+    }
+    for child in &element.children {
+        let known = match &*child.name {
+            "task" => TASK,
+            "channel" => CHANNEL,
+            _ => continue,
+        };
+        for attribute in &child.attributes {
+            if !known.contains(&&*attribute.name) {
+                errors.push(wrong(
+                    format!(
+                        "`{}` of a <{}> of the one-shot RTOS",
+                        attribute.name, child.name
+                    ),
+                    &attribute.name_span,
+                    "remove it: neither the kernel nor its bounds use it",
+                ));
+            }
+        }
+        for inside in &child.children {
+            errors.push(wrong(
+                format!("<{}> in a task of the one-shot RTOS", inside.name),
+                &inside.span,
+                "remove it: neither the kernel nor its bounds use it",
+            ));
+        }
+    }
+}
+
+pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    if platform.kind != PlatformKind::Mesh {
+        errors.push(wrong(
+            format!("the platform {} is no mesh", platform.name),
+            root.place("platform"),
+            "the one-shot RTOS needs tiles with local memories, such as those of `epiphany3`",
+        ));
+    }
+}
+
+/// Whether a text is the path of a type: names of Rust, joined by `::`. It becomes a part of a program.
+fn is_path(text: &str) -> bool {
+    let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let goes_on = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.split("::").all(|name| starts(name) && goes_on(name))
+}
+
+/// What a task of a chip must say beside what every task must.
+pub(super) fn tasks(
+    root: &Node,
+    nodes: &[&Node],
+    programs: Option<&dyn Programs>,
+    errors: &mut Vec<Diagnostic>,
+) {
+    if nodes.is_empty() {
+        errors.push(Diagnostic::new(
+            Problem::MissingElement {
+                element: "task".into(),
+                parent: "system".into(),
+            },
+            &root.span,
+            "add a <task>",
+        ));
+    }
+    for node in nodes {
+        let given = [
+            ("program", node.maybe_text("program").is_some()),
+            ("core", node.maybe_integer("core").is_some()),
+            ("priority", node.maybe_integer("priority").is_some()),
+        ];
+        for (attribute, _) in given.into_iter().filter(|(_, is_given)| !is_given) {
+            errors.push(Diagnostic::new(
+                Problem::MissingAttribute {
+                    attribute: attribute.into(),
+                    element: "task".into(),
+                },
+                &node.span,
+                format!("add {attribute}=\"...\": it is a part of its core's image"),
+            ));
+        }
+        if node.time("period").0 % TICK.0 != 0 {
+            errors.push(wrong(
+                format!(
+                    "a period of {} is no whole number of ticks",
+                    node.time("period")
+                ),
+                node.place("period"),
+                "write a multiple of 1ms: the kernel releases jobs at its ticks",
+            ));
+        }
+        let Some(name) = node.maybe_text("program") else {
+            continue;
+        };
+        let known = programs.map(|programs| (programs.contains(&name), programs.names()));
+        let path = name.split_once("::").map(|(_, path)| path);
+        match (path.filter(|path| is_path(path)), known) {
+            (None, _) => errors.push(wrong(
+                format!("`{name}` names no type of a task"),
+                node.place("program"),
+                "write FOLDER::module::Type: the folder of a Cargo package, and the task's type in its library",
+            )),
+            (Some(_), Some((false, names))) => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let help = suggestion(&name, &names, "program");
+                errors.push(Diagnostic::new(
+                    Problem::Unknown {
+                        kind: "program",
+                        name,
+                    },
+                    node.place("program"),
+                    help,
+                ));
+            }
+            _ => {}
+        }
+    }
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for node in nodes {
+        let Some(core) = node.maybe_integer("core") else {
+            continue;
+        };
+        let count = counts.entry(core).or_default();
+        *count += 1;
+        if *count == TASKS + 1 {
+            errors.push(wrong(
+                format!("core {core} has more than {TASKS} tasks"),
+                node.place("core"),
+                "move tasks to other cores",
+            ));
+        }
+    }
+}
+
+/// Reports every rule that joins several elements.
+pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let tasks = &system.tasks;
+    let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
+    for (channel, node) in tasks.channels.iter().zip(root.all("channel")) {
+        if !(1..=ITEM).contains(&channel.size.0) {
+            errors.push(wrong(
+                format!("an item of {}", channel.size),
+                node.place("size"),
+                "write size=\"...\", 1B to 4KiB: the port's owner has so many bytes for it",
+            ));
+        }
+        if channel.kind == crate::tasks::ChannelKind::Queue {
+            errors.push(wrong(
+                "a queue between tasks of the one-shot RTOS",
+                node.place("kind"),
+                "write kind=\"sampling\": its kernel has no other ports",
+            ));
+        }
+        let owner = system.core(channel.to);
+        let count = ports.entry(owner).or_default();
+        *count += 1;
+        if *count == PORTS + 1 {
+            errors.push(wrong(
+                format!("core {owner} owns more than {PORTS} ports"),
+                node.place("to"),
+                "move a reader to another core",
+            ));
+        }
+    }
+}

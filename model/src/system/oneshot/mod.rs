@@ -1,0 +1,91 @@
+//! Systems of the one-shot RTOS: tasks on the cores of a mesh, joined by sampling ports.
+//!
+//! Why it exists: such a system has no kernel tile, managers and applications; it has tasks, channels and flows, as a `<task-system>` has, and
+//! each task has a program. What it deliberately does not know: how images are built, and what the kernel costs.
+//!
+//! Tasks, channels and flows are those of a task system with the policy `one-shot` whose processors are the tiles, so that one reader and one
+//! set of rules serves both.
+
+mod check;
+mod read;
+mod write;
+
+pub(crate) use check::{foreign, tiled};
+pub(crate) use read::read;
+pub(crate) use write::write;
+
+use crate::tasks::TaskSystem;
+use crate::units::{Size, Time};
+use serde::Serialize;
+
+/// A tick of the kernel: jobs are released at its multiples (m2os-mc-ngres21, section 4.2).
+pub const TICK: Time = Time(1_000_000_000);
+/// Tasks of a core at most.
+pub const TASKS: usize = 64;
+/// Ports that a core owns at most (`bulkhead_abi::one_shot::PORTS`).
+pub const PORTS: usize = 16;
+
+/// What runs on a mesh.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OneShot {
+    /// Tasks with their costs alone, channels and flows. Every task has a core, which is a tile, and a priority. Transfers are 0.
+    pub tasks: TaskSystem,
+    /// For each task: what it runs.
+    pub programs: Vec<Program>,
+}
+
+/// What a task runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// A folder with a Cargo package, and the type of the task in its library: `FOLDER::module::Type`.
+    pub name: String,
+    /// Stack that its jobs and an interrupt need. The core's stack is the largest of its tasks'.
+    pub stack: Size,
+}
+
+impl OneShot {
+    /// Cores with tasks, in order.
+    pub fn cores(&self) -> Vec<u16> {
+        let mut cores: Vec<u16> = (0..self.tasks.tasks.len()).map(|t| self.core(t)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores
+    }
+
+    /// The core of a task.
+    pub fn core(&self, task: usize) -> u16 {
+        let core = self.tasks.tasks[task].core.unwrap_or(0);
+        u16::try_from(core).unwrap_or(u16::MAX)
+    }
+
+    /// The tasks of a core, the most urgent first: the kernel's numbers are places in this list.
+    pub fn on_core(&self, core: u16) -> Vec<usize> {
+        let all = 0..self.tasks.tasks.len();
+        let mut here: Vec<usize> = all.filter(|&task| self.core(task) == core).collect();
+        here.sort_by_key(|&task| self.tasks.tasks[task].priority);
+        here
+    }
+
+    /// The channels that a task reads: its inputs, in the order of the file.
+    pub fn inputs(&self, task: usize) -> Vec<usize> {
+        self.ends(|channel| channel.to == task)
+    }
+
+    /// The channels that a task writes: its outputs, in the order of the file.
+    pub fn outputs(&self, task: usize) -> Vec<usize> {
+        self.ends(|channel| channel.from == task)
+    }
+
+    fn ends(&self, is: impl Fn(&crate::tasks::Channel) -> bool) -> Vec<usize> {
+        let channels = self.tasks.channels.iter().enumerate();
+        channels.filter(|(_, c)| is(c)).map(|(i, _)| i).collect()
+    }
+
+    /// The port of a channel on the core of its reader: inputs of the most urgent task come first.
+    pub fn port(&self, channel: usize) -> usize {
+        let core = self.core(self.tasks.channels[channel].to);
+        let here = self.on_core(core);
+        let mut ports = here.into_iter().flat_map(|task| self.inputs(task));
+        ports.position(|one| one == channel).unwrap_or(0)
+    }
+}

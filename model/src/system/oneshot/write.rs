@@ -1,0 +1,58 @@
+//! A system of the one-shot RTOS as canonical XML.
+//!
+//! Why it exists: a result records exactly what was run. What it deliberately does not know: see the parent module.
+
+use super::OneShot;
+use crate::canonical::{Writer, write_platform};
+use crate::system::System;
+
+/// Writes the whole description; it needs no other file.
+pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
+    writer
+        .start("system")
+        .attribute("name", &system.name)
+        .attribute("paradigm", "one-shot")
+        .time("duration", system.duration)
+        .optional("about", system.about.as_ref());
+    write_platform(writer, &system.platform);
+    let tasks = &one_shot.tasks;
+    for (task, program) in tasks.tasks.iter().zip(&one_shot.programs) {
+        writer
+            .start("task")
+            .attribute("name", &task.name)
+            .attribute("program", &program.name)
+            .size("stack", program.stack)
+            .optional("core", task.core)
+            .optional("priority", task.priority)
+            .time("period", task.period)
+            .time("deadline", task.deadline);
+        if let Some(cost) = task.cost {
+            // Exact: cycles of some clocks are no whole nanoseconds.
+            writer.attribute("cost", cost);
+        }
+        writer
+            .optional("misses", (task.misses > 0).then_some(task.misses))
+            .end();
+    }
+    for channel in &tasks.channels {
+        writer
+            .start("channel")
+            .attribute("name", &channel.name)
+            .attribute("from", &tasks.tasks[channel.from].name)
+            .attribute("to", &tasks.tasks[channel.to].name)
+            .size("size", channel.size)
+            .end();
+    }
+    for flow in &tasks.flows {
+        writer
+            .start("flow")
+            .attribute("name", &flow.name)
+            .attribute("from", &tasks.tasks[flow.from].name)
+            .attribute("to", &tasks.tasks[flow.to].name);
+        if let Some(deadline) = flow.deadline {
+            writer.time("deadline", deadline);
+        }
+        writer.end();
+    }
+    writer.end();
+}

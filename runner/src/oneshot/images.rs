@@ -1,0 +1,202 @@
+//! Which images a described system needs, and how they are made from its tasks.
+//!
+//! Why it exists: the tasks of a core are types of the user's packages; a generated program joins them with the kernel. Cores with the same
+//! tasks in the same order have the same image: what differs, periods and ports, is in the table of the layout. What it deliberately does not
+//! know: where images lie.
+
+use crate::error::Error;
+use crate::place;
+use crate::programs::{Library, Program, TaskPackage};
+use bulkhead_analysis::one_shot::Bounds;
+use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
+use bulkhead_model::{System, input};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+
+/// Bytes of the console ring of a core.
+const RING: u64 = 1024;
+
+/// What an image consists of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Recipe {
+    /// Programs of the tasks, the most urgent one first, and what a job of each may take, in cycles.
+    tasks: Vec<(String, u64)>,
+    /// Bytes.
+    stack: u64,
+    /// Counts of the timer in a tick.
+    timer: u64,
+}
+
+impl Recipe {
+    /// Of a core.
+    pub fn of(system: &System, one_shot: &OneShot, bounds: &Bounds, core: u16) -> Self {
+        let here = one_shot.on_core(core);
+        let stack = here.iter().map(|&task| one_shot.programs[task].stack.0);
+        let timebase = u128::from(system.platform.timebase.0);
+        let timer = timebase * u128::from(TICK.0) / 1_000_000_000_000;
+        Self {
+            stack: stack.max().unwrap_or(0),
+            tasks: here
+                .iter()
+                .map(|&task| (one_shot.programs[task].name.clone(), bounds.jobs[task]))
+                .collect(),
+            timer: u64::try_from(timer).unwrap_or(u64::MAX).max(1),
+        }
+    }
+
+    /// What messages and results call the image.
+    pub fn name(&self) -> String {
+        let tasks: Vec<String> = self
+            .tasks
+            .iter()
+            .map(|(name, budget)| format!("{name} within {budget}"))
+            .collect();
+        format!("image of {} (stack {})", tasks.join(", "), self.stack)
+    }
+
+    /// The source of the image; `packages`: the crate of each folder.
+    fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
+        let mut tasks = String::new();
+        for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
+            let (folder, path) = name.split_once("::").unwrap_or((name, ""));
+            let krate = packages.get(folder).map_or("", |one| &one.0);
+            let path = format!("{krate}::{path}");
+            // A longer budget is none that the kernel can watch.
+            let budget = u32::try_from(*budget).map_or(String::new(), |b| format!(", budget {b}"));
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                tasks,
+                "        {path}: <{path} as bulkhead_oneshot::Described>::FIRST, priority {}{budget};",
+                urgency + 1
+            );
+        }
+        format!(
+            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\nbulkhead_oneshot::system! {{\n    \
+             bulkhead_oneshot::Configuration::new({});\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
+            self.timer, self.stack
+        )
+    }
+}
+
+/// The images of systems: their recipes, each once.
+pub fn recipes(systems: &[&System]) -> Vec<Recipe> {
+    let mut all = Vec::new();
+    for system in systems {
+        let Some(one_shot) = &system.one_shot else {
+            continue;
+        };
+        let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+        let of_core = |core| Recipe::of(system, one_shot, &bounds, core);
+        all.extend(one_shot.cores().into_iter().map(of_core));
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Builds images.
+///
+/// # Errors
+/// If a program is not there or does not build.
+pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Error> {
+    // Two threads of this process would write the same files at once.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
+    let recipes = recipes(systems);
+    let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
+    for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
+        let folder = name.split_once("::").map_or(&**name, |one| one.0);
+        if !packages.contains_key(folder) {
+            let krate = format!("tasks_{}", packages.len());
+            let package = library.task_package(folder)?;
+            packages.insert(folder.to_owned(), (krate, package));
+        }
+    }
+    let name = systems.first().map_or("system", |system| &system.name);
+    let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
+    let mark = mark(&sources, &packages);
+    let folder = library.generated().join("one-shot").join(&mark);
+    let mut manifest = String::from(
+        "# Made by Bulkhead from a description.\n[package]\nname = \"images\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+         publish = false\nautobins = false\n\n[workspace]\n",
+    );
+    for number in 0..recipes.len() {
+        let _ = write!(
+            manifest,
+            "\n[[bin]]\nname = \"image-{mark}-{number}\"\npath = \"src/image_{number}.rs\"\ntest = false\n"
+        );
+    }
+    let kernel = library.kernel_package("software/oneshot");
+    let _ = write!(
+        manifest,
+        "\n[dependencies]\nbulkhead-oneshot = {{ path = {kernel:?} }}\n"
+    );
+    for (krate, package) in packages.values() {
+        let _ = writeln!(
+            manifest,
+            "{krate} = {{ package = {:?}, path = {:?} }}",
+            package.name, package.folder
+        );
+    }
+    manifest.push_str(
+        "\n[profile.chip]\ninherits = \"release\"\npanic = \"abort\"\nopt-level = \"s\"\nlto = \"fat\"\ncodegen-units = 1\n\
+         debug = \"line-tables-only\"\n",
+    );
+    let script = "//! Links images of the one-shot RTOS; the loader says what does not fit.\nfn main() {\n    \
+                  println!(\"cargo:rustc-link-arg-bins=-Tbulkhead-oneshot.x\");\n    \
+                  println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n}\n";
+    changed(&folder.join("Cargo.toml"), &manifest)?;
+    changed(&folder.join("build.rs"), script)?;
+    for (number, source) in sources.iter().enumerate() {
+        let path = folder.join("src").join(format!("image_{number}.rs"));
+        changed(&path, source)?;
+    }
+    let built = library.build_generated(&folder, &format!("an image of {name}"))?;
+    let mut programs = Vec::new();
+    for (number, recipe) in recipes.iter().enumerate() {
+        let binary = format!("image-{mark}-{number}");
+        let Some(path) = built.iter().find(|one| one.0 == binary).map(|one| &one.1) else {
+            return Err(Error::Machine(format!("{binary} was not built")));
+        };
+        programs.push(Program {
+            name: recipe.name(),
+            elf: place::read(path)?,
+        });
+    }
+    Ok(programs)
+}
+
+/// A name for what is made of these sources: nobody else's images have it, so that runs at the same time do not take each other's.
+fn mark(sources: &[String], packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
+    let mut hash = Sha256::new();
+    for source in sources {
+        hash.update(source);
+    }
+    for (krate, package) in packages.values() {
+        hash.update(krate);
+        hash.update(&package.name);
+        hash.update(package.folder.as_os_str().as_encoded_bytes());
+    }
+    let digest = hash.finalize();
+    digest
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Writes a file if it says something else: Cargo builds again what was written.
+fn changed(path: &std::path::Path, text: &str) -> Result<(), Error> {
+    match input::read_text(path) {
+        Ok(there) if there == text => Ok(()),
+        _ => {
+            // Who reads it meanwhile finds a whole file.
+            let new = path.with_extension(format!("new-{}", std::process::id()));
+            place::write(&new, text)?;
+            std::fs::rename(&new, path).map_err(|error| Error::file(path, error))
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the kernels of a described system said by markers: jobs, operations on ports, flows.
+//!
+//! Why it exists: results and promises read the same events. What it deliberately does not know: bounds.
+
+use super::layout;
+use crate::measure::{MarkerEvent, pair};
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_abi::one_shot::marker;
+use bulkhead_model::System;
+use bulkhead_model::system::OneShot;
+use std::collections::BTreeMap;
+
+/// The jobs of a task.
+#[derive(Clone, Debug, Default)]
+pub struct Jobs {
+    /// From the tick at which a job was released to its end, in ticks of the machine. The first job has no release: it begins with its core.
+    pub responses: Vec<u64>,
+    /// When the last one began that has not ended, and the one that was released and has not begun.
+    pub open: Option<u64>,
+    /// Jobs that had more than their budget.
+    pub overruns: u64,
+    /// Jobs that have ended.
+    pub ended: u64,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// For each task.
+    pub jobs: Vec<Jobs>,
+    /// For each channel: how long each write took.
+    pub writes: Vec<Vec<u64>>,
+    /// For each channel: how long each read of something new took.
+    pub reads: Vec<Vec<u64>>,
+    /// For each flow: its markers.
+    begins: Vec<Vec<MarkerEvent>>,
+    ends: Vec<Vec<MarkerEvent>>,
+}
+
+/// What is under way on a core.
+#[derive(Default)]
+struct Core {
+    tasks: Vec<usize>,
+    released: BTreeMap<usize, u64>,
+    /// The task whose job runs, and when it was released.
+    running: Option<(usize, Option<u64>)>,
+    operation: Option<u64>,
+}
+
+/// Reads the markers of a run. `tick`: ticks of the machine in a tick of the kernel.
+pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: u64) -> Seen {
+    let tasks = &one_shot.tasks;
+    let mut seen = Seen {
+        jobs: vec![Jobs::default(); tasks.tasks.len()],
+        writes: vec![Vec::new(); tasks.channels.len()],
+        reads: vec![Vec::new(); tasks.channels.len()],
+        begins: vec![Vec::new(); tasks.flows.len()],
+        ends: vec![Vec::new(); tasks.flows.len()],
+    };
+    let channels: BTreeMap<u64, usize> = (0..tasks.channels.len())
+        .map(|channel| {
+            let owner = layout::number(system, one_shot.core(tasks.channels[channel].to));
+            let name = u64::from(owner) | ((one_shot.port(channel) as u64) << 16);
+            (name, channel)
+        })
+        .collect();
+    let mut cores: BTreeMap<u16, Core> = BTreeMap::new();
+    for event in markers {
+        let core = cores.entry(event.tile).or_insert_with(|| Core {
+            tasks: one_shot.on_core(event.tile),
+            ..Core::default()
+        });
+        let task = |number: u64| core.tasks.get(usize::try_from(number).ok()?).copied();
+        match event.kind {
+            marker::RELEASE => {
+                let released: Vec<usize> = (0..64)
+                    .filter(|number| (event.value >> number) & 1 == 1)
+                    .filter_map(task)
+                    .collect();
+                for task in released {
+                    core.released
+                        .insert(task, event.at - event.at % tick.max(1));
+                }
+            }
+            marker::BEGIN => {
+                let begun = task(event.value);
+                core.running = begun.map(|task| (task, core.released.remove(&task)));
+                core.operation = None;
+            }
+            marker::END => {
+                if let Some((task, released)) = core.running.take() {
+                    seen.jobs[task].ended += 1;
+                    let response = released.map(|released| event.at - released);
+                    seen.jobs[task].responses.extend(response);
+                }
+            }
+            marker::OVERRUN => {
+                if let Some(task) = task(event.value) {
+                    seen.jobs[task].overruns += 1;
+                }
+            }
+            marker::PUT | marker::TAKE => core.operation = Some(event.at),
+            marker::PUT_DONE | marker::TAKEN => {
+                let lists = match event.kind {
+                    marker::TAKEN => &mut seen.reads,
+                    _ => &mut seen.writes,
+                };
+                if let (Some(begin), Some(&channel)) =
+                    (core.operation.take(), channels.get(&event.value))
+                {
+                    lists[channel].push(event.at - begin);
+                }
+            }
+            kind => {
+                // A job is not preempted, so what is marked while it runs is its own.
+                let Some((task, _)) = core.running else {
+                    continue;
+                };
+                for (index, flow) in tasks.flows.iter().enumerate() {
+                    if kind == MarkerKind::FlowBegin as u16 && flow.from == task {
+                        seen.begins[index].push(*event);
+                    } else if kind == MarkerKind::FlowEnd as u16 && flow.to == task {
+                        seen.ends[index].push(*event);
+                    }
+                }
+            }
+        }
+    }
+    for core in cores.into_values() {
+        let running = core.running.and_then(|(task, at)| Some((task, at?)));
+        for (task, at) in core.released.into_iter().chain(running) {
+            let open = &mut seen.jobs[task].open;
+            *open = Some(open.map_or(at, |other| at.min(other)));
+        }
+    }
+    seen
+}
+
+impl Seen {
+    /// The samples of a flow; what began before `settled` must have ended.
+    pub fn flow(&self, flow: usize, settled: u64) -> crate::measure::Pairs {
+        let begins = self.begins[flow].iter().copied();
+        pair(begins, self.ends[flow].iter().copied(), settled)
+    }
+}

@@ -1,0 +1,180 @@
+//! What lies where in the memory of a core of a described system.
+//!
+//! Why it exists: image, data of ports and table share 32 KiB, and a user must learn which part is too large. What it deliberately does not
+//! know: how images are made.
+//!
+//! From below: the image; from above, downwards: port records, the pointer to the table, the table, the data of the core's ports.
+
+use super::footprint::Footprint;
+use crate::error::Error;
+use crate::image::{BootImage, Start, TilePiece};
+use crate::programs::Program;
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::one_shot::table::{
+    CORE_SHIFT, DATA, INPUTS, NAME, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS, SIZE_SHIFT,
+    TASK_WORDS,
+};
+use bulkhead_abi::one_shot::{IMAGE_SIZE, PORTS_OFFSET};
+use bulkhead_machine::image::Image;
+use bulkhead_model::System;
+use bulkhead_model::platform::Topology;
+use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
+
+/// Alignment of the data of a port.
+const ALIGNMENT: u64 = 8;
+
+/// Adds what a core starts with.
+///
+/// # Errors
+/// If it does not fit.
+pub fn add(
+    boot: &mut BootImage,
+    system: &System,
+    one_shot: &OneShot,
+    core: u16,
+    program: &Program,
+) -> Result<(), Error> {
+    let input = |error: &dyn std::fmt::Display| {
+        Error::input(
+            error.to_string(),
+            "build the image with its kernel's linker script",
+        )
+    };
+    let image = Image::parse(&program.name, &program.elf).map_err(|error| input(&error))?;
+    let sizes = Footprint::of(&program.name, &program.elf)?;
+    let table = Table::of(system, one_shot, core);
+    let end = image
+        .segments
+        .iter()
+        .map(|one| one.address + one.size)
+        .max();
+    let taken = end.map_or(0, |end| end.saturating_sub(MEMORY_BASE));
+    if taken > table.bottom {
+        return Err(too_large(core, one_shot, &sizes, &table, taken));
+    }
+    let mut put = |address: u64, bytes: Vec<u8>| {
+        boot.tiles.push(TilePiece {
+            tile: core,
+            address,
+            bytes,
+        });
+    };
+    for segment in &image.segments {
+        let mut bytes = segment.data.clone();
+        bytes.resize(usize::try_from(segment.size).unwrap_or(usize::MAX), 0);
+        put(segment.address, bytes);
+    }
+    put(MEMORY_BASE + table.start, table.bytes());
+    let pointer = (MEMORY_BASE + table.start).to_le_bytes();
+    put(MEMORY_BASE + POINTER, pointer.to_vec());
+    if let Some(ring) = super::footprint::ring(&program.elf) {
+        boot.rings.push((core, ring));
+    }
+    boot.starts.push(Start {
+        tile: core,
+        entry: image.entry,
+        arguments: [u64::from(number(system, core)), 0],
+    });
+    Ok(())
+}
+
+/// What a core's hart reads as its number: its row and column.
+pub fn number(system: &System, core: u16) -> u16 {
+    let columns = match system.platform.network.topology {
+        Topology::Mesh { columns, .. } | Topology::StarMesh { columns, .. } => columns.max(1),
+        Topology::Crossbar => 1,
+    };
+    let router = system.platform.tile(core).map_or(0, |tile| tile.router);
+    ((router / columns) << 6) | (router % columns)
+}
+
+/// Every part with its bytes, the largest first.
+fn too_large(core: u16, one_shot: &OneShot, sizes: &Footprint, table: &Table, taken: u64) -> Error {
+    let ports = PORTS_OFFSET - table.bottom;
+    let mut parts = [
+        ("code and constants", sizes.text),
+        ("data", sizes.data),
+        ("zeroed data", sizes.bss),
+        ("the stack", sizes.stack),
+        ("the console", sizes.ring),
+        ("table and data of ports", ports),
+        ("port records", IMAGE_SIZE - PORTS_OFFSET),
+    ];
+    parts.sort_by_key(|part| std::cmp::Reverse(part.1));
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(what, bytes)| format!("{what} {bytes}"))
+        .collect();
+    let names = one_shot.on_core(core).into_iter();
+    let names: Vec<String> = names
+        .map(|task| format!("`{}`", one_shot.tasks.tasks[task].name))
+        .collect();
+    Error::input(
+        format!(
+            "core {core} ({}) needs {} bytes of its {IMAGE_SIZE}: {}",
+            names.join(", "),
+            taken + ports + (IMAGE_SIZE - PORTS_OFFSET),
+            parts.join(", ")
+        ),
+        "move a task to another core, or give its tasks less code, smaller items or less stack",
+    )
+}
+
+/// A core's table, and where its parts lie, as offsets in its memory.
+struct Table {
+    words: Vec<u64>,
+    start: u64,
+    /// Below this is the image's.
+    bottom: u64,
+}
+
+impl Table {
+    fn of(system: &System, one_shot: &OneShot, core: u16) -> Self {
+        let here = one_shot.on_core(core);
+        let channels = |task: usize| {
+            let inputs = one_shot.inputs(task);
+            (inputs.len(), [inputs, one_shot.outputs(task)].concat())
+        };
+        let ports: usize = here.iter().map(|&task| channels(task).1.len()).sum();
+        let size = (here.len() * TASK_WORDS + ports * PORT_WORDS) as u64 * 8;
+        let start = POINTER - size;
+        let mut bottom = start;
+        let mut tasks = Vec::new();
+        let mut names = Vec::new();
+        for task in here.iter().copied() {
+            let (inputs, channels) = channels(task);
+            let mut words = [0; TASK_WORDS];
+            words[PERIOD] = one_shot.tasks.tasks[task].period.0 / TICK.0;
+            words[INPUTS] = inputs as u64;
+            words[OUTPUTS] = (channels.len() - inputs) as u64;
+            words[PORTS] = (here.len() * TASK_WORDS + names.len()) as u64;
+            tasks.extend(words);
+            for (place, channel) in channels.into_iter().enumerate() {
+                let size = one_shot.tasks.channels[channel].size.0;
+                let owner = number(system, one_shot.core(one_shot.tasks.channels[channel].to));
+                let mut words = [0; PORT_WORDS];
+                words[NAME] = one_shot.port(channel) as u64
+                    | (size << SIZE_SHIFT)
+                    | (u64::from(owner) << CORE_SHIFT);
+                if place < inputs {
+                    bottom -= size.next_multiple_of(ALIGNMENT);
+                    words[DATA] = MEMORY_BASE + bottom;
+                }
+                names.extend(words);
+            }
+        }
+        Self {
+            words: [tasks, names].concat(),
+            start,
+            bottom,
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
+    }
+}

@@ -1,0 +1,237 @@
+//! How systems of the one-shot RTOS are built, booted and read.
+//!
+//! Why it exists: the room behind the seam [`Paradigm`]. What it deliberately does not know: other paradigms.
+
+use super::console::{Ring, read};
+use super::images::{self, Recipe};
+use super::{layout, results};
+use crate::error::Error;
+use crate::image::BootImage;
+use crate::measure::MarkerEvent;
+use crate::names::{Names, Naming};
+use crate::observed::console_text;
+use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
+use crate::programs::{Library, Program};
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::one_shot::{IMAGE_SIZE, marker};
+use bulkhead_machine::machine::Machine;
+use bulkhead_machine::types::Owner;
+use bulkhead_model::System;
+use bulkhead_model::system::OneShot as Described;
+use bulkhead_report::result::{AddedRun, Incident, IncidentKind, QuotaUse, VariantResult};
+use bulkhead_report::verdict::Promise;
+use std::fmt::Write;
+
+/// The one-shot RTOS.
+pub struct OneShot;
+
+/// A system that is not of this paradigm does not get here.
+fn described(system: &System) -> Result<&Described, Error> {
+    let one_shot = system.one_shot.as_ref();
+    one_shot.ok_or_else(|| Error::Machine(format!("{} has no one-shot tasks", system.name)))
+}
+
+impl Paradigm for OneShot {
+    fn admit(&self, _: &str, _: &System) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Programs are parts of images, which [`Paradigm::build`] makes.
+    fn programs<'s>(&self, _: &'s System) -> Vec<&'s str> {
+        Vec::new()
+    }
+
+    fn build(&self, library: &Library, systems: &[&System]) -> Result<Vec<Program>, Error> {
+        images::build(library, systems)
+    }
+
+    fn image(&self, system: &System, programs: &[Program]) -> Result<BootImage, Error> {
+        let one_shot = described(system)?;
+        let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+        let mut boot = BootImage::default();
+        for core in one_shot.cores() {
+            let name = Recipe::of(system, one_shot, &bounds, core).name();
+            let program = programs.iter().find(|program| program.name == name);
+            let program =
+                program.ok_or_else(|| Error::Machine(format!("the {name} was not built")))?;
+            layout::add(&mut boot, system, one_shot, core, program)?;
+        }
+        Ok(boot)
+    }
+
+    fn prepare(&self, _: &System, _: &mut Machine) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn console_tile(&self, system: &System) -> u16 {
+        system.kernel_tile
+    }
+
+    /// What the rings of all cores hold at the end, each line with its core.
+    fn console(&self, _: &System, image: &BootImage, machine: &Machine) -> Result<String, Error> {
+        let mut text = String::new();
+        for &(core, address) in &image.rings {
+            let bytes = (MEMORY_BASE + IMAGE_SIZE).saturating_sub(address);
+            let mut memory = vec![0; usize::try_from(bytes).unwrap_or(0)];
+            machine
+                .peek(core, address, &mut memory)
+                .map_err(|error| Error::Machine(error.to_string()))?;
+            // Writing to a string cannot fail.
+            let _ = match read(&memory) {
+                Ring::Silent => writeln!(text, "core {core}: never started"),
+                Ring::Broken => writeln!(text, "core {core}: its console was written over"),
+                Ring::Lines { lines, lost } => {
+                    if lost > 0 {
+                        let _ = writeln!(text, "core {core}: ({lost} older lines, modulo 65536)");
+                    }
+                    for line in lines {
+                        let line = console_text(line.as_bytes()).replace('\n', "\\n");
+                        let _ = writeln!(text, "core {core}: {line}");
+                    }
+                    Ok(())
+                }
+            };
+        }
+        Ok(text)
+    }
+
+    fn described(&self, _: &System, console: &str) -> String {
+        console.to_owned()
+    }
+
+    fn names(&self, system: &System, _: &[MarkerEvent]) -> Names {
+        Names::of(Cores(system.one_shot.clone()))
+    }
+
+    fn naming(&self, system: &System) -> Box<dyn Naming> {
+        Box::new(Cores(system.one_shot.clone()))
+    }
+
+    fn incidents(
+        &self,
+        system: &System,
+        seen: &Said<'_>,
+        _: &dyn Fn(&str, u64) -> Option<String>,
+    ) -> Vec<Incident> {
+        match described(system) {
+            Ok(one_shot) => incidents(one_shot, seen),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
+        Vec::new()
+    }
+
+    fn work(&self, _: &System, _: &[MarkerEvent]) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
+    fn slices(&self, _: &System) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
+        Vec::new()
+    }
+
+    fn bound(
+        &self,
+        runs: &[Ran<'_>],
+        _: &[(BesideRun, Ran<'_>)],
+        variants: &mut [VariantResult],
+    ) -> Vec<AddedRun> {
+        for (ran, variant) in runs.iter().zip(variants) {
+            results::add(ran.system, &ran.seen.markers, variant);
+        }
+        Vec::new()
+    }
+
+    fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+        results::promises(system, cycle, variant)
+    }
+}
+
+/// Tasks that stopped or had more than their budget, cores that stopped or never started.
+fn incidents(one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
+    let mut all = Vec::new();
+    for event in seen.markers {
+        let (kind, what) = match event.kind {
+            marker::STOPPED => (IncidentKind::Crash, "stopped"),
+            marker::OVERRUN => (
+                IncidentKind::Stopped,
+                "over its budget: a job took longer than its cost, its waits and the kernel's interrupts",
+            ),
+            _ => continue,
+        };
+        let number = usize::try_from(event.value).unwrap_or(usize::MAX);
+        let task = one_shot.on_core(event.tile).get(number).copied();
+        let name = match task {
+            Some(task) => one_shot.tasks.tasks[task].name.clone(),
+            None => format!("core {}", event.tile),
+        };
+        let told = format!("core {}: stopped: ", event.tile);
+        let said = seen
+            .console
+            .lines()
+            .filter_map(|line| line.strip_prefix(&told));
+        let mut said = said.filter(|line| match task {
+            Some(_) => line.strip_prefix(&format!("task {number}, ")).is_some(),
+            None => line.starts_with("core, "),
+        });
+        let what = match said.next_back().filter(|_| event.kind == marker::STOPPED) {
+            Some(line) => format!("{what}: {line}"),
+            None => what.to_owned(),
+        };
+        // A task that is over its budget again and again is told once.
+        let same = |one: &Incident| one.application == name && one.what == what;
+        if all.iter().any(same) {
+            continue;
+        }
+        all.push(Incident {
+            crash: None,
+            kind,
+            at: Some(event.at),
+            tile: event.tile,
+            application: name,
+            what,
+        });
+    }
+    for core in one_shot.cores() {
+        let begun = |event: &MarkerEvent| event.tile == core && event.kind == marker::BEGIN;
+        if !seen.markers.iter().any(begun) {
+            all.push(Incident {
+                crash: None,
+                kind: IncidentKind::Unfinished,
+                at: None,
+                tile: core,
+                application: format!("core {core}"),
+                what: "no job of its tasks ever began".to_owned(),
+            });
+        }
+    }
+    all
+}
+
+/// Names: a core by its number, with its tasks.
+#[derive(Clone, Debug)]
+struct Cores(Option<Described>);
+
+impl Naming for Cores {
+    fn hear(&mut self, _: u16, _: u16, _: u64) -> Option<(Owner, String)> {
+        None
+    }
+
+    fn on_tile(&self, tile: u16) -> Vec<String> {
+        let Some(one_shot) = &self.0 else {
+            return Vec::new();
+        };
+        let here = one_shot.on_core(tile).into_iter();
+        here.map(|task| one_shot.tasks.tasks[task].name.clone())
+            .collect()
+    }
+
+    fn owner(&self, owner: Owner) -> String {
+        format!("core {}", owner.tile)
+    }
+}

@@ -1,0 +1,299 @@
+//! Results of a described system beside their bounds, and what is promised.
+//!
+//! Why it exists: a reader wants the longest response, operation and flow, and the most that each can be. What it deliberately does not know:
+//! how a bound is computed, and how a run is made.
+
+use super::jobs::{self, Seen};
+use crate::collect::ticks;
+use crate::measure::MarkerEvent;
+use bulkhead_analysis::one_shot::{Bounds, bounds};
+use bulkhead_analysis::plan::{Constraint, Kind, plan};
+use bulkhead_model::System;
+use bulkhead_model::system::OneShot;
+use bulkhead_model::system::oneshot::TICK;
+use bulkhead_model::units::Time;
+use bulkhead_report::distribution::distribution;
+use bulkhead_report::format::grouped;
+use bulkhead_report::result::{
+    Bound, FlowResult, RequestResult, Sample, TaskResult, VariantResult,
+};
+use bulkhead_report::table::ANALYSED;
+use bulkhead_report::verdict::Promise;
+
+/// What a response is called in results.
+const RESPONSE: &str = "response";
+
+/// What the bounds of responses and flows rest on.
+const COVERS: &str = "the costs that the description states, the kernel's switches and interrupts, locks and the traffic of all others on the mesh";
+
+/// Puts everything that markers say into a result.
+pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult) {
+    let Some(one_shot) = &system.one_shot else {
+        return;
+    };
+    let per_second = system.platform.ticks_per_second();
+    let tick = ticks(TICK, per_second);
+    let seen = jobs::read(system, one_shot, markers, tick);
+    let bounds = bounds(one_shot, &system.platform);
+    let judged = plan(&bounds.tasks);
+    let constraints = match &judged {
+        Ok(plan) => &plan.constraints[..],
+        Err(_) => &[],
+    };
+    let reading = Reading {
+        system,
+        one_shot,
+        seen: &seen,
+        bounds: &bounds,
+        constraints,
+        why: judged.as_ref().err().map(ToString::to_string),
+        per_second,
+        end: variant.ticks,
+    };
+    variant.tasks = (0..one_shot.tasks.tasks.len())
+        .map(|task| reading.task(task))
+        .collect();
+    variant.requests = reading.requests();
+    variant.flows = (0..one_shot.tasks.flows.len())
+        .map(|flow| reading.flow(flow))
+        .collect();
+}
+
+struct Reading<'a> {
+    system: &'a System,
+    one_shot: &'a OneShot,
+    seen: &'a Seen,
+    bounds: &'a Bounds,
+    constraints: &'a [Constraint],
+    why: Option<String>,
+    per_second: u64,
+    end: u64,
+}
+
+impl Reading<'_> {
+    /// The bound of a task or a flow.
+    fn bound(&self, kind: Kind, name: &str) -> Option<Bound> {
+        let mut all = self.constraints.iter();
+        let found = all.find(|one| one.kind == kind && one.subject == name)?;
+        let nanoseconds = u128::from(found.bound?);
+        let ticks = (nanoseconds * u128::from(self.per_second)).div_ceil(1_000_000_000);
+        Some(Bound {
+            ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
+            method: format!("{ANALYSED}: {}", found.method),
+            covers: COVERS.to_owned(),
+        })
+    }
+
+    fn unbounded(&self, bound: &Option<Bound>) -> Option<String> {
+        let why = || {
+            let why = self.why.clone();
+            why.unwrap_or_else(|| "its core, or one on its way, has more work than time".to_owned())
+        };
+        bound.is_none().then(why)
+    }
+
+    fn task(&self, index: usize) -> TaskResult {
+        let task = &self.one_shot.tasks.tasks[index];
+        let jobs = &self.seen.jobs[index];
+        let deadline = ticks(task.deadline, self.per_second);
+        let late = jobs.responses.iter().filter(|one| **one > deadline).count() as u64;
+        let open = jobs
+            .open
+            .is_some_and(|at| self.end.saturating_sub(at) > deadline);
+        TaskResult {
+            application: task.name.clone(),
+            deadline,
+            allowed: task.misses,
+            jobs: jobs.ended,
+            misses: late + u64::from(open),
+            missing: 0,
+            worst: jobs.responses.iter().copied().max(),
+        }
+    }
+
+    fn requests(&self) -> Vec<RequestResult> {
+        let tasks = &self.one_shot.tasks;
+        let one = |who: usize, kind: &str, to: String, samples: &[u64], bound: Option<Bound>| {
+            RequestResult {
+                application: tasks.tasks[who].name.clone(),
+                kind: kind.to_owned(),
+                to,
+                count: samples.len() as u64,
+                worst: samples.iter().copied().max().unwrap_or(0),
+                unbounded: self.unbounded(&bound),
+                bound,
+                lumped: None,
+                tokens: None,
+            }
+        };
+        let mut all = Vec::new();
+        for (index, task) in tasks.tasks.iter().enumerate() {
+            let bound = self.bound(Kind::Response, &task.name);
+            let core = format!("core {}", self.one_shot.core(index));
+            let samples = &self.seen.jobs[index].responses;
+            all.push(one(index, RESPONSE, core, samples, bound));
+        }
+        for (index, channel) in tasks.channels.iter().enumerate() {
+            let port = &self.bounds.ports[index];
+            let hops = format!("port {}, {} hops", channel.name, port.hops);
+            let write = self.operation(channel.from, port.write + port.write_wait);
+            let writes = &self.seen.writes[index];
+            all.push(one(
+                channel.from,
+                "write",
+                hops.clone(),
+                writes,
+                Some(write),
+            ));
+            let read = self.operation(channel.to, port.read + port.read_wait);
+            let reads = &self.seen.reads[index];
+            all.push(one(channel.to, "read", hops, reads, Some(read)));
+        }
+        all
+    }
+
+    /// The bound of an operation of a task, which interrupts lengthen, too.
+    fn operation(&self, task: usize, cycles: u64) -> Bound {
+        let here = self.one_shot.on_core(self.one_shot.core(task)).len() as u64;
+        let cycles = cycles + self.bounds.interrupt(here);
+        let core = self.system.platform.tile(self.one_shot.core(task));
+        let hertz = core.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
+        let ticks = u128::from(cycles) * u128::from(self.per_second) / u128::from(hertz);
+        Bound {
+            ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
+            method: "answers by hops, and the work of all others on shared links".to_owned(),
+            covers: "an interrupt here and one on the other core, the port's lock, and the traffic of all others on the mesh".to_owned(),
+        }
+    }
+
+    fn flow(&self, index: usize) -> FlowResult {
+        let tasks = &self.one_shot.tasks;
+        let flow = &tasks.flows[index];
+        let deadline = flow.deadline.map(|time| ticks(time, self.per_second));
+        let bound = self.bound(Kind::Flow, &flow.name);
+        // What began later may still be under way.
+        let grace = deadline.or(bound.as_ref().map(|bound| bound.ticks));
+        let grace = grace.unwrap_or_else(|| ticks(Time(TICK.0), self.per_second));
+        let pairs = self.seen.flow(index, self.end.saturating_sub(grace));
+        let late = |sample: &&Sample| deadline.is_some_and(|deadline| sample.latency > deadline);
+        FlowResult {
+            name: flow.name.clone(),
+            from: tasks.tasks[flow.from].name.clone(),
+            to: tasks.tasks[flow.to].name.clone(),
+            through: self.through(flow.from, flow.to),
+            deadline,
+            misses: pairs.samples.iter().filter(late).count() as u64 + pairs.lost,
+            lost: pairs.lost,
+            latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
+            samples: pairs.samples,
+            unbounded: self.unbounded(&bound),
+            bound,
+        }
+    }
+
+    /// The tasks between two, along the shortest way of channels.
+    fn through(&self, from: usize, to: usize) -> Vec<String> {
+        let tasks = &self.one_shot.tasks;
+        let mut before: Vec<Option<usize>> = vec![None; tasks.tasks.len()];
+        let mut queue = std::collections::VecDeque::from([from]);
+        while let Some(at) = queue.pop_front() {
+            for channel in tasks.channels.iter().filter(|channel| channel.from == at) {
+                if channel.to != from && before[channel.to].is_none() {
+                    before[channel.to] = Some(at);
+                    queue.push_back(channel.to);
+                }
+            }
+        }
+        let mut way = Vec::new();
+        let mut at = before[to];
+        while let Some(task) = at.filter(|task| *task != from) {
+            way.push(tasks.tasks[task].name.clone());
+            at = before[task];
+        }
+        way.reverse();
+        way
+    }
+}
+
+/// The promises of a variant; `cycle`: ticks of a cycle.
+pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+    let name = &variant.name;
+    let cycles = |ticks: u64| grouped(ticks.div_ceil(cycle.max(1)));
+    let expected = system.misses_expected;
+    let judged = |what: String, held: bool| Promise::judged(name, what, held);
+    let within = |what: &str, worst: u64, bound: &Bound| {
+        let (worst_cycles, most) = (cycles(worst), cycles(bound.ticks));
+        let text = format!("{what}: worst {worst_cycles} cycles within the bound of {most}");
+        judged(text, worst <= bound.ticks)
+    };
+    let deadline =
+        |what: String, bound: &Option<Bound>, limit: u64, why: &Option<String>| match bound {
+            Some(bound) => {
+                let (most, limit_cycles) = (cycles(bound.ticks), cycles(limit));
+                let text =
+                    format!("{what}: bound of {most} cycles within the deadline of {limit_cycles}");
+                judged(text, bound.ticks <= limit).if_expected(expected)
+            }
+            None => Promise::not_judged(
+                name,
+                format!("{what}: a bound within its deadline"),
+                why.clone().unwrap_or_default(),
+            ),
+        };
+    let mut all = Vec::new();
+    for flow in &variant.flows {
+        let what = format!("flow {}", flow.name);
+        if flow.latency.count == 0 {
+            let text = format!(
+                "{what}: no sample; `{}` begins it with flow_begin, `{}` ends it with flow_end and the same number",
+                flow.from, flow.to
+            );
+            all.push(judged(text, false));
+            continue;
+        }
+        if let Some(bound) = &flow.bound {
+            all.push(within(&what, flow.latency.max, bound));
+        }
+        if let Some(limit) = flow.deadline {
+            let count = flow.latency.count + flow.lost;
+            let text = format!("{what}: {} late of {count}", flow.misses);
+            all.push(judged(text, flow.misses == 0).if_expected(expected));
+            all.push(deadline(what, &flow.bound, limit, &flow.unbounded));
+        }
+    }
+    for task in &variant.tasks {
+        let what = format!("task {}", task.application);
+        let text = format!(
+            "{what}: {} jobs late of {}, {} allowed",
+            task.misses, task.jobs, task.allowed
+        );
+        let observed = judged(text, task.misses <= task.allowed).if_expected(expected);
+        all.push(match task.jobs {
+            0 => observed.unless_held("it had no job"),
+            _ => observed,
+        });
+        let response = variant
+            .requests
+            .iter()
+            .find(|one| one.kind == RESPONSE && one.application == task.application);
+        if let Some(response) = response {
+            let limit = task.deadline;
+            all.push(deadline(what, &response.bound, limit, &response.unbounded));
+        }
+    }
+    for request in &variant.requests {
+        let what = format!(
+            "{} of {} ({})",
+            request.kind, request.application, request.to
+        );
+        all.push(match &request.bound {
+            Some(bound) if request.count > 0 => within(&what, request.worst, bound),
+            Some(_) => Promise::not_judged(name, what, "there was none"),
+            None => {
+                let why = request.unbounded.clone().unwrap_or_default();
+                Promise::not_judged(name, format!("{what}: a bound"), why)
+            }
+        });
+    }
+    all
+}

@@ -1,0 +1,202 @@
+//! Described systems of the one-shot RTOS: built, placed, booted, measured beside their bounds, or refused with a reason.
+
+use bulkhead_report::result::{IncidentKind, RunResult};
+use bulkhead_report::verdict::Judgement;
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::run::{self, Finished, Options};
+use std::fmt::Write;
+
+fn run(system: &std::path::Path, overrides: &[&str]) -> Result<Finished, bulkhead_runner::Error> {
+    let options = Options {
+        system: system.to_path_buf(),
+        overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
+        ..Options::default()
+    };
+    run::run(&options, &Silent)
+}
+
+/// Runs a description that is in no file yet.
+fn described(name: &str, text: &str) -> Result<Finished, bulkhead_runner::Error> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(format!("{name}.xml"));
+    std::fs::write(&file, text).expect("it is written");
+    run(&file, &[])
+}
+
+/// Everything that was seen is within its bound, and nothing went wrong.
+fn holds(result: &RunResult) {
+    let failed = result.verdict.promises().iter();
+    let failed: Vec<_> = failed
+        .filter(|one| one.judgement != Judgement::Held)
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    for variant in &result.variants {
+        assert_eq!(variant.incidents, [], "{:?}", variant.end);
+        for request in &variant.requests {
+            let bound = request.bound.as_ref().expect("a bound");
+            assert!(
+                request.count > 0 && request.worst <= bound.ticks,
+                "{request:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flow_over_sixteen_cores() {
+    let finished = run("oneshot/pipeline".as_ref(), &[]).expect("it runs");
+    let result = &finished.result;
+    holds(result);
+    let variant = &result.variants[0];
+    let flow = &variant.flows[0];
+    // No event is lost or comes twice, and each has passed every stage.
+    assert_eq!((flow.through.len(), flow.lost, flow.misses), (14, 0, 0));
+    let numbers: Vec<u64> = flow.samples.iter().map(|sample| sample.number).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert!(numbers.len() >= 12);
+    let lines = finished.consoles[0].lines();
+    let told: Vec<&str> = lines.filter(|line| line.starts_with("core 12: ")).collect();
+    assert_eq!(told.len(), numbers.len());
+    assert!(
+        told.iter().all(|line| *line == "core 12: stages 14"),
+        "{told:?}"
+    );
+    // Every kind of operation was seen, each with a bound of its own.
+    for kind in ["response", "write", "read"] {
+        assert!(
+            variant.requests.iter().any(|one| one.kind == kind),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn two_runs_are_the_same() {
+    let digest = |_| {
+        let finished = run("oneshot/pipeline".as_ref(), &["@duration=40ms"]).expect("it runs");
+        finished.result.variants[0].digest.clone()
+    };
+    assert_eq!(digest(0), digest(1));
+}
+
+#[test]
+fn a_job_that_takes_longer_than_its_cost_is_told() {
+    let changes = ["@duration=20ms", "task[other-3]@cost=100us"];
+    let finished = run("oneshot/pipeline".as_ref(), &changes).expect("it runs");
+    let incidents = &finished.result.variants[0].incidents;
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+    assert_eq!(incidents[0].kind, IncidentKind::Stopped);
+    assert_eq!(
+        (incidents[0].tile, &*incidents[0].application),
+        (3, "other-3")
+    );
+    assert!(finished.result.has_accident());
+}
+
+#[test]
+fn an_image_that_does_not_fit_says_how_many_bytes_each_part_has() {
+    let mut text = String::from(
+        r#"<system name="large" paradigm="one-shot" platform="epiphany3" duration="2ms">
+          <task name="sink" program="one-shot::pipeline::Sink" core="1" priority="1" period="1ms" cost="9us" stack="16KiB"/>"#,
+    );
+    for number in 0..4 {
+        let _ = write!(
+            text,
+            r#"<task name="source-{number}" program="one-shot::pipeline::Source" core="0" priority="{}" period="1ms" cost="9us"/>
+               <channel name="c{number}" from="source-{number}" to="sink" size="4KiB"/>"#,
+            number + 1
+        );
+    }
+    let error = described("large", &(text + "</system>"))
+        .map(drop)
+        .expect_err("32 KiB");
+    let text = error.to_string();
+    assert!(text.starts_with("core 1 (`sink`) needs "), "{text}");
+    assert!(
+        text.contains("bytes of its 32768: table and data of ports 16"),
+        "{text}"
+    );
+    assert!(
+        text.contains("the stack 16384") && text.contains("port records 512"),
+        "{text}"
+    );
+}
+
+/// A plain generator: its state is the seed.
+fn draw(state: &mut u64, below: u64) -> u64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// Chains over cores drawn at random, which share links and cores, beside other work: what is seen is within its bound.
+#[test]
+fn systems_drawn_at_random_keep_their_bounds() {
+    for seed in 1..=4 {
+        let mut state = seed;
+        let mut text = format!(
+            r#"<system name="drawn-{seed}" paradigm="one-shot" platform="epiphany3" duration="120ms">"#
+        );
+        let mut priorities = [0; 16];
+        let mut task = |text: &mut String,
+                        name: &str,
+                        kind: &str,
+                        core: u64,
+                        period: u64,
+                        cost: u64| {
+            priorities[core as usize] += 1;
+            let _ = write!(
+                text,
+                r#"<task name="{name}" program="one-shot::pipeline::{kind}" core="{core}" priority="{}" period="{period}ms" cost="{cost}us"/>"#,
+                priorities[core as usize]
+            );
+        };
+        let mut channels = String::new();
+        for chain in 0..3 {
+            let length = 2 + draw(&mut state, 3);
+            let period = 25 + draw(&mut state, 10);
+            for place in 0..=length {
+                let core = draw(&mut state, 16);
+                let (kind, period) = match place {
+                    0 => ("Source", period),
+                    _ if place == length => ("Sink", 1),
+                    _ => ("Stage", 1),
+                };
+                task(
+                    &mut text,
+                    &format!("t{chain}-{place}"),
+                    kind,
+                    core,
+                    period,
+                    10,
+                );
+                if place > 0 {
+                    let _ = write!(
+                        channels,
+                        r#"<channel name="c{chain}-{place}" from="t{chain}-{}" to="t{chain}-{place}" size="16B"/>"#,
+                        place - 1
+                    );
+                }
+            }
+            let _ = write!(
+                channels,
+                r#"<flow name="f{chain}" from="t{chain}-0" to="t{chain}-{length}"/>"#
+            );
+        }
+        for number in 0..4 {
+            let core = draw(&mut state, 16);
+            let period = 5 + draw(&mut state, 5);
+            task(
+                &mut text,
+                &format!("other-{number}"),
+                "Other",
+                core,
+                period,
+                period * 41,
+            );
+        }
+        let finished = described("drawn", &(text + &channels + "</system>"));
+        holds(&finished.expect("it runs").result);
+    }
+}

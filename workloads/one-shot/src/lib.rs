@@ -1,0 +1,7 @@
+//! Tasks that descriptions name.
+//!
+//! Why it exists: `one-shot::pipeline::Stage` in a description is a type of this library. What it deliberately does not know: on which cores
+//! they run, and which ports they have.
+#![no_std]
+
+pub mod pipeline;
