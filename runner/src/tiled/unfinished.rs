@@ -99,7 +99,7 @@ fn at_the_end(
     match here.next() {
         Some((owner, pc)) if said.names.owner(*owner) == name => {
             let place = locate(name, *pc).unwrap_or_else(|| format!("{pc:#x}"));
-            format!("; at the end it ran {place}")
+            format!("; at the end it was in {place}")
         }
         None if !shares => "; at the end it waited".to_owned(),
         _ => String::new(),
@@ -207,11 +207,14 @@ mod tests {
         };
         let looped = at(3, 0x1000);
         assert!(
-            looped.contains("; at the end it ran controller's loop; if it serves"),
+            looped.contains("; at the end it was in controller's loop; if it serves"),
             "{looped}"
         );
         let unknown = at(3, 0x2000);
-        assert!(unknown.contains("; at the end it ran 0x2000;"), "{unknown}");
+        assert!(
+            unknown.contains("; at the end it was in 0x2000;"),
+            "{unknown}"
+        );
         // Somebody else runs on its tile: what it does is not known.
         let other = at(9, 0x1000);
         assert!(!other.contains("at the end it"), "{other}");
