@@ -571,19 +571,15 @@ fn a_tandem_by_hand() {
         (None, vec![(64, 8, 0, 2, 10)]),
     ];
     let mut scenario = scenario(&[(false, false), (true, false)], &shape);
-    for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
-        class.steps[2] = Step {
-            input: 0,
-            occupancy: 4,
-            latency: 4,
-            tail: 0,
-            ..class.steps[2]
-        };
-    }
-    let id = TransactionId {
-        source: 0,
-        class: 0,
+    let serve = |scenario: &mut NetworkScenario, service| {
+        for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
+            let step = &mut class.steps[2];
+            (step.input, step.occupancy, step.latency, step.tail) = (0, service, service, 0);
+        }
     };
+    serve(&mut scenario, 4);
+    let (source, class) = (0, 0);
+    let id = TransactionId { source, class };
     let apart = transaction_bound(&scenario, id).unwrap();
     assert_eq!((apart.uncontended, apart.path), (19, 19 + 80 + 32));
     scenario.tandems.push(Tandem {
@@ -593,10 +589,7 @@ fn a_tandem_by_hand() {
     let together = transaction_bound(&scenario, id).unwrap();
     assert_eq!((together.path, together.method), (19 + 80, Method::Tandem));
     // The link is the slower one: seven leave it one after the other once the first has passed the memory.
-    for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
-        class.steps[2].occupancy = 30;
-        class.steps[2].latency = 30;
-    }
+    serve(&mut scenario, 30);
     let together = transaction_bound(&scenario, id).unwrap();
     assert_eq!(together.path, 5 + 10 + 30 + 8 * 30);
     // Where somebody comes to the link past the memory, nothing is joined.

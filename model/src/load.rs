@@ -290,8 +290,27 @@ fn find(
     }
     let known = names(&format!("{kind}s"), table, options);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let help = suggestion(&name, &known, kind);
-    let help = format!("{help}; name a file with its ending .xml");
+    let of_another_kind = [
+        (catalog::SYSTEMS, "a system: `bulkhead run` runs it"),
+        (
+            catalog::TASKS,
+            "a task system: `bulkhead check` and `bulkhead plan` read it",
+        ),
+        (
+            catalog::PLATFORMS,
+            "a platform: a system names it (<system platform=...>), and `bulkhead check` shows it",
+        ),
+    ];
+    let other = of_another_kind
+        .iter()
+        .find(|(table, _)| catalog::find(table, &name).is_some());
+    let help = match other {
+        Some((_, what)) => format!("`{name}` is {what}"),
+        None => {
+            let help = suggestion(&name, &known, kind);
+            format!("{help}; name a file with its ending .xml")
+        }
+    };
     Err(Diagnostic::without_place(
         Problem::Unknown { kind, name },
         help,

@@ -214,6 +214,16 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
 }
 
 #[test]
+fn a_name_of_another_kind_says_which() {
+    for (name, what) in [("mc2", "is a task system"), ("tiled-64", "is a platform")] {
+        let error = load_system(name, &LoadOptions::default()).expect_err("no system");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    let error = load_platform("quickstart", &LoadOptions::default()).expect_err("no platform");
+    assert!(error.to_string().contains("is a system"), "{error}");
+}
+
+#[test]
 fn unreadable_things_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let message = |path: &str| {

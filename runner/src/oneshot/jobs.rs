@@ -60,7 +60,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
     let channels: BTreeMap<u64, usize> = (0..tasks.channels.len())
         .map(|channel| {
             let owner = layout::number(system, one_shot.core(tasks.channels[channel].to));
-            let name = u64::from(owner) | (one_shot.port(channel) as u64) << 16;
+            let name = u64::from(owner) | ((one_shot.port(channel) as u64) << 16);
             (name, channel)
         })
         .collect();
@@ -74,7 +74,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         match event.kind {
             marker::RELEASE => {
                 let released: Vec<usize> = (0..64)
-                    .filter(|number| event.value >> number & 1 == 1)
+                    .filter(|number| (event.value >> number) & 1 == 1)
                     .filter_map(task)
                     .collect();
                 for task in released {

@@ -86,7 +86,7 @@ pub fn number(system: &System, core: u16) -> u16 {
         Topology::Crossbar => 1,
     };
     let router = system.platform.tile(core).map_or(0, |tile| tile.router);
-    (router / columns) << 6 | router % columns
+    ((router / columns) << 6) | (router % columns)
 }
 
 /// Every part with its bytes, the largest first.
@@ -155,8 +155,8 @@ impl Table {
                 let owner = number(system, one_shot.core(one_shot.tasks.channels[channel].to));
                 let mut words = [0; PORT_WORDS];
                 words[NAME] = one_shot.port(channel) as u64
-                    | size << SIZE_SHIFT
-                    | u64::from(owner) << CORE_SHIFT;
+                    | (size << SIZE_SHIFT)
+                    | (u64::from(owner) << CORE_SHIFT);
                 if place < inputs {
                     bottom -= size.next_multiple_of(ALIGNMENT);
                     words[DATA] = MEMORY_BASE + bottom;

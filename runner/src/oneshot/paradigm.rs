@@ -175,11 +175,11 @@ fn incidents(one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
             .console
             .lines()
             .filter_map(|line| line.strip_prefix(&told));
-        let said = said.filter(|line| match task {
+        let mut said = said.filter(|line| match task {
             Some(_) => line.strip_prefix(&format!("task {number}, ")).is_some(),
             None => line.starts_with("core, "),
         });
-        let what = match said.last().filter(|_| event.kind == marker::STOPPED) {
+        let what = match said.next_back().filter(|_| event.kind == marker::STOPPED) {
             Some(line) => format!("{what}: {line}"),
             None => what.to_owned(),
         };

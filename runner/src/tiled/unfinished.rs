@@ -99,7 +99,7 @@ fn at_the_end(
     match here.next() {
         Some((owner, pc)) if said.names.owner(*owner) == name => {
             let place = locate(name, *pc).unwrap_or_else(|| format!("{pc:#x}"));
-            format!("; at the end it ran {place}")
+            format!("; at the end it was in {place}")
         }
         None if !shares => "; at the end it waited".to_owned(),
         _ => String::new(),
@@ -182,7 +182,7 @@ mod tests {
             told(&console, &[release], &End::Duration),
             [(
                 "controller".to_owned(),
-                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; if it serves others until the end, write background=\"true\"; at the end it waited"
+                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms; at the end it waited; if it serves others until the end, write background=\"true\""
                     .to_owned()
             )]
         );
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(idle.len(), 2);
         assert_eq!(
             idle[0].1,
-            "has not finished and never will: nothing more can happen; it printed nothing and set no marker; if it serves others until the end, write background=\"true\"; at the end it waited"
+            "has not finished and never will: nothing more can happen; it printed nothing and set no marker; at the end it waited; if it serves others until the end, write background=\"true\""
         );
         // Whoever loses the kernel is no such case.
         assert_eq!(told("", &[], &End::Exit { code: 2 }), []);
@@ -207,14 +207,17 @@ mod tests {
         };
         let looped = at(3, 0x1000);
         assert!(
-            looped.ends_with("; at the end it ran controller's loop"),
+            looped.contains("; at the end it was in controller's loop; if it serves"),
             "{looped}"
         );
         let unknown = at(3, 0x2000);
-        assert!(unknown.ends_with("; at the end it ran 0x2000"), "{unknown}");
+        assert!(
+            unknown.contains("; at the end it was in 0x2000;"),
+            "{unknown}"
+        );
         // Somebody else runs on its tile: what it does is not known.
         let other = at(9, 0x1000);
-        assert!(!other.contains("at the end"), "{other}");
+        assert!(!other.contains("at the end it"), "{other}");
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
         endpoints: app.endpoints,
         time: app.time(),
         noc: app.limit,
-        tables: app.tables,
+        tables: Some(pagers::tables(app)),
         activities: Some(app.activities),
         windows: Some(0),
     };

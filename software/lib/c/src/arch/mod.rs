@@ -159,8 +159,8 @@ functions! {
     }
 
     fn bh_send_gate(name: *const c_char) -> c_int {
-        // SAFETY: see the head of this module.
         with(|tables| {
+            // SAFETY: see the head of this module.
             let name = unsafe { text(name) }?;
             tables
                 .open_send(name)?
@@ -169,8 +169,8 @@ functions! {
     }
 
     fn bh_receive_gate(name: *const c_char) -> c_int {
-        // SAFETY: see the head of this module.
         with(|tables| {
+            // SAFETY: see the head of this module.
             let name = unsafe { text(name) }?;
             tables
                 .open_receive(name)?
@@ -179,8 +179,8 @@ functions! {
     }
 
     fn bh_memory_gate(name: *const c_char) -> c_int {
-        // SAFETY: see the head of this module.
         with(|tables| {
+            // SAFETY: see the head of this module.
             let name = unsafe { text(name) }?;
             tables
                 .open_memory(name)?
