@@ -26,6 +26,15 @@ pub(crate) fn give(left: u64, amount: u64) -> u64 {
     }
 }
 
+/// Remembers how little was left.
+fn note(tile: &mut Tile) {
+    let quotas = [Quota::Endpoints, Quota::PageTables];
+    for (least, quota) in tile.least.iter_mut().zip(quotas) {
+        let left = u16::try_from(tile.left.get(quota)).unwrap_or(u16::MAX);
+        *least = (*least).min(left);
+    }
+}
+
 impl Space {
     pub(crate) fn tile(&self, id: NodeId) -> Result<Tile> {
         match *self.object(id) {
@@ -60,13 +69,7 @@ impl Space {
     pub(crate) fn spend(&mut self, quota: Quota, (owner, rest): (NodeId, u64)) {
         if let Object::Tile(tile) = &mut self.nodes[owner.index()].object {
             tile.left.set(quota, rest);
-            // How little was left is remembered.
-            let rest = u16::try_from(rest).unwrap_or(u16::MAX);
-            match quota {
-                Quota::Endpoints => tile.least[0] = tile.least[0].min(rest),
-                Quota::PageTables => tile.least[1] = tile.least[1].min(rest),
-                _ => {}
-            }
+            note(tile);
         }
     }
 
@@ -138,16 +141,6 @@ impl Space {
         bytes: u64,
     ) -> Result<NodeId> {
         let origin = self.find(caller, source)?;
-        self.derive_purse(caller, origin, target, bytes)
-    }
-
-    pub(crate) fn derive_purse(
-        &mut self,
-        caller: HolderId,
-        origin: NodeId,
-        target: u16,
-        bytes: u64,
-    ) -> Result<NodeId> {
         let Object::KernelMemory { left, .. } = *self.object(origin) else {
             return Err(Error::WrongKind);
         };
@@ -380,18 +373,9 @@ impl Space {
         self.nodes[id.index()].selector == NO_SELECTOR
     }
 
-    /// Memory that was cut out ends before this does: a window, or a tile capability.
-    pub fn tie(&mut self, memory: NodeId, to: NodeId) {
-        self.link(memory, EXTRA, to);
-    }
-
-    /// The node whose quota of page tables an activity uses.
-    ///
-    /// # Errors
-    /// [`Error::NoHolder`].
-    pub fn tables_of(&self, holder: HolderId) -> Result<NodeId> {
-        let tile = self.tile(self.tile_of(holder)?)?;
-        Ok(tile.owner[Quota::PageTables as usize])
+    /// Memory that was cut out ends before this window does.
+    pub fn tie(&mut self, memory: NodeId, window: NodeId) {
+        self.link(memory, EXTRA, window);
     }
 
     /// Creates a semaphore.

@@ -170,10 +170,22 @@ impl Space {
     /// A purse of the kernel with `bytes` of what it has left, to be given to the first manager.
     ///
     /// # Errors
-    /// [`Error::SelectorTaken`], [`Error::NoQuota`].
+    /// [`Error::SelectorTaken`], [`Error::NoKernelMemory`].
     pub fn add_kernel_memory(&mut self, selector: u16, bytes: u64) -> Result<NodeId> {
         let own = self.holders[0].purse;
-        self.derive_purse(KERNEL, own, selector, bytes)
+        let needed = bytes.checked_add(NODE_COST);
+        let needed = needed.ok_or(Error::NoKernelMemory)?;
+        match *self.object(own) {
+            Object::KernelMemory { left, .. } if needed <= left => {}
+            _ => return Err(Error::NoKernelMemory),
+        }
+        let purse = Object::purse(bytes);
+        let id = self.make(Plan::own(KERNEL, own, selector, purse))?;
+        if let Object::KernelMemory { left, least, .. } = self.object_mut(own) {
+            *left -= bytes;
+            *least = (*least).min(*left);
+        }
+        Ok(id)
     }
 
     /// A whole tile, held by the kernel. `None` in `noc_rate`: its traffic is not regulated.

@@ -47,8 +47,8 @@ pub struct Tile {
     /// The activity that started TileMux. Only it may give memory for page tables, because whoever can write page tables controls
     /// the whole tile.
     pub lit_by: HolderId,
-    /// Memory for page tables, each behind the tile capability whose quota pays for what is cut out of it.
-    pub tables: Paid<Holder, Vec<(NodeId, NodeId)>>,
+    /// Memory for page tables.
+    pub tables: Paid<Holder, Vec<NodeId>>,
     /// The tile capabilities whose processor time an activity has for itself.
     pub budgets: Paid<Creator, Vec<NodeId>>,
     /// The activity that has its device.
@@ -62,6 +62,12 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// Whether activities live on it.
+    pub fn is_inhabited(&self) -> bool {
+        // Each activity has a bucket, even if only the one that does not regulate.
+        self.bucket_users.iter().any(|users| *users > 0)
+    }
+
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
         // The tile's capabilities have quotas for no more.

@@ -180,7 +180,7 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
         endpoints: app.endpoints,
         time: app.time(),
         noc: app.limit,
-        tables: Some(pagers::tables(app)),
+        tables: app.tables,
         activities: Some(app.activities),
         windows: Some(0),
     };

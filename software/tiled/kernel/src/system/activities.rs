@@ -28,7 +28,7 @@ struct Admitted {
     physical: u64,
     cpu_owner: NodeId,
     cpu: Option<(u64, u64)>,
-    regulated: Option<(u8, NodeId)>,
+    regulated: Option<super::tiles::Regulated>,
 }
 
 /// Numbers of activities end here; larger ones are the unit's own.
@@ -102,7 +102,7 @@ impl System {
         // From here on nothing fails.
         let bucket = self.take_bucket(hardware, a.index, a.regulated);
         let tile = &mut self.tiles[a.index];
-        if !tile.is_shared && !tile.activities.is_empty() {
+        if !tile.is_shared && tile.is_inhabited() {
             tile.is_shared = true;
             hardware.set_borrowed(tile.id, PRIVILEGED_CREDIT.into());
         }
@@ -239,22 +239,22 @@ impl System {
         }
     }
 
-    /// Cuts pages for page tables, paid by the first of `to` for the second, out of what a tile capability with a quota of its own has
-    /// for that. Nobody else cuts there, so nobody else can split it.
+    /// Cuts pages for page tables of an activity out of what its tile has for that.
     pub(super) fn cut_tables(
         &mut self,
-        (payer, holder): (HolderId, HolderId),
+        caller: HolderId,
+        holder: HolderId,
         tile: usize,
-        owner: NodeId,
         pages: u64,
     ) -> Result<NodeId, SyscallError> {
-        let to = (holder, NO_SELECTOR);
-        let tables = self.tiles[tile].tables.iter();
-        let mut cuts = tables.filter(|(of, _)| *of == owner).map(|(_, pool)| {
-            let size = pages.saturating_mul(PAGE);
-            self.space.cut(payer, *pool, to, size, PAGE)
-        });
-        cuts.find_map(Result::ok).ok_or(SyscallError::NoMemory)
+        for pool in self.tiles[tile].tables.iter() {
+            let to = (holder, NO_SELECTOR);
+            let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
+            if let Ok(cut) = cut {
+                return Ok(cut);
+            }
+        }
+        Err(SyscallError::NoMemory)
     }
 
     /// Where the memory of a node lies.

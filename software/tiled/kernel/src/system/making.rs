@@ -65,9 +65,8 @@ pub(super) struct Lighting {
     pub shown: (NodeId, u64),
     /// The region of TileMux's program, if it must be started.
     pub program: Option<Region>,
-    /// Bytes for page tables, and the tile capability that may use them.
+    /// Bytes for page tables.
     pub tables: u64,
-    pub owner: NodeId,
     pub stage: u8,
     /// The pieces that were cut out, with their births.
     pub cut: [Option<(NodeId, u64)>; 2],
@@ -183,8 +182,7 @@ impl System {
                     .map(caller, plan.memory, holder, whole, pages, window)?;
             }
             TABLES => {
-                let owner = self.space.tables_of(holder)?;
-                e.tables = Some(self.cut_tables((caller, holder), index, owner, pages)?);
+                e.tables = Some(self.cut_tables(caller, holder, index, pages)?);
             }
             CHANNEL => {
                 let channel = self.tiles[index].endpoints.find(2);
@@ -271,7 +269,8 @@ impl System {
                 let tables = self.space.cut(l.caller, memory, own, l.tables, PAGE)?;
                 self.space.tie(tables, l.shown.0);
                 l.cut[1] = Some((tables, self.space.birth(tables)));
-                self.keep_tables(l.tile, l.owner, tables);
+                self.tiles[l.tile].tables.push(tables);
+                self.pools.insert(tables, l.tile as u16);
             }
             KEEP | GIVE_TABLES => {}
             READ => {
@@ -312,7 +311,7 @@ impl System {
         for (cut, birth) in l.cut.into_iter().flatten() {
             if self.space.is(cut, birth) {
                 if self.pools.remove(&cut).is_some() {
-                    self.tiles[l.tile].tables.retain(|tables| tables.1 != cut);
+                    self.tiles[l.tile].tables.retain(|tables| *tables != cut);
                 }
                 self.discard(cut);
             }

@@ -559,22 +559,9 @@ impl System {
         let parent = self.space.look_tile(caller, c.source)?;
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
-        let node = self
-            .space
+        self.space
             .derive_tile(caller, c.source, c.target, request, terms)?;
-        // Page tables of its own lie in a row of their own. Where there are none yet, whoever lights the tile brings them.
-        let owner = parent.owner[Quota::PageTables as usize];
-        let is_there = self.tiles[index].tables.iter().any(|of| of.0 == owner);
-        if let Some(pages @ 1..) = request[Quota::PageTables as usize].filter(|_| is_there) {
-            let cut = self.cut_tables((caller, Space::KERNEL), index, owner, pages);
-            let Ok(tables) = cut else {
-                self.discard(node);
-                return Err(SyscallError::NoMemory);
-            };
-            self.space.tie(tables, node);
-            self.keep_tables(index, node, tables);
-        }
-        self.update_bucket(hardware, index, parent.owner[Quota::NocRate as usize]);
+        self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
 }

@@ -97,8 +97,7 @@ impl System {
             return Ok(true);
         }
         let Some((tables, birth)) = tables else {
-            let owner = self.space.tables_of(holder)?;
-            let made = self.cut_tables((p.caller, holder), index, owner, needed)?;
+            let made = self.cut_tables(p.caller, holder, index, needed)?;
             p.made[1] = Some((made, self.space.birth(made)));
             return Ok(true);
         };

@@ -23,7 +23,7 @@ use alloc::collections::BTreeMap;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Quota, Removed, Space};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed, Space};
 use bulkhead_common::payer::{Caller, Paid};
 
 /// A long job.
@@ -404,8 +404,7 @@ impl System {
                     if let Some(origin) = removed.origin
                         && let Object::Tile(parent) = *self.space.object(origin)
                     {
-                        let owner = parent.owner[Quota::NocRate as usize];
-                        self.update_bucket(hardware, index, owner);
+                        self.update_bucket(hardware, index, parent.owner);
                     }
                 }
             }
@@ -416,7 +415,7 @@ impl System {
                     && let Some(tile) = self.pools.remove(&removed.node)
                 {
                     let tables = &mut self.tiles[usize::from(tile)].tables;
-                    tables.retain(|tables| tables.1 != removed.node);
+                    tables.retain(|tables| *tables != removed.node);
                 }
             }
             Object::Service(service) => self.questions -= usize::from(service.asked != 0),

@@ -24,7 +24,7 @@ use bulkhead_abi::tilemux::{
 };
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_capabilities::{
-    HolderId, NodeId, Object, Quota, Request, Space, Tile as TileObject, UNREGULATED,
+    HolderId, NodeId, Object, QUOTAS, Quota, Request, Space, Tile as TileObject, UNREGULATED,
 };
 use zerocopy::IntoBytes;
 
@@ -100,7 +100,6 @@ impl System {
             shown: (shown, self.space.birth(shown)),
             program,
             tables,
-            owner: object.owner[Quota::PageTables as usize],
             stage: 0,
             cut: [None; 2],
             loading: None,
@@ -108,12 +107,6 @@ impl System {
         self.jobs
             .make(ticket.level, Making::Tile(Box::new(lighting)));
         Ok(())
-    }
-
-    /// Memory is for page tables from now on, of those who use the quota of a tile capability.
-    pub(super) fn keep_tables(&mut self, tile: usize, owner: NodeId, tables: NodeId) {
-        self.tiles[tile].tables.push((owner, tables));
-        self.pools.insert(tables, tile as u16);
     }
 
     /// Whether an activity may give away a tile's device, and memory for its page tables: only the one that started its TileMux
@@ -262,8 +255,9 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         index: usize,
-        owner: NodeId,
+        owners: [NodeId; QUOTAS],
     ) {
+        let owner = owners[Quota::NocRate as usize];
         let tile: &Tile = &self.tiles[index];
         let bucket = tile.buckets.iter().position(|b| *b == Some(owner));
         if let (Some(bucket), Object::Tile(from)) = (bucket, *self.space.object(owner)) {
@@ -272,12 +266,12 @@ impl System {
         }
     }
 
-    /// The token bucket for activities of a tile capability, and whose it is to be; none if its traffic is not regulated.
+    /// The token bucket for activities of a tile capability, with its rate and burst; none if its traffic is not regulated.
     pub(super) fn bucket_for(
         &self,
         index: usize,
         owner: NodeId,
-    ) -> Result<Option<(u8, NodeId)>, SyscallError> {
+    ) -> Result<Option<Regulated>, SyscallError> {
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
@@ -290,7 +284,12 @@ impl System {
         }
         let bucket = self.tiles[index].bucket(owner);
         let bucket = bucket.ok_or(SyscallError::NoBucket)?;
-        Ok(Some((bucket, owner)))
+        Ok(Some(Regulated {
+            bucket,
+            owner,
+            rate,
+            burst,
+        }))
     }
 
     /// A tile capability has this bucket from now on: its number, 0 if there is none.
@@ -298,17 +297,26 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         index: usize,
-        regulated: Option<(u8, NodeId)>,
+        regulated: Option<Regulated>,
     ) -> u8 {
-        let Some((bucket, owner)) = regulated else {
-            return 0;
-        };
-        let place = &mut self.tiles[index].buckets[usize::from(bucket)];
-        if place.replace(owner) != Some(owner) {
-            self.update_bucket(hardware, index, owner);
+        let Some(regulated) = regulated else { return 0 };
+        let tile = &mut self.tiles[index];
+        let place = &mut tile.buckets[usize::from(regulated.bucket)];
+        if place.replace(regulated.owner) != Some(regulated.owner) {
+            let Regulated { rate, burst, .. } = regulated;
+            hardware.set_bucket(tile.id, regulated.bucket, rate, burst);
         }
-        bucket
+        regulated.bucket
     }
+}
+
+/// A token bucket and who is to have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Regulated {
+    bucket: u8,
+    owner: NodeId,
+    rate: u64,
+    burst: u64,
 }
 
 /// A memory endpoint onto a region.

@@ -31,8 +31,6 @@ const fn bound(nodes: u32, effects: u32) -> Bound {
 const LOOKUP: u32 = LOOKUP_STEPS;
 /// A node that was made is thrown away again: gone to, removed, and the end is noticed.
 const UNDONE: u32 = 3 * REVOKE_STEPS;
-/// Pages for page tables, out of the memory of the last of all windows that is looked at.
-const TABLES: u32 = (PMP_WINDOWS as u32 - 1) * PIECES_MAX as u32 + CUT_STEPS;
 /// A copy: both ends are looked up.
 const COPY: u32 = MAKE_STEPS + 2 * LOOKUP;
 /// Times that a server is asked at most in one piece of work: once, if it can be.
@@ -43,9 +41,12 @@ const ASKED: u32 = 4;
 pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4, 3);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
-/// A step of making an activity or a window: a part is made, perhaps page tables; or what there is of a
+/// A step of making an activity or a window: a part is made, perhaps of the memory of the last of all windows that is looked at; or what there is of a
 /// window is thrown away again, of which there are three, and it is closed.
-pub const MAKING: Bound = bound(3 * UNDONE + TABLES + LOOKUP, 2);
+pub const MAKING: Bound = bound(
+    3 * UNDONE + (PMP_WINDOWS as u32 - 1) * PIECES_MAX as u32 + CUT_STEPS + LOOKUP,
+    2,
+);
 /// What a server agreed to: every capability is checked, and then copied; then the server is asked its next question.
 pub const AGREEMENT: Bound = bound(
     EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS,
@@ -60,8 +61,7 @@ pub const fn of(call: Number) -> Bound {
         Number::WaitEvent | Number::Report => bound(REVOKE_STEPS, 0),
         Number::Query | Number::Usage => bound(LOOKUP, 0),
         Number::Tell => bound(LOOKUP + REVOKE_STEPS, 0),
-        // The capability, and pages for page tables of its own out of some window's memory.
-        Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS + TABLES + UNDONE, 1),
+        Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS, 1),
         Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),
         Number::CutMemory => bound(2 * LOOKUP + CUT_STEPS, 0),
         Number::OpenModule => bound(2 * LOOKUP + MAKE_STEPS, 0),
