@@ -36,8 +36,8 @@ fn note(tile: &mut Tile) {
 }
 
 impl Space {
-    pub(crate) fn tile(&self, id: NodeId) -> Result<Tile> {
-        match *self.object(id) {
+    pub(crate) fn tile(&self, id: NodeId) -> Result<&Tile> {
+        match self.object(id) {
             Object::Tile(tile) => Ok(tile),
             _ => Err(Error::WrongKind),
         }
@@ -88,7 +88,7 @@ impl Space {
         terms: Terms,
     ) -> Result<NodeId> {
         let origin = self.find(caller, source)?;
-        let parent = self.tile(origin)?;
+        let parent = *self.tile(origin)?;
         let mut object = Tile {
             left: Amounts::default(),
             given: Amounts::default(),
@@ -103,9 +103,9 @@ impl Space {
         for (quota, wanted) in Quota::ALL.iter().copied().zip(request) {
             let Some(amount) = wanted else { continue };
             self.visit(1);
-            let from = self.tile(parent.owner[quota as usize])?;
+            let owner = parent.owner[quota as usize];
             let taken = match quota {
-                Quota::Cpu => object.time.taken(&from.time)?,
+                Quota::Cpu => object.time.taken(&self.tile(owner)?.time)?,
                 _ => amount,
             };
             self.afford(origin, quota, taken)?;

@@ -265,7 +265,8 @@ impl Space {
         let Ok(tile) = self.tile(tile) else { return };
         let owner = tile.owner[quota as usize];
         if let Ok(from) = self.tile(owner) {
-            self.spend(quota, (owner, give(from.left.get(quota), amount)));
+            let left = give(from.left.get(quota), amount);
+            self.spend(quota, (owner, left));
         }
     }
 

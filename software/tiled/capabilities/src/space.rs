@@ -344,7 +344,7 @@ impl Space {
     /// [`Error::WrongKind`], and as [`find`](Self::find).
     pub fn look_tile(&mut self, holder: HolderId, selector: u16) -> Result<Tile> {
         let id = self.find(holder, selector)?;
-        self.tile(id)
+        self.tile(id).copied()
     }
 
     /// The memory that a selector names, and its node.

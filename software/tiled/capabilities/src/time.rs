@@ -74,8 +74,8 @@ impl Space {
         let mut fresh = 0;
         let mut node = owner;
         while let Ok(tile) = self.tile(node) {
-            self.visit(1);
             let Time { last, period, .. } = tile.time;
+            self.visit(1);
             if last > 0 {
                 fresh = fresh.max(last.saturating_add(period));
             }
