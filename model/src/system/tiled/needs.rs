@@ -54,6 +54,8 @@ pub const CLIENT_KERNEL_MEMORY: u64 = 512;
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [7 << 10, 512];
 /// Kernel memory that a manager uses for each module of a manager below it.
 pub const MODULE_KERNEL_MEMORY: u64 = 256;
+/// Kernel memory that a manager uses for each tile of a manager below it: a capability with its quotas, and its copy.
+pub const TILE_KERNEL_MEMORY: u64 = 512;
 /// Kernel memory that there is in any case, and what there is at least beyond what is given away: for the root manager.
 pub const KERNEL_PURSES: [u64; 2] = [2 << 20, 1 << 20];
 
@@ -366,7 +368,8 @@ impl System {
         let below = self.managers_below(manager);
         let below = below.map(|m| {
             let modules = MODULE_KERNEL_MEMORY * self.modules_of(m).len() as u64;
-            let started = started(self.border_gates(m)).saturating_add(modules);
+            let tiles = TILE_KERNEL_MEMORY * self.tiles_below(m).len() as u64;
+            let started = started(self.border_gates(m)).saturating_add(modules + tiles);
             started.saturating_add(self.kernel_memory_of(m))
         });
         apps.chain(below).fold(0, u64::saturating_add)
