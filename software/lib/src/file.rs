@@ -8,7 +8,7 @@
 
 use crate::client::{Client, failed};
 use crate::gate::{MemoryGate, SendGate, is_in_one_page};
-use crate::session::{self, Granted, Session};
+use crate::session::{self, Granted, PATIENCE, Session};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_common::file::{self, FOLDER, INLINE, PIECES};
@@ -148,7 +148,7 @@ impl Entry {
 
 impl Mount {
     /// Connects over the gate of this name and opens a session with the service behind it. Bytes of files are transferred without
-    /// the server. Waits up to 10 ms for a service that is still starting.
+    /// the server. Waits up to 60 ms for a service that is still starting.
     ///
     /// # Errors
     /// The error of the service or the kernel.
@@ -158,7 +158,7 @@ impl Mount {
     pub fn connect(name: &str) -> Result<Self> {
         Ok(Self {
             client: Client::new(SendGate::named(name)),
-            session: Session::open(name, 0, 10_000_000)?,
+            session: Session::open(name, 0, PATIENCE)?,
             direct: true,
             places: Vec::new(),
         })

@@ -9,7 +9,7 @@
 
 use crate::client::failed;
 use crate::gate::{Message, MessageBuffer, ReceiveGate, SendGate};
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 use alloc::boxed::Box;
 use bulkhead_common::network::{
     ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, COUNTS, DATA, LISTEN, RECEIVE, RECEIVE_FROM, Reply,
@@ -59,7 +59,7 @@ pub struct Network {
 const HEAD: usize = size_of::<Request>();
 
 impl Network {
-    /// Connects over the gate of this name and opens a session with the service behind it. Waits up to 10 ms for a service that is
+    /// Connects over the gate of this name and opens a session with the service behind it. Waits up to 60 ms for a service that is
     /// still starting.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Network {
         Ok(Self {
             gate: SendGate::named(name),
             buffer: Box::new(MessageBuffer::new()),
-            _session: Session::open(name, 0, 10_000_000)?,
+            _session: Session::open(name, 0, PATIENCE)?,
         })
     }
 
