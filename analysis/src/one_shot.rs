@@ -36,7 +36,7 @@ const BYTE: u64 = 6;
 const ACCESS: u64 = 2;
 /// Writes of one task that fall into one operation of another: its job may end and the next one begin.
 const WRITES: u64 = 2;
-/// Words of a write beside the item: who holds the lock, news, and the lock.
+/// Words of a write beside the item: the owner of the lock, news, and the lock.
 const WORDS: u64 = 3;
 /// Requests of a write that ask for an answer beside those for the lock: state and address of a port that was not open.
 const QUESTIONS: u64 = 2;
@@ -352,7 +352,7 @@ mod tests {
         let answers = port.write - port.read;
         assert!((2 * 18..=2 * 24).contains(&answers), "{answers}");
         assert!(pair(40, false).ports[0].write > port.write);
-        // Who writes into the same memory over the same last links makes both wait longer.
+        // Another writer into the same memory, over the same last links, makes both wait longer.
         assert!(pair(8, true).ports[0].write_wait > port.write_wait);
     }
 }

@@ -30,8 +30,8 @@ const CHIP: &str = r#"
 /// Response (80 bytes, 5 cycles): 3 + 3 + (5 + 1 + 3): 15. Together 71; at one tick a cycle nothing is lost to alignment.
 ///
 /// The other tile has 2 + 2 miss registers. It can hold the link to the memory (1 cycle for each of 4 reads: one input,
-/// round robin: 1 packet) and the memory (4 * 40). The memory's link (5 each, one input, so in order) makes it wait no longer: who is ahead
-/// there has been served for longer by the memory. Without that, 4 * 5 more.
+/// round robin: 1 packet) and the memory (4 * 40). The memory's link (5 each, one input, so in order) adds no wait: what is ahead
+/// there was served for longer by the memory. Without that, 4 * 5 more.
 #[test]
 fn a_small_chip_by_hand() {
     let platform = load_platform_text("small.xml", CHIP, &LoadOptions::default())

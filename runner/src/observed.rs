@@ -45,7 +45,7 @@ pub struct Observed {
     pub markers: Vec<MarkerEvent>,
     /// Registers and stacks of programs that crashed.
     pub crashes: Vec<Crashed>,
-    /// Who ran in user mode when the run ended, and at which address.
+    /// The activities that ran in user mode when the run ended, each with its address.
     pub running: Vec<(Owner, u64)>,
     /// Who waited for whom.
     pub ledger: Ledger,
@@ -92,7 +92,7 @@ pub fn markers(machine: &Machine) -> Vec<MarkerEvent> {
         .collect()
 }
 
-/// Who runs in user mode now, and at which address.
+/// The activities that run in user mode now, each with its address.
 pub fn running(machine: &Machine) -> Vec<(Owner, u64)> {
     let tiles = machine.config().tiles.iter().map(|tile| tile.id);
     let on = |tile| {

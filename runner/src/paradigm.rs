@@ -112,7 +112,7 @@ pub struct Said<'a> {
     pub console: &'a str,
     /// Every marker.
     pub markers: &'a [MarkerEvent],
-    /// Who ran in user mode at the end, and at which address.
+    /// The activities that ran in user mode at the end, each with its address.
     pub running: &'a [(Owner, u64)],
     /// Why the run ended.
     pub end: &'a End,

@@ -545,8 +545,8 @@ impl<'a> SystemBounds<'a> {
     }
 }
 
-/// Why a flow through `members` has no bound, if somebody outside may send to one of them: who serves others' messages, too, may be busy
-/// with one of them whenever the flow's comes, and nothing says how many there are.
+/// Why a flow through `members` has no bound, if an application outside may send to one of them: a server may be busy with a message of others
+/// when the flow's message comes, and nothing says how many there are.
 pub fn sent_from_outside(system: &System, members: &[usize]) -> Option<String> {
     let outside = system.apps.iter().enumerate();
     let mut outside = outside.filter(|(from, _)| !members.contains(from));

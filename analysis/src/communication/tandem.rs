@@ -1,8 +1,8 @@
 //! Two servers in order of arrival, one right behind the other, as one server.
 //!
-//! Why it exists: a memory answers in the order in which it serves, and its answers leave the tile over one link. Who is ahead at the
-//! memory is ahead at the link, too, so a rival's transaction that keeps another one waiting at both does so only for the longer of its
-//! two services: its burst is paid once, as LUDB pays it over a FIFO tandem. This module knows neither windows nor paths: it turns a
+//! Why it exists: a memory answers in the order in which it serves, and its answers leave the tile over one link. A
+//! transaction that is ahead at the memory is also ahead at the link, so it delays another one only by the longer of its two
+//! services: its burst is paid once, as LUDB pays it over a FIFO tandem. This module knows neither windows nor paths: it turns a
 //! scenario into one with fewer resources.
 //!
 //! # Why this holds
@@ -18,7 +18,7 @@
 //! greatest sum over the paths through a grid of jobs and servers: F. Baccelli, G. Cohen, G. J. Olsder, J.-P. Quadrat, *Synchronization and
 //! Linearity*, Wiley 1992, section 1.2.5. For token buckets and rates it is LUDB of a sink tree: Lenzini, Mingozzi and Stea 2008.)
 //!
-//! In a sequence of transactions one after the other, whoever is ahead of one has left the second server before that one is served there, so it
+//! In a sequence of transactions one after the other, what is ahead of one has left the second server before that one is served there, so it
 //! is not ahead of the next one. Each transaction of others therefore counts once in a window, too. On one slot, those that count begin their
 //! service at the second server a round trip apart, and not earlier than `x` before the window.
 

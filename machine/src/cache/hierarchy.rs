@@ -52,7 +52,7 @@ impl Harts for () {
     }
 }
 
-/// An access of the unit, the card or whoever else is no hart, with its bytes.
+/// An access of the unit or the card, with its bytes.
 #[derive(Clone, Debug)]
 pub struct Carried {
     token: u32,

@@ -1,8 +1,8 @@
 //! Lines that the kernel has written back: what a tile's caches have of a piece of memory goes there and is not left.
 //!
 //! Why it exists: memory changes its owner through the caches, and a captured tile does not flush by itself. The kernel names a bounded number
-//! of lines, and the answer says that memory has them. It does not know why, and it does not keep the tile from reading the lines again: whoever
-//! wants that takes the window away or stops the hart before.
+//! of lines, and the answer says that memory has them. It does not know why, and it does not keep the tile from reading the lines again: the
+//! kernel must close the window or stop the hart before.
 
 use super::Dtu;
 use super::env::{DtuEvent, Env, Later, LocalTiming};

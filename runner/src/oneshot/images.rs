@@ -193,7 +193,7 @@ fn changed(path: &std::path::Path, text: &str) -> Result<(), Error> {
     match input::read_text(path) {
         Ok(there) if there == text => Ok(()),
         _ => {
-            // Who reads it meanwhile finds a whole file.
+            // A process that reads it meanwhile finds a whole file.
             let new = path.with_extension(format!("new-{}", std::process::id()));
             place::write(&new, text)?;
             std::fs::rename(&new, path).map_err(|error| Error::file(path, error))

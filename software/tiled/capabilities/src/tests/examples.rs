@@ -294,7 +294,7 @@ fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
         }
         space.check().unwrap();
     }
-    // It goes with its gate, and who paid has everything back.
+    // It goes with its gate, and the payer has everything back.
     let left = space.kernel_memory_left(KERNEL).unwrap();
     space.revoke(0, KERNEL, 31, true).unwrap();
     assert_eq!(finish(&mut space, 0), 1);

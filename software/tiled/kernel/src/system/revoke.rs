@@ -425,7 +425,7 @@ impl System {
         }
     }
 
-    /// An endpoint leads nowhere any more. Who waits, perhaps, for messages that cannot come, because it was the last one, looks again.
+    /// An endpoint leads nowhere any more. If it was the last one, the receiver checks again whether messages can still come.
     fn bereave(&mut self, level: usize, gate: Option<NodeId>) {
         let waits = gate.and_then(|gate| self.number(self.space.bereaved(gate)?));
         if let Some(activity) = waits.filter(|id| self.runs(*id)) {

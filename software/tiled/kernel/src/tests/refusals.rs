@@ -6,7 +6,7 @@ use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeSet;
 
 /// Counters that only say how often something was done, and marks of what was least or seen once: nobody decides by them. And whose turn
-/// it is among what is done in steps. Memory that somebody had who could not be made was in other hands: it is cleared once more.
+/// it is among what is done in steps. Memory of an activity that could not be made was in other hands: it is cleared once more.
 const HISTORY: [&str; 11] = [
     "births: ",
     "steps: ",

@@ -475,7 +475,7 @@ fn the_root_manager_starts_on_a_chip_of_any_size() {
     }
 }
 
-/// A manager and all that it creates have the windows that the manager was given: who comes later on the tile finds his own.
+/// A manager and all that it creates have the windows that the manager was given, so managers that come later find theirs.
 #[test]
 fn windows_are_counted_for_whom_they_were_given_to() {
     let (mut system, mut chip) = boot();
@@ -508,7 +508,7 @@ fn windows_are_counted_for_whom_they_were_given_to() {
         call(&mut system, &mut chip, 1, give).unwrap();
     }
     call(&mut system, &mut chip, 1, show(70, 60)).unwrap();
-    // Neither itself nor whoever it gave its capability to has another one.
+    // Neither the manager nor the child with a copy of the capability gets another one.
     for (who, memory) in [(1, 62), (child, 61)] {
         let refused = call(&mut system, &mut chip, who, show(70, memory));
         assert_eq!(refused, Err(SyscallError::NoQuota), "{who}");
