@@ -494,7 +494,8 @@ impl Checking<'_> {
         let stand = &self.stand;
         let worst = worst_of(&tried, |_| true);
         let domain = stand.domain();
-        let account = worst.map(|at| tried[at].facts.account.clone());
+        let accounted = worst_of(&tried, |one| !one.facts.account.is_empty());
+        let account = accounted.map(|at| tried[at].facts.account.clone());
         let floods = tried.iter().filter(|one| one.attack.sends_frames());
         let late = floods.clone().filter(|one| one.result.identical).count();
         let (late, floods) = (late, floods.count());
@@ -633,6 +634,7 @@ impl Checking<'_> {
             attacks,
             worst,
             difference,
+            accounted,
             account: account.unwrap_or_default(),
             waits_alone: reference.waited_self,
             flows,

@@ -3,7 +3,9 @@
 //! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
 
 use super::result::{AuditResult, Clock, DomainResult};
-use super::text::{MEASURED_AND_ANALYSED, both, chip, difference, factor, peers, slowdown, told};
+use super::text::{
+    MEASURED_AND_ANALYSED, accounted, both, chip, difference, factor, peers, slowdown, told,
+};
 use crate::book::{AUDIT, BOUNDS, Book, LEDGER};
 use crate::format::{grouped, span};
 use crate::page;
@@ -87,7 +89,8 @@ fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
             ul { @for plan in &attack.plans { li { (plan) } } }
             @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
             @if !domain.account.is_empty() {
-                p { "The ledger's account of this attack. Without one, the domain waited "
+                p { "The ledger's account of " @match accounted(domain) { Some(other) => { "the worst attack that it waited for, " (other) }, None => { "this attack" } }
+                    ". Without one, the domain waited "
                     (both(clock, domain.waits_alone)) " for itself and the refresh. " (book.more(LEDGER)) }
                 div.scroll { table {
                     tr { th { "victim" } th.text { "waited for" } th.text { "at" } th { "cycles" } }

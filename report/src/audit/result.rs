@@ -185,7 +185,10 @@ pub struct DomainResult {
     pub worst: Option<usize>,
     /// The first difference that the worst attack made of those whose timelines can be compared.
     pub difference: Option<Difference>,
-    /// The ledger's account of the worst attack: the applications that the domain waited for, the longest wait first.
+    /// Number in `attacks` of the attack that `account` is of: the worst one that made the domain wait for others. The worst attack
+    /// may only have given one of its services more work.
+    pub accounted: Option<usize>,
+    /// The ledger's account of that attack: the applications that the domain waited for, the longest wait first.
     pub account: Vec<Interference>,
     /// Waits of the domain in the run without an attack, in ticks: for itself and the refresh.
     pub waits_alone: u64,

@@ -63,6 +63,7 @@ fn sample() -> AuditResult {
                 attacked_at: Some(4_000_130),
                 attacked: "a cache line arrives from tile 8 (64 bytes)".to_owned(),
             }),
+            accounted: Some(1),
             account: vec![Interference {
                 victim: "sensor".to_owned(),
                 culprit: "hog".to_owned(),

@@ -21,8 +21,13 @@ pub fn slowdown(attack: &AttackResult) -> String {
     }
 }
 
-/// One sentence about the actions of the attackers during an attack and its effect on the domain. `domain`'s account must be of
-/// this attack.
+/// The name of the attack that the account is of, if that is not the worst one.
+pub fn accounted(domain: &DomainResult) -> Option<&str> {
+    let other = domain.accounted.filter(|at| domain.worst != Some(*at))?;
+    Some(&domain.attacks.get(other)?.name)
+}
+
+/// One sentence about the actions of the attackers during the worst attack and its effect on the domain.
 pub fn told(clock: Clock, domain: &DomainResult, attack: &AttackResult) -> String {
     let mut did: Vec<(&str, Vec<&str>)> = Vec::new();
     for plan in &attack.plans {
@@ -168,6 +173,9 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     }
     if let Some(first) = &domain.difference {
         line(format!("  first difference: {}", difference(clock, first)));
+    }
+    if let Some(other) = accounted(domain) {
+        line(format!("  worst of those that it waited for: {other}"));
     }
     for entry in domain.account.iter().take(3) {
         line(format!(
