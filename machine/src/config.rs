@@ -524,10 +524,9 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if self.tiled_lines && (tile.second_hart || tile.accelerator.is_some()) {
+        if self.tiled_lines && tile.accelerator.is_some() {
             return Err(
-                "a second hart and a streaming unit need flat memory: what they touch is not in lines yet"
-                    .into(),
+                "a streaming unit needs flat memory: what it touches is not in lines yet".into(),
             );
         }
         if !tile.hart.timed_walk && self.lines_hold_data() {

@@ -36,7 +36,7 @@ use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::TileBus;
 use card::CardPlace;
 use env::TileEnv;
-use second::Second;
+use second::{Second, Used};
 use std::sync::Arc;
 
 /// An event of a tile.
@@ -122,6 +122,8 @@ struct Local {
     second_software: bool,
     /// Misses under way that it waits for.
     second_tokens: Vec<u32>,
+    /// What the hart that ran last has used, so that the other one must ask for it again.
+    used: Used,
     /// The hart is to come back at the end of its block.
     recall: bool,
     clint: Clint,
@@ -240,6 +242,7 @@ impl Tile {
                 second_hart: config.second_hart,
                 second_software: false,
                 second_tokens: Vec::new(),
+                used: Used::default(),
                 recall: false,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 timer_at: Tick::MAX,
@@ -484,6 +487,9 @@ impl Tile {
             }
         }
         self.local.recall = false;
+        if let Some(second) = &mut self.second {
+            self.local.used.tell(&mut second.hart);
+        }
         self.after_caches();
         self.settle(self.local.now, fabric);
     }

@@ -495,6 +495,15 @@ impl Hart {
         self.core.forget_lines();
     }
 
+    /// Another hart has used the caches: data lines whose numbers end in four bits of which `data` has the bit, and others for
+    /// instructions.
+    pub fn forget_some_lines(&mut self, data: u16, instructions: bool) {
+        self.core.lines.forget_some(data);
+        if instructions {
+            self.core.fetch_line = NO_LINE;
+        }
+    }
+
     /// An integer register; `x0` is 0.
     pub fn register(&self, number: usize) -> u64 {
         self.core.x[number & 31]

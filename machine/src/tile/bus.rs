@@ -60,6 +60,25 @@ impl<const DATA: bool> TileBus<'_, DATA> {
         self.note(timing)
     }
 
+    /// The number of the hart in its tile.
+    #[inline]
+    fn hart(&self) -> usize {
+        usize::from(self.second)
+    }
+
+    /// The other hart must ask again for the line at `line`, because this hart has used it or another one of its set.
+    #[inline(always)]
+    fn used(&mut self, line: u64) {
+        if self.local.second_hart {
+            self.local.used.data |= 1 << (line / u64::from(self.local.line) % 16);
+        }
+    }
+
+    /// The other hart must ask again for every line.
+    fn used_all(&mut self) {
+        self.local.used.data = u16::MAX;
+    }
+
     /// Remembers who waits for a miss where that can be two.
     #[inline(always)]
     fn note(&mut self, timing: Timing) -> Timing {
@@ -275,7 +294,10 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
         match self.caches.fetch_hit(now, physical) {
             Some(outcome) => self.note(timing(outcome)),
-            None => self.fetch_miss(now, physical),
+            None => {
+                self.local.used.instructions = DATA;
+                self.fetch_miss(now, physical)
+            }
         }
     }
 
@@ -287,6 +309,9 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             self.local.now
         );
         let write = matches!(access, Access::Store | Access::Atomic);
+        if DATA {
+            self.used(physical);
+        }
         if self.local.htif.is_in_line(physical) {
             return self.data_host(now, physical, write);
         }
@@ -362,7 +387,8 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
         if DATA {
-            self.caches.wrote(physical);
+            let hart = self.hart();
+            self.caches.wrote(physical, place as usize, hart);
         }
         if self.local.htif.is_at(physical) {
             self.stored_to_host(now, place, value);
@@ -371,12 +397,15 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     fn reserve(&mut self, physical: u64) {
         if DATA {
-            self.caches.reserve(physical);
+            // A store of the other hart must not bypass this function.
+            self.used(physical);
+            self.caches.reserve(physical, self.hart());
         }
     }
 
     fn take_reservation(&mut self, physical: u64) -> Option<bool> {
-        DATA.then(|| self.caches.take_reservation(physical))
+        let hart = self.hart();
+        DATA.then(|| self.caches.take_reservation(physical, hart))
     }
 
     fn lines_hold_data(&self) -> bool {
@@ -397,6 +426,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             Management::Clean => hierarchy::Management::Clean,
             Management::Flush => hierarchy::Management::Flush,
         };
+        self.used_all();
         let owner = self.owner();
         let waiter = self.caches.manager();
         let mut lower = Below {
@@ -418,6 +448,8 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
         if DATA && self.allows(line, self.local.line.into(), false) {
+            self.used_all();
+            self.local.used.instructions = true;
             let owner = self.owner();
             let mut lower = Below {
                 unit: self.unit.as_deref_mut(),
