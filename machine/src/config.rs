@@ -537,6 +537,12 @@ impl PlatformConfig {
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
         }
+        let least = crate::tile::least_line(&self.memories);
+        if u64::from(tile.hart.line) < least && self.lines_hold_data() {
+            return Err(format!(
+                "a line must have at least {least} bytes, because the caches' tags name all of the memories"
+            ));
+        }
         for (name, cache) in [
             ("l1i", Some(l1i)),
             ("l1d", Some(l1d)),

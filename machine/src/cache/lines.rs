@@ -209,7 +209,7 @@ impl Hierarchy {
     }
 
     /// Nobody gets the line: what waits for it reads 0, and what it would have written is lost.
-    pub(super) fn refuse(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
+    pub(super) fn give_nothing(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
         match waiter {
             Waiter::Fetch { .. } => {}
             Waiter::Data { token, .. } => {

@@ -194,7 +194,8 @@ impl Tile {
                 }
             }
         }
-        if self.local.htif.is_in_line(line) {
+        let word = self.local.name(self.local.htif.word());
+        if line / 64 == word / 64 {
             self.look_at_host(at, fabric);
         }
     }
