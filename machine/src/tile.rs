@@ -19,7 +19,7 @@ mod second;
 
 use crate::accelerator::Accelerator;
 use crate::cache::{Done, Hierarchy};
-use crate::config::{MemoryConfig, PlatformConfig, PlatformKind, TileConfig};
+use crate::config::{PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
@@ -639,11 +639,6 @@ impl Tile {
             self.runnable = true;
         }
     }
-}
-
-/// Bytes that a line must have at least, so that the caches' tags name all of these memories.
-pub fn least_line(memories: &[MemoryConfig]) -> u64 {
-    Homes::least_line(memories)
 }
 
 /// Least time from a miss of the hart to its packet.
