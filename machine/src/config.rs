@@ -530,11 +530,6 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if self.tiled_lines && tile.accelerator.is_some() {
-            return Err(
-                "a streaming unit needs flat memory: what it touches is not in lines yet".into(),
-            );
-        }
         if !tile.hart.timed_walk && self.lines_hold_data() {
             return Err(
                 "a page-table walk must be timed, because the table may be in a cache".into(),
