@@ -72,7 +72,7 @@ pub const PIECES_MAX: u8 = 64;
 /// Pages of one [`Syscall::Map`] or [`Syscall::MapFrom`] at most: TileMux maps them in one piece, whoever more urgent wants the hart.
 pub const MAP_PAGES_MAX: u64 = 64;
 /// Most pages of one [`Syscall::SetPager`].
-pub const PAGED_PAGES_MAX: u64 = 1 << 18;
+pub const PAGED_PAGES_MAX: u64 = 0x3_E000;
 /// Most capabilities of one [`Syscall::Exchange`].
 pub const EXCHANGE_MAX: u16 = 8;
 

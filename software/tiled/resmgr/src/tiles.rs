@@ -174,13 +174,13 @@ fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, 
 }
 
 /// The tile capability for an application: with quotas of its own where the description limits it, and with places for itself, so
-/// that nobody takes them while it is started again. Its windows are its manager's.
+/// that nobody takes them or its page tables while it is started again. Its windows are its manager's.
 pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: app.endpoints,
         time: app.time(),
         noc: app.limit,
-        tables: app.tables,
+        tables: Some(pagers::tables(app)),
         activities: Some(app.activities),
         windows: Some(0),
     };
