@@ -231,8 +231,8 @@ calls! {
         tile: u16,
         /// The memory.
         memory: u16,
-        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Matters
-        /// only when this starts TileMux.
+        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Only who
+        /// started TileMux may give some (or the root manager, if the kernel did); when their window closes, the tile is lost.
         tables: u64,
     }
     /// Creates an activity and places [`SEL_ACTIVITY`], [`SEL_KERNEL_MEMORY`], [`SEL_TILE`] and [`SEL_MEMORY`] for it. It gets the
