@@ -201,7 +201,7 @@ impl System {
 
     /// Stops a tile that cannot be trusted: its activities count as stopped, and are handled one by one. The tile can be used again
     /// when its first memory window has been revoked and another one is configured.
-    fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
+    pub(super) fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &mut self.tiles[index];
         if tile.is_lost {
             return;
