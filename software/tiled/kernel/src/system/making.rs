@@ -209,7 +209,8 @@ impl System {
                     tables,
                     table_pages: pages,
                 };
-                self.ask_tile(hardware, e.id, request, Then::Created(creating));
+                let (level, then) = (e.ticket.level, Then::Created(creating));
+                self.ask_tile(hardware, level, e.id, request, then);
                 return Ok(false);
             }
         }
