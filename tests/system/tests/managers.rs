@@ -69,7 +69,7 @@ fn the_less_critical_delay_a_restart_by_one_piece_of_theirs() {
     let others = others.filter(|incident| incident.application.starts_with("hog"));
     assert!(others.count() > 30);
     // Four restarts, one after the other, were five times as long, and halves of them twice as long.
-    assert!(beside < 1.8 * alone, "{beside} us, {alone} us alone");
+    assert!(beside < 1.6 * alone, "{beside} us, {alone} us alone");
 }
 
 #[test]

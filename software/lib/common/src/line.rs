@@ -5,6 +5,7 @@
 //! its own. What it deliberately does not know: the entries.
 
 use crate::payer::{Paid, Payer};
+use alloc::boxed::Box;
 use alloc::collections::{LinkedList, linked_list};
 use core::{array, iter, option};
 
@@ -75,14 +76,14 @@ impl<P, T> Line<P, T> {
 pub struct Ranks<P, T, const N: usize> {
     /// The number of entries: to know it, one needs to look at nothing else.
     count: usize,
-    lines: [Line<P, T>; N],
+    lines: Box<[Line<P, T>; N]>,
 }
 
 impl<P: Payer, T, const N: usize> Default for Ranks<P, T, N> {
     fn default() -> Self {
         Self {
             count: 0,
-            lines: array::from_fn(|_| Line::default()),
+            lines: Box::new(array::from_fn(|_| Line::default())),
         }
     }
 }
