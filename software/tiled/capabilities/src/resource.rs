@@ -368,6 +368,13 @@ impl Space {
         self.nodes[mapping.index()].edges[EXTRA2].to
     }
 
+    /// Whether a node, or one that it was derived or copied from, is a holder's.
+    pub fn comes_from(&mut self, node: NodeId, holder: HolderId) -> bool {
+        self.visit(self.nodes[node.index()].depth.into());
+        let mut all = core::iter::successors(Some(node), |node| self.origin(*node));
+        all.any(|node| self.holder_of(node) == holder)
+    }
+
     /// Creates a semaphore.
     ///
     /// # Errors

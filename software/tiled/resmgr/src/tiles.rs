@@ -7,7 +7,7 @@ use crate::calls::{Failure, call};
 use crate::gates::Selectors;
 use crate::pagers;
 use alloc::collections::{BTreeMap, BTreeSet};
-use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
+use bulkhead_abi::syscall::{PRIORITIES, SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_lib::syscall;
 use bulkhead_loader::layout::PAGE;
@@ -192,8 +192,9 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     derive(app.tile, &quotas, selectors)
 }
 
-/// Endpoints of a manager's own activity: its channel to the kernel, memory that it fills, a module that it reads, and some to spare.
-const MANAGER_ENDPOINTS: u64 = 8;
+/// Endpoints of a manager's own activity: its channel to the kernel, and for each priority of applications memory that it fills and a module
+/// that it reads.
+const MANAGER_ENDPOINTS: u64 = 2 + 2 * PRIORITIES as u64;
 
 /// The tile capability for a manager's own activity: what it makes active there must not be taken from others that share the tile.
 pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u16, Failure> {

@@ -207,7 +207,8 @@ impl System {
                     activity: e.id,
                     table_pages: pages,
                 };
-                self.ask_tile(hardware, e.id, request, Then::Created(creating));
+                let (level, then) = (e.ticket.level, Then::Created(creating));
+                self.ask_tile(hardware, level, e.id, request, then);
                 return Ok(false);
             }
         }
@@ -309,8 +310,8 @@ impl System {
             physical: l.place,
             pages: l.tables,
         };
-        let then = Then::Reply(l.ticket);
-        self.ask_tile_at(hardware, l.tile, KERNEL_ACTIVITY, request, then);
+        let (to, then) = ((l.tile, l.ticket.level), Then::Reply(l.ticket));
+        self.ask_tile_at(hardware, to, KERNEL_ACTIVITY, request, then);
     }
 
     /// What cannot be completed leaves nothing that was made for it.

@@ -117,7 +117,8 @@ impl System {
             pages: p.plan.pages,
             table_pages: needed,
         };
-        self.ask_tile(hardware, p.activity, request, Then::Reply(p.ticket));
+        let (level, then) = (p.ticket.level, Then::Reply(p.ticket));
+        self.ask_tile(hardware, level, p.activity, request, then);
         Ok(false)
     }
 
@@ -195,7 +196,8 @@ impl System {
             pages,
             rights,
         };
-        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
+        let then = Then::Reply(ticket);
+        self.ask_tile(hardware, ticket.level, activity, request, then);
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use alloc::collections::BTreeMap;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Quota, Removed};
 use bulkhead_common::payer::{Caller, Paid};
 
 /// A long job.
@@ -286,14 +286,14 @@ impl System {
     /// One step of a revocation; whether it has ended.
     fn revoke_step(&mut self, hardware: &mut impl Hardware, level: usize) -> bool {
         if let Some(activity) = self.jobs.closing[level].next_to_wake() {
-            self.wake(hardware, activity);
+            self.wake(hardware, level, activity);
             return false;
         }
         if self.alarm_one(level) {
             return false;
         }
         if let Some(node) = self.space.at(level)
-            && (self.silence(hardware, node)
+            && (self.silence(hardware, level, node)
                 || self.withdraw_from(hardware, node)
                 || self.space.owner(node) == node && self.dismiss(node)
                 || self.close_endpoint(hardware, level, node))
@@ -331,13 +331,19 @@ impl System {
     }
 
     /// If the node is an activity that runs, or memory that one sees, it runs no more. Whether there was something to do.
-    fn silence(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
+    fn silence(&mut self, hardware: &mut impl Hardware, level: usize, node: NodeId) -> bool {
         let Some(activity) = self.living_from(node) else {
             return false;
         };
         let target = self.activities.get(activity);
         let Some(target) = target.filter(|a| !matches!(a.state(), State::Stopped(_))) else {
             return false;
+        };
+        // Its creation, which was asked for before, comes first.
+        let creator = self.activities.get(target.creator);
+        let level = match target.state() {
+            State::Creating => creator.map_or(level, |creator| creator.priority.into()),
+            _ => level,
         };
         if target.node != node {
             // Its end begins with that of what it lives from.
@@ -347,14 +353,16 @@ impl System {
         self.activities.set_state(activity, State::Stopping);
         self.take_device(hardware, activity);
         let request = Request::Stop { activity };
-        self.ask_tile(hardware, activity, request, Then::Stopped);
+        self.ask_tile(hardware, level, activity, request, Then::Stopped);
         true
     }
 
     /// Undoes what a capability did, now that it is gone.
     fn removed(&mut self, hardware: &mut impl Hardware, level: usize, removed: &Removed) {
         if removed.copy {
-            if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
+            if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin)
+                && !self.space.comes_from(origin, removed.holder)
+            {
                 // He could have raised it; who waits shall think again.
                 let semaphore = self.space.owner(origin);
                 let birth = self.space.birth(semaphore);
@@ -390,7 +398,7 @@ impl System {
                     if let Some(origin) = removed.origin
                         && let Object::Tile(parent) = *self.space.object(origin)
                     {
-                        self.update_bucket(hardware, index, parent.owner);
+                        self.update_bucket(hardware, index, parent.owner[Quota::NocRate as usize]);
                     }
                 }
             }

@@ -10,7 +10,8 @@
 
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
 use bulkhead_capabilities::{
-    ACTIVITY_STEPS, CUT_STEPS, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
+    ACTIVITY_STEPS, CUT_STEPS, DEPTH_MAX, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS,
+    REVOKE_STEPS,
 };
 
 /// The largest cost of one piece of work.
@@ -36,7 +37,8 @@ const ASKED: u32 = 4;
 
 /// A step of a revocation.
 /// In the place of what was removed a notice may stay, that is heard at once.
-pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4, 3);
+/// Where a copy of a semaphore goes, all that it came from is looked at.
+pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4 + DEPTH_MAX as u32, 3);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
 /// A step of making an activity or a window: a part is made; or what there is of a window is thrown away again, of which there are two, and

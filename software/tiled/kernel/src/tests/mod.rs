@@ -11,6 +11,7 @@ mod paging;
 mod payers;
 mod properties;
 mod refusals;
+mod requests;
 mod rights;
 mod senders;
 pub mod sessions;
