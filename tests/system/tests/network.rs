@@ -244,6 +244,18 @@ fn a_client_that_dies_loses_only_its_own() {
         variant(&finished.result, "careless"),
     );
     assert!(alone.incidents.is_empty(), "{:?}", alone.incidents);
+    // Beside one that fills the card and leaves, over and over, every datagram comes back, too.
+    let loud = variant(&finished.result, "loud");
+    let said = |line: &&str| line.contains(" said, ");
+    let said = finished.consoles[2].lines().rfind(said).unwrap_or_default();
+    println!(
+        "{:?} alone, {:?} beside: {said}",
+        worst(alone, "ping"),
+        worst(loud, "ping")
+    );
+    assert!(loud.incidents.is_empty(), "{:?}", loud.incidents);
+    assert_eq!(check(alone, "ping"), check(loud, "ping"));
+    assert!(said.starts_with("[loud] "), "{}", finished.consoles[2]);
     let who: Vec<&str> = careless
         .incidents
         .iter()
