@@ -21,6 +21,7 @@ mod flows;
 mod hostile;
 mod isolation;
 mod kills;
+mod lines;
 mod managers;
 mod many_cores;
 mod memory_bounds;
