@@ -7,6 +7,7 @@
 //! applications may share, made from the catalog's file.
 
 pub mod control;
+pub mod filed;
 pub mod one_shot;
 pub mod shared_tiles;
 pub mod whole;

@@ -10,6 +10,7 @@ mod book;
 mod c_programs;
 mod calls;
 mod capacity;
+mod catalog;
 mod crashes;
 mod description;
 mod determinism;
