@@ -524,10 +524,9 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if self.tiled_lines && (tile.second_hart || tile.accelerator.is_some()) {
+        if self.tiled_lines && tile.accelerator.is_some() {
             return Err(
-                "a second hart and a streaming unit need flat memory: what they touch is not in lines yet"
-                    .into(),
+                "a streaming unit needs flat memory: what it touches is not in lines yet".into(),
             );
         }
         if !tile.hart.timed_walk && self.lines_hold_data() {
@@ -537,6 +536,12 @@ impl PlatformConfig {
         }
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
+        }
+        let least = crate::tile::least_line(&self.memories);
+        if u64::from(tile.hart.line) < least && self.lines_hold_data() {
+            return Err(format!(
+                "a line must have at least {least} bytes, because the caches' tags name all of the memories"
+            ));
         }
         for (name, cache) in [
             ("l1i", Some(l1i)),

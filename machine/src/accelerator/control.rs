@@ -116,7 +116,6 @@ impl Accelerator {
         }
         let mut requests = vec![tilemux::Request::Create {
             activity,
-            tables: 0,
             table_pages: 0,
         }];
         let maps = mappings

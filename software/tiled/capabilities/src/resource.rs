@@ -2,7 +2,7 @@
 //!
 //! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
 
-use crate::node::{EXTRA, EXTRA2, NO_SELECTOR, NodeId};
+use crate::node::{EXTRA2, NO_SELECTOR, NodeId};
 use crate::object::{Amounts, Line, Memory, Object, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, PIECES_MAX, Result, Terms};
@@ -373,16 +373,6 @@ impl Space {
         self.visit(self.nodes[node.index()].depth.into());
         let mut all = core::iter::successors(Some(node), |node| self.origin(*node));
         all.any(|node| self.holder_of(node) == holder)
-    }
-
-    /// Whether nobody can name it: what the kernel made of it is all that is done with it.
-    pub fn is_unnamed(&self, id: NodeId) -> bool {
-        self.nodes[id.index()].selector == NO_SELECTOR
-    }
-
-    /// Memory that was cut out ends before this window does.
-    pub fn tie(&mut self, memory: NodeId, window: NodeId) {
-        self.link(memory, EXTRA, window);
     }
 
     /// Creates a semaphore.

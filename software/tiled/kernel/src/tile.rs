@@ -12,7 +12,7 @@ use bulkhead_abi::syscall::PRIORITIES;
 use bulkhead_abi::tilemux::{ACTIVITIES as TILE_ACTIVITIES, DEFAULT_SLICE, FIRST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Space};
 use bulkhead_common::line::Ranks;
-use bulkhead_common::payer::{Caller, Creator, Holder, Paid};
+use bulkhead_common::payer::{Caller, Creator, Paid};
 
 /// A processing tile for activities.
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ pub struct Tile {
     /// The activity that started TileMux. Only it may give memory for page tables, because whoever can write page tables controls
     /// the whole tile.
     pub lit_by: HolderId,
-    /// Memory for page tables.
-    pub tables: Paid<Holder, Vec<NodeId>>,
+    /// Which windows show memory for page tables. TileMux takes any of it for any activity, so the tile is lost with each of them.
+    pub tables: [bool; PMP_WINDOWS as usize],
     /// The tile capabilities whose processor time an activity has for itself.
     pub budgets: Paid<Creator, Vec<NodeId>>,
     /// The activity that has its device.
@@ -88,7 +88,7 @@ impl Tile {
             asked: Ranks::default(),
             lies: 0,
             lit_by: Space::KERNEL,
-            tables: Paid::default(),
+            tables: [false; PMP_WINDOWS as usize],
             budgets: Paid::default(),
             device: None,
             buckets: [None; BUCKET_COUNT],

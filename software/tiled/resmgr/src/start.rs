@@ -18,7 +18,7 @@ use bulkhead_abi::syscall::{
     ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause, Syscall,
 };
 use bulkhead_lib::common::payer::{Fixed, Own, Paid};
-use bulkhead_lib::{println, time};
+use bulkhead_lib::{environment, println, time};
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
 use bulkhead_resmgr::progress::{Part, Phase, Place, Progress, Work, turn};
@@ -88,7 +88,8 @@ impl<'a> World<'a> {
             Some((ObjectKind::Memory, [_, _, tile])) => tile as u16,
             _ => 0,
         };
-        let windows = tiles::configure(system, first_memory, &mut selectors)?;
+        let own_tile = is_root.then(|| environment().tile);
+        let windows = tiles::configure(system, first_memory, own_tile, &mut selectors)?;
         let mut drafts = Vec::new();
         for app in &system.apps {
             let draft = create::application(app, &windows, &modules, &mut selectors);

@@ -15,11 +15,11 @@ use bulkhead_abi::dtu::{NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEnd
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::arguments::{CreateActivity, Map, Start};
 use bulkhead_abi::syscall::{
-    Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
+    Event, MAP_LAZY, MAP_PAGES_MAX, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
 use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
-use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
+use bulkhead_capabilities::{HolderId, Object, Quota, Removed, Tile};
 
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
@@ -67,7 +67,6 @@ impl System {
             holder,
             rest: [None; 2],
             stage: 0,
-            tables: None,
         })
     }
 
@@ -209,32 +208,6 @@ impl System {
         match from.left.get(Quota::Cpu) {
             ..LEAST_BUDGET => Err(SyscallError::NoQuota),
             budget => Ok(Some((budget, from.time.period))),
-        }
-    }
-
-    /// Cuts pages for page tables of an activity out of what its tile has for that.
-    pub(super) fn cut_tables(
-        &mut self,
-        caller: HolderId,
-        holder: HolderId,
-        tile: usize,
-        pages: u64,
-    ) -> Result<NodeId, SyscallError> {
-        for pool in self.tiles[tile].tables.iter() {
-            let to = (holder, NO_SELECTOR);
-            let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
-            if let Ok(cut) = cut {
-                return Ok(cut);
-            }
-        }
-        Err(SyscallError::NoMemory)
-    }
-
-    /// Where the memory of a node lies.
-    pub(super) fn region(&self, memory: NodeId) -> Result<Region, SyscallError> {
-        match *self.space.object(memory) {
-            Object::Memory(memory) => Ok(Region::of(&memory)),
-            _ => Err(SyscallError::NoMemory),
         }
     }
 

@@ -101,8 +101,6 @@ pub struct System {
     tiles: Fixed<Tile>,
     /// The index of each tile by its number; past all of them where there is none.
     places: Fixed<usize>,
-    /// Which tile's page tables are cut out of a memory.
-    pools: Paid<Holder, BTreeMap<NodeId, u16>>,
     activities: Activities,
     modules: Fixed<Module>,
     space: Space,
@@ -178,7 +176,6 @@ impl System {
         Self {
             kernel,
             places: places_of(&tiles),
-            pools: Paid::default(),
             due: Reserved::with_room(tiles.len()),
             tiles: tiles.into(),
             activities: Activities::with_room(places.into(), NUMBERS_END.into()),

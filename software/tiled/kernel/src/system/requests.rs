@@ -71,9 +71,21 @@ impl System {
         request: Request,
         then: Then,
     ) {
-        let Some(index) = self.activities.get(activity).map(|a| a.tile) else {
-            return self.resolved(hardware, 0, activity, then, Err(SyscallError::NoActivity));
-        };
+        match self.activities.get(activity).map(|a| a.tile) {
+            Some(index) => self.ask_tile_at(hardware, (index, level), activity, request, then),
+            None => self.resolved(hardware, 0, activity, then, Err(SyscallError::NoActivity)),
+        }
+    }
+
+    /// Asks a TileMux, for somebody of a priority.
+    pub(super) fn ask_tile_at(
+        &mut self,
+        hardware: &mut impl Hardware,
+        (index, level): (usize, usize),
+        activity: u16,
+        request: Request,
+        then: Then,
+    ) {
         let tile = &mut self.tiles[index];
         if !tile.is_lit || tile.is_lost {
             let error = match tile.is_lost {
@@ -191,7 +203,7 @@ impl System {
 
     /// Stops a tile that cannot be trusted: its activities count as stopped, and are handled one by one. The tile can be used again
     /// when its first memory window has been revoked and another one is configured.
-    fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
+    pub(super) fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &mut self.tiles[index];
         if tile.is_lost {
             return;

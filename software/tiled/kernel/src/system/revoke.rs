@@ -12,18 +12,17 @@
 
 use super::clearing::Clearing;
 use super::closing::Closing;
-use super::making::Making;
+use super::making::{Lighting, Making};
 use super::requests::Then;
-use super::{System, Ticket, done};
+use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
-use crate::load::Loading;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Quota, Removed, Space};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Quota, Removed};
 use bulkhead_common::payer::{Caller, Paid};
 
 /// A long job.
@@ -43,14 +42,7 @@ pub(super) enum Job {
     /// Memory is being cleared for its new owner.
     Clear(Box<Clearing>),
     /// TileMux is being loaded.
-    Load {
-        /// Who waits.
-        ticket: Ticket,
-        /// Index of the tile.
-        tile: usize,
-        /// How far it is.
-        loading: Box<Loading>,
-    },
+    Load(Box<Lighting>),
 }
 
 /// The caller that waits for the end of a revocation, and its answer then: success ([`SyscallError::None`]), or the error that made the
@@ -274,23 +266,18 @@ impl System {
                     self.answer(ticket, Err(error));
                 }
             }
-            Job::Load {
-                ticket,
-                tile,
-                mut loading,
-            } => {
-                if !self.tiles[tile].is_lit {
+            Job::Load(mut lighting) => {
+                let Some(loading) = &mut lighting.loading else {
+                    return;
+                };
+                if !self.tiles[lighting.tile].is_lit {
                     // Its memory was revoked meanwhile.
-                    self.answer(ticket, Err(SyscallError::Revoked));
+                    self.answer(lighting.ticket, Err(SyscallError::Revoked));
                 } else if loading.step(hardware) {
-                    hardware.start_hart(self.tiles[tile].id, loading.entry());
-                    self.answer(ticket, Ok(done()));
+                    hardware.start_hart(self.tiles[lighting.tile].id, loading.entry());
+                    self.shown(hardware, &lighting);
                 } else {
-                    self.jobs.running[level] = Some(Job::Load {
-                        ticket,
-                        tile,
-                        loading,
-                    });
+                    self.jobs.running[level] = Some(Job::Load(lighting));
                 }
             }
         }
@@ -322,12 +309,11 @@ impl System {
         false
     }
 
-    /// The activity of a node, or the activity that sees memory through it or whose page tables are in it.
+    /// The activity of a node, or the activity that sees memory through it or lives by what is behind its window.
     fn living_from(&self, node: NodeId) -> Option<u16> {
         let holder = match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),
             Object::Mapping { .. } => self.space.holder_of(node),
-            Object::Memory(_) if self.space.is_unnamed(node) => self.space.holder_of(node),
             _ => return None,
         };
         self.number(holder)
@@ -416,16 +402,7 @@ impl System {
                     }
                 }
             }
-            Object::Memory(memory) => {
-                self.soil(removed, &memory);
-                // Only the kernel itself holds what page tables are cut out of.
-                if removed.holder == Space::KERNEL
-                    && let Some(tile) = self.pools.remove(&removed.node)
-                {
-                    let tables = &mut self.tiles[usize::from(tile)].tables;
-                    tables.retain(|tables| *tables != removed.node);
-                }
-            }
+            Object::Memory(memory) => self.soil(removed, &memory),
             Object::Service(service) => self.questions -= usize::from(service.asked != 0),
             Object::Session { ident } => self.session_gone(hardware, removed, ident),
             Object::Notice(notice) => self.notice_gone(removed, &notice),

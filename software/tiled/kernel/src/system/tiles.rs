@@ -66,7 +66,7 @@ impl System {
         if !aligned || region.size > PMP_WINDOW_SIZE || !right {
             return Err(SyscallError::BadArgument);
         }
-        let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
+        let bytes = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
         let program = match target.is_lit {
             true if tables > 0 && !self.is_in_charge(index, caller) => {
                 return Err(SyscallError::BadArgument);
@@ -74,7 +74,7 @@ impl System {
             true => None,
             false => {
                 let program = self.module(&TILEMUX_NAMES);
-                let reserved = tables.checked_add(TILEMUX_MEMORY);
+                let reserved = bytes.checked_add(TILEMUX_MEMORY);
                 let fits = reserved.is_some_and(|size| size <= range.free);
                 if program.is_some() && (!fits || range.free != range.size || window != 0) {
                     return Err(SyscallError::NoMemory);
@@ -100,8 +100,9 @@ impl System {
             shown: (shown, self.space.birth(shown)),
             program,
             tables,
+            place: 0,
             stage: 0,
-            cut: [None; 2],
+            cut: None,
             loading: None,
         };
         self.jobs

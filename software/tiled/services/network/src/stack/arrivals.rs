@@ -85,8 +85,8 @@ pub(super) fn about(frame: &[u8], (own, prefix): ([u8; 4], u8)) -> About {
         }
         let packet = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
         let (own, to) = (Ipv4Address::from(own), packet.dst_addr());
-        let everybody = to.is_broadcast() || Ipv4Cidr::new(own, prefix).broadcast() == Some(to);
-        if to != own && !everybody || packet.frag_offset() != 0 {
+        let is_for_all = || to.is_broadcast() || Ipv4Cidr::new(own, prefix).broadcast() == Some(to);
+        if to != own && !is_for_all() || packet.frag_offset() != 0 {
             return None;
         }
         match packet.next_header() {

@@ -96,19 +96,23 @@ impl Sockets {
 
     /// Sends a frame of each that has one, beginning where the card was full the last time.
     pub fn send<C: Card>(&mut self, interface: &mut Interface, now: Instant, port: &mut Port<C>) {
-        let count = self.slots.len();
-        let first = self.next;
+        if let [Some(only)] = &mut self.slots[..] {
+            interface.poll_egress(now, port, &mut only.set);
+            return;
+        }
+        let (count, first) = (self.slots.len(), self.next);
         for turn in 0..count {
+            let index = (first + turn) % count;
+            let Some(slot) = &mut self.slots[index] else {
+                continue;
+            };
             if port.transmit(now).is_none() {
+                // Its turn comes when there is room.
+                self.next = index;
                 return;
             }
-            let index = (first + turn) % count;
-            if let Some(slot) = &mut self.slots[index] {
-                interface.poll_egress(now, port, &mut slot.set);
-                self.next = (index + 1) % count;
-            }
+            interface.poll_egress(now, port, &mut slot.set);
         }
-        self.next = first;
     }
 
     /// Gives the frame that the port has to a socket, or to none: then the protocols say so to its sender.
