@@ -19,7 +19,7 @@ mod second;
 
 use crate::accelerator::Accelerator;
 use crate::cache::{Done, Hierarchy};
-use crate::config::{MemoryConfig, PlatformConfig, PlatformKind, TileConfig};
+use crate::config::{PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
@@ -32,6 +32,7 @@ use crate::noc::Packet;
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId};
+use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::TileBus;
@@ -137,6 +138,8 @@ struct Local {
     second_tokens: Vec<u32>,
     /// What the hart that ran last has used, so that the other one must ask for it again.
     used: Used,
+    /// What a streaming unit reads and writes.
+    accesses: Accesses,
     /// The hart is to come back at the end of its block.
     recall: bool,
     clint: Clint,
@@ -259,6 +262,7 @@ impl Tile {
                 second_software: false,
                 second_tokens: Vec::new(),
                 used: Used::default(),
+                accesses: Accesses::default(),
                 recall: false,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 timer_at: Tick::MAX,
@@ -604,6 +608,9 @@ impl Tile {
         }
         for signal in std::mem::take(&mut self.local.signals) {
             if let Some(accelerator) = &mut self.accelerator {
+                if let Signal::Start(_) | Signal::Stop = signal {
+                    self.local.accesses.forget(&mut self.caches);
+                }
                 match signal {
                     Signal::Start(_) => accelerator.start(),
                     Signal::Stop => accelerator.stop(),
@@ -639,11 +646,6 @@ impl Tile {
             self.runnable = true;
         }
     }
-}
-
-/// Bytes that a line must have at least, so that the caches' tags name all of these memories.
-pub fn least_line(memories: &[MemoryConfig]) -> u64 {
-    Homes::least_line(memories)
 }
 
 /// Least time from a miss of the hart to its packet.

@@ -154,7 +154,9 @@ impl Tile {
                 Waiter::Unit { token, .. } => {
                     let carried = self.local.arrived(&mut self.caches, token, fabric);
                     let bytes = carried.as_ref().map(|carried| carried.bytes());
-                    if token & CARD_TOKEN != 0 {
+                    if token & CARD_TOKEN != 0 && self.accelerator.is_some() {
+                        self.local.accesses.arrived(token, at, bytes);
+                    } else if token & CARD_TOKEN != 0 {
                         self.with_card(fabric, |card, ports| card.arrived(ports, token, bytes));
                     } else {
                         self.with_unit(fabric, |unit, env| unit.local_done(env, token, bytes));

@@ -6,13 +6,9 @@
 //! addresses. What it deliberately does not know: rights.
 
 use super::Window;
-use crate::config::MemoryConfig;
+use crate::config::{HOME_ALIGNMENT, MemoryConfig};
 use crate::types::TileId;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
-
-/// Homes begin at multiples of this, so that the low bits of a home are those of the tile-physical address: a hart chooses the lines that
-/// it remembers by these bits. Protection windows do, too.
-pub(super) const ALIGNMENT: u64 = 0x1000;
 
 /// The memories of a chip, one behind the other, and then room for addresses that have no home.
 #[derive(Debug)]
@@ -29,18 +25,12 @@ impl Homes {
         let mut places = Vec::new();
         for memory in memories {
             places.push((nowhere, memory.id, memory.size));
-            nowhere = (nowhere + memory.size).next_multiple_of(ALIGNMENT);
+            nowhere = (nowhere + memory.size).next_multiple_of(HOME_ALIGNMENT);
         }
         Self {
             memories: places,
             nowhere,
         }
-    }
-
-    /// Bytes that a line must have at least, so that all homes fit the caches' tags.
-    pub fn least_line(memories: &[MemoryConfig]) -> u64 {
-        let end = Self::new(memories).nowhere + PMP_WINDOWS * PMP_WINDOW_SIZE;
-        end.div_ceil(u64::from(u32::MAX))
     }
 
     /// The home of an address of a memory (its number).
@@ -99,7 +89,5 @@ mod tests {
         for outside in [at + 0x1000, at - 1, 0, u64::MAX] {
             assert_eq!(homes.place(homes.home(&windows, outside)), None);
         }
-        assert_eq!(Homes::least_line(&[memory(7, 0x4000)]), 1);
-        assert_eq!(Homes::least_line(&[memory(7, 1 << 38)]), 65);
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
 
-use super::{Below, End, FROM_NETWORK, Local, TileEvent, Window, home};
+use super::{Below, End, FROM_NETWORK, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
+use crate::config::HOME_ALIGNMENT;
 use crate::device::HtifEffect;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
@@ -119,7 +120,7 @@ impl Local {
                     base: endpoint.base,
                     home: self.homes.of(memory, endpoint.base),
                 };
-                if self.holds_data && endpoint.base % home::ALIGNMENT != 0 {
+                if self.holds_data && endpoint.base % HOME_ALIGNMENT != 0 {
                     // What a hart knows of lines would not fit them.
                     *window = Window::default();
                 }
