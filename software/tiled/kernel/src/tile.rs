@@ -66,12 +66,6 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Whether activities live on it.
-    pub fn is_inhabited(&self) -> bool {
-        // Each activity has a bucket, even if only the one that does not regulate.
-        self.bucket_users.iter().any(|users| *users > 0)
-    }
-
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
         // The tile's capabilities have quotas for no more.

@@ -113,10 +113,6 @@ impl System {
         let bucket = bucket.unwrap_or(0);
         let place = usize::from(bucket);
         tile.claims[place] = owner.filter(|_| tile.buckets[place] != owner);
-        if !tile.is_shared && tile.is_inhabited() {
-            tile.is_shared = true;
-            hardware.set_borrowed(tile.id, PRIVILEGED_CREDIT.into());
-        }
         let begins = Begins {
             activity: id,
             creator: ticket.caller,
@@ -269,6 +265,12 @@ impl System {
             let buffer = target.physical + creating.reply;
             let replies = ReceiveEndpoint::new(id, buffer, (SYSCALL_SLOT, 1), NO_ENDPOINT);
             hardware.set_endpoint(tile, receive, replies.into());
+            // Each activity has a bucket, even if only the one that does not regulate.
+            let place = &mut self.tiles[index];
+            if !place.is_shared && place.bucket_users.iter().sum::<u16>() > 1 {
+                place.is_shared = true;
+                hardware.set_borrowed(tile, PRIVILEGED_CREDIT.into());
+            }
             return true;
         }
         let endpoint = self.kernel.syscalls[usize::from(target.priority)];
