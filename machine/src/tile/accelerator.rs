@@ -102,8 +102,10 @@ impl TilePorts<'_> {
         bytes: &[u8],
         write: bool,
     ) -> Result<&Access, Later> {
+        // One that nobody waits for any more may still be under way, with other bytes.
         let is = |a: &Access| {
-            (a.side, a.physical, a.write, a.bytes.len()) == (side, physical, write, bytes.len())
+            let same = (a.side, a.physical, a.write, a.bytes.len());
+            same == (side, physical, write, bytes.len()) && (!write || a.bytes == bytes)
         };
         let known = self.local.accesses.all.iter().position(is);
         let index = known.unwrap_or_else(|| {
