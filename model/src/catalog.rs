@@ -118,6 +118,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/network/two-chips.xml"),
     ),
     (
+        "oneshot/pair",
+        include_str!("../../catalog/systems/oneshot/pair.xml"),
+    ),
+    (
         "oneshot/pipeline",
         include_str!("../../catalog/systems/oneshot/pipeline.xml"),
     ),

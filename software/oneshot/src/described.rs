@@ -6,11 +6,12 @@
 //! The functions here are for jobs: they ask for the task whose job runs. In an image without a table they trap, and the task stops.
 
 use crate::kernel;
-use crate::port::{Failure, SamplingPort};
+use crate::port::{Failure, RawPort};
 use crate::task::{Done, Job, Task};
 use crate::{arch, time};
 use bulkhead_abi::one_shot::{marker, table};
 use bulkhead_hal::marker::custom;
+use core::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A task that a description can name.
@@ -76,17 +77,68 @@ impl Place {
     }
 }
 
+/// A channel that the task reads, whose items are bytes.
+///
+/// What [`Input`] and other languages are made of.
+#[derive(Debug)]
+pub struct RawInput {
+    number: u64,
+    open: Option<(RawPort, u64)>,
+}
+
+impl RawInput {
+    /// The task's channel with this number. Its port is initialised when a job first asks.
+    pub const fn new(number: u64) -> Self {
+        Self { number, open: None }
+    }
+
+    /// Copies a new item to `item`; whether there was one. Without one, no lock is taken.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: the description has no such channel, or items of another size than `item`; [`Failure::Locked`].
+    pub fn take(&mut self, item: &mut [u8]) -> Result<bool, Failure> {
+        let (port, name) = match self.open {
+            Some(open) => open,
+            None => self.initialise()?,
+        };
+        if port.size() != item.len() {
+            return Err(Failure::Size);
+        }
+        if !port.has_news()? {
+            return Ok(false);
+        }
+        custom::<{ marker::TAKE }>(name);
+        let result = port.read(item);
+        custom::<{ marker::TAKEN }>(name);
+        result
+    }
+
+    fn initialise(&mut self) -> Result<(RawPort, u64), Failure> {
+        if self.number >= word(table::INPUTS) {
+            return Err(Failure::Size);
+        }
+        let place = Place::of(self.number);
+        let port = RawPort::initialise(place.index.into(), place.data, place.size)?;
+        let open = (port.ok_or(Failure::Size)?, place.marked());
+        self.open = Some(open);
+        Ok(open)
+    }
+}
+
 /// A channel that the task reads: the first one of the description is number 0.
 #[derive(Debug)]
 pub struct Input<T> {
-    number: u64,
-    open: Option<(SamplingPort<T>, u64)>,
+    raw: RawInput,
+    item: PhantomData<fn() -> T>,
 }
 
 impl<T: FromBytes + IntoBytes + Immutable> Input<T> {
     /// The task's channel with this number. Its port is initialised when a job first asks.
     pub const fn new(number: u64) -> Self {
-        Self { number, open: None }
+        Self {
+            raw: RawInput::new(number),
+            item: PhantomData,
+        }
     }
 
     /// A new item, if there is one. Without one, no lock is taken.
@@ -94,70 +146,52 @@ impl<T: FromBytes + IntoBytes + Immutable> Input<T> {
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or other items; [`Failure::Locked`].
     pub fn take(&mut self) -> Result<Option<T>, Failure> {
-        let (port, name) = match self.open {
-            Some(open) => open,
-            None => self.initialise()?,
-        };
-        if !port.has_news()? {
-            return Ok(None);
-        }
         let mut item = T::new_zeroed();
-        custom::<{ marker::TAKE }>(name);
-        let result = port.read(&mut item);
-        custom::<{ marker::TAKEN }>(name);
-        Ok(result?.then_some(item))
-    }
-
-    fn initialise(&mut self) -> Result<(SamplingPort<T>, u64), Failure> {
-        if self.number >= word(table::INPUTS) {
-            return Err(Failure::Size);
-        }
-        let place = Place::of(self.number);
-        if place.size != size_of::<T>() {
-            return Err(Failure::Size);
-        }
-        let port = SamplingPort::initialise_at(place.index.into(), place.data)?;
-        let open = (port.ok_or(Failure::Size)?, place.marked());
-        self.open = Some(open);
-        Ok(open)
+        let is_new = self.raw.take(item.as_mut_bytes())?;
+        Ok(is_new.then_some(item))
     }
 }
 
-/// A channel that the task writes: the first one of the description is number 0.
+/// A channel that the task writes, whose items are bytes.
+///
+/// What [`Output`] and other languages are made of.
 #[derive(Debug)]
-pub struct Output<T> {
+pub struct RawOutput {
     number: u64,
-    open: Option<(SamplingPort<T>, u64)>,
+    open: Option<(RawPort, u64)>,
 }
 
-impl<T: FromBytes + IntoBytes + Immutable> Output<T> {
+impl RawOutput {
     /// The task's channel with this number.
     pub const fn new(number: u64) -> Self {
         Self { number, open: None }
     }
 
-    /// Whether the reader has initialised its port.
+    /// Whether the reader has initialised its port, for items of so many bytes.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or other items.
-    pub fn is_ready(&mut self) -> Result<bool, Failure> {
+    pub fn is_ready(&mut self, size: usize) -> Result<bool, Failure> {
         if self.open.is_none() {
             if self.number >= word(table::OUTPUTS) {
                 return Err(Failure::Size);
             }
             let place = Place::of(word(table::INPUTS) + self.number);
-            let port = SamplingPort::get(place.core, place.index.into())?;
+            let port = RawPort::get(place.core, place.index.into())?;
             self.open = port.map(|port| (port, place.marked()));
         }
-        Ok(self.open.is_some())
+        match &self.open {
+            Some((port, _)) if port.size() != size => Err(Failure::Size),
+            open => Ok(open.is_some()),
+        }
     }
 
-    /// Writes an item over the one that is there; whether it did: until the reader's core has initialised its port, nobody takes one.
+    /// Writes an item; whether it did: until the reader's core has initialised its port, nobody takes one.
     ///
     /// # Errors
-    /// As of [`Output::is_ready`], and [`Failure::Locked`].
-    pub fn put(&mut self, item: &T) -> Result<bool, Failure> {
-        self.is_ready()?;
+    /// As of [`RawOutput::is_ready`], and [`Failure::Locked`].
+    pub fn put(&mut self, item: &[u8]) -> Result<bool, Failure> {
+        self.is_ready(item.len())?;
         let Some((port, name)) = self.open else {
             return Ok(false);
         };
@@ -165,5 +199,38 @@ impl<T: FromBytes + IntoBytes + Immutable> Output<T> {
         let result = port.write(item);
         custom::<{ marker::PUT_DONE }>(name);
         result.map(|()| true)
+    }
+}
+
+/// A channel that the task writes: the first one of the description is number 0.
+#[derive(Debug)]
+pub struct Output<T> {
+    raw: RawOutput,
+    item: PhantomData<fn(T)>,
+}
+
+impl<T: IntoBytes + Immutable> Output<T> {
+    /// The task's channel with this number.
+    pub const fn new(number: u64) -> Self {
+        Self {
+            raw: RawOutput::new(number),
+            item: PhantomData,
+        }
+    }
+
+    /// Whether the reader has initialised its port.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: the description has no such channel, or other items.
+    pub fn is_ready(&mut self) -> Result<bool, Failure> {
+        self.raw.is_ready(size_of::<T>())
+    }
+
+    /// Writes an item over the one that is there; whether it did: until the reader's core has initialised its port, nobody takes one.
+    ///
+    /// # Errors
+    /// As of [`Output::is_ready`], and [`Failure::Locked`].
+    pub fn put(&mut self, item: &T) -> Result<bool, Failure> {
+        self.raw.put(item.as_bytes())
     }
 }

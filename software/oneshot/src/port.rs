@@ -22,10 +22,64 @@ pub type Failure = port::Failure<Infallible>;
 /// Attempts to take a lock: whoever holds it copies some words, so he who waits for longer waits for somebody who stopped.
 const PATIENCE: u32 = 1000;
 
+/// A port for items of so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawPort(port::Port);
+
+impl RawPort {
+    /// Initialises a port of this core, whose data lies at an address of this core that nobody else uses.
+    pub(crate) fn initialise(
+        index: usize,
+        data: u64,
+        size: usize,
+    ) -> Result<Option<Self>, Failure> {
+        let core = arch::core_number();
+        let Some(record) = record(core, index) else {
+            return Ok(None);
+        };
+        let own = (core, arch::global(data), size as u32);
+        let port = port::initialise(&mut Chip, record, caller(), own)?;
+        Ok(port.map(Self::of))
+    }
+
+    /// A port of any core.
+    pub(crate) fn get(core: u16, index: usize) -> Result<Option<Self>, Failure> {
+        let Some(record) = record(core, index) else {
+            return Ok(None);
+        };
+        Ok(port::get(&mut Chip, record)?.map(Self::of))
+    }
+
+    fn of(port: port::Port) -> Self {
+        // What is in the own memory is reached without the network.
+        Self(port.moved(arch::local(port.data())))
+    }
+
+    #[inline]
+    pub(crate) fn size(&self) -> usize {
+        self.0.size() as usize
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, item: &[u8]) -> Result<(), Failure> {
+        port::write(&mut Chip, &self.0, caller(), item)
+    }
+
+    #[inline]
+    pub(crate) fn read(&self, item: &mut [u8]) -> Result<bool, Failure> {
+        port::read(&mut Chip, &self.0, caller(), item)
+    }
+
+    #[inline]
+    pub(crate) fn has_news(&self) -> Result<bool, Failure> {
+        port::has_news(&mut Chip, &self.0)
+    }
+}
+
 /// A port for items of one type: the numbers of its core and of its record.
 #[derive(Debug)]
 pub struct SamplingPort<T> {
-    port: port::Port,
+    raw: RawPort,
     item: PhantomData<fn(T) -> T>,
 }
 
@@ -55,17 +109,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// # Errors
     /// [`Failure::Locked`].
     pub fn initialise(index: usize, data: &'static Data<T>) -> Result<Option<Self>, Failure> {
-        Self::initialise_at(index, data.address())
-    }
-
-    /// The same; the data lies at an address of this core that nobody else uses.
-    pub(crate) fn initialise_at(index: usize, data: u64) -> Result<Option<Self>, Failure> {
-        let core = arch::core_number();
-        let Some(record) = record(core, index) else {
-            return Ok(None);
-        };
-        let own = (core, arch::global(data), size_of::<T>() as u32);
-        let port = port::initialise(&mut Chip, record, caller(), own)?;
+        let port = RawPort::initialise(index, data.address(), size_of::<T>())?;
         Ok(port.map(Self::of))
     }
 
@@ -74,20 +118,15 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// # Errors
     /// [`Failure::Size`]: it is for items of another size.
     pub fn get(core: u16, index: usize) -> Result<Option<Self>, Failure> {
-        let Some(record) = record(core, index) else {
-            return Ok(None);
-        };
-        match port::get(&mut Chip, record)? {
-            Some(port) if port.size() as usize != size_of::<T>() => Err(Failure::Size),
+        match RawPort::get(core, index)? {
+            Some(port) if port.size() != size_of::<T>() => Err(Failure::Size),
             port => Ok(port.map(Self::of)),
         }
     }
 
-    fn of(port: port::Port) -> Self {
-        // What is in the own memory is reached without the network.
-        let port = port.moved(arch::local(port.data()));
+    fn of(raw: RawPort) -> Self {
         let item = PhantomData;
-        Self { port, item }
+        Self { raw, item }
     }
 
     /// Writes an item, whether the last one was read or not.
@@ -96,7 +135,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// [`Failure::Locked`].
     #[inline]
     pub fn write(&self, item: &T) -> Result<(), Failure> {
-        port::write(&mut Chip, &self.port, caller(), item.as_bytes())
+        self.raw.write(item.as_bytes())
     }
 
     /// Reads the item into `item`; whether it is new.
@@ -105,7 +144,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// [`Failure::NoData`] or [`Failure::Locked`].
     #[inline]
     pub fn read(&self, item: &mut T) -> Result<bool, Failure> {
-        port::read(&mut Chip, &self.port, caller(), item.as_mut_bytes())
+        self.raw.read(item.as_mut_bytes())
     }
 
     /// Whether there is an item that nobody has read. Takes no lock.
@@ -114,7 +153,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// None happens; the type is that of all operations.
     #[inline]
     pub fn has_news(&self) -> Result<bool, Failure> {
-        port::has_news(&mut Chip, &self.port)
+        self.raw.has_news()
     }
 }
 

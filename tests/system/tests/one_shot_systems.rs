@@ -6,7 +6,10 @@ use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{self, Finished, Options};
 use std::fmt::Write;
 
-fn run(system: &std::path::Path, overrides: &[&str]) -> Result<Finished, bulkhead_runner::Error> {
+pub fn run(
+    system: &std::path::Path,
+    overrides: &[&str],
+) -> Result<Finished, bulkhead_runner::Error> {
     let options = Options {
         system: system.to_path_buf(),
         overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
@@ -24,7 +27,7 @@ fn described(name: &str, text: &str) -> Result<Finished, bulkhead_runner::Error>
 }
 
 /// Everything that was seen is within its bound, and nothing went wrong.
-fn holds(result: &RunResult) {
+pub fn holds(result: &RunResult) {
     let failed = result.verdict.promises().iter();
     let failed: Vec<_> = failed
         .filter(|one| one.judgement != Judgement::Held)

@@ -112,11 +112,13 @@ pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// Whether a text is the path of a type: names of Rust, joined by `::`. It becomes a part of a program.
-fn is_path(text: &str) -> bool {
+/// Whether a text is the path of a type behind a folder: names of Rust, joined by `::`; or one name of a task behind a file in C. It becomes a part of
+/// a program.
+fn is_path((folder, path): (&str, &str)) -> bool {
     let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let goes_on = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    text.split("::").all(|name| starts(name) && goes_on(name))
+    let is_one = !folder.ends_with(".c") || !path.contains("::");
+    is_one && path.split("::").all(|name| starts(name) && goes_on(name))
 }
 
 /// What a task of a chip must say beside what every task must.
@@ -166,12 +168,12 @@ pub(super) fn tasks(
             continue;
         };
         let known = programs.map(|programs| (programs.contains(&name), programs.names()));
-        let path = name.split_once("::").map(|(_, path)| path);
-        match (path.filter(|path| is_path(path)), known) {
+        let path = name.split_once("::");
+        match (path.filter(|path| is_path(*path)), known) {
             (None, _) => errors.push(wrong(
                 format!("`{name}` names no type of a task"),
                 node.place("program"),
-                "write FOLDER::module::Type: the folder of a Cargo package, and the task's type in its library",
+                "write FOLDER::module::Type, the folder of a Cargo package and the task's type in its library, or FILE.c::NAME, a file and a task in it",
             )),
             (Some(_), Some((false, names))) => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
