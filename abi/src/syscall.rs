@@ -72,7 +72,7 @@ pub const PIECES_MAX: u8 = 64;
 /// Pages of one [`Syscall::Map`] or [`Syscall::MapFrom`] at most: TileMux maps them in one piece, whoever more urgent wants the hart.
 pub const MAP_PAGES_MAX: u64 = 64;
 /// Most pages of one [`Syscall::SetPager`].
-pub const PAGED_PAGES_MAX: u64 = 1 << 18;
+pub const PAGED_PAGES_MAX: u64 = 0x3_E000;
 /// Most capabilities of one [`Syscall::Exchange`].
 pub const EXCHANGE_MAX: u16 = 8;
 
@@ -231,8 +231,8 @@ calls! {
         tile: u16,
         /// The memory.
         memory: u16,
-        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Matters
-        /// only when this starts TileMux.
+        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Only who
+        /// started TileMux may give some (or the root manager, if the kernel did); when their window closes, the tile is lost.
         tables: u64,
     }
     /// Creates an activity and places [`SEL_ACTIVITY`], [`SEL_KERNEL_MEMORY`], [`SEL_TILE`] and [`SEL_MEMORY`] for it. It gets the

@@ -179,9 +179,7 @@ requests! {
     Create = 1 {
         /// Its number.
         activity: u16,
-        /// Tile-physical address of the pages for its page tables.
-        tables: u64,
-        /// Number of these pages.
+        /// Pages that it may have for page tables.
         table_pages: u64,
     }
     /// Maps pages.
@@ -246,9 +244,7 @@ requests! {
         address: u64,
         /// Pages.
         pages: u64,
-        /// Tile-physical address of more pages for its page tables.
-        tables: u64,
-        /// Number of these pages.
+        /// More pages that it may have for page tables.
         table_pages: u64,
     }
     /// Maps pages in the range of its pager, and replaces the pages that are mapped there, whether it runs or not; without rights,
@@ -264,6 +260,15 @@ requests! {
         pages: u64,
         /// Rights as in [`crate::syscall::MAP_READ`] and so on.
         rights: u8,
+    }
+    /// Gives pages for page tables, of any activity.
+    Tables = 10 {
+        /// The activity that gives them.
+        activity: u16,
+        /// Tile-physical address.
+        physical: u64,
+        /// Number of pages.
+        pages: u64,
     }
 }
 

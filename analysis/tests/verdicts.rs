@@ -517,30 +517,35 @@ fn a_flow_that_comes_back_over_others_is_not_one_job() {
     assert!(round.unjudged[0].because.contains("leads from there back"));
 }
 
-/// Two sensors and one actuator that works for 400 us on each message: the flow of one may find it at work for the other, so 515 us is no
-/// bound for it, and `run` has none either.
+/// Two sensors and one actuator that works for 400 us on each message: the flow of one may find it at work for two messages of the other, so
+/// 415 us is no bound for it.
 #[test]
-fn a_flow_into_a_server_of_others_is_not_judged() {
+fn a_flow_into_a_server_of_others_waits_for_them() {
     let app = |name: &str, tile: u8, cost: &str, gate: &str| {
         format!(
             "<app name=\"{name}\" tile=\"{tile}\" program=\"p\"><rgate name=\"in\"/>{gate}\
              <task period=\"10ms\" cost=\"{cost}\"/></app>"
         )
     };
-    let judged = |to: &str| {
-        judged_system(&format!(
+    let bound = |to: &str| {
+        let verdict = judged_system(&format!(
             "<domain name=\"d\">{}{}{}{}</domain><flow name=\"f\" from=\"l\" to=\"r\" deadline=\"600us\"/>",
             app("l", 2, "5us", "<sgate name=\"to\" to=\"r\"/>"),
             app("m", 3, "5us", &format!("<sgate name=\"to\" to=\"{to}\"/>")),
             app("r", 4, "400us", ""),
             app("s", 5, "400us", "")
-        ))
+        ));
+        assert!(verdict.unjudged.is_empty(), "{:?}", verdict.unjudged);
+        let flow = verdict.constraints.iter().find(|one| one.subject == "f");
+        let flow = flow.expect("judged").clone();
+        (flow.holds, flow.bound.expect("finite"))
     };
-    let (tree, apart) = (judged("r"), judged("s"));
-    assert!(apart.unjudged.is_empty(), "{:?}", apart.unjudged);
-    assert_eq!(tree.unjudged.len(), 1);
-    let why = "`m` may send to `r`, whose work on its messages is not bounded here";
-    assert_eq!(tree.unjudged[0].because, why);
+    let (tree, apart) = (bound("r"), bound("s"));
+    assert!(apart.0 && apart.1 < 500_000, "{apart:?}");
+    assert!(
+        !tree.0 && (1_200_000..1_300_000).contains(&tree.1),
+        "{tree:?}"
+    );
 }
 
 /// Where a memory serves in any order and somebody has no limit, no flow has a bound: that is a reason, and no mistake of the description.

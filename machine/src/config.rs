@@ -13,8 +13,14 @@ use crate::config::dram::ControllerConfig;
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
 use crate::types::{LINE_MAX, Tick, TileId};
-use bulkhead_abi::memory_map::{MESH_SIDE, TILE_REGISTERS as REGISTERS};
+use bulkhead_abi::memory_map::{
+    MESH_SIDE, PMP_WINDOW_SIZE, PMP_WINDOWS, TILE_REGISTERS as REGISTERS,
+};
 use thiserror::Error;
+
+/// Where lines hold data, memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
+/// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
+pub const HOME_ALIGNMENT: u64 = 0x1000;
 
 /// A chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -524,12 +530,6 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if self.tiled_lines && (tile.second_hart || tile.accelerator.is_some()) {
-            return Err(
-                "a second hart and a streaming unit need flat memory: what they touch is not in lines yet"
-                    .into(),
-            );
-        }
         if !tile.hart.timed_walk && self.lines_hold_data() {
             return Err(
                 "a page-table walk must be timed, because the table may be in a cache".into(),
@@ -537,6 +537,17 @@ impl PlatformConfig {
         }
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
+        }
+        // The caches' tags name all of the memories, and what is in none.
+        let sizes = self.memories.iter().map(|memory| memory.size);
+        let all: u64 = sizes
+            .map(|size| size.next_multiple_of(HOME_ALIGNMENT))
+            .sum();
+        let least = (all + PMP_WINDOWS * PMP_WINDOW_SIZE).div_ceil(u64::from(u32::MAX));
+        if u64::from(tile.hart.line) < least && self.lines_hold_data() {
+            return Err(format!(
+                "a line must have at least {least} bytes, because the caches' tags name all of the memories"
+            ));
         }
         for (name, cache) in [
             ("l1i", Some(l1i)),
@@ -585,7 +596,7 @@ impl PlatformConfig {
                 if !dtu.block.is_power_of_two() || dtu.block > tile.hart.line {
                     return Err("dtu: block must be a power of two and at most a cache line".into());
                 }
-                if dtu.endpoints as u64 <= bulkhead_abi::memory_map::PMP_WINDOWS {
+                if dtu.endpoints as u64 <= PMP_WINDOWS {
                     return Err("dtu: the first four endpoints are the protection windows".into());
                 }
                 Ok(())

@@ -255,7 +255,7 @@ impl Machine {
         memory[address as usize..end as usize].copy_from_slice(bytes);
         if self.config.lines_hold_data() {
             for tile in &mut self.tiles {
-                tile.reload((index, address), bytes, &mut self.fabric);
+                tile.reload((index, address), bytes);
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ mod bus;
 mod card;
 mod crash;
 mod env;
+mod home;
 mod local;
 mod memory;
 mod outside;
@@ -31,12 +32,14 @@ use crate::noc::Packet;
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId};
+use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::TileBus;
 use card::CardPlace;
 use env::TileEnv;
-use second::Second;
+use home::Homes;
+use second::{Second, Used};
 use std::sync::Arc;
 
 /// An event of a tile.
@@ -83,6 +86,16 @@ struct Window {
     memory: usize,
     tile: TileId,
     base: u64,
+    /// Home of its first byte.
+    home: u64,
+}
+
+impl Window {
+    /// Bytes that may be read or written.
+    #[inline]
+    fn size(&self) -> u64 {
+        self.readable.max(self.writable)
+    }
 }
 
 /// How a run may end.
@@ -102,6 +115,7 @@ struct Local {
     now: Tick,
     queue: EventQueue<TileEvent>,
     windows: [Window; PMP_WINDOWS as usize],
+    homes: Homes,
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
@@ -122,6 +136,10 @@ struct Local {
     second_software: bool,
     /// Misses under way that it waits for.
     second_tokens: Vec<u32>,
+    /// What the hart that ran last has used, so that the other one must ask for it again.
+    used: Used,
+    /// What a streaming unit reads and writes.
+    accesses: Accesses,
     /// The hart is to come back at the end of its block.
     recall: bool,
     clint: Clint,
@@ -190,6 +208,7 @@ impl Tile {
         if platform.lines_hold_data() {
             caches.hold_data(platform.tiles.len() == 1 && unit.is_none());
         }
+        let homes = Homes::new(&platform.memories);
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
         if unit.is_none()
             && let Some(memory) = platform.memories.first()
@@ -203,6 +222,7 @@ impl Tile {
                     memory: 0,
                     tile: memory.id,
                     base,
+                    home: homes.of(0, base),
                 };
             }
         }
@@ -228,6 +248,7 @@ impl Tile {
                 now: 0,
                 queue: EventQueue::new(),
                 windows,
+                homes,
                 epoch: 0,
                 limit: Tick::MAX,
                 signals: Vec::new(),
@@ -240,6 +261,8 @@ impl Tile {
                 second_hart: config.second_hart,
                 second_software: false,
                 second_tokens: Vec::new(),
+                used: Used::default(),
+                accesses: Accesses::default(),
                 recall: false,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 timer_at: Tick::MAX,
@@ -484,6 +507,9 @@ impl Tile {
             }
         }
         self.local.recall = false;
+        if let Some(second) = &mut self.second {
+            self.local.used.tell(&mut second.hart);
+        }
         self.after_caches();
         self.settle(self.local.now, fabric);
     }
@@ -582,6 +608,9 @@ impl Tile {
         }
         for signal in std::mem::take(&mut self.local.signals) {
             if let Some(accelerator) = &mut self.accelerator {
+                if let Signal::Start(_) | Signal::Stop = signal {
+                    self.local.accesses.forget(&mut self.caches);
+                }
                 match signal {
                     Signal::Start(_) => accelerator.start(),
                     Signal::Stop => accelerator.stop(),

@@ -1,7 +1,8 @@
 //! Litmus tests: what threads of different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
 //!
-//! Two kinds of chips. Caches are not coherent, so a store is followed by a flush of its line, and a load comes after one. On a mesh of local
-//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not. Each test runs with many random starts,
+//! Three kinds of chips. Caches are not coherent, so a store is followed by a flush of its line, and a load comes after one. On a mesh of local
+//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not. The two harts of a tile share its caches,
+//! and need no flush. Each test runs with many random starts,
 //! places of its variables and old lines in the caches. What the model forbids never happens; without fences the outcomes show
 //! that only late stores, or reads that overtake writes, explain.
 
@@ -17,6 +18,8 @@ use proptest::test_runner::{Config, TestRunner};
 /// Lines in which variables may be.
 const LINES: u64 = 64;
 const DATA: u64 = 0x8_0000;
+/// Bytes between the programs of the threads, where they share a memory.
+const CODE: u64 = 0x1_0000;
 /// Registers of a thread: addresses of the variables, what its loads found, a value.
 const ADDRESS: u32 = 18;
 const FOUND: u32 = 24;
@@ -45,13 +48,19 @@ enum Chip {
     Caches,
     /// In the local memories of a mesh of 2 x 2 tiles.
     Mesh,
+    /// In the memory of one tile, of whose two harts each has a thread.
+    Harts,
 }
-const CHIPS: [Chip; 2] = [Chip::Caches, Chip::Mesh];
+const CHIPS: [Chip; 3] = [Chip::Caches, Chip::Mesh, Chip::Harts];
+/// Kinds of the markers with which the first thread of [`Chip::Harts`] says what its loads found; the second thread's come after
+/// them.
+const LOADED: u32 = 0x100;
+const LOADS: u32 = 16;
 
 impl Chip {
     fn address(self, line: u64) -> u64 {
         match self {
-            Chip::Caches => MEMORY_BASE + DATA + line * 64,
+            Chip::Caches | Chip::Harts => MEMORY_BASE + DATA + line * 64,
             // Two variables of one tile are in different banks or in one.
             Chip::Mesh => window(line & 1, line >> 1 & 1) + 0x1000 + (line >> 2) * 0x200,
         }
@@ -71,6 +80,9 @@ struct Start {
 
 fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
     let mut p = Program::default();
+    if (chip, number) == (Chip::Harts, 0) {
+        p.start_second(CODE * 2);
+    }
     let flush = |p: &mut Program, address| {
         if chip == Chip::Caches {
             p.cbo(CBO_FLUSH, address);
@@ -82,7 +94,16 @@ fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
             p.ld(T0, ADDRESS + variable as u32, 0);
         }
     }
-    p.word(FENCE).addi(T2, ZERO, start.wait[number] + 1);
+    p.word(FENCE);
+    if chip == Chip::Harts {
+        // They begin together.
+        let flag = |of: usize| MEMORY_BASE + DATA - 128 + of as u64 * 64;
+        p.li(T0, flag(number)).addi(T1, ZERO, 1).sd(T1, T0, 0);
+        p.li(T0, flag(1 - number));
+        let other = p.here();
+        p.ld(T1, T0, 0).branch(0, T1, ZERO, other);
+    }
+    p.addi(T2, ZERO, start.wait[number] + 1);
     let wait = p.here();
     p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
     let mut found = FOUND;
@@ -118,6 +139,13 @@ fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
             }
         }
     }
+    if chip == Chip::Harts {
+        // A marker does not wait for the value that it reports.
+        p.word(FENCE);
+        for (at, from) in (FOUND..found).enumerate() {
+            p.marker(from, LOADED + number as u32 * LOADS + at as u32);
+        }
+    }
     p.word(WFI);
     p
 }
@@ -127,10 +155,11 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let mut config = match chip {
         Chip::Caches => platform(PlatformKind::Bare, threads.len() as u16),
         Chip::Mesh => mesh(2, 2),
+        Chip::Harts => two_harts(true),
     };
     match chip {
-        Chip::Caches if start.split => config.network.channels = Channels::Split,
-        Chip::Caches => {}
+        Chip::Caches | Chip::Harts if start.split => config.network.channels = Channels::Split,
+        Chip::Caches | Chip::Harts => {}
         Chip::Mesh => {
             for tile in &mut config.tiles {
                 let memory = tile.local_memory.as_mut().unwrap();
@@ -141,13 +170,22 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
     if let Some(which) = start.controller {
         queued(&mut config, which);
     }
-    let mut machine = Machine::new(&config).unwrap();
+    let mut machine = match chip {
+        Chip::Harts => chip_of(&config),
+        Chip::Caches | Chip::Mesh => Machine::new(&config).unwrap(),
+    };
     for (number, ops) in threads.iter().enumerate() {
-        let code = match chip {
-            Chip::Caches => 0x1_0000 * (number as u64 + 1),
-            Chip::Mesh => 0,
-        };
-        thread(chip, ops, start, number).start_at(&mut machine, number as u16, code);
+        let program = thread(chip, ops, start, number);
+        let code = CODE * (number as u64 + 1);
+        match chip {
+            Chip::Caches => program.start_at(&mut machine, number as u16, code),
+            Chip::Mesh => program.start_at(&mut machine, number as u16, 0),
+            Chip::Harts if number == 0 => program.start_at(&mut machine, 0, code),
+            Chip::Harts => {
+                let loaded = machine.load_tile(0, MEMORY_BASE + code, &program.bytes());
+                loaded.unwrap();
+            }
+        }
     }
     let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
@@ -156,6 +194,16 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
         let loads = ops
             .iter()
             .filter(|op| matches!(op, R(_) | RDependent(_) | Add(..)));
+        if chip == Chip::Harts {
+            let markers = machine.markers();
+            let first = LOADED + number as u32 * LOADS;
+            let found = (first..).take(loads.count()).map(|kind| {
+                let marker = markers.iter().find(|m| u32::from(m.kind) == kind);
+                marker.expect("the thread has ended").value
+            });
+            seen.extend(found);
+            continue;
+        }
         let hart = machine.hart(number as u16).unwrap();
         seen.extend((0..loads.count()).map(|n| hart.register(FOUND as usize + n)));
     }
@@ -166,7 +214,7 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
                 let at = (DATA + line * 64) as usize;
                 word.copy_from_slice(&machine.memory(MEMORY).unwrap()[at..at + 8]);
             }
-            Chip::Mesh => machine.peek(0, chip.address(line), &mut word).unwrap(),
+            Chip::Mesh | Chip::Harts => machine.peek(0, chip.address(line), &mut word).unwrap(),
         }
         seen.push(u64::from_le_bytes(word));
     }
@@ -215,6 +263,9 @@ const Y: u32 = 1;
 
 fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
     for chip in CHIPS {
+        if chip == Chip::Harts && threads.len() > 2 {
+            continue;
+        }
         assert_eq!(count(chip, threads, CASES, &forbidden), 0, "{chip:?}");
     }
 }
@@ -223,7 +274,8 @@ fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
 fn store_buffering() {
     let forbidden = |o: &[u64]| o[..2] == [0, 0];
     never(&[&[W(X, 1), F, R(Y)], &[W(Y, 1), F, R(X)]], forbidden);
-    for chip in CHIPS {
+    // Harts that share a cache ask it in the order of their programs, so their late stores show nowhere.
+    for chip in [Chip::Caches, Chip::Mesh] {
         let threads: [&[Do]; 2] = [&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]];
         let seen = count(chip, &threads, CASES, forbidden);
         assert!(seen > 0, "stores are never late: {chip:?}");

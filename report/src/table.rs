@@ -87,6 +87,14 @@ fn cell(result: &RunResult, ticks: u64) -> String {
     )
 }
 
+/// The longest, if there is a sample.
+fn worst(result: &RunResult, of: &Distribution) -> String {
+    match of.count {
+        0 => "-".to_owned(),
+        _ => cell(result, of.max),
+    }
+}
+
 /// A percentile, if there are enough samples for it.
 pub(crate) fn percentile(result: &RunResult, percent: u64, of: &Distribution) -> String {
     let value = if percent == 50 { of.p50 } else { of.p99 };
@@ -201,7 +209,7 @@ fn measured(result: &RunResult, out: &mut String) {
             flow.latency.count.to_string(),
             percentile(result, 50, &flow.latency),
             percentile(result, 99, &flow.latency),
-            cell(result, flow.latency.max),
+            worst(result, &flow.latency),
             flow.misses.to_string(),
             flow.bound
                 .as_ref()
@@ -319,7 +327,7 @@ fn spans(result: &RunResult, out: &mut String) {
                 span.latency.count.to_string(),
                 percentile(result, 50, &span.latency),
                 percentile(result, 99, &span.latency),
-                cell(result, span.latency.max),
+                worst(result, &span.latency),
                 cell(result, span.latency.mean),
             ]);
         }

@@ -5,6 +5,7 @@
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::paradigm::Paradigm;
+use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::machine::Machine;
 use bulkhead_model::System;
 
@@ -20,9 +21,19 @@ pub fn boot_as(
     image: &BootImage,
     first: Option<&System>,
 ) -> Result<Machine, Error> {
-    let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let config = crate::convert::convert_system(system, first);
-    let mut machine = Machine::new(&config).map_err(|error| machine_error(&error))?;
+    boot_on(paradigm, system, image, &config)
+}
+
+/// As [`boot`], in a chip that is a variant of the system's.
+pub fn boot_on(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    image: &BootImage,
+    config: &PlatformConfig,
+) -> Result<Machine, Error> {
+    let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
+    let mut machine = Machine::new(config).map_err(|error| machine_error(&error))?;
     for piece in &image.pieces {
         machine
             .load_memory(piece.memory, piece.offset, &piece.bytes)

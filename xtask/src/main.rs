@@ -34,6 +34,9 @@ enum Task {
         /// Run the fuzzing tests only, for long: this many cases of each.
         #[arg(long, value_name = "CASES", num_args = 0..=1, default_missing_value = steps::FUZZ_CASES)]
         fuzz: Option<u32>,
+        /// Run and audit all systems of the catalog, and compare their verdicts with those that were filed: about an hour.
+        #[arg(long, conflicts_with_all = ["fuzz", "only", "quick"])]
+        catalog: bool,
     },
     /// Check the laws of the repository (docs/laws.md).
     Tidy,
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
             fuzz: Some(cases), ..
         } => steps::fuzz(&root, cases),
         Task::Test { quick: true, .. } => steps::quick(&root),
+        Task::Test { catalog: true, .. } => steps::catalog(&root),
         Task::Test { only, .. } => steps::test(&root, only.as_deref()),
         Task::Tidy => tidy::run(&root),
         Task::Sizes => sizes::run(&root),

@@ -428,6 +428,20 @@ pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     Ok(run_steps(root, "Fuzzing", vec![long, pairs]))
 }
 
+/// Runs and audits of the whole catalog, whose verdicts are compared with those that were filed.
+pub fn catalog(root: &Path) -> Result<bool, String> {
+    let package = ["test", "--release", "-p", "bulkhead-system-tests"];
+    let test = |name, only| {
+        let ignored = [only, "--", "--ignored", "--nocapture"];
+        step(name, &[&package[..], &ignored].concat())
+    };
+    let steps = vec![
+        test("runs of the catalog", "catalog::runs"),
+        test("audits of the catalog", "catalog::audits"),
+    ];
+    Ok(run_steps(root, "Verdicts of the catalog", steps))
+}
+
 /// Tidy, formatting and lints.
 pub fn ci(root: &Path) -> Result<bool, String> {
     let packages = tree::packages(root)?;

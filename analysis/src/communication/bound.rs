@@ -6,7 +6,7 @@
 use super::interference::{Rival, Stays, Victim, least_window, order_bound, outages, own_bucket};
 use super::lumped::lumped;
 use super::scenario::{CommunicationError, NetworkScenario, Step, Ticks, TransactionId};
-use super::tandem;
+use super::tandem::{self, Joined};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +32,22 @@ pub struct Work {
     /// The stages list every transaction of their source while they run. Otherwise other transactions of the source may
     /// be under way, as many as its slots allow.
     pub covers_sources: bool,
+}
+
+impl Work {
+    /// So many equal transactions, of whose source nothing else is known.
+    pub fn of(id: TransactionId, count: u64) -> Self {
+        let stage = Stage {
+            name: String::new(),
+            compute: 0,
+            transactions: vec![(id, count)],
+            measured: false,
+        };
+        Self {
+            stages: vec![stage],
+            covers_sources: false,
+        }
+    }
 }
 
 /// What decided a bound.
@@ -137,17 +153,7 @@ pub fn transaction_bound(
     scenario: &NetworkScenario,
     id: TransactionId,
 ) -> Result<Bound, CommunicationError> {
-    let stage = Stage {
-        name: String::new(),
-        compute: 0,
-        transactions: vec![(id, 1)],
-        measured: false,
-    };
-    let work = Work {
-        stages: vec![stage],
-        covers_sources: false,
-    };
-    Ok(flow_bound(scenario, &work)?.bound)
+    Ok(flow_bound(scenario, &Work::of(id, 1))?.bound)
 }
 
 /// Longest time of a sequence of stages. Its transactions may overlap within a stage; the bound takes them one by one.
@@ -159,9 +165,18 @@ pub fn flow_bound(
     work: &Work,
 ) -> Result<FlowBound, CommunicationError> {
     scenario.validate()?;
+    beside(scenario, tandem::joined(scenario).as_ref(), work)
+}
+
+/// The same of a valid scenario for which [`tandem::joined`] has this.
+pub(super) fn beside(
+    scenario: &NetworkScenario,
+    joined: Option<&Joined>,
+    work: &Work,
+) -> Result<FlowBound, CommunicationError> {
     let mut least = over_resources(scenario, work, &BTreeSet::new())?;
-    if let Some((joined, whole)) = tandem::joined(scenario)
-        && let Ok(other) = over_resources(&joined, work, &whole)
+    if let Some(Joined { scenario, whole }) = joined
+        && let Ok(other) = over_resources(scenario, work, whole)
         && other.bound.path < least.bound.path
     {
         least.bound = Bound {

@@ -3,7 +3,7 @@
 //! Why it exists: a message passes caches twice, once at each end, through a port that it shares with whatever else the unit does there.
 //! It deliberately knows nothing of how waits are bounded, nor of memory accesses beyond how long a miss takes.
 
-use super::bound::{Bound, Stage, Work, flow_bound, transaction_bound};
+use super::bound::{Bound, Stage, Work, transaction_bound};
 use super::chip::Chip;
 use super::scenario::{Source, Step, Ticks, TransactionId};
 use super::system::{Kind, SystemBounds, SystemError, blocks};
@@ -99,9 +99,9 @@ impl SystemBounds<'_> {
             }],
             covers_sources: false,
         };
-        let mut bound = flow_bound(&self.scenario, &work)?.bound;
+        let mut bound = self.bound(&work)?.bound;
         // Only its packets ask for tokens; what local memory costs is taken on credit.
-        bound.own_bucket = transaction_bound(&self.scenario, message)?.own_bucket;
+        bound.own_bucket = self.bound(&Work::of(message, 1))?.bound.own_bucket;
         Ok(bound)
     }
 

@@ -74,5 +74,5 @@ pub use scenario::{
     Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Pool, Regulator, Resource,
     Source, Step, Tandem, Ticks, TransactionClass, TransactionId,
 };
-pub(crate) use system::local_chunks;
 pub use system::{Kind, Profile, SystemBounds, SystemError, sent_from_outside};
+pub(crate) use system::{local_chunks, sends_to};

@@ -7,12 +7,13 @@
 //! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
 //! Start-up is over; kernel and resource managers only answer system calls, and their own traffic is not counted.
 
-use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
+use super::bound::{Bound, FlowBound, Stage, Work, beside, transaction_bound};
 use super::chip::{Chip, ChipError};
 use super::scenario::{
     CommunicationError, Demand, NetworkScenario, Regulator, Source, Ticks, TransactionClass,
     TransactionId,
 };
+use super::tandem::{self, Joined};
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::System;
@@ -91,6 +92,8 @@ pub enum Kind {
 pub struct SystemBounds<'a> {
     pub(super) system: &'a System,
     pub(super) scenario: NetworkScenario,
+    /// The same with its tandems joined, once for all bounds.
+    joined: Option<Joined>,
     /// Class of each kind, for each application.
     pub(super) kinds: Vec<BTreeMap<Kind, usize>>,
     profiles: BTreeMap<usize, Profile>,
@@ -121,6 +124,7 @@ impl<'a> SystemBounds<'a> {
                 sources: Vec::new(),
                 tandems: chip.tandems().to_vec(),
             },
+            joined: None,
             kinds: Vec::new(),
             parts: vec![BTreeMap::new(); system.apps.len()],
             profiles,
@@ -131,8 +135,23 @@ impl<'a> SystemBounds<'a> {
         }
         bounds.add_cards(&chip)?;
         bounds.kernel_line = bounds.line_of_kernel(&chip)?;
+        // What a message costs at its ends rests on bounds beside everything else, and is added to that.
+        bounds.join()?;
         bounds.add_messages(&chip)?;
+        bounds.join()?;
         Ok(bounds)
+    }
+
+    /// Prepares the scenario as it is now for bounds.
+    fn join(&mut self) -> Result<(), SystemError> {
+        self.scenario.validate()?;
+        self.joined = tandem::joined(&self.scenario);
+        Ok(())
+    }
+
+    /// The bound of work in the scenario.
+    pub(super) fn bound(&self, work: &Work) -> Result<FlowBound, SystemError> {
+        Ok(beside(&self.scenario, self.joined.as_ref(), work)?)
     }
 
     /// The same without the traffic of these applications: they do not run while what is bounded does.
@@ -145,6 +164,7 @@ impl<'a> SystemBounds<'a> {
                     .for_each(|class| class.steps.clear());
             }
         }
+        self.joined = tandem::joined(&self.scenario);
         self
     }
 
@@ -165,7 +185,7 @@ impl<'a> SystemBounds<'a> {
     /// # Errors
     /// [`SystemError`] if the application cannot do this.
     pub fn transaction(&self, app: usize, kind: Kind) -> Result<Bound, SystemError> {
-        Ok(transaction_bound(&self.scenario, self.id(app, kind)?)?)
+        Ok(self.bound(&Work::of(self.id(app, kind)?, 1))?.bound)
     }
 
     /// The bound of a DMA transfer of `bytes`, as chunks one after the other.
@@ -175,20 +195,7 @@ impl<'a> SystemBounds<'a> {
     pub fn transfer(&self, app: usize, bytes: u64, write: bool) -> Result<Bound, SystemError> {
         let kind = if write { Kind::DmaWrite } else { Kind::DmaRead };
         let chunks = bytes.div_ceil(CHUNK_MAX as u64);
-        let stage = Stage {
-            name: String::new(),
-            compute: 0,
-            transactions: vec![(self.id(app, kind)?, chunks)],
-            measured: false,
-        };
-        Ok(flow_bound(
-            &self.scenario,
-            &Work {
-                stages: vec![stage],
-                covers_sources: false,
-            },
-        )?
-        .bound)
+        Ok(self.bound(&Work::of(self.id(app, kind)?, chunks))?.bound)
     }
 
     /// The bound of jobs of `apps`, one after the other, each sending its messages: an end-to-end flow. Every application
@@ -199,8 +206,21 @@ impl<'a> SystemBounds<'a> {
     /// # Errors
     /// [`SystemError`] if an application has no profile or not the rights that it needs.
     pub fn flow(&self, apps: &[usize], wake: Ticks) -> Result<FlowBound, SystemError> {
+        let once: Vec<(usize, u64)> = apps.iter().map(|&app| (app, 1)).collect();
+        self.flow_of_jobs(&once, wake)
+    }
+
+    /// The same where each application has so many jobs: the flow's own one, and those for messages of others that may be there with it.
+    ///
+    /// # Errors
+    /// As for [`SystemBounds::flow`].
+    pub fn flow_of_jobs(
+        &self,
+        apps: &[(usize, u64)],
+        wake: Ticks,
+    ) -> Result<FlowBound, SystemError> {
         let mut stages = Vec::new();
-        for &app in apps {
+        for &(app, jobs) in apps {
             let name = self.name(app)?;
             let profile = self.profiles.get(&app).ok_or(SystemError::NoRight {
                 app: name.clone(),
@@ -215,9 +235,12 @@ impl<'a> SystemBounds<'a> {
                     transactions.extend(self.local_blocks(app, to, payload)?);
                 }
             }
+            for (_, count) in &mut transactions {
+                *count = count.saturating_mul(jobs);
+            }
             stages.push(Stage {
                 name,
-                compute: wake.saturating_add(profile.compute),
+                compute: wake.saturating_add(profile.compute).saturating_mul(jobs),
                 transactions,
                 measured: profile.compute_includes_network,
             });
@@ -226,26 +249,37 @@ impl<'a> SystemBounds<'a> {
             stages,
             covers_sources: true,
         };
-        let mut scenario = self.scenario.clone();
+        let (mut scenario, mut joined) = (self.scenario.clone(), self.joined.clone());
+        let demands = |scenario: &mut NetworkScenario,
+                       change: &dyn Fn(Demand) -> Option<Demand>| {
+            for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
+                class.demand = class.demand.and_then(change);
+            }
+        };
+        let mut each = |change: &dyn Fn(Demand) -> Option<Demand>| {
+            demands(&mut scenario, change);
+            if let Some(joined) = &mut joined {
+                demands(&mut joined.scenario, change);
+            }
+            beside(&scenario, joined.as_ref(), &work)
+        };
         // Jobs were taken to be over by their deadlines. If the bound does not say so, they are taken to last as long as it
         // says, until both agree; if they never do, nothing is known of when jobs are over.
+        let classes = self.scenario.sources.iter().flat_map(|s| &s.classes);
+        let shortest = classes.filter_map(|c| c.demand).map(|d| d.jitter).min();
+        let mut assumed = 0;
         for _ in 0..ROUNDS {
-            let bound = flow_bound(&scenario, &work)?;
-            let classes = || scenario.sources.iter().flat_map(|s| &s.classes);
-            let shortest = classes().filter_map(|c| c.demand).map(|d| d.jitter).min();
-            if shortest.is_none_or(|jitter| bound.bound.whole() <= jitter) {
+            let bound = each(&|demand| {
+                let jitter = demand.jitter.max(assumed);
+                Some(Demand { jitter, ..demand })
+            })?;
+            let whole = bound.bound.whole();
+            if shortest.is_none_or(|shortest| whole <= shortest.max(assumed)) {
                 return Ok(bound);
             }
-            for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
-                if let Some(demand) = &mut class.demand {
-                    demand.jitter = demand.jitter.max(bound.bound.whole());
-                }
-            }
+            assumed = assumed.max(whole);
         }
-        for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
-            class.demand = None;
-        }
-        Ok(flow_bound(&scenario, &work)?)
+        Ok(each(&|_| None)?)
     }
 
     /// Lines that a message of `payload` bytes may cost at both its ends, if neither buffer is in the caches.
@@ -451,9 +485,20 @@ impl<'a> SystemBounds<'a> {
         unit.map_or(64, |unit| u64::from(unit.block))
     }
 
-    /// Periods in which a profiled application has jobs: its own, or those of the periodic applications whose messages
-    /// reach it. (Number of jobs, period, lateness) in ticks.
+    /// Periods in which a profiled application has jobs: those of the periodic applications whose messages reach it, and its own. (Number of
+    /// jobs, period, lateness) in ticks.
     fn releases(&self, app: usize) -> Option<(u64, Ticks, Ticks)> {
+        if let Some(own) = &self.system.apps[app].task
+            && self.has_sender(app)
+        {
+            // Messages may come more often than its own period says.
+            let mut all = Vec::new();
+            let known = streams(self.system, app, &mut vec![app], &mut all);
+            let all = if known { all.as_slice() } else { &[] };
+            let tasks = all.iter().map(|&from| self.system.apps[from].task.as_ref());
+            let tasks: Vec<_> = tasks.flatten().chain([own]).collect();
+            return self.together(&tasks, (all.len() as u64).max(1));
+        }
         let mut reached = vec![app];
         let mut next = 0;
         while let Some(&here) = reached.get(next) {
@@ -476,9 +521,18 @@ impl<'a> SystemBounds<'a> {
             let unbounded = self.system.apps[a].task.is_none() && !self.profiles.contains_key(&a);
             unbounded || (self.system.apps[a].task.is_none() && !self.has_sender(a))
         });
-        if free || tasks.is_empty() {
+        if free {
             return None;
         }
+        self.together(&tasks, tasks.len() as u64)
+    }
+
+    /// So many jobs in the shortest of these tasks' periods, as late as the latest deadline.
+    fn together(
+        &self,
+        tasks: &[&bulkhead_model::tasks::Task],
+        jobs: u64,
+    ) -> Option<(u64, Ticks, Ticks)> {
         let ticks = |picoseconds: u64| {
             let ticks = u128::from(picoseconds) * u128::from(self.scenario.ticks_per_second)
                 / 1_000_000_000_000;
@@ -490,14 +544,11 @@ impl<'a> SystemBounds<'a> {
             .map(|t| ticks(t.deadline.0))
             .max()?
             .saturating_add(1);
-        Some((tasks.len() as u64, period, late))
+        Some((jobs, period, late))
     }
 
     fn has_sender(&self, app: usize) -> bool {
-        self.system
-            .apps
-            .iter()
-            .any(|a| a.sgates.iter().any(|g| g.to == app))
+        sends_to(self.system, app)
     }
 
     /// Limits the classes of a profiled periodic application to what its profile says.
@@ -543,6 +594,46 @@ impl<'a> SystemBounds<'a> {
             });
         }
     }
+}
+
+/// Most ways along which messages are followed back to who begins them.
+const WAYS_MAX: usize = 1000;
+
+/// Adds, for each way along send gates to `app`, the application that begins it, once for each way. False if somebody who begins has no
+/// `<task>`, messages come back to where they were (`above`), or there are too many ways.
+fn streams(system: &System, app: usize, above: &mut Vec<usize>, all: &mut Vec<usize>) -> bool {
+    for (from, other) in system.apps.iter().enumerate() {
+        let gates = other.sgates.iter().filter(|gate| gate.to == app).count();
+        if gates == 0 {
+            continue;
+        }
+        if above.contains(&from) || all.len() + gates > WAYS_MAX {
+            return false;
+        }
+        let begins = !sends_to(system, from);
+        if begins && other.task.is_none() {
+            return false;
+        }
+        for _ in 0..gates {
+            if begins {
+                all.push(from);
+                continue;
+            }
+            above.push(from);
+            let known = streams(system, from, above, all);
+            above.pop();
+            if !known {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Whether somebody may send to an application.
+pub(crate) fn sends_to(system: &System, app: usize) -> bool {
+    let mut gates = system.apps.iter().flat_map(|other| &other.sgates);
+    gates.any(|gate| gate.to == app)
 }
 
 /// Why a flow through `members` has no bound, if an application outside may send to one of them: a server may be busy with a message of others

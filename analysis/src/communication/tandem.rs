@@ -25,10 +25,19 @@
 use super::scenario::{Arbitration, NetworkScenario, Source, Step, Tandem, Ticks};
 use std::collections::BTreeSet;
 
-/// The scenario with all its tandems joined, and the resources that now are a whole tandem; `None` if there are none.
+/// A scenario with all its tandems joined. Sources and classes are those of the scenario, in the same order.
+#[derive(Clone, Debug)]
+pub(super) struct Joined {
+    /// The scenario.
+    pub scenario: NetworkScenario,
+    /// Resources that now are a whole tandem.
+    pub whole: BTreeSet<usize>,
+}
+
+/// The scenario with all its tandems joined; `None` if there are none.
 ///
 /// A tandem in which somebody comes to the second server past the first one, or that serves in another order, stays as it is.
-pub(super) fn joined(scenario: &NetworkScenario) -> Option<(NetworkScenario, BTreeSet<usize>)> {
+pub(super) fn joined(scenario: &NetworkScenario) -> Option<Joined> {
     let mut all = scenario.clone();
     let mut whole = BTreeSet::new();
     for tandem in &scenario.tandems {
@@ -40,7 +49,10 @@ pub(super) fn joined(scenario: &NetworkScenario) -> Option<(NetworkScenario, BTr
             whole.insert(tandem.first);
         }
     }
-    (!whole.is_empty()).then_some((all, whole))
+    (!whole.is_empty()).then_some(Joined {
+        scenario: all,
+        whole,
+    })
 }
 
 /// Both serve in order of arrival, and the second one never rests while something waits.

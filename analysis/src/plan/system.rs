@@ -7,18 +7,20 @@
 //! computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its memory gates
 //! once in each direction that it may, and sends one message of the receiver's slot through each of its gates. Other applications are
 //! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux. No job waits for an
-//! answer of somebody who is not on the way, and nobody else may send to those who are ([`sent_from_outside`]).
+//! answer of somebody who is not on the way. Who is on the way also works on messages of others, and on earlier ones of the flow ([`arrivals`]).
 
+mod arrivals;
 pub mod complete;
 
 use bulkhead_model::System;
 use bulkhead_model::system::{App, TilePolicy};
 use bulkhead_model::tasks::{self, TaskSystem};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Constraint, Kind, Plan, PlanError, Unit, plan};
 use crate::admission;
-use crate::communication::{Chip, Profile, SystemBounds, sent_from_outside};
+use crate::communication::{Chip, CommunicationError, Profile, SystemBounds, SystemError};
+use arrivals::Arrivals;
 use bulkhead_abi::message::HEADER_SIZE;
 
 /// A system, judged.
@@ -181,13 +183,11 @@ fn profile(system: &System, app: usize, ticks: impl Fn(u64) -> u64) -> Option<Pr
         let sizes = here.mgates.iter().filter(|gate| wanted(gate));
         sizes.fold(0u64, |sum, gate| sum.saturating_add(gate.size.0))
     };
-    let mut messages: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut messages = Vec::new();
     for gate in &here.sgates {
         let receiver = system.apps.get(gate.to)?.rgates.get(gate.gate);
         let slot = receiver.map_or(0, |gate| u64::from(gate.slot_size));
-        let payload = slot.saturating_sub(HEADER_SIZE as u64);
-        let most = messages.entry(gate.to).or_default();
-        *most = payload.max(*most);
+        messages.push((gate.to, slot.saturating_sub(HEADER_SIZE as u64)));
     }
     Some(Profile {
         app,
@@ -197,7 +197,7 @@ fn profile(system: &System, app: usize, ticks: impl Fn(u64) -> u64) -> Option<Pr
         line_writes: task.accesses,
         dma_read: moved(|gate| gate.read),
         dma_written: moved(|gate| gate.write),
-        messages: messages.into_iter().collect(),
+        messages,
         calls: 0,
     })
 }
@@ -255,26 +255,31 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
             verdict.leave(what, format!("`{app}` {why}"));
             continue;
         }
-        if let Some(why) = sent_from_outside(system, &members) {
-            verdict.leave(what, why);
-            continue;
-        }
+        let arrivals = match Arrivals::new(system, &members, profiled) {
+            Ok(arrivals) => arrivals,
+            Err(why) => {
+                verdict.leave(what, why);
+                continue;
+            }
+        };
         let mut wake = 0;
         for &member in &members {
             let tile = system.apps[member].tile;
             wake = wake.max(admission::switch(system, &chip, tile).map_err(other)?);
         }
-        let path = bounds
-            .flow(&members, ticks(wake))
-            .map_err(other)?
-            .bound
-            .path;
-        let path = (u128::from(path) * 1_000_000_000).div_ceil(per_second);
         let jitter = system.apps[flow.from].task.as_ref();
         let jitter = jitter.map_or(0, |task| task.jitter.nanoseconds());
-        let bound = u64::try_from(path)
-            .ok()
-            .and_then(|path| path.checked_add(jitter));
+        // The whole time, with the waits for tokens of who is on the way.
+        let bound = arrivals.bound(|jobs| {
+            let found = match bounds.flow_of_jobs(jobs, ticks(wake)) {
+                // So many jobs that no clock counts them.
+                Err(SystemError::Communication(CommunicationError::TooLarge)) => return Ok(None),
+                found => found.map_err(other)?,
+            };
+            let whole = u128::from(found.bound.whole()) * 1_000_000_000;
+            let whole = u64::try_from(whole.div_ceil(per_second)).ok();
+            Ok(whole.and_then(|whole| whole.checked_add(jitter)))
+        })?;
         let free = |(index, app): (usize, &App)| app.limit.is_none() && !profiled(index);
         let unlimited: Vec<&str> = system
             .apps

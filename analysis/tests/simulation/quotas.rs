@@ -312,9 +312,9 @@ fn described(random: &mut Random, many: bool) -> String {
             _ if shared => {
                 let jobs = random.between(8, 16);
                 let distance = period / jobs;
-                // Of the budgets about a half, with switches.
+                // Of the budgets about a half, with switches: up to where they may run out, and beyond.
                 let each = budget / (2 * jobs + 1);
-                let cost = each * random.between(2, 60) / 100;
+                let cost = each * random.between(2, 100) / 100;
                 format!(
                     "<task period=\"{distance}ns\" deadline=\"{distance}ns\" cost=\"{cost}ns\"/>"
                 )

@@ -5,7 +5,7 @@
 use bulkhead_abi::dtu::TILEMUX_ACTIVITY;
 use bulkhead_analysis::communication::SystemBounds;
 use bulkhead_model::System;
-use bulkhead_report::audit::result::{AttackResult, Difference, FlowAudit, RequestAudit};
+use bulkhead_report::audit::result::{Difference, FlowAudit, RequestAudit};
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{
     FlowResult, Incident, IncidentKind, Interference, Sample, TaskResult,
@@ -211,49 +211,37 @@ impl Facts {
         }
     }
 
-    /// The worst slowdown against `alone` in thousandths, and of what.
-    pub fn slowdown(&self, alone: &Self) -> (u64, String) {
-        self.slowdown_within(alone, u64::MAX)
-    }
-
-    /// The same against a run that started differently: moments and latencies differ by the start, too, so only as much counts as the domain
-    /// waited for others.
-    pub fn slowdown_by_waits(&self, alone: &Self) -> (u64, String) {
-        self.slowdown_within(alone, self.waited)
-    }
-
-    /// What took longer counts as longer by `most` ticks at most.
-    fn slowdown_within(&self, alone: &Self, most: u64) -> (u64, String) {
+    /// The worst slowdown against `alone` in thousandths, of what, and what that took at worst without the attack and with it.
+    pub fn slowdown(&self, alone: &Self) -> (u64, String, Option<[u64; 2]>) {
         let ratio = |attacked: u64, alone: u64| {
             (u128::from(attacked) * 1000)
                 .div_ceil(u128::from(alone.max(1)))
                 .min(u128::from(u64::MAX)) as u64
         };
-        let mut worst = (1000, String::from("nothing"));
+        let mut worst = (1000, String::from("nothing"), None);
         for (name, latency) in &alone.latencies {
             if let Some(attacked) = self.latencies.get(name) {
-                let attacked = (*attacked).min(latency.saturating_add(most));
-                let slowdown = ratio(attacked, *latency);
+                let slowdown = ratio(*attacked, *latency);
                 if slowdown > worst.0 {
-                    worst = (slowdown, name.clone());
+                    worst = (slowdown, name.clone(), Some([*latency, *attacked]));
                 }
             }
         }
         // Instructions in the same time: who makes fewer of them is slower, if he does not just wait.
-        let least = alone.instructions.saturating_sub(most);
-        let progress = ratio(alone.instructions, self.instructions.max(least));
+        let progress = ratio(alone.instructions, self.instructions);
         if progress > worst.0 {
             worst = (
                 progress,
                 "progress (instructions in the same time)".to_owned(),
+                None,
             );
         }
         worst
     }
 
     /// What did not come in time, or at all, and does alone: by subject, how much of it is missing, and the words. Delay without a bound
-    /// is how it shows. Whose own start an attack shifts may have done more of its work before it; then only late jobs count.
-    pub fn shortfalls(&self, alone: &Self, from_reset: bool) -> Vec<(String, u64, String)> {
+    /// is how it shows.
+    pub fn shortfalls(&self, alone: &Self) -> Vec<(String, u64, String)> {
         let mut all = Vec::new();
         for before in &alone.tasks {
             let mut tasks = self.tasks.iter();
@@ -269,20 +257,20 @@ impl Facts {
                 all.push((name.clone(), now.misses - before.misses, words));
             }
             // One may come just after the end.
-            if now.jobs + 1 < before.jobs && !from_reset {
+            if now.jobs + 1 < before.jobs {
                 let words = format!("{} jobs, {} without an attack", now.jobs, before.jobs);
                 all.push((format!("jobs of {name}"), before.jobs - now.jobs, words));
             }
         }
         for (name, &count) in alone.measured.iter().filter(|(_, count)| **count > 0) {
-            if self.measured.get(name).copied().unwrap_or(0) == 0 && !from_reset {
+            if self.measured.get(name).copied().unwrap_or(0) == 0 {
                 let words = format!("none came to its end, {count} without an attack");
                 all.push((name.clone(), count, words));
             }
         }
         // It runs to the end alone and reports no error, so the attack made it end.
         let early = self.ended.difference(&alone.ended);
-        for name in early.filter(|_| !from_reset) {
+        for name in early {
             let words = "ended, and runs on without an attack".to_owned();
             all.push((format!("application {name}"), 1, words));
         }
@@ -333,17 +321,16 @@ fn way(stopped: &str) -> &str {
     &stopped[..last.or_else(panic).unwrap_or(stopped.len())]
 }
 
-/// The worst shortfall of each subject over all attacks that were felt, in words.
+/// The worst shortfall of each subject over all attacks that were felt (name, with the attack, without it), in words.
 pub fn shortfalls<'a>(
-    alone: &Facts,
-    attacks: impl Iterator<Item = (&'a AttackResult, &'a Facts)>,
+    attacks: impl Iterator<Item = (&'a str, &'a Facts, &'a Facts)>,
 ) -> Vec<String> {
     let mut worst: BTreeMap<String, (u64, String)> = BTreeMap::new();
-    for (attack, facts) in attacks {
-        for (subject, missing, words) in facts.shortfalls(alone, attack.from_reset) {
+    for (attack, facts, alone) in attacks {
+        for (subject, missing, words) in facts.shortfalls(alone) {
             let known = worst.entry(subject).or_default();
             if missing > known.0 {
-                *known = (missing, format!("{words}, beside {}", attack.name));
+                *known = (missing, format!("{words}, beside {attack}"));
             }
         }
     }
@@ -573,6 +560,19 @@ mod tests {
         assert_eq!(attacked.harm(&alone), [crash, "server stopped: exit 1"]);
     }
 
+    /// A short wait may make something else much later: a slot that is missed, a budget that is used up.
+    #[test]
+    fn what_gets_later_counts_whole_however_short_the_wait_was() {
+        let spans = |worst, waited| Facts {
+            latencies: BTreeMap::from([("spans of task".to_owned(), worst)]),
+            waited,
+            ..Facts::default()
+        };
+        let (slowdown, of, took) = spans(1_007_000, 10).slowdown(&spans(7000, 0));
+        assert_eq!((slowdown, of.as_str()), (143_858, "spans of task"));
+        assert_eq!(took, Some([7000, 1_007_000]));
+    }
+
     #[test]
     fn who_ends_early_is_a_shortfall() {
         let ended = |names: &[&str]| Facts {
@@ -580,12 +580,8 @@ mod tests {
             ..Facts::default()
         };
         let (alone, attacked) = (ended(&["short"]), ended(&["short", "controller"]));
-        let subjects = |from_reset| -> Vec<String> {
-            let all = attacked.shortfalls(&alone, from_reset).into_iter();
-            all.map(|one| one.0).collect()
-        };
-        assert_eq!(subjects(false), ["application controller"]);
-        assert_eq!(subjects(true), Vec::<String>::new());
+        let all = attacked.shortfalls(&alone).into_iter();
+        assert!(all.map(|one| one.0).eq(["application controller"]));
     }
 
     #[test]
@@ -605,32 +601,16 @@ mod tests {
         };
         let alone = facts(10, 0, 5);
         // What the description allows, and a job that comes just after the end.
-        assert!(facts(9, 1, 1).shortfalls(&alone, false).is_empty());
-        let subjects = |attacked: Facts, from_reset| -> Vec<String> {
-            let all = attacked.shortfalls(&alone, from_reset).into_iter();
-            all.map(|(subject, missing, _)| format!("{subject} {missing}"))
-                .collect()
-        };
-        let hung = ["task ctl 3", "jobs of task ctl 6", "flow loop 5"];
-        assert_eq!(subjects(facts(4, 3, 0), false), hung);
-        // Whatever was done before a later start is not missing.
-        assert_eq!(subjects(facts(4, 3, 0), true), hung[..1]);
-        let attack = |name: &str| AttackResult {
-            name: name.to_owned(),
-            plans: Vec::new(),
-            arguments: Vec::new(),
-            identical: false,
-            from_reset: false,
-            slowdown: 1000,
-            of: String::new(),
-            waited: 1,
-            harm: Vec::new(),
-        };
-        let (mild, bad) = (attack("mild"), attack("bad"));
+        assert!(facts(9, 1, 1).shortfalls(&alone).is_empty());
+        let hung = facts(4, 3, 0).shortfalls(&alone).into_iter();
+        let hung = hung.map(|(subject, missing, _)| format!("{subject} {missing}"));
+        assert!(hung.eq(["task ctl 3", "jobs of task ctl 6", "flow loop 5"]));
         let (few, many) = (facts(10, 2, 5), facts(10, 7, 5));
+        let attacks = [("mild", &few), ("bad", &many), ("mild", &few)];
         let said = shortfalls(
-            &alone,
-            [(&mild, &few), (&bad, &many), (&mild, &few)].into_iter(),
+            attacks
+                .into_iter()
+                .map(|(name, facts)| (name, facts, &alone)),
         );
         assert_eq!(
             said,

@@ -3,7 +3,8 @@
 //! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of believed. For each
 //! domain all other applications are replaced by adversaries that keep the others' tiles, limits and gates. In the reference run they
 //! sleep; in every other run they attack from the moment everything runs. The system's own programs, unchanged, and a library of attacks
-//! with the programs of the catalog that fit come first; then a seeded random search that varies the worst attack so far. What it
+//! with the programs of the catalog that fit come first; then a seeded random search that varies the worst attack so far. Programs other than
+//! the adversary are held back until the attack begins, and have a reference of their own, in which they never begin. What it
 //! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
 
 pub mod compare;
@@ -25,7 +26,7 @@ use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::{Progress, Stage};
 use bulkhead_runner::run;
 use bulkhead_runner::tiled::alone;
-use bulkhead_runner::tiled::attack::{self, Act, Attack, Stream};
+use bulkhead_runner::tiled::attack::{self, Act, Attack, NEVER, Stream};
 use bulkhead_runner::tiled::attacked::{Experiment, Place, Seen, Stand};
 use bulkhead_runner::tiled::lonely::{self, Added};
 use bulkhead_runner::tiled::quiet::{ADVERSARY, ADVERSARY_WITH_CARD};
@@ -305,11 +306,23 @@ struct Checking<'a> {
     progress: &'a dyn Progress,
 }
 
+/// What happens without an attack, and when the attack begins, in microseconds.
+#[derive(Clone, Copy)]
+struct Quiet<'a> {
+    start: u32,
+    seen: &'a Seen,
+    facts: &'a Facts,
+}
+
 /// An attack that was tried.
 struct Tried {
     attack: Attack,
     facts: Facts,
     result: AttackResult,
+    /// When it began, in microseconds.
+    start: u32,
+    /// What happens without it, if its programs are not the adversary.
+    quiet: Option<Facts>,
 }
 
 impl Tried {
@@ -341,11 +354,16 @@ impl Checking<'_> {
         let microsecond = stand.system().platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
         let slice = alone::slicing(stand.system());
-        let alone = self.run_sliced(start, None, BTreeMap::new(), slice)?;
+        let alone = self.run_sliced((start, NEVER), None, BTreeMap::new(), slice)?;
         let reference = Facts::new(stand, &alone, from);
+        let quiet = Quiet {
+            start,
+            seen: &alone,
+            facts: &reference,
+        };
         let mut tried: Vec<Tried> = Vec::new();
         if !cards.is_empty() {
-            self.attempt(attacks, start, (&alone, &reference), &mut tried)?;
+            self.attempt(attacks, quiet, &mut tried)?;
             report(tried.len() as u64);
             let mut stream = Stream::new(&stand.label(), self.options.seed);
             let mut number = 0;
@@ -363,30 +381,35 @@ impl Checking<'_> {
                         _ => stream.attack(format!("search {number}"), &cards),
                     });
                 }
-                self.attempt(generation, start, (&alone, &reference), &mut tried)?;
+                self.attempt(generation, quiet, &mut tried)?;
                 report(tried.len() as u64);
             }
         }
-        let difference = match worst_of(&tried, |one| one.attack.waits()) {
-            Some(at) => self.explain(start, &alone, &tried[at])?,
+        let difference = match worst_of(&tried, |_| true) {
+            Some(at) => {
+                let microseconds = u64::from(tried[at].start);
+                let difference = self.explain(quiet, &tried[at])?;
+                difference.map(|found| (microseconds * microsecond, found))
+            }
             None => None,
         };
         self.progress.stage(Stage::Done { name: &name });
-        Ok(self.conclude(system, from, (&alone, &reference), tried, difference))
+        Ok(self.conclude(system, from, quiet, tried, difference))
     }
 
+    /// A run that is compared from `start` on, in which the attackers begin at `begin`.
     fn run(
         &self,
-        start: u32,
+        (start, begin): (u32, u32),
         attack: Option<&Attack>,
         record: BTreeMap<u16, u64>,
     ) -> Result<Seen, Error> {
-        self.run_sliced(start, attack, record, None)
+        self.run_sliced((start, begin), attack, record, None)
     }
 
     fn run_sliced(
         &self,
-        start: u32,
+        (start, begin): (u32, u32),
         attack: Option<&Attack>,
         record: BTreeMap<u16, u64>,
         slice: Option<(u64, u64)>,
@@ -395,6 +418,7 @@ impl Checking<'_> {
         let experiment = Experiment {
             stand: &self.stand,
             acts: attack.map(|attack| attack.acts.as_slice()),
+            begin,
             start,
             until: u64::from(start) * microsecond + self.window,
             slice,
@@ -407,56 +431,33 @@ impl Checking<'_> {
     fn attempt(
         &self,
         attacks: Vec<Attack>,
-        start: u32,
-        (alone, reference): (&Seen, &Facts),
+        quiet: Quiet<'_>,
         tried: &mut Vec<Tried>,
     ) -> Result<(), Error> {
-        let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
         let results = parallel::in_parallel(&attacks, |attack| {
-            let waits = attack.waits();
-            let (start, stuck) = match waits {
-                true => (start, None),
-                false => match attacked::start_of(&self.stand, Some(&attack.acts), self.programs) {
-                    Ok(own) => (own, None),
-                    Err(error) => (start, Some(format!("the system did not start: {error}"))),
-                },
-            };
-            let seen = self.run(start, Some(attack), BTreeMap::new())?;
-            let facts = Facts::new(&self.stand, &seen, u64::from(start) * microsecond);
-            let mut harm = facts.harm(reference);
-            harm.extend(stuck);
-            let identical = match waits {
-                true => compare::differing(alone, &seen).is_empty(),
-                // Sleepers wake once, and are in somebody's way then.
-                false => facts.waited <= reference.waited && harm.is_empty(),
-            };
-            let (slowdown, of) = match (waits, identical) {
-                (true, _) => facts.slowdown(reference),
-                // What came of another start is not the attackers' doing.
-                (false, true) => reference.slowdown(reference),
-                (false, false) => facts.slowdown_by_waits(reference),
-            };
-            let describe = |(place, act): (&Place, &Act)| {
-                let own = self.stand.own_program(*place);
-                format!("{}: {}", self.stand.name(*place), act.describe(own))
-            };
-            let attackers = self.stand.attackers.iter();
-            let result = AttackResult {
-                name: attack.name.clone(),
-                plans: attackers.zip(&attack.acts).map(describe).collect(),
-                arguments: attack.acts.iter().map(|act| act.text(start)).collect(),
-                identical,
-                from_reset: !waits,
-                slowdown,
-                of,
-                waited: facts.waited,
-                harm,
-            };
-            Ok(Tried {
-                attack: attack.clone(),
-                facts,
-                result,
-            })
+            if attack.waits() {
+                return self.tried(attack, quiet);
+            }
+            match attacked::start_of(&self.stand, Some(&attack.acts), self.programs) {
+                Ok(start) => {
+                    let seen = self.run((start, NEVER), Some(attack), BTreeMap::new())?;
+                    let facts = self.facts(&seen, start);
+                    let own = Quiet {
+                        start,
+                        seen: &seen,
+                        facts: &facts,
+                    };
+                    let mut tried = self.tried(attack, own)?;
+                    tried.quiet = Some(facts);
+                    Ok(tried)
+                }
+                Err(error) => {
+                    let mut tried = self.tried(attack, quiet)?;
+                    let stuck = format!("the system did not start: {error}");
+                    tried.result.harm.push(stuck);
+                    Ok(tried)
+                }
+            }
         });
         for result in results {
             tried.push(result?);
@@ -464,17 +465,61 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// Runs twice again to find the first difference.
-    fn explain(
-        &self,
-        start: u32,
-        alone: &Seen,
-        tried: &Tried,
-    ) -> Result<Option<Difference>, Error> {
-        let attacked = self.run(start, Some(&tried.attack), BTreeMap::new())?;
+    fn facts(&self, seen: &Seen, start: u32) -> Facts {
+        let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
+        Facts::new(&self.stand, seen, u64::from(start) * microsecond)
+    }
+
+    /// Tries one attack, which starts as the run without it does.
+    fn tried(&self, attack: &Attack, quiet: Quiet<'_>) -> Result<Tried, Error> {
+        let start = quiet.start;
+        let seen = self.run((start, start), Some(attack), BTreeMap::new())?;
+        let facts = self.facts(&seen, start);
+        let (slowdown, of, took) = facts.slowdown(quiet.facts);
+        let describe = |(place, act): (&Place, &Act)| {
+            let own = self.stand.own_program(*place);
+            format!("{}: {}", self.stand.name(*place), act.describe(own))
+        };
+        let attackers = self.stand.attackers.iter();
+        let result = AttackResult {
+            name: attack.name.clone(),
+            plans: attackers.zip(&attack.acts).map(describe).collect(),
+            arguments: attack.acts.iter().map(|act| act.text(start)).collect(),
+            identical: compare::differing(quiet.seen, &seen).is_empty(),
+            slowdown,
+            of,
+            took,
+            waited: facts.waited,
+            harm: facts.harm(quiet.facts),
+        };
+        Ok(Tried {
+            attack: attack.clone(),
+            facts,
+            result,
+            start,
+            quiet: None,
+        })
+    }
+
+    /// Runs again to find the first difference.
+    fn explain(&self, quiet: Quiet<'_>, tried: &Tried) -> Result<Option<Difference>, Error> {
+        let (start, attack) = (tried.start, Some(&tried.attack));
+        let without = match tried.attack.waits() {
+            true => None,
+            false => attack,
+        };
+        let own;
+        let alone = match &tried.quiet {
+            None => quiet.seen,
+            Some(_) => {
+                own = self.run((start, NEVER), without, BTreeMap::new())?;
+                &own
+            }
+        };
+        let attacked = self.run((start, start), attack, BTreeMap::new())?;
         let strides = compare::differing(alone, &attacked);
-        let alone = self.run(start, None, strides.clone())?;
-        let attacked = self.run(start, Some(&tried.attack), strides.clone())?;
+        let alone = self.run((start, NEVER), without, strides.clone())?;
+        let attacked = self.run((start, start), attack, strides.clone())?;
         let name = &tried.attack.name;
         Ok(compare::first_difference(
             name,
@@ -487,11 +532,11 @@ impl Checking<'_> {
         &self,
         system: &System,
         from: u64,
-        (alone, reference): (&Seen, &Facts),
+        quiet: Quiet<'_>,
         tried: Vec<Tried>,
-        difference: Option<Difference>,
+        difference: Option<(u64, Difference)>,
     ) -> DomainResult {
-        let stand = &self.stand;
+        let (stand, reference) = (&self.stand, quiet.facts);
         let worst = worst_of(&tried, |_| true);
         let domain = stand.domain();
         let accounted = worst_of(&tried, |one| !one.facts.account.is_empty());
@@ -499,13 +544,14 @@ impl Checking<'_> {
         let floods = tried.iter().filter(|one| one.attack.sends_frames());
         let late = floods.clone().filter(|one| one.result.identical).count();
         let (late, floods) = (late, floods.count());
-        let (mut facts, mut attacks) = (Vec::new(), Vec::new());
+        let (mut facts, mut attacks, mut quiets) = (Vec::new(), Vec::new(), Vec::new());
         for one in tried {
             facts.push(one.facts);
             attacks.push(one.result);
+            quiets.push(one.quiet);
         }
         let requests = compare::requests(stand, reference, &facts);
-        let flows = compare::flows(stand, (alone, &self.alone.alone), reference, &facts);
+        let flows = compare::flows(stand, (quiet.seen, &self.alone.alone), reference, &facts);
         let openings = compare::openings(stand);
         let needs = compare::needs(stand).into_iter();
         let needs: BTreeSet<&str> = needs.map(|(_, server)| server).collect();
@@ -566,9 +612,13 @@ impl Checking<'_> {
             }
             let felt = attacks
                 .iter()
-                .zip(&facts)
+                .zip(facts.iter().zip(&quiets))
                 .filter(|(attack, _)| !attack.identical);
-            reasons.extend(compare::shortfalls(reference, felt));
+            let felt = felt.map(|(attack, (facts, quiet))| {
+                let quiet = quiet.as_ref().unwrap_or(reference);
+                (attack.name.as_str(), facts, quiet)
+            });
+            reasons.extend(compare::shortfalls(felt));
             reasons.extend(openings.iter().cloned());
         }
         let verdict = match (broken, identical, reasons.is_empty()) {
@@ -597,13 +647,13 @@ impl Checking<'_> {
         if identical {
             notes.extend(openings);
         }
-        if let Some(difference) = &difference
+        if let Some((from, difference)) = &difference
             && difference
                 .alone_at
                 .into_iter()
                 .chain(difference.attacked_at)
                 .min()
-                < Some(from)
+                < Some(*from)
         {
             notes.push(
                 "The first difference lies before the attack: the start of the system depends on what the others \
@@ -633,7 +683,7 @@ impl Checking<'_> {
             notes,
             attacks,
             worst,
-            difference,
+            difference: difference.map(|(_, found)| found),
             accounted,
             account: account.unwrap_or_default(),
             waits_alone: reference.waited_self,

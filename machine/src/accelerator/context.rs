@@ -2,10 +2,10 @@
 //!
 //! What it deliberately does not know: when anything is done.
 
-use super::Ports;
 use super::files::{Call, Calls};
 use super::job::Job;
 use super::stream::Stream;
+use super::{Later, Ports, Side};
 use bulkhead_abi::accelerator::{FILES, INPUT, NEXT, OUTPUT, REGION, REQUESTS, WIDTH};
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
@@ -226,11 +226,20 @@ impl Context {
     }
 
     /// Finds the gates in the environment page; nothing if some that it cannot do without are missing.
-    pub fn gates_of(&self, ports: &mut dyn Ports) -> Option<(Gates, Paths)> {
+    ///
+    /// # Errors
+    /// The page has not come yet.
+    pub fn gates_of(&self, ports: &mut dyn Ports) -> Result<Option<(Gates, Paths)>, Later> {
         let mut page = vec![0; ENVIRONMENT_SIZE];
-        let at = self.physical(ENVIRONMENT_BASE)?;
-        ports.load(at, &mut page).then_some(())?;
-        let (environment, rest) = Environment::read_from_prefix(&page).ok()?;
+        let Some(at) = self.physical(ENVIRONMENT_BASE) else {
+            return Ok(None);
+        };
+        let there = ports.load(Side::Command, at, &mut page)?;
+        Ok(there.then(|| self.gates_in(&page)).flatten())
+    }
+
+    fn gates_in(&self, page: &[u8]) -> Option<(Gates, Paths)> {
+        let (environment, rest) = Environment::read_from_prefix(page).ok()?;
         (environment.magic == ENVIRONMENT_MAGIC
             && environment.heap_size >= 4096 * (PAGES as u64 + 1))
             .then_some(())?;

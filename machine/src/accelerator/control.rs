@@ -8,20 +8,19 @@
 use super::context::{Context, Inbox};
 use super::files::Call;
 use super::job::{Piece, Step};
+use super::messages::{Came, came, found, message};
 use super::stream::Operation;
-use super::{AcceleratorConfig, Ports, Waits, rogue};
+use super::{AcceleratorConfig, Later, Ports, Side, Waits, rogue};
 use crate::types::Tick;
 use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, Request};
 use bulkhead_abi::dtu::{
     ADDRESS, ARGUMENT, COMMAND, CORE_REQUEST, CURRENT_ACTIVITY, Command, CoreRequest,
-    CurrentActivity, DtuError, NO_ENDPOINT, NO_MESSAGE, Opcode, PRIVILEGED_ARGUMENT,
-    PRIVILEGED_ARGUMENT2, PRIVILEGED_COMMAND, PrivilegedOpcode, SIZE, TILEMUX_ACTIVITY, TLB_READ,
-    TLB_WRITE,
+    CurrentActivity, DtuError, NO_ENDPOINT, Opcode, PRIVILEGED_ARGUMENT, PRIVILEGED_ARGUMENT2,
+    PRIVILEGED_COMMAND, PrivilegedOpcode, SIZE, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{self, NOTIFY_ENDPOINT, REQUEST_ENDPOINT, TILEMUX_BUFFER};
-use zerocopy::FromBytes;
 
 /// Where messages to the kernel are put together: memory that TileMux's program would have.
 pub(super) const SCRATCH: u64 = tilemux::TILEMUX_BASE + 0x1_0000;
@@ -37,8 +36,12 @@ enum State {
     Free,
     /// Looks for a request of the kernel.
     KernelFetch,
+    /// Is about to answer the kernel's request at an offset.
+    KernelDone(u32, tilemux::TileMuxError),
     /// Answers the kernel.
     KernelAnswer,
+    /// Is about to work for the context of an activity.
+    Begin(u16, Step),
     /// Works for the context of an activity.
     Step(u16, Step),
     /// Frees the place of an answer.
@@ -116,7 +119,6 @@ impl Accelerator {
         }
         let mut requests = vec![tilemux::Request::Create {
             activity,
-            tables: 0,
             table_pages: 0,
         }];
         let maps = mappings
@@ -135,7 +137,7 @@ impl Accelerator {
             entry: 0,
             stack: 0,
         });
-        let good = |request| self.obey(ports, request) == tilemux::TileMuxError::None;
+        let good = |request| self.obey(ports, request) == Ok(tilemux::TileMuxError::None);
         requests.into_iter().all(good)
     }
 
@@ -168,30 +170,26 @@ impl Accelerator {
             return rogue::rampage(ports, &mut self.random, self.config.cycle);
         }
         loop {
-            if self.path.is_some_and(|run| run.until <= ports.now()) {
-                self.path_done(ports);
+            if self.path.is_some_and(|run| run.until <= ports.now())
+                && self.path_done(ports).is_ok()
+            {
+                ports.used(Side::Path);
                 continue;
             }
-            if self.path.is_none() && self.begin_path(ports.now()) {
+            if self.path.is_none() && self.begin_path(ports) {
                 continue;
             }
-            if self.state != State::Free {
-                let command = Command(ports.read(COMMAND));
-                if command.opcode() != 0 {
-                    break;
-                }
-                let error =
-                    DtuError::from_code(command.error()).unwrap_or(DtuError::UnknownCommand);
-                self.command_done(ports, error);
-            } else if !self.begin_command(ports) {
-                break;
+            match self.advance(ports) {
+                Ok(true) => ports.used(Side::Command),
+                Ok(false) | Err(Later) => break,
             }
         }
         let now = ports.now();
         let pause = self.contexts.iter().map(|c| c.calls.not_before);
         let pause = pause.filter(|moment| *moment > now).min();
         let refill = self.refill.filter(|_| self.state == State::Free);
-        let path = self.path.map(|run| run.until);
+        // One whose bytes have not come ends with an event.
+        let path = self.path.map(|run| run.until).filter(|until| *until > now);
         match [path, pause, refill].into_iter().flatten().min() {
             Some(moment) => Waits::Until(moment),
             None if self.contexts.iter().any(|c| c.job.is_some()) => Waits::Busy,
@@ -199,8 +197,27 @@ impl Accelerator {
         }
     }
 
+    /// Goes on with a command, or begins one; tells whether anything happened.
+    fn advance(&mut self, ports: &mut dyn Ports) -> Result<bool, Later> {
+        match self.state {
+            State::Free => return self.begin_command(ports),
+            State::Begin(activity, step) => self.begin(ports, activity, step)?,
+            State::KernelDone(offset, outcome) => self.answer_kernel(ports, offset, outcome)?,
+            _ => {
+                let command = Command(ports.read(COMMAND));
+                if command.opcode() != 0 {
+                    return Ok(false);
+                }
+                let error =
+                    DtuError::from_code(command.error()).unwrap_or(DtuError::UnknownCommand);
+                self.command_done(ports, error)?;
+            }
+        }
+        Ok(true)
+    }
+
     /// Takes the next piece into the data path, if there is one.
-    fn begin_path(&mut self, now: Tick) -> bool {
+    fn begin_path(&mut self, ports: &mut dyn Ports) -> bool {
         let count = self.contexts.len();
         let can = |c: &Context| c.job.as_ref().is_some_and(|job| job.can_stream());
         let mut places = (0..count).map(|offset| (self.turns.1 + offset) % count);
@@ -226,24 +243,26 @@ impl Accelerator {
         self.path = Some(Run {
             activity,
             piece,
-            until: now + switch + self.config.duration(piece.bytes),
+            until: ports.now() + switch + self.config.duration(piece.bytes),
         });
         true
     }
 
     /// A piece has streamed through.
-    fn path_done(&mut self, ports: &mut dyn Ports) {
-        let Some(run) = self.path.take() else { return };
+    fn path_done(&mut self, ports: &mut dyn Ports) -> Result<(), Later> {
+        let Some(run) = self.path else { return Ok(()) };
+        let mut data = vec![0; run.piece.bytes as usize];
+        let there = ports.load(Side::Path, run.piece.at, &mut data)?;
+        self.path = None;
         self.streaming += self.config.duration(run.piece.bytes);
         self.bytes += run.piece.bytes;
-        let mut data = vec![0; run.piece.bytes as usize];
-        let there = ports.load(run.piece.at, &mut data);
         if let Some(context) = self.context(run.activity) {
             if !there {
                 context.fail(DtuError::TargetRefused as u64);
             }
             context.streamed(run.piece, &data);
         }
+        Ok(())
     }
 
     fn command(&mut self, ports: &mut dyn Ports, command: Command, state: State) {
@@ -312,13 +331,13 @@ impl Accelerator {
     }
 
     /// Begins the next command; tells whether there is one.
-    fn begin_command(&mut self, ports: &mut dyn Ports) -> bool {
+    fn begin_command(&mut self, ports: &mut dyn Ports) -> Result<bool, Later> {
         self.look(ports);
         if self.kernel {
             self.become_current(ports, TILEMUX_ACTIVITY, 0);
             let command = Command::new(Opcode::Fetch, REQUEST_ENDPOINT, 0);
             self.command(ports, command, State::KernelFetch);
-            return true;
+            return Ok(true);
         }
         let count = self.contexts.len();
         self.refill = None;
@@ -341,29 +360,49 @@ impl Accelerator {
                     Step::Exit(_) => self.become_current(ports, TILEMUX_ACTIVITY, 0),
                     _ => self.become_current(ports, activity, bucket),
                 }
-                self.begin(ports, activity, step);
-                return true;
+                self.begin(ports, activity, step)?;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     }
 
-    /// Begins a step of a context.
-    fn begin(&mut self, ports: &mut dyn Ports, activity: u16, step: Step) {
+    /// Begins a step of a context, now or when what it writes is in memory.
+    fn begin(&mut self, ports: &mut dyn Ports, activity: u16, step: Step) -> Result<(), Later> {
+        self.state = State::Free;
+        let begun = self.try_begin(ports, activity, step);
+        if begun.is_err() {
+            self.state = State::Begin(activity, step);
+        }
+        begun
+    }
+
+    fn try_begin(&mut self, ports: &mut dyn Ports, activity: u16, step: Step) -> Result<(), Later> {
         let state = State::Step(activity, step);
         let Some(context) = self.context(activity) else {
-            return;
+            return Ok(());
         };
-        let Some(gates) = context.gates else { return };
+        let Some(gates) = context.gates else {
+            return Ok(());
+        };
         let base = context.base;
         let Some(job) = &mut context.job else {
-            return match step {
+            match step {
                 Step::FetchRequest(inbox) | Step::FetchAnswer(inbox) | Step::FetchKernel(inbox) => {
                     self.command(ports, Command::new(Opcode::Fetch, inbox.endpoint, 0), state)
                 }
-                Step::Exit(code) => self.exit(ports, activity, code, state),
+                Step::Exit(code) => self.exit(ports, activity, code, state)?,
                 _ => {}
-            };
+            }
+            return Ok(());
+        };
+        let results = match step {
+            Step::Write(_, _, bytes) | Step::Store(_, _, bytes) | Step::Put(_, bytes) => bytes,
+            _ => 0,
+        };
+        let Some(results) = job.out.get(..results as usize) else {
+            // The job failed while they were being written.
+            return Ok(());
         };
         let answers = gates.answers.map_or(NO_ENDPOINT, |inbox| inbox.endpoint);
         let (out, messages) = (gates.out(), gates.messages());
@@ -376,7 +415,7 @@ impl Accelerator {
             }
             Step::Use(inbox, message) => {
                 let command = Command::new(Opcode::Reply, inbox.endpoint, message);
-                ports.store(messages.physical, &[0]);
+                ports.store(Side::Command, messages.physical, &[0])?;
                 self.data_command(ports, command, (messages.address, 1, 0), state);
             }
             Step::Read(endpoint, offset, bytes, page) => {
@@ -387,29 +426,29 @@ impl Accelerator {
                 self.data_command(ports, command, (address, bytes, offset), state);
             }
             Step::Write(endpoint, offset, bytes) => {
-                ports.store(out.physical, &job.out[..bytes as usize]);
+                ports.store(Side::Command, out.physical, results)?;
                 let command = Command::new(Opcode::Write, endpoint, 0);
                 self.data_command(ports, command, (out.address, bytes, offset), state);
             }
             Step::Store(endpoint, offset, bytes) => {
-                ports.store(out.physical, &job.out[..bytes as usize]);
+                ports.store(Side::Command, out.physical, results)?;
                 let command = Command::new(Opcode::Write, endpoint, 0);
                 self.data_command(ports, command, (out.address, bytes, offset), state);
             }
             Step::Place(endpoint, offset, bytes) => {
                 let place = self::bytes(&[offset, bytes]);
-                ports.store(messages.physical, &place);
+                ports.store(Side::Command, messages.physical, &place)?;
                 let command = Command::new(Opcode::Send, endpoint, answers.into());
                 let data = (messages.address, place.len() as u64, PLACED);
                 self.data_command(ports, command, data, state);
             }
             Step::Put(endpoint, bytes) => {
-                ports.store(out.physical, &job.out[..bytes as usize]);
+                ports.store(Side::Command, out.physical, results)?;
                 let command = Command::new(Opcode::Send, endpoint, answers.into());
                 self.data_command(ports, command, (out.address, bytes, ONE_WAY), state);
             }
             Step::End(endpoint) => {
-                ports.store(messages.physical, &[0]);
+                ports.store(Side::Command, messages.physical, &[0])?;
                 let command = Command::new(Opcode::Send, endpoint, answers.into());
                 self.data_command(ports, command, (messages.address, 1, MARKED), state);
             }
@@ -421,7 +460,7 @@ impl Accelerator {
                 let at = base.wrapping_add(piece.position);
                 (piece.input, piece.output) = (at, at);
                 let bytes = bytes(&piece.encode());
-                ports.store(messages.physical, &bytes);
+                ports.store(Side::Command, messages.physical, &bytes)?;
                 let command = Command::new(Opcode::Send, next, answers.into());
                 let data = (messages.address, bytes.len() as u64, FORWARD);
                 self.data_command(ports, command, data, state);
@@ -431,42 +470,53 @@ impl Accelerator {
                 let label = context.calls.make(call);
                 let Some(bytes) = context.message(call) else {
                     context.calls.outstanding = None;
-                    return context.fail(BAD_REQUEST);
+                    context.fail(BAD_REQUEST);
+                    return Ok(());
                 };
                 let (endpoint, reply) = match call.channel() {
                     Channel::Kernel => (gates.kernel.0, gates.kernel.1.endpoint),
                     Channel::Service => (gates.files.map_or(NO_ENDPOINT, |f| f.0), answers),
                 };
-                ports.store(messages.physical, &bytes);
+                ports.store(Side::Command, messages.physical, &bytes)?;
                 let command = Command::new(Opcode::Send, endpoint, reply.into());
                 let data = (messages.address, bytes.len() as u64, label);
                 self.data_command(ports, command, data, state);
             }
             Step::Answer(inbox, message, answer) => {
                 let bytes = bytes(&answer.encode());
-                ports.store(messages.physical, &bytes);
+                ports.store(Side::Command, messages.physical, &bytes)?;
                 let command = Command::new(Opcode::Reply, inbox.endpoint, message);
                 let data = (messages.address, bytes.len() as u64, 0);
                 self.data_command(ports, command, data, state);
             }
-            Step::Exit(code) => self.exit(ports, activity, code, state),
+            Step::Exit(code) => self.exit(ports, activity, code, state)?,
         }
+        Ok(())
     }
 
     /// Tells the kernel that an activity has ended.
-    fn exit(&mut self, ports: &mut dyn Ports, activity: u16, code: u64, state: State) {
+    fn exit(
+        &mut self,
+        ports: &mut dyn Ports,
+        activity: u16,
+        code: u64,
+        state: State,
+    ) -> Result<(), Later> {
         let words = tilemux::encode_stopped(activity, StopCause::Exit(code));
         let bytes = bytes(&words);
-        ports.store(SCRATCH, &bytes);
+        ports.store(Side::Command, SCRATCH, &bytes)?;
         let command = Command::new(Opcode::Send, NOTIFY_ENDPOINT, NO_ENDPOINT.into());
         self.data_command(ports, command, (SCRATCH, bytes.len() as u64, 0), state);
+        Ok(())
     }
 
-    fn command_done(&mut self, ports: &mut dyn Ports, error: DtuError) {
+    fn command_done(&mut self, ports: &mut dyn Ports, error: DtuError) -> Result<(), Later> {
+        let came = match self.state {
+            State::KernelFetch => return self.kernel_request(ports, error),
+            State::Step(_, step) => came(ports, step, error)?,
+            _ => None,
+        };
         match std::mem::replace(&mut self.state, State::Free) {
-            State::KernelFetch => self.kernel_request(ports, error),
-            // The kernel waits for its answer; the unit tries until it can be given.
-            State::KernelAnswer | State::Free | State::Off | State::Freeing => {}
             // The unit forgot a page: it is made known again, and the command repeated.
             State::Step(activity, step) if error == DtuError::TranslationFault => {
                 self.insert_pages(ports, activity);
@@ -475,10 +525,13 @@ impl Accelerator {
                 {
                     job.moving -= 1;
                 }
-                self.begin(ports, activity, step);
+                self.begin(ports, activity, step)?;
             }
-            State::Step(activity, step) => self.step_done(ports, activity, step, error),
+            State::Step(activity, step) => self.step_done(ports, activity, step, (error, came)),
+            // The kernel waits for its answer; the unit tries until it can be given.
+            _ => {}
         }
+        Ok(())
     }
 
     /// Lets the data transfer unit use the pages of a context.
@@ -495,36 +548,34 @@ impl Accelerator {
         }
     }
 
-    fn step_done(&mut self, ports: &mut dyn Ports, activity: u16, step: Step, error: DtuError) {
+    fn step_done(
+        &mut self,
+        ports: &mut dyn Ports,
+        activity: u16,
+        step: Step,
+        (error, came): (DtuError, Option<Came>),
+    ) {
         let (operation, row) = (self.config.operation, self.config.row);
         let nanosecond = self.config.nanosecond.max(1);
         let now = ports.now();
-        let found = match step {
-            Step::FetchRequest(_)
-            | Step::FetchKernel(_)
-            | Step::FetchAnswer(_)
-            | Step::FetchPipe(_) => found(ports, error),
-            _ => None,
-        };
         let Some(context) = self.context(activity) else {
             return;
         };
-        if found.is_some() {
+        if came.is_some() {
             context.took();
         }
         match step {
-            Step::FetchRequest(inbox) => match found {
+            Step::FetchRequest(inbox) => match came {
                 None => context.nothing_at(inbox.endpoint),
-                Some(offset) => {
-                    let request = message(ports, inbox, offset);
+                Some((offset, request)) => {
                     let request = request.and_then(|(_, words)| Request::decode(&words));
                     context.take(operation, row, request, Some(offset as u32));
                 }
             },
-            Step::FetchPipe(inbox) => match found {
+            Step::FetchPipe(inbox) => match came {
                 None => context.nothing_at(inbox.endpoint),
-                Some(offset) => {
-                    let (header, words) = message(ports, inbox, offset).unwrap_or_default();
+                Some((offset, message)) => {
+                    let (header, words) = message.unwrap_or_default();
                     if header.reply_label == MARKED {
                         context.pipe_ended(offset as u32);
                     } else if header.reply_label == PLACED {
@@ -540,10 +591,10 @@ impl Accelerator {
                     }
                 }
             },
-            Step::FetchKernel(inbox) | Step::FetchAnswer(inbox) => match found {
+            Step::FetchKernel(inbox) | Step::FetchAnswer(inbox) => match came {
                 None => context.nothing_at(inbox.endpoint),
-                Some(offset) => {
-                    if let Some((header, words)) = message(ports, inbox, offset) {
+                Some((offset, message)) => {
+                    if let Some((header, words)) = message {
                         match context.calls.outstanding {
                             Some((call, label)) if label == header.label => {
                                 context.calls.outstanding = None;
@@ -614,26 +665,38 @@ impl Accelerator {
         }
     }
 
-    fn kernel_request(&mut self, ports: &mut dyn Ports, error: DtuError) {
+    fn kernel_request(&mut self, ports: &mut dyn Ports, error: DtuError) -> Result<(), Later> {
         let Some(offset) = found(ports, error) else {
             self.kernel = false;
-            return;
+            self.state = State::Free;
+            return Ok(());
         };
         let inbox = Inbox {
             endpoint: REQUEST_ENDPOINT,
             buffer: TILEMUX_BUFFER,
             fresh: true,
         };
-        let request = message(ports, inbox, offset);
+        let request = message(ports, inbox, offset)?;
         let outcome = match request.and_then(|(_, words)| tilemux::Request::decode(&words)) {
-            Some(request) => self.obey(ports, request),
+            Some(request) => self.obey(ports, request)?,
             None => tilemux::TileMuxError::BadRequest,
         };
+        self.answer_kernel(ports, offset as u32, outcome)
+    }
+
+    fn answer_kernel(
+        &mut self,
+        ports: &mut dyn Ports,
+        offset: u32,
+        outcome: tilemux::TileMuxError,
+    ) -> Result<(), Later> {
+        self.state = State::KernelDone(offset, outcome);
         let bytes = bytes(&[outcome as u64]);
-        ports.store(SCRATCH, &bytes);
-        let command = Command::new(Opcode::Reply, REQUEST_ENDPOINT, offset as u32);
+        ports.store(Side::Command, SCRATCH, &bytes)?;
+        let command = Command::new(Opcode::Reply, REQUEST_ENDPOINT, offset);
         let data = (SCRATCH, bytes.len() as u64, 0);
         self.data_command(ports, command, data, State::KernelAnswer);
+        Ok(())
     }
 }
 
@@ -725,32 +788,6 @@ impl Context {
             job.written += bytes;
         }
     }
-}
-
-/// The offset that a fetch found, if it found something.
-fn found(ports: &mut dyn Ports, error: DtuError) -> Option<u64> {
-    let offset = ports.read(ARGUMENT);
-    (error == DtuError::None && offset != NO_MESSAGE).then_some(offset)
-}
-
-fn header(ports: &mut dyn Ports, inbox: Inbox, offset: u64) -> Option<Header> {
-    let mut header = [0; HEADER_SIZE];
-    let at = inbox.buffer.checked_add(offset)?;
-    ports.load(at, &mut header).then_some(())?;
-    Header::read_from_bytes(&header).ok()
-}
-
-/// Header and payload words of a message in an inbox.
-fn message(ports: &mut dyn Ports, inbox: Inbox, offset: u64) -> Option<(Header, Vec<u64>)> {
-    let header = header(ports, inbox, offset)?;
-    let mut payload = vec![0; header.length.into()];
-    let at = inbox.buffer + offset + HEADER_SIZE as u64;
-    ports.load(at, &mut payload).then_some(())?;
-    let words = payload.as_chunks().0.iter();
-    Some((
-        header,
-        words.map(|word| u64::from_le_bytes(*word)).collect(),
-    ))
 }
 
 fn bytes(words: &[u64]) -> Vec<u8> {

@@ -4,7 +4,7 @@
 //! does not know: what clients ask for.
 
 use super::context::{Context, Mapping};
-use super::{Accelerator, Ports};
+use super::{Accelerator, Later, Ports};
 use bulkhead_abi::accelerator::Request;
 use bulkhead_abi::tilemux::{Request as R, TileMuxError};
 
@@ -13,13 +13,20 @@ const CONTEXTS: usize = 4;
 
 impl Accelerator {
     /// Carries out what the kernel asks, as TileMux would.
-    pub(super) fn obey(&mut self, ports: &mut dyn Ports, request: R) -> TileMuxError {
+    ///
+    /// # Errors
+    /// It needs memory, and has done nothing yet.
+    pub(super) fn obey(
+        &mut self,
+        ports: &mut dyn Ports,
+        request: R,
+    ) -> Result<TileMuxError, Later> {
         if let R::Create { activity, .. } = request {
             if self.contexts.len() == CONTEXTS {
-                return TileMuxError::Full;
+                return Ok(TileMuxError::Full);
             }
             self.contexts.push(Context::new(activity));
-            return TileMuxError::None;
+            return Ok(TileMuxError::None);
         }
         let (R::Map { activity, .. }
         | R::SetBucket { activity, .. }
@@ -28,11 +35,11 @@ impl Accelerator {
         | R::Stop { activity, .. }) = request
         else {
             // Budgets and whatever else concerns harts: there is none.
-            return TileMuxError::None;
+            return Ok(TileMuxError::None);
         };
         let (operation, row) = (self.config.operation, self.config.row);
         let Some(context) = self.context(activity) else {
-            return TileMuxError::NoActivity;
+            return Ok(TileMuxError::NoActivity);
         };
         match request {
             R::Map {
@@ -48,8 +55,8 @@ impl Accelerator {
             R::SetBucket { bucket, .. } => context.bucket = bucket,
             R::Wake { .. } => context.woken = true,
             R::Start { .. } => {
-                let Some((gates, paths)) = context.gates_of(ports) else {
-                    return TileMuxError::WrongState;
+                let Some((gates, paths)) = context.gates_of(ports)? else {
+                    return Ok(TileMuxError::WrongState);
                 };
                 (context.gates, context.paths) = (Some(gates), paths);
                 if gates.requests.is_none() {
@@ -60,6 +67,6 @@ impl Accelerator {
             }
             _ => self.remove(activity),
         }
-        TileMuxError::None
+        Ok(TileMuxError::None)
     }
 }

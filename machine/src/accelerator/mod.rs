@@ -11,6 +11,7 @@
 //! - [`files`]: how it reaches files.
 //! - [`control`]: the state machine that moves the data.
 //! - [`kernel`]: how it answers the kernel, as TileMux does.
+//! - [`messages`]: how it reads what was sent to it.
 //! - [`rogue`]: what an attacker does with it.
 
 mod context;
@@ -18,6 +19,7 @@ mod control;
 mod files;
 mod job;
 mod kernel;
+mod messages;
 mod rogue;
 pub mod stream;
 mod tokens;
@@ -55,10 +57,31 @@ pub trait Ports {
     /// Writes a register of the tile's unit.
     fn write(&mut self, offset: u64, value: u64);
     /// Reads the tile's memory; tells whether the address is in it.
-    fn load(&mut self, physical: u64, buffer: &mut [u8]) -> bool;
+    ///
+    /// # Errors
+    /// It takes time. The state machine must ask again, for the same bytes, after the next event, and must have changed nothing meanwhile.
+    fn load(&mut self, side: Side, physical: u64, buffer: &mut [u8]) -> Result<bool, Later>;
     /// Writes the tile's memory; tells whether the address is in it.
-    fn store(&mut self, physical: u64, data: &[u8]) -> bool;
+    ///
+    /// # Errors
+    /// As for [`Ports::load`].
+    fn store(&mut self, side: Side, physical: u64, data: &[u8]) -> Result<bool, Later>;
+    /// What a side asked for has been used: whatever it asks for next is a new access.
+    fn used(&mut self, side: Side);
 }
+
+/// Which part of the unit uses memory; each does one thing at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The data path.
+    Path,
+    /// Messages and results, for the commands of the data transfer unit.
+    Command,
+}
+
+/// An access to memory takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Later;
 
 /// What the state machine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

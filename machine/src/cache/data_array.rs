@@ -3,7 +3,7 @@
 //! Why it exists: a line's bytes are wherever the line is, so that no access sees them before they have arrived there. It does not
 //! know why a line comes or goes. If memory is flat, it is empty.
 
-use super::{Cache, Evicted, NO_LINE};
+use super::{Cache, Evicted, HARTS, NO_LINE};
 use crate::types::Owner;
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ pub struct HeldLine<'a> {
     pub bytes: &'a mut [u8],
     /// The hart has written it.
     pub written: bool,
-    /// The hart has a reservation for it.
-    pub reserved: bool,
+    /// Which harts have a reservation for it.
+    pub reserved: [bool; HARTS],
 }
 
 /// Copies the bytes of a line; the usual 64 bytes without a call.
@@ -125,11 +125,27 @@ impl Cache {
             && self.tags(set)[way] == (address >> self.line_shift) as u32 + 1
     }
 
-    /// Notes that the line that was used last in the set of `address` has been written.
+    /// Notes that a hart has written the line of `address`, which has this place in [`Cache::bytes`]. Other harts' reservations for it
+    /// end.
     #[inline]
-    pub fn wrote_recent(&mut self, address: u64) {
+    pub fn wrote(&mut self, address: u64, place: usize, hart: usize) {
         let set = self.set_of(address);
-        self.dirty[set] |= 1 << self.recent[set];
+        let way = (place >> self.line_shift) - set * self.ways;
+        self.dirty[set] |= 1 << way;
+        let other = &mut self.reserved[HARTS - 1 - hart];
+        if *other == address >> self.line_shift << self.line_shift {
+            *other = NO_LINE;
+        }
+    }
+
+    /// Ends all reservations for a line.
+    #[inline]
+    pub(super) fn end_reservations(&mut self, line: u64) {
+        for reserved in &mut self.reserved {
+            if *reserved == line {
+                *reserved = NO_LINE;
+            }
+        }
     }
 
     /// The bytes of all lines.
@@ -144,15 +160,15 @@ impl Cache {
         &mut self.bytes
     }
 
-    /// A load-reserved reads the line that contains `address`, which is here.
-    pub fn reserve(&mut self, address: u64) {
-        self.reserved = self.line_of(address);
+    /// A load-reserved of a hart reads the line that contains `address`, which is here.
+    pub fn reserve(&mut self, address: u64, hart: usize) {
+        self.reserved[hart] = self.line_of(address);
     }
 
-    /// Ends the reservation. Returns whether it was for the line that contains `address` and that line has not left the cache
-    /// since.
-    pub fn take_reservation(&mut self, address: u64) -> bool {
-        std::mem::replace(&mut self.reserved, NO_LINE) == self.line_of(address)
+    /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the cache
+    /// since nor been written by another hart.
+    pub fn take_reservation(&mut self, address: u64, hart: usize) -> bool {
+        std::mem::replace(&mut self.reserved[hart], NO_LINE) == self.line_of(address)
     }
 
     /// Gives the line these bytes and marks it clean, if it is here.
@@ -179,10 +195,9 @@ impl Cache {
             if e.dirty || cfg!(debug_assertions) {
                 copy_line(&mut self.evicted, slot);
             }
-            if e.address == self.reserved {
-                self.reserved = NO_LINE;
-            }
+            self.end_reservations(e.address);
         }
+        let slot = &mut self.bytes[start..start + bytes.len()];
         copy_line(slot, bytes);
     }
 
@@ -196,15 +211,17 @@ impl Cache {
             address,
             bytes: &mut self.bytes[slot],
             written: false,
-            reserved: self.reserved == address,
+            reserved: self.reserved.map(|reserved| reserved == address),
         };
         using(&mut line);
         let (written, reserved) = (line.written, line.reserved);
         self.dirty[set] |= u64::from(written) << way;
-        if reserved {
-            self.reserved = address;
-        } else if self.reserved == address {
-            self.reserved = NO_LINE;
+        for (of_hart, reserved) in self.reserved.iter_mut().zip(reserved) {
+            if reserved {
+                *of_hart = address;
+            } else if *of_hart == address {
+                *of_hart = NO_LINE;
+            }
         }
     }
 }

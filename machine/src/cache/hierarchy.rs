@@ -152,7 +152,7 @@ struct Miss {
     line: u64,
     owner: Owner,
     culprit: Option<Owner>,
-    /// The address means other memory now than when the line was asked for.
+    /// The tile may not read the line any more.
     stale: bool,
     waiters: Vec<Waiter>,
 }
@@ -352,8 +352,7 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Takes every line out of every cache, because the addresses now refer to other memory. Dirty lines are lost, and no access gets a
-    /// line that is on its way.
+    /// Where memory is flat: takes every line out of every cache, because the addresses now refer to other memory.
     pub fn invalidate_all(&mut self) {
         self.instructions.cache.invalidate_all();
         self.data.cache.invalidate_all();
@@ -361,16 +360,14 @@ impl Hierarchy {
             cache.invalidate_all();
         }
         self.first_level_changed = true;
-        if self.holds_data {
-            for miss in &mut self.misses {
-                miss.stale = miss.busy;
-            }
-            self.buffer.forget_addresses();
-            #[cfg(debug_assertions)]
-            {
-                self.shadow = self.shadow.take().map(|_| Default::default());
-            }
+    }
+
+    /// Where lines hold data: no access gets a line that is on its way and that `refused` names. The lines in the caches stay.
+    pub fn refuse(&mut self, refused: impl Fn(u64) -> bool) {
+        for miss in self.misses.iter_mut().filter(|miss| miss.busy) {
+            miss.stale |= refused(miss.line);
         }
+        self.first_level_changed = true;
     }
 
     /// Restricts the ways of a cache that may be filled (see [`Cache::set_way_mask`]).

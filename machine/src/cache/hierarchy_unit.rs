@@ -6,6 +6,7 @@
 //! Their bytes are carried ([`Carried`]) until the line is there. They move at the moment at which the cache that they enter looks at the
 //! line, so the order of accesses at that cache is the order of the bytes.
 
+use super::super::HARTS;
 use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
@@ -87,7 +88,7 @@ impl Hierarchy {
             _ => self.data.cache.hold(line, |held| {
                 held.bytes[part].copy_from_slice(carried.bytes());
                 // Somebody else has written the line.
-                held.reserved = false;
+                held.reserved = [false; HARTS];
             }),
         }
         #[cfg(debug_assertions)]

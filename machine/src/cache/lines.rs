@@ -2,7 +2,7 @@
 //!
 //! Why it exists: a line's bytes go where the line goes, at the moment at which its tag does. It does not know what anything costs.
 
-use super::super::{Evicted, HeldLine};
+use super::super::{Evicted, HARTS, HeldLine};
 use super::{First, Harts, Hierarchy, Lower, Waiter};
 use crate::types::{LINE_MAX, Owner, Tick};
 
@@ -209,7 +209,7 @@ impl Hierarchy {
     }
 
     /// Nobody gets the line: what waits for it reads 0, and what it would have written is lost.
-    pub(super) fn refuse(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
+    pub(super) fn give_nothing(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
         match waiter {
             Waiter::Fetch { .. } => {}
             Waiter::Data { token, .. } => {
@@ -218,7 +218,7 @@ impl Hierarchy {
                     address: line,
                     bytes: &mut lost[..self.line as usize],
                     written: false,
-                    reserved: false,
+                    reserved: [false; HARTS],
                 };
                 harts.take_line(token, &mut held);
             }
@@ -259,21 +259,21 @@ impl Hierarchy {
         self.data.cache.bytes_mut()
     }
 
-    /// Notes that the hart has written the line that contains `address`, which the last access found in the data cache.
+    /// Notes that a hart has written the line that contains `address`, which is at `place` in the data cache.
     #[inline]
-    pub fn wrote(&mut self, address: u64) {
-        self.data.cache.wrote_recent(address);
+    pub fn wrote(&mut self, address: u64, place: usize, hart: usize) {
+        self.data.cache.wrote(address, place, hart);
     }
 
-    /// A load-reserved reads the line that contains `address`, which is in the data cache.
-    pub fn reserve(&mut self, address: u64) {
-        self.data.cache.reserve(address);
+    /// A load-reserved of a hart reads the line that contains `address`, which is in the data cache.
+    pub fn reserve(&mut self, address: u64, hart: usize) {
+        self.data.cache.reserve(address, hart);
     }
 
-    /// Ends the reservation. Returns whether it was for the line that contains `address` and that line has not left the data cache
-    /// since.
-    pub fn take_reservation(&mut self, address: u64) -> bool {
-        self.data.cache.take_reservation(address)
+    /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the data
+    /// cache since nor been written by another hart.
+    pub fn take_reservation(&mut self, address: u64, hart: usize) -> bool {
+        self.data.cache.take_reservation(address, hart)
     }
 
     /// The line at `line` as the hart would find it above memory, for a look from outside.

@@ -264,7 +264,7 @@ impl World {
             .try_into()
             .unwrap();
         if self.hart.perform_line(address & !63, &mut bytes) {
-            self.caches.wrote(address);
+            self.caches.wrote(address, place, 0);
         }
         self.hart.perform(late, &mut bytes[(address & 63) as usize]);
         self.caches.data_bytes_mut()[line..line + 64].copy_from_slice(&bytes);
@@ -479,16 +479,24 @@ fn a_reservation_ends_when_its_line_leaves() {
         world.outside(2, 0);
     };
     comes(&mut world, 0x1_0000);
-    world.caches.reserve(0x1_0008);
+    world.caches.reserve(0x1_0008, 0);
     comes(&mut world, 0x1_0040);
-    assert!(!world.caches.take_reservation(0x1_0040));
-    world.caches.reserve(0x1_0008);
-    assert!(world.caches.take_reservation(0x1_0010));
-    assert!(!world.caches.take_reservation(0x1_0010));
-    world.caches.reserve(0x1_0008);
+    assert!(!world.caches.take_reservation(0x1_0040, 0));
+    world.caches.reserve(0x1_0008, 0);
+    assert!(world.caches.take_reservation(0x1_0010, 0));
+    assert!(!world.caches.take_reservation(0x1_0010, 0));
+    world.caches.reserve(0x1_0008, 0);
+    world.caches.reserve(0x1_0010, 1);
+    // The other hart writes the line; each hart's own writes do not count.
+    world.access(0x1_0000, None);
+    let place = world.caches.data_place(0x1_0000);
+    world.caches.wrote(0x1_0000, place, 1);
+    assert!(!world.caches.take_reservation(0x1_0008, 0));
+    assert!(world.caches.take_reservation(0x1_0010, 1));
+    world.caches.reserve(0x1_0008, 0);
     // Four sets, two ways: the same line comes back with the same value.
     for line in [0x1_0100, 0x1_0200, 0x1_0000] {
         comes(&mut world, line);
     }
-    assert!(!world.caches.take_reservation(0x1_0008));
+    assert!(!world.caches.take_reservation(0x1_0008, 0));
 }

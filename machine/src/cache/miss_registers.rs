@@ -186,7 +186,7 @@ impl Hierarchy {
         }
         for &waiter in &waiters {
             if refused {
-                self.refuse(line, waiter, harts);
+                self.give_nothing(line, waiter, harts);
             } else {
                 self.deliver(now, line, owner, waiter, bytes, lower);
                 self.hand_over(line, waiter, harts);

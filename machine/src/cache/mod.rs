@@ -42,6 +42,9 @@ pub struct Evicted {
     pub owner: Owner,
 }
 
+/// Harts that share a cache, at most.
+pub const HARTS: usize = 2;
+
 /// No address: addresses of lines are multiples of their length.
 const NO_LINE: u64 = 1;
 
@@ -64,8 +67,8 @@ pub struct Cache {
     bytes: Vec<u8>,
     /// The bytes of the dirty line that was evicted last.
     evicted: Vec<u8>,
-    /// Address of the line that a load-reserved of the hart has read, until the line leaves the cache.
-    reserved: u64,
+    /// Addresses of the lines that a load-reserved of each hart has read, until the line leaves the cache or another hart writes it.
+    reserved: [u64; HARTS],
     clock: u32,
     /// Tree-PLRU: node bits of each set; bit set: the victim is in the upper half.
     trees: Vec<u64>,
@@ -121,7 +124,7 @@ impl Cache {
             dirty: vec![0; sets],
             bytes: Vec::new(),
             evicted: Vec::new(),
-            reserved: NO_LINE,
+            reserved: [NO_LINE; HARTS],
             clock: 0,
             trees: vec![0; sets],
             random: seed | 1,
@@ -447,15 +450,13 @@ impl Cache {
         self.sets[(set * 2 + 1) * self.ways + way] = 0;
         let dirty = self.dirty[set] >> way & 1 != 0;
         self.dirty[set] &= !(1 << way);
-        if self.line_of(address) == self.reserved {
-            self.reserved = NO_LINE;
-        }
+        self.end_reservations(self.line_of(address));
         Some(dirty)
     }
 
     /// Removes every line. Nothing is written back.
     pub fn invalidate_all(&mut self) {
-        self.reserved = NO_LINE;
+        self.reserved = [NO_LINE; HARTS];
         for set in self.sets.chunks_exact_mut(2 * self.ways) {
             set.fill(0);
         }

@@ -4,7 +4,7 @@
 //! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
 
 use super::hierarchy::{Lower, Waiter};
-use super::{Cache, Evicted, NO_LINE};
+use super::{Cache, Evicted};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// A line that memory has not acknowledged.
@@ -102,7 +102,7 @@ impl WriteBackBuffer {
         let posted = self.lines.remove(position);
         let mut older = self.lines[..position].iter();
         assert!(
-            posted.line == NO_LINE || older.all(|other| other.line != posted.line),
+            older.all(|other| other.line != posted.line),
             "memory has a newer line at {:#x} before an older one",
             posted.line
         );
@@ -119,13 +119,6 @@ impl WriteBackBuffer {
     pub fn wait(&mut self, line: u64, waiter: Waiter) -> bool {
         let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
         posted.map(|posted| posted.waiters.push(waiter)).is_some()
-    }
-
-    /// Addresses mean other memory from now on: nobody finds a line here any more.
-    pub fn forget_addresses(&mut self) {
-        for posted in &mut self.lines {
-            posted.line = NO_LINE;
-        }
     }
 
     /// The same bytes, to change them from outside.

@@ -164,6 +164,12 @@ pub trait Bus {
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
         let _ = (now, line, fetch);
     }
+    /// The name of the line at `line`: what comes with it ([`Hart::take_line`](super::Hart::take_line)) says this. Two addresses may mean one
+    /// line.
+    #[inline]
+    fn line_name(&self, line: u64) -> u64 {
+        line
+    }
     /// A load-reserved reads the line of `physical`, which is present.
     fn reserve(&mut self, physical: u64) {
         let _ = physical;

@@ -511,9 +511,9 @@ impl Core {
     }
 
     /// The line of an access has arrived: performs everything that waits for it.
-    pub fn take_line<M: LineBytes + ?Sized>(&mut self, token: u32, address: u64, line: &mut M) {
-        self.perform_line(address, line);
-        self.walk_line(token, address, line);
+    pub fn take_line<M: LineBytes + ?Sized>(&mut self, token: u32, name: u64, line: &mut M) {
+        self.perform_line(name, line);
+        self.walk_line(token, line);
     }
 
     /// Completes an access for the instructions that wait for it, and performs the accesses that wait for the line that has arrived

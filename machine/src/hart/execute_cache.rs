@@ -75,8 +75,8 @@ impl Core {
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
-        let mask = self.line_mask;
-        let waits = self.late.iter().any(|late| late.address & mask == line);
+        let name = bus.line_name(line);
+        let waits = self.late.iter().any(|late| late.line == name);
         if waits || self.ordering {
             self.ordering = true;
             self.wait_all(offset)?;
@@ -89,7 +89,7 @@ impl Core {
             self.statistics.stores += 1;
             let (timing, _) = self.ask(bus, now, line, Access::Store);
             match timing {
-                Timing::Pending(_) => self.later(line, Action::Zero),
+                Timing::Pending(_) => self.later(bus, line, Action::Zero),
                 _ => self.perform_found(bus, now, line, Action::Zero),
             }
             self.note_store(bus, timing);

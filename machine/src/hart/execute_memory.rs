@@ -116,7 +116,7 @@ impl Core {
         if timing != Timing::Hit {
             self.note_load(bus, timing, op.masks().1);
             if let Timing::Pending(_) = timing {
-                self.later(physical, Action::Load(*op));
+                self.later(bus, physical, Action::Load(*op));
                 return Some(0);
             }
         }
@@ -170,7 +170,7 @@ impl Core {
             None => self.ask(bus, now, physical, Access::Store),
         };
         match timing {
-            Timing::Pending(_) => self.later(physical, Action::Store(bytes, value)),
+            Timing::Pending(_) => self.later(bus, physical, Action::Store(bytes, value)),
             _ => bus.store(now, physical, place, bytes, value),
         }
         self.note_store(bus, timing);
@@ -214,7 +214,8 @@ impl Core {
     #[cold]
     pub fn perform_there<B: Bus>(&mut self, bus: &mut B, now: Tick, physical: u64) {
         let line = physical & self.line_mask;
-        self.perform_line(line, &mut Found { bus, now, line });
+        let name = bus.line_name(line);
+        self.perform_line(name, &mut Found { bus, now, line });
     }
 
     /// Performs one access whose line is present.
@@ -303,7 +304,7 @@ impl Core {
             match timing {
                 Timing::Pending(_) => {
                     missing += 1;
-                    self.later(physical, Action::Part(*op, bytes, shift));
+                    self.later(bus, physical, Action::Part(*op, bytes, shift));
                 }
                 _ => value |= bus.read_place(place, bytes) << shift,
             }
@@ -531,7 +532,7 @@ impl Core {
                     self.acquiring = true;
                     self.lines.forget();
                 }
-                self.later(physical, action);
+                self.later(bus, physical, action);
             }
             _ => self.perform_found(bus, now, physical, action),
         }

@@ -57,6 +57,13 @@ impl KnownLines {
         self.entries = [NONE; ENTRIES];
     }
 
+    /// Forgets the lines whose numbers end in the four bits of which `ends` has the bit.
+    pub fn forget_some(&mut self, ends: u16) {
+        for end in (0..ENTRIES).filter(|end| ends >> end & 1 != 0) {
+            self.entries[end & self.index_mask] = NONE;
+        }
+    }
+
     #[inline(always)]
     fn index(&self, physical: u64) -> usize {
         (physical >> self.shift) as usize & self.index_mask & (ENTRIES - 1)
@@ -150,6 +157,18 @@ mod tests {
         assert!(!loads(&lines, 0x080) && loads(&lines, 0x040));
         lines.forget();
         assert!(!loads(&lines, 0x040));
+    }
+
+    #[test]
+    fn lines_are_forgotten_by_the_end_of_their_number() {
+        for (sets, kept) in [(64, [true, false]), (1, [false, false])] {
+            let mut lines = KnownLines::new(64, sets);
+            lines.note(0x1040, Timing::Hit, 0, true);
+            lines.note(0x1080, Timing::Hit, 0, true);
+            lines.forget_some(1 << 2);
+            let known = [0x1040, 0x1080].map(|at| lines.store_place(at).is_some());
+            assert_eq!(known, kept, "{sets} sets");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! ([`super::lines`]). What it deliberately does not know: how long anything takes ([`super::pending`], [`super::store_buffer`]),
 //! and where a line's bytes are.
 
+use super::bus::Bus;
 use super::core::Core;
 use super::isa::{Kind, Op, a};
 
@@ -76,6 +77,8 @@ pub enum Action {
 /// An access that has not been performed.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
+    /// Name of its line ([`Bus::line_name`]). The address may mean another line when this one arrives.
+    pub line: u64,
     /// Physical address.
     pub address: u64,
     /// What to do.
@@ -95,8 +98,12 @@ pub struct Split {
 
 impl Core {
     /// Defers an access until its line arrives.
-    pub fn later(&mut self, address: u64, action: Action) {
-        self.late.push(Late { address, action });
+    pub fn later<B: Bus>(&mut self, bus: &B, address: u64, action: Action) {
+        self.late.push(Late {
+            line: bus.line_name(address & self.line_mask),
+            address,
+            action,
+        });
     }
 
     /// Stores that have not been performed, in program order: address, bytes and value.
@@ -116,14 +123,14 @@ impl Core {
         });
     }
 
-    /// Performs, in program order, everything that waits for the line at `line`.
+    /// Performs, in program order, everything that waits for the line with the name `line`.
     pub fn perform_line<M: LineBytes + ?Sized>(&mut self, line: u64, memory: &mut M) {
-        let mask = self.line_mask;
+        let offset = !self.line_mask;
         let mut next = 0;
-        while let Some(&Late { address, action }) = self.late.get(next) {
-            if address & mask == line {
+        while let Some(&late) = self.late.get(next) {
+            if late.line == line {
                 self.late.remove(next);
-                self.perform(address - line, address, action, memory);
+                self.perform(late.address & offset, late.address, late.action, memory);
             } else {
                 next += 1;
             }

@@ -434,10 +434,10 @@ impl Core {
     }
 
     /// The line for which the walk waits has arrived: reads its entry, and sets the accessed and dirty bits.
-    pub fn walk_line<M: LineBytes + ?Sized>(&mut self, token: u32, line: u64, bytes: &mut M) {
+    pub fn walk_line<M: LineBytes + ?Sized>(&mut self, token: u32, bytes: &mut M) {
         if let Some(mut walk) = self.walk.take() {
             if walk.waits_for(token) {
-                let offset = walk.entry() - line;
+                let offset = walk.entry() & !self.line_mask;
                 let value = bytes.read(offset, 8);
                 if let Some(value) = self.next_level(&mut walk, value, |_| true) {
                     bytes.write(offset, 8, value);

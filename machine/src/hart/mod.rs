@@ -439,10 +439,10 @@ impl Hart {
         self.core.complete(token, at, line);
     }
 
-    /// The line at `address` for which the access of `token` waits has arrived: the hart performs what waits for it.
+    /// The line with this name ([`Bus::line_name`]) for which the access of `token` waits has arrived: the hart performs what waits for it.
     /// [`Hart::complete`] reports the time.
-    pub fn take_line(&mut self, token: u32, address: u64, line: &mut impl LineBytes) {
-        self.core.take_line(token, address, line);
+    pub fn take_line(&mut self, token: u32, name: u64, line: &mut impl LineBytes) {
+        self.core.take_line(token, name, line);
     }
 
     /// The answer of a memory behind a network has arrived; the hart takes its value now. If the hart was reset in the meantime,
@@ -493,6 +493,15 @@ impl Hart {
     /// cache, or lost its dirty state, by anything but the hart's own accesses. [`Hart::complete`] does so itself.
     pub fn forget_lines(&mut self) {
         self.core.forget_lines();
+    }
+
+    /// Another hart has used the caches: data lines whose numbers end in four bits of which `data` has the bit, and others for
+    /// instructions.
+    pub fn forget_some_lines(&mut self, data: u16, instructions: bool) {
+        self.core.lines.forget_some(data);
+        if instructions {
+            self.core.fetch_line = NO_LINE;
+        }
     }
 
     /// An integer register; `x0` is 0.

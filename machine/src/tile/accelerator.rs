@@ -2,26 +2,159 @@
 //!
 //! Why it exists: the unit acts when something happened on its tile, through the registers of the data transfer unit. It
 //! does not know what the unit does.
+//!
+//! Where memory is flat, the unit reads and writes it without time. Where lines hold data, it uses them as the data transfer unit does
+//! ([`super::memory`]): an access takes the time of its lines, is charged to the current activity, and comes to no memory that the
+//! tile may not use.
 
+use super::memory::Port;
 use super::{Local, Tile, TileEnv};
-use crate::accelerator::{Accelerator, Ports, Waits};
+use crate::accelerator::{Accelerator, Later, Ports, Side, Waits};
 use crate::cache::Hierarchy;
+use crate::device::network::CARD_TOKEN;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::observe::HartState;
-use crate::types::Tick;
+use crate::types::{Block, Tick};
+
+/// An access of the unit to the tile's memory.
+#[derive(Debug)]
+struct Access {
+    side: Side,
+    physical: u64,
+    write: bool,
+    bytes: Vec<u8>,
+    /// Parts whose lines have not come: token, and first byte among the access's.
+    missing: Vec<(u32, usize)>,
+    /// When the other parts are done.
+    until: Tick,
+    /// The tile may not make it.
+    refused: bool,
+}
+
+/// The accesses of the unit that it has not used up.
+#[derive(Debug, Default)]
+pub(super) struct Accesses {
+    all: Vec<Access>,
+    next_token: u32,
+}
+
+impl Accesses {
+    /// A token that is none of the data transfer unit. A tile with a streaming unit has no network card.
+    fn token(&mut self) -> u32 {
+        self.next_token = (self.next_token + 1) % CARD_TOKEN;
+        CARD_TOKEN | self.next_token
+    }
+
+    /// When the first access is done that waits for no line.
+    fn next_time(&self, now: Tick) -> Tick {
+        let done = self.all.iter().filter(|access| access.missing.is_empty());
+        let later = done.map(|access| access.until).filter(|at| *at > now);
+        later.min().unwrap_or(Tick::MAX)
+    }
+
+    /// A line has come at `at`, with the bytes of a read; without bytes, the tile may not make the access any more.
+    pub fn arrived(&mut self, token: u32, at: Tick, bytes: Option<&[u8]>) {
+        let part = |access: &Access| access.missing.iter().position(|part| part.0 == token);
+        let found = self.all.iter_mut().find_map(|a| Some((part(a)?, a)));
+        let Some((part, access)) = found else { return };
+        let (_, from) = access.missing.swap_remove(part);
+        access.until = access.until.max(at);
+        match bytes {
+            Some(bytes) if !access.write => {
+                access.bytes[from..from + bytes.len()].copy_from_slice(bytes);
+            }
+            Some(_) => {}
+            None => access.refused = true,
+        }
+    }
+
+    /// The unit was reset: nothing of it is under way any more.
+    pub fn forget(&mut self, caches: &mut Hierarchy) {
+        let parts = self.all.iter().flat_map(|access| &access.missing);
+        for (token, _) in parts {
+            caches.forget(*token);
+        }
+        self.all.clear();
+    }
+}
 
 struct TilePorts<'a> {
     unit: &'a mut Dtu,
     caches: &'a mut Hierarchy,
     local: &'a mut Local,
     fabric: &'a mut Fabric,
+    /// A boot ROM acts, without time.
+    rom: bool,
 }
 
 impl TilePorts<'_> {
     fn place(&self, physical: u64, bytes: usize, write: bool) -> Option<(usize, usize)> {
         let (window, at) = self.local.window(physical, bytes as u64, write)?;
         Some((window.memory, at as usize))
+    }
+
+    /// The access, begun if it was not; an error while it is not done.
+    fn access(
+        &mut self,
+        side: Side,
+        physical: u64,
+        bytes: &[u8],
+        write: bool,
+    ) -> Result<&Access, Later> {
+        let is = |a: &Access| {
+            (a.side, a.physical, a.write, a.bytes.len()) == (side, physical, write, bytes.len())
+        };
+        let known = self.local.accesses.all.iter().position(is);
+        let index = known.unwrap_or_else(|| {
+            let access = self.begin(side, physical, bytes.to_vec(), write);
+            self.local.accesses.all.push(access);
+            self.local.accesses.all.len() - 1
+        });
+        let access = &self.local.accesses.all[index];
+        match access.missing.is_empty() && access.until <= self.local.now {
+            true => Ok(access),
+            false => Err(Later),
+        }
+    }
+
+    /// Asks for all lines of an access.
+    fn begin(&mut self, side: Side, physical: u64, bytes: Vec<u8>, write: bool) -> Access {
+        let mut access = Access {
+            side,
+            physical,
+            write,
+            bytes,
+            missing: Vec::new(),
+            until: self.local.now,
+            refused: false,
+        };
+        let (owner, line) = (self.local.owner, u64::from(self.local.line));
+        let mut from = 0;
+        while from < access.bytes.len() && !access.refused {
+            let at = physical.wrapping_add(from as u64);
+            let room = (line - at % line) as usize;
+            let to = access.bytes.len().min(from + room);
+            let token = self.local.accesses.token();
+            let part = &mut access.bytes[from..to];
+            let block = match write {
+                true => Block::Write(part),
+                false => Block::Read(part),
+            };
+            let mut port = Port {
+                unit: Some(&mut *self.unit),
+                caches: &mut *self.caches,
+                local: &mut *self.local,
+                fabric: &mut *self.fabric,
+            };
+            match port.access(at, block, owner, token) {
+                Ok(Some(at)) => access.until = access.until.max(at),
+                Ok(None) => access.missing.push((token, from)),
+                Err(_) => access.refused = true,
+            }
+            from = to;
+        }
+        access
     }
 }
 
@@ -52,18 +185,35 @@ impl Ports for TilePorts<'_> {
         self.local.after_unit(self.unit, self.caches, self.fabric);
     }
 
-    fn load(&mut self, physical: u64, buffer: &mut [u8]) -> bool {
+    fn load(&mut self, side: Side, physical: u64, buffer: &mut [u8]) -> Result<bool, Later> {
+        if self.local.holds_data && self.rom {
+            return Ok(self.local.peek(self.caches, physical, buffer, self.fabric));
+        }
+        if self.local.holds_data {
+            let access = self.access(side, physical, buffer, false)?;
+            buffer.copy_from_slice(&access.bytes);
+            return Ok(!access.refused);
+        }
         let place = self.place(physical, buffer.len(), false);
         let bytes =
             place.and_then(|(memory, at)| self.fabric.ram[memory].get(at..at + buffer.len()));
-        bytes.map(|bytes| buffer.copy_from_slice(bytes)).is_some()
+        Ok(bytes.map(|bytes| buffer.copy_from_slice(bytes)).is_some())
     }
 
-    fn store(&mut self, physical: u64, data: &[u8]) -> bool {
+    fn store(&mut self, side: Side, physical: u64, data: &[u8]) -> Result<bool, Later> {
+        if self.local.holds_data {
+            return Ok(!self.access(side, physical, data, true)?.refused);
+        }
         let place = self.place(physical, data.len(), true);
         let bytes =
             place.and_then(|(memory, at)| self.fabric.ram[memory].get_mut(at..at + data.len()));
-        bytes.map(|bytes| bytes.copy_from_slice(data)).is_some()
+        Ok(bytes.map(|bytes| bytes.copy_from_slice(data)).is_some())
+    }
+
+    fn used(&mut self, side: Side) {
+        let now = self.local.now;
+        let kept = |a: &Access| a.side != side || !a.missing.is_empty() || a.until > now;
+        self.local.accesses.all.retain(kept);
     }
 }
 
@@ -76,6 +226,7 @@ impl Tile {
     fn with_accelerator<R>(
         &mut self,
         fabric: &mut Fabric,
+        rom: bool,
         act: impl FnOnce(&mut Accelerator, &mut dyn Ports) -> R,
     ) -> Option<R> {
         let (accelerator, unit) = (self.accelerator.as_mut()?, self.unit.as_mut()?);
@@ -84,6 +235,7 @@ impl Tile {
             caches: &mut self.caches,
             local: &mut self.local,
             fabric,
+            rom,
         };
         Some(act(accelerator, &mut ports))
     }
@@ -98,7 +250,7 @@ impl Tile {
         mappings: &[(u64, u64, u64)],
     ) -> bool {
         self.synchronise(fabric);
-        let good = self.with_accelerator(fabric, |unit, ports| {
+        let good = self.with_accelerator(fabric, true, |unit, ports| {
             unit.adopt(ports, activity, bucket, mappings)
         });
         self.run_accelerator(fabric);
@@ -107,12 +259,12 @@ impl Tile {
 
     /// Lets the streaming unit go on.
     pub(super) fn run_accelerator(&mut self, fabric: &mut Fabric) {
-        let Some(waits) = self.with_accelerator(fabric, |unit, ports| unit.step(ports)) else {
-            return;
-        };
+        let step = self.with_accelerator(fabric, false, |unit, ports| unit.step(ports));
+        let Some(waits) = step else { return };
+        let access = self.local.accesses.next_time(self.local.now);
         self.local.timer_at = match waits {
-            Waits::Until(at) => at,
-            Waits::Idle | Waits::Busy => Tick::MAX,
+            Waits::Until(at) => at.min(access),
+            Waits::Idle | Waits::Busy => access,
         };
         if self.is_watched(fabric) {
             let state = match waits {

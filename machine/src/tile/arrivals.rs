@@ -3,7 +3,7 @@
 //! Why it exists: a line that comes goes through the caches to whoever waits: harts, unit, card. It does not know what they do with it.
 
 use super::{Below, Tile};
-use crate::cache::{Done, Harts, HeldLine, Waiter};
+use crate::cache::{Done, HARTS, Harts, HeldLine, Waiter};
 use crate::device::network::CARD_TOKEN;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, LineBytes};
@@ -14,30 +14,52 @@ use crate::types::{Owner, Tick};
 /// The harts of a tile whose lines hold data.
 struct TileHarts<'a> {
     hart: &'a mut Hart,
+    second: Option<&'a mut Hart>,
+    /// The misses that the second hart waits for.
+    second_tokens: &'a [u32],
 }
 
 impl Harts for TileHarts<'_> {
     fn take_line(&mut self, token: u32, line: &mut HeldLine<'_>) {
-        self.hart.take_line(token, line.address, line);
+        let address = line.address;
+        match &mut self.second {
+            Some(second) if self.second_tokens.contains(&token) => {
+                second.take_line(token, address, &mut HartLine { line, hart: 1 });
+            }
+            _ => {
+                let mut line = HartLine { line, hart: 0 };
+                self.hart.take_line(token, address, &mut line);
+            }
+        }
     }
 }
 
-impl LineBytes for HeldLine<'_> {
+/// A line as one of the harts uses it.
+struct HartLine<'a, 'b> {
+    line: &'a mut HeldLine<'b>,
+    hart: usize,
+}
+
+impl LineBytes for HartLine<'_, '_> {
     fn read(&mut self, offset: u64, bytes: u8) -> u64 {
-        self.bytes.read(offset, bytes)
+        self.line.bytes.read(offset, bytes)
     }
 
     fn write(&mut self, offset: u64, bytes: u8, value: u64) {
-        self.bytes.write(offset, bytes, value);
-        self.written = true;
+        self.line.bytes.write(offset, bytes, value);
+        self.line.written = true;
+        // Reservations of other harts end.
+        let kept = self.line.reserved[self.hart];
+        self.line.reserved = [false; HARTS];
+        self.line.reserved[self.hart] = kept;
     }
 
     fn reserve(&mut self, _: u64) {
-        self.reserved = true;
+        self.line.reserved[self.hart] = true;
     }
 
     fn take_reservation(&mut self, _: u64) -> Option<bool> {
-        Some(std::mem::take(&mut self.reserved))
+        Some(std::mem::take(&mut self.line.reserved[self.hart]))
     }
 }
 
@@ -45,6 +67,7 @@ impl Tile {
     pub(super) fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
         match packet.transaction {
             Transaction::CacheRead => {
+                let second_tokens = std::mem::take(&mut self.local.second_tokens);
                 let mut lower = Below {
                     unit: self.unit.as_mut(),
                     local: &mut self.local,
@@ -56,11 +79,14 @@ impl Tile {
                 };
                 let mut harts = TileHarts {
                     hart: &mut self.hart,
+                    second: self.second.as_mut().map(|second| &mut second.hart),
+                    second_tokens: &second_tokens,
                 };
                 let (tag, done) = (packet.tag, &mut self.done);
                 let arrived = self
                     .caches
                     .complete(now, tag, bytes, &mut lower, &mut harts, done);
+                self.local.second_tokens = second_tokens;
                 if let Some(culprit) = arrived.culprit {
                     // The miss would not have been without him: its service is a wait because of him.
                     let service = std::mem::take(&mut packet.account.service);
@@ -97,6 +123,7 @@ impl Tile {
 
     /// A line is back in memory: its place in the write-back buffer is free.
     fn written(&mut self, now: Tick, tag: u32, owner: Owner, fabric: &mut Fabric) {
+        let second_tokens = std::mem::take(&mut self.local.second_tokens);
         let mut lower = Below {
             unit: self.unit.as_mut(),
             local: &mut self.local,
@@ -104,10 +131,13 @@ impl Tile {
         };
         let mut harts = TileHarts {
             hart: &mut self.hart,
+            second: self.second.as_mut().map(|second| &mut second.hart),
+            second_tokens: &second_tokens,
         };
         let done = &mut self.done;
         self.caches
             .written(now, tag, owner, &mut lower, &mut harts, done);
+        self.local.second_tokens = second_tokens;
         if !self.done.is_empty() {
             self.after_caches();
             self.tell_done(fabric);
@@ -124,7 +154,9 @@ impl Tile {
                 Waiter::Unit { token, .. } => {
                     let carried = self.local.arrived(&mut self.caches, token, fabric);
                     let bytes = carried.as_ref().map(|carried| carried.bytes());
-                    if token & CARD_TOKEN != 0 {
+                    if token & CARD_TOKEN != 0 && self.accelerator.is_some() {
+                        self.local.accesses.arrived(token, at, bytes);
+                    } else if token & CARD_TOKEN != 0 {
                         self.with_card(fabric, |card, ports| card.arrived(ports, token, bytes));
                     } else {
                         self.with_unit(fabric, |unit, env| unit.local_done(env, token, bytes));
@@ -164,7 +196,8 @@ impl Tile {
                 }
             }
         }
-        if self.local.htif.is_in_line(line) {
+        let word = self.local.name(self.local.htif.word());
+        if line / 64 == word / 64 {
             self.look_at_host(at, fabric);
         }
     }

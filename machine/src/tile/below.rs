@@ -4,7 +4,7 @@
 //! with the answer. Nothing waits for tokens here: the hart has waited before it asked the caches (`TileBus::admit`), and
 //! what nobody waits for is charged on credit.
 
-use super::{FROM_NETWORK, Local, TileEvent, Window};
+use super::{FROM_NETWORK, Local, TileEvent};
 use crate::cache::Lower;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
@@ -47,14 +47,15 @@ impl Below<'_> {
         }
     }
 
-    /// The window of a line, if it may pass. Where lines hold data, all of the line must be in the window, because all of it moves.
-    fn window(&self, line: u64, write: bool) -> Option<(Window, u64)> {
-        let bytes = match self.local.holds_data {
-            true => self.local.line.into(),
-            false => 1,
-        };
-        let found = self.local.window(line, bytes, write);
-        found.map(|(window, target)| (*window, target))
+    /// The memory tile of a line that may pass, and the address there. Where lines hold data, all of the line must be in a window to be
+    /// read, because all of it moves; a line that is written goes to where it comes from, whatever the windows mean by now.
+    fn target(&self, line: u64, write: bool) -> Option<(TileId, u64)> {
+        if self.local.holds_data {
+            let passes = write || self.local.may_read(line);
+            return self.local.homes.place(line).filter(|_| passes);
+        }
+        let found = self.local.window(line, 1, write);
+        found.map(|(window, target)| (window.tile, target))
     }
 
     fn request(
@@ -88,7 +89,7 @@ fn inline(bytes: &[u8]) -> Line {
 impl Lower for Below<'_> {
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
         let bytes = self.local.line;
-        let Some((window, target)) = self.window(address, false) else {
+        let Some((tile, target)) = self.target(address, false) else {
             if self.local.holds_data {
                 // A window was closed while somebody waited for a miss register: nobody gets a line.
                 let kind = PacketKind::ReadResponse {
@@ -109,15 +110,16 @@ impl Lower for Below<'_> {
             bytes,
         };
         let transaction = Transaction::CacheRead;
-        let mut packet = self.request(at, window.tile, owner, tag, transaction, kind);
+        let mut packet = self.request(at, tile, owner, tag, transaction, kind);
         packet.account = account;
         self.leave(at, packet);
         true
     }
 
     fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool {
-        // A line whose window was closed meanwhile is lost, as on hardware.
-        let Some((window, target)) = self.window(address, true) else {
+        // Where memory is flat, a line whose window was closed meanwhile is lost.
+        let Some((tile, target)) = self.target(address, true) else {
+            assert!(!self.local.holds_data, "a line from nowhere: {address:#x}");
             return false;
         };
         let kind = PacketKind::WriteRequest {
@@ -126,7 +128,7 @@ impl Lower for Below<'_> {
             data: None,
         };
         let transaction = Transaction::CacheWrite;
-        let mut packet = self.request(at, window.tile, owner, tag, transaction, kind);
+        let mut packet = self.request(at, tile, owner, tag, transaction, kind);
         if !bytes.is_empty() {
             packet.line = Some(inline(bytes));
         }

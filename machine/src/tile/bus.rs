@@ -47,17 +47,45 @@ impl<const DATA: bool> TileBus<'_, DATA> {
         self.local.owner
     }
 
+    /// Address in the caches of the line at a tile-physical address.
+    #[inline(always)]
+    fn name(&self, physical: u64) -> u64 {
+        match DATA {
+            true => self.local.homes.home(&self.local.windows, physical),
+            false => physical,
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn fetch_miss(&mut self, now: Tick, physical: u64) -> Timing {
+    fn fetch_miss(&mut self, now: Tick, name: u64) -> Timing {
         let owner = self.owner();
         let mut lower = Below {
             unit: self.unit.as_deref_mut(),
             local: self.local,
             fabric: self.fabric,
         };
-        let timing = timing(self.caches.fetch_miss(now, physical, owner, &mut lower));
+        let timing = timing(self.caches.fetch_miss(now, name, owner, &mut lower));
         self.note(timing)
+    }
+
+    /// The number of the hart in its tile.
+    #[inline]
+    fn hart(&self) -> usize {
+        usize::from(self.second)
+    }
+
+    /// The other hart must ask again for the line at `line`, because this hart has used it or another one of its set.
+    #[inline(always)]
+    fn used(&mut self, line: u64) {
+        if self.local.second_hart {
+            self.local.used.data |= 1 << (line / u64::from(self.local.line) % 16);
+        }
+    }
+
+    /// The other hart must ask again for every line.
+    fn used_all(&mut self) {
+        self.local.used.data = u16::MAX;
     }
 
     /// Remembers who waits for a miss where that can be two.
@@ -72,17 +100,14 @@ impl<const DATA: bool> TileBus<'_, DATA> {
     }
 
     #[inline(never)]
-    fn data_miss(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
+    fn data_miss(&mut self, now: Tick, name: u64, write: bool) -> Timing {
         let owner = self.owner();
         let mut lower = Below {
             unit: self.unit.as_deref_mut(),
             local: self.local,
             fabric: self.fabric,
         };
-        let timing = timing(
-            self.caches
-                .data_miss(now, physical, write, owner, &mut lower),
-        );
+        let timing = timing(self.caches.data_miss(now, name, write, owner, &mut lower));
         self.note(timing)
     }
 
@@ -90,9 +115,10 @@ impl<const DATA: bool> TileBus<'_, DATA> {
     #[cold]
     #[inline(never)]
     fn data_host(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
-        let timing = match self.caches.data_hit(now, physical, write) {
+        let name = self.name(physical);
+        let timing = match self.caches.data_hit(now, name, write) {
             Some(outcome) => self.note(timing(outcome)),
-            None => self.data_miss(now, physical, write),
+            None => self.data_miss(now, name, write),
         };
         match timing {
             Timing::Hit => Timing::ReadyOnce(now),
@@ -116,7 +142,7 @@ impl<const DATA: bool> TileBus<'_, DATA> {
         fetch: bool,
         user: bool,
     ) -> Result<(), Tick> {
-        let reach = self.caches.reach(physical, fetch);
+        let reach = self.caches.reach(self.name(physical), fetch);
         let Some(unit) = self.unit.as_deref_mut() else {
             return Ok(());
         };
@@ -273,9 +299,13 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     #[inline]
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
-        match self.caches.fetch_hit(now, physical) {
+        let name = self.name(physical);
+        match self.caches.fetch_hit(now, name) {
             Some(outcome) => self.note(timing(outcome)),
-            None => self.fetch_miss(now, physical),
+            None => {
+                self.local.used.instructions = DATA;
+                self.fetch_miss(now, name)
+            }
         }
     }
 
@@ -287,13 +317,17 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             self.local.now
         );
         let write = matches!(access, Access::Store | Access::Atomic);
+        if DATA {
+            self.used(physical);
+        }
         if self.local.htif.is_in_line(physical) {
             return self.data_host(now, physical, write);
         }
-        match self.caches.data_hit(now, physical, write) {
+        let name = self.name(physical);
+        match self.caches.data_hit(now, name, write) {
             // Nobody waits for a miss: there is nothing to remember.
             Some(outcome) => timing(outcome),
-            None => self.data_miss(now, physical, write),
+            None => self.data_miss(now, name, write),
         }
     }
 
@@ -313,7 +347,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     #[inline]
     fn place(&self, physical: u64, write: bool) -> Place {
         if DATA {
-            return self.caches.data_place(physical) as Place;
+            return self.caches.data_place(self.name(physical)) as Place;
         }
         let window = self.local.window(physical, 1, write);
         window.map_or(NOWHERE, |(window, at)| {
@@ -323,7 +357,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     #[inline]
     fn is_at(&self, physical: u64, place: Place) -> bool {
-        !DATA || self.caches.is_at(physical, place as usize)
+        !DATA || self.caches.is_at(self.name(physical), place as usize)
     }
 
     #[inline]
@@ -362,21 +396,30 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
         if DATA {
-            self.caches.wrote(physical);
+            let (name, hart) = (self.name(physical), self.hart());
+            self.caches.wrote(name, place as usize, hart);
         }
         if self.local.htif.is_at(physical) {
             self.stored_to_host(now, place, value);
         }
     }
 
+    #[inline]
+    fn line_name(&self, line: u64) -> u64 {
+        self.name(line)
+    }
+
     fn reserve(&mut self, physical: u64) {
         if DATA {
-            self.caches.reserve(physical);
+            // A store of the other hart must not bypass this function.
+            self.used(physical);
+            self.caches.reserve(self.name(physical), self.hart());
         }
     }
 
     fn take_reservation(&mut self, physical: u64) -> Option<bool> {
-        DATA.then(|| self.caches.take_reservation(physical))
+        let (name, hart) = (self.name(physical), self.hart());
+        DATA.then(|| self.caches.take_reservation(name, hart))
     }
 
     fn lines_hold_data(&self) -> bool {
@@ -384,7 +427,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
-        let there = self.caches.instruction_line(line);
+        let there = self.caches.instruction_line(self.name(line));
         there.map(|there| bytes.copy_from_slice(there)).is_some()
     }
 
@@ -397,8 +440,10 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             Management::Clean => hierarchy::Management::Clean,
             Management::Flush => hierarchy::Management::Flush,
         };
+        self.used_all();
         let owner = self.owner();
         let waiter = self.caches.manager();
+        let name = self.name(line);
         let mut lower = Below {
             unit: self.unit.as_deref_mut(),
             local: self.local,
@@ -406,7 +451,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         };
         let managed = self
             .caches
-            .manage(now, line, what, owner, waiter, &mut lower);
+            .manage(now, name, what, owner, waiter, &mut lower);
         match managed {
             Ok(outcome) => Managed::At(self.note(timing(outcome))),
             Err(token) => {
@@ -418,13 +463,15 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
         if DATA && self.allows(line, self.local.line.into(), false) {
-            let owner = self.owner();
+            self.used_all();
+            self.local.used.instructions = true;
+            let (owner, name) = (self.owner(), self.name(line));
             let mut lower = Below {
                 unit: self.unit.as_deref_mut(),
                 local: self.local,
                 fabric: self.fabric,
             };
-            self.caches.prefetch(now, line, fetch, owner, &mut lower);
+            self.caches.prefetch(now, name, fetch, owner, &mut lower);
         }
     }
 

@@ -70,6 +70,7 @@ impl Env for TileEnv<'_> {
             // Memory is current.
             return Ok(LocalTiming::Ready(now));
         }
+        let line = self.local.name(line);
         let mut lower = Below {
             unit: None,
             local: self.local,

@@ -4,6 +4,7 @@
 
 use super::{Below, End, FROM_NETWORK, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
+use crate::config::HOME_ALIGNMENT;
 use crate::device::HtifEffect;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
@@ -117,8 +118,19 @@ impl Local {
                     memory,
                     tile: endpoint.target_tile,
                     base: endpoint.base,
+                    home: self.homes.of(memory, endpoint.base),
                 };
+                if self.holds_data && endpoint.base % HOME_ALIGNMENT != 0 {
+                    // What a hart knows of lines would not fit them.
+                    *window = Window::default();
+                }
             }
+        }
+        if self.holds_data {
+            // Lines keep their homes. What comes from memory that the tile may not read any more, nobody gets.
+            let windows = &self.windows;
+            let length = u64::from(self.line);
+            return caches.refuse(|line| !readable(windows, line, length));
         }
         // Lines are tagged with tile-physical addresses: a window that means other memory now makes them worthless.
         let moved = |(old, new): (&Window, &Window)| {
@@ -127,6 +139,20 @@ impl Local {
         if before.iter().zip(&self.windows).any(moved) {
             caches.invalidate_all();
         }
+    }
+
+    /// The address of a line in the caches that contains a tile-physical address.
+    #[inline]
+    pub(super) fn name(&self, physical: u64) -> u64 {
+        match self.holds_data {
+            true => self.homes.home(&self.windows, physical),
+            false => physical,
+        }
+    }
+
+    /// Whether the tile may read all of the line with this home.
+    pub(super) fn may_read(&self, line: u64) -> bool {
+        readable(&self.windows, line, self.line.into())
     }
 
     /// After the unit acted: takes over what it changed and sends what it caused in the caches.
@@ -180,4 +206,13 @@ impl Local {
             }
         }
     }
+}
+
+/// Whether `length` bytes from a home on can be read through a window.
+fn readable(windows: &[Window], home: u64, length: u64) -> bool {
+    let through = |window: &Window| {
+        let offset = home.checked_sub(window.home);
+        offset.is_some_and(|offset| offset + length <= window.readable)
+    };
+    windows.iter().any(through)
 }

@@ -37,7 +37,8 @@ impl Port<'_> {
             Block::Read(_) => None,
             Block::Write(data) => Some(*data),
         };
-        self.caches.carry(token, physical, bytes, written);
+        let name = self.local.name(physical);
+        self.caches.carry(token, name, bytes, written);
         let mut lower = Below {
             unit: self.unit.as_deref_mut(),
             local: self.local,
@@ -46,7 +47,7 @@ impl Port<'_> {
         let (now, bytes) = (lower.local.now, bytes as u32);
         let at = self
             .caches
-            .unit_access(now, physical, bytes, write, owner, token, &mut lower);
+            .unit_access(now, name, bytes, write, owner, token, &mut lower);
         if at.is_some() {
             let carried = self.local.arrived(self.caches, token, self.fabric);
             let carried = carried.ok_or(fault)?;

@@ -5,12 +5,11 @@
 use super::{Local, Tile};
 use crate::cache::Hierarchy;
 use crate::fabric::Fabric;
-use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use std::ops::Range;
 
 /// A part of a range that lies within a line.
 struct Piece {
-    /// Address of the line.
+    /// Address of the line in the caches.
     line: u64,
     /// Where the part begins in it.
     offset: usize,
@@ -35,7 +34,7 @@ impl Local {
             (count > 0).then(|| {
                 let (window, at) = self.window(address, count as u64, false)?;
                 Some(Piece {
-                    line: address - offset as u64,
+                    line: self.name(address) - offset as u64,
                     offset,
                     range,
                     memory: window.memory,
@@ -78,17 +77,15 @@ impl Tile {
     }
 
     /// Memory (its number, and an address there) has got other bytes: so has whatever of it the tile's caches have.
-    pub fn reload(&mut self, (memory, address): (usize, u64), bytes: &[u8], fabric: &mut Fabric) {
-        self.synchronise(fabric);
-        for number in 0..PMP_WINDOWS {
-            let window = &self.local.windows[number as usize];
-            let end = (address + bytes.len() as u64).min(window.base + window.readable);
-            let start = address.max(window.base);
-            if window.memory == memory && start < end {
-                let physical = MEMORY_BASE + number * PMP_WINDOW_SIZE + (start - window.base);
-                let part = (start - address) as usize..(end - address) as usize;
-                self.poke(physical, &bytes[part], fabric);
-            }
+    pub fn reload(&mut self, (memory, address): (usize, u64), bytes: &[u8]) {
+        let length = u64::from(self.local.line);
+        let (mut home, mut rest) = (self.local.homes.of(memory, address), bytes);
+        while !rest.is_empty() {
+            let offset = (home % length) as usize;
+            let (part, after) = rest.split_at(rest.len().min(length as usize - offset));
+            self.caches.poke(home - offset as u64, offset, part);
+            home += part.len() as u64;
+            rest = after;
         }
     }
 

@@ -40,6 +40,25 @@ impl Second {
     }
 }
 
+/// Lines that a hart has asked for since the other one ran. The other hart must not go on with what it knows of them: a line may have
+/// left the cache, lost its dirty state or been reserved, and another line of its set was used last. Where memory is flat, nobody
+/// notes anything, and a hart may take a line for present that the other one has pushed out; its value is right nevertheless.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    /// Data lines whose numbers end in four bits of which this has the bit.
+    pub data: u16,
+    /// Lines of instructions.
+    pub instructions: bool,
+}
+
+impl Used {
+    /// Tells the other hart.
+    pub fn tell(&mut self, other: &mut Hart) {
+        let Self { data, instructions } = std::mem::take(self);
+        other.forget_some_lines(data, instructions);
+    }
+}
+
 impl Local {
     /// A miss is over; tells whether it was one of the second hart's own.
     pub(super) fn take_second(&mut self, token: u32) -> bool {
@@ -84,6 +103,7 @@ impl Tile {
             }
         }
         self.local.recall = false;
+        self.local.used.tell(&mut self.hart);
         self.after_caches();
         self.settle(self.local.now, fabric);
     }

@@ -2,8 +2,8 @@
 #![allow(dead_code)] // Each test program uses its own part.
 
 use bulkhead_abi::dtu::{
-    Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, PRIVILEGED_ARGUMENT, PRIVILEGED_COMMAND,
+    PrivilegedOpcode, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{CORE_BITS, DTU_BASE, MEMORY_BASE, TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bulkhead_machine::config::*;
@@ -115,6 +115,16 @@ impl Program {
     pub fn patch_jump(&mut self, at: Label, to: Label) {
         self.words[at.0] = branch(at, 0, ZERO, ZERO, to);
     }
+    /// Makes the word at a place a branch to a label that was not known then.
+    pub fn patch_branch(&mut self, at: Label, funct3: u32, rs1: u32, rs2: u32, to: Label) {
+        self.words[at.0] = branch(at, funct3, rs1, rs2, to);
+    }
+    /// Jumps within a MiB.
+    pub fn jump_far(&mut self, to: Label) -> &mut Self {
+        let o = ((to.0 as i64 - self.here().0 as i64) * 4) as u32;
+        let low = (o >> 1 & 0x3FF) << 21 | (o >> 11 & 1) << 20;
+        self.word((o >> 20 & 1) << 31 | low | (o >> 12 & 0xFF) << 12 | 0x6f)
+    }
     pub fn jump(&mut self, to: Label) -> &mut Self {
         self.branch(0, ZERO, ZERO, to)
     }
@@ -159,6 +169,15 @@ impl Program {
     pub fn spin(&mut self) -> &mut Self {
         let here = self.here();
         self.jump(here)
+    }
+
+    /// Starts the tile's second hart at so many bytes from the start of the tile's memory. Uses `T0` and `T1`.
+    pub fn start_second(&mut self, offset: u64) -> &mut Self {
+        self.li(T1, DTU_BASE + PRIVILEGED_COMMAND)
+            .li(T0, MEMORY_BASE + offset)
+            .sd(T0, T1, PRIVILEGED_ARGUMENT - PRIVILEGED_COMMAND)
+            .addi(T0, ZERO, PrivilegedOpcode::StartSecond as i32)
+            .sd(T0, T1, 0)
     }
 
     /// `A0` = the unit's registers.
@@ -291,6 +310,14 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         seed: 1,
         tiled_lines: false,
     }
+}
+
+/// A chip of one tile with two harts.
+pub fn two_harts(lines: bool) -> PlatformConfig {
+    let mut config = platform(PlatformKind::Tiled, 1);
+    config.tiles[0].second_hart = true;
+    config.tiled_lines = lines;
+    config
 }
 
 /// Controllers with a queue that [`queued`] knows: in order, first ready, first ready with a write queue, slots.

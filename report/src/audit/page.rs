@@ -21,7 +21,7 @@ pub fn page(result: &AuditResult, book: &Book) -> String {
         (result.verdict().markup(&result.happened()))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
             "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
-            "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
+            "runs. (Programs of the system or of the catalog in their places are held back until then; what is compared with begins with the same programs, which never go on.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
             "sleep and every marker, with its tick." }
         div.scroll { table {
             tr { th { "domain" } th.text { "verdict" } th { "attacks" } th { "felt" } th { "worst slowdown" } th.text { "owed" } }
@@ -144,16 +144,17 @@ fn attacks(clock: Clock, domain: &DomainResult) -> Markup {
     let cycles = |ticks: u64| grouped(ticks.div_ceil(clock.cycle_ticks.max(1)));
     html! {
         div.scroll { table {
-            tr { th { "attack" } th.text { "timeline" } th { "slowdown" } th.text { "of" } th { "cycles waited for attackers" } th.text { "adversaries' plans" } }
+            tr { th { "attack" } th.text { "timeline" } th { "slowdown" } th.text { "of" } th { "cycles" } th { "without" } th { "cycles waited for attackers" } th.text { "adversaries' plans" } }
             @for attack in &domain.attacks {
                 tr {
                     td { (attack.name) }
-                    td.text { @match (attack.from_reset, attack.identical) {
-                        (false, true) => { "identical" }, (false, false) => { "changed" },
-                        (true, true) => { "no wait" }, (true, false) => { "waits" },
-                    } }
+                    td.text { @if attack.identical { "identical" } @else { "changed" } }
                     td { (factor(attack.slowdown)) }
                     td.text { (attack.of) }
+                    @match attack.took {
+                        Some([alone, attacked]) => { td { (cycles(attacked)) } td { (cycles(alone)) } },
+                        None => { td {} td {} },
+                    }
                     td { (cycles(attack.waited)) }
                     td.text { @for (text, plan) in attack.arguments.iter().zip(&attack.plans) {
                         @if text.is_empty() { (plan) " " } @else { code { (text) } " " }

@@ -221,16 +221,15 @@ pub struct AttackResult {
     pub plans: Vec<String>,
     /// The same as arguments of the adversary, to repeat it.
     pub arguments: Vec<String>,
-    /// Whether the timeline was the same to the tick. For an attack from reset on: whether no wait was longer than beside sleepers,
-    /// and nothing failed.
+    /// Whether the timeline was the same to the tick as in a run in which the same programs are there and never begin.
     pub identical: bool,
-    /// The programs of the attackers begin with the system, so it starts differently and timelines cannot be compared.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub from_reset: bool,
     /// Worst slowdown in thousandths: 1000 is none.
     pub slowdown: u64,
     /// The flow, span, job or request that was slowed down most.
     pub of: String,
+    /// Ticks that this took at worst, without the attack and with it; none for progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<[u64; 2]>,
     /// Ticks that the domain's requests waited for attackers.
     pub waited: u64,
     /// Ways in which the attack did harm beyond delay.

@@ -14,9 +14,9 @@ fn sample() -> AuditResult {
         plans: vec![format!("hog: {name}")],
         arguments: vec!["aaaa".to_owned()],
         identical,
-        from_reset: false,
         slowdown,
         of: "flow loop".to_owned(),
+        took: Some([2000, 2 * slowdown]),
         waited: 300,
         harm: Vec::new(),
     };

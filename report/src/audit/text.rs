@@ -56,9 +56,6 @@ pub fn told(clock: Clock, domain: &DomainResult, attack: &AttackResult) -> Strin
             );
         }
     }
-    if attack.from_reset {
-        text += "; they began with the system, so its start differs from the one beside sleepers";
-    }
     text
 }
 

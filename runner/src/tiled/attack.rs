@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// Phases of a plan.
 pub const PHASES: usize = 4;
-/// A start that never comes: an application with it stays asleep.
+/// A moment that never comes: an application that begins then stays asleep.
 pub const NEVER: u32 = u32::MAX;
 
 /// Names of the kinds of attack, in the order of their numbers.
@@ -182,7 +182,8 @@ impl Attack {
         phases.any(|phase| phase.kind == FRAMES)
     }
 
-    /// Whether all attackers wait for the moment of the attack. Other programs begin with the system, which starts differently then.
+    /// Whether all attackers are the adversary, which waits for the moment of the attack by itself. Other programs are held back until
+    /// then ([`crate::tiled::held`]), and the system starts as it does with them.
     pub fn waits(&self) -> bool {
         self.acts.iter().all(|act| matches!(act, Act::Plan(_)))
     }

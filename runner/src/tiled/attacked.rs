@@ -10,8 +10,9 @@ use crate::error::Error;
 use crate::measure::MarkerEvent;
 use crate::observed::{self, Counts};
 use crate::programs::Program;
-use crate::tiled::attack::Act;
+use crate::tiled::attack::{Act, NEVER};
 use crate::tiled::catalogue::Can;
+use crate::tiled::held;
 use crate::tiled::names::described;
 use crate::tiled::quiet;
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
@@ -26,7 +27,8 @@ use bulkhead_machine::observe::{HartState, Marker, Observer};
 use bulkhead_machine::timeline::Timeline;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::system::{CableEnd, Domain};
+use bulkhead_model::system::{App, CableEnd, Domain};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Ends of a run by software that are passed over: the comparison goes on to a fixed moment.
@@ -202,28 +204,62 @@ impl Stand {
             .any(|(_, app)| self.neighbour(app.tile).is_some())
     }
 
-    /// The system in which the attackers do this.
-    fn with(&self, acts: &[Act], start: u32) -> System {
+    /// The system in which the attackers do this from a moment on, in microseconds, and programs that are held back until then.
+    fn with(
+        &self,
+        acts: &[Act],
+        begin: u32,
+        programs: &[Program],
+    ) -> Result<(System, Vec<Program>), Error> {
         let mut whole = self.whole.clone();
+        let mut held: Vec<String> = Vec::new();
+        let mut hold = |app: &mut App| {
+            let known = held.iter().position(|name| *name == app.program);
+            let number = known.unwrap_or_else(|| {
+                held.push(app.program.clone());
+                held.len() - 1
+            });
+            app.program = held_name(number);
+        };
         on_each_chip(&mut whole, |chip, here| {
             let described = on_chip(&self.described, chip);
             let attackers = self.attackers.iter().zip(acts);
             for (place, act) in attackers.filter(|(place, _)| place.chip == chip) {
                 let app = &mut here.apps[place.app];
                 match act {
-                    Act::Plan(plan) => app.arguments[0].value = plan.text(start),
+                    Act::Plan(plan) => app.arguments[0].value = plan.text(begin),
                     // As it is, but for whom the run waits.
                     Act::Own => {
                         let background = app.background;
                         *app = described.apps[place.app].clone();
                         app.background = background;
+                        hold(app);
                     }
-                    Act::Program(program) => program.put(app),
+                    Act::Program(program) => {
+                        program.put(app);
+                        hold(app);
+                    }
                 }
             }
         });
-        whole
+        let held = held.iter().enumerate().map(|(number, name)| {
+            let mut built = programs.iter();
+            let program = built.find(|program| program.name == *name);
+            let program = program
+                .ok_or_else(|| Error::Machine(format!("the program {name} was not built")))?;
+            held::back(program, held_name(number), begin)
+        });
+        let mut programs = programs.to_vec();
+        for program in held {
+            programs.push(program?);
+        }
+        Ok((whole, programs))
     }
+}
+
+/// Name of a program that is held back; no other program has such a name.
+fn held_name(number: usize) -> String {
+    format!("held:{number}")
 }
 
 /// Name of a chip, if there are two.
@@ -248,7 +284,9 @@ pub struct Experiment<'a> {
     pub stand: &'a Stand,
     /// What the attackers do; none: they sleep.
     pub acts: Option<&'a [Act]>,
-    /// Start of the attack in microseconds.
+    /// The moment from which on they do it, in microseconds; [`NEVER`]: they are there, and never begin.
+    pub begin: u32,
+    /// Begin of the comparison in microseconds.
     pub start: u32,
     /// End of the comparison in ticks.
     pub until: u64,
@@ -335,11 +373,16 @@ fn run_to(chips: &mut Chips, until: u64) -> Result<(), String> {
 }
 
 /// The moment, in microseconds, at which every application and manager runs, on every chip. The attack begins there, so that
-/// the start of the system, which kernel and managers do for everybody, is the same in every run. `acts`: what the attackers do
-/// meanwhile, where they do not wait; none: they sleep.
+/// the start of the system, which kernel and managers do for everybody, is the same in every run. `acts`: what the attackers are there
+/// for; they do not begin with it.
 pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Result<u32, Error> {
-    let with = acts.map(|acts| stand.with(acts, 0));
-    let mut chips = boot(with.as_ref().unwrap_or(&stand.whole), programs)?;
+    let mut chips = match acts {
+        Some(acts) => {
+            let (whole, programs) = stand.with(acts, NEVER, programs)?;
+            boot(&whole, &programs)?
+        }
+        None => boot(&stand.whole, programs)?,
+    };
     let per_second = stand.whole.platform.ticks_per_second();
     let step = per_second / 1000;
     let most = ticks(stand.whole.duration, per_second);
@@ -391,12 +434,15 @@ pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Re
 /// Makes one run.
 pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen, Error> {
     let stand = experiment.stand;
-    let whole = match experiment.acts {
-        Some(acts) => stand.with(acts, experiment.start),
-        None => stand.whole.clone(),
+    let (whole, programs) = match experiment.acts {
+        Some(acts) => {
+            let (whole, programs) = stand.with(acts, experiment.begin, programs)?;
+            (whole, Cow::Owned(programs))
+        }
+        None => (stand.whole.clone(), Cow::Borrowed(programs)),
     };
     let system = on_chip(&whole, stand.chip);
-    let mut chips = boot(&whole, programs)?;
+    let mut chips = boot(&whole, &programs)?;
     let error = |error: bulkhead_machine::machine::MachineError| Error::Machine(error.to_string());
     let tiles = stand.tiles();
     for &tile in &tiles {

@@ -12,6 +12,7 @@ pub mod boot_image;
 pub mod bounds;
 pub mod catalogue;
 pub mod console;
+pub mod held;
 pub mod lonely;
 pub mod names;
 pub mod promises;

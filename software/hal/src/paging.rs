@@ -4,6 +4,10 @@
 //! memory, and how table memory is accessed. The latter is a trait, so that tests on the host can compare this file with a walk
 //! written from the specification.
 
+use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
+use bulkhead_abi::syscall::PAGED_PAGES_MAX;
+use bulkhead_abi::tilemux::table_pages;
+
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 /// Virtual addresses for user pages end here (half of the 39-bit space).
@@ -12,6 +16,8 @@ pub const USER_END: u64 = 1 << 38;
 const ENTRIES: u64 = 512;
 /// Bytes that a table of the last level maps.
 const SPAN: u64 = PAGE * ENTRIES;
+/// Tables on the way to a page.
+const LEVELS: u64 = 3;
 
 const VALID: u64 = 1;
 const READ: u64 = 2;
@@ -48,13 +54,87 @@ impl Rights {
     }
 }
 
-/// Access to physical memory that holds tables, in aligned 64-bit words.
+/// Access to physical memory that holds tables, in aligned 64-bit words, and to the pages that are free for tables.
 pub trait TableMemory {
     /// Reads a word.
     fn read(&self, physical: u64) -> u64;
     /// Writes a word.
     fn write(&mut self, physical: u64, value: u64);
+    /// The pages that no table is in.
+    fn pool(&mut self) -> &mut Pool;
 }
+
+/// Free pages, in bundles that are linked through their first pages. Any page can become a table of any space. So pages that are not
+/// promised to a space are there for the next one, whatever spaces came and went.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Pool {
+    /// The first page of the first bundle; 0 if there is none.
+    first: u64,
+    /// Pages that are not promised to a space.
+    free: u64,
+}
+
+/// In the second word of a bundle, whose first word is the next bundle, if the first page lists the others; if not, they follow it.
+const LISTED: u64 = 2;
+/// In the same word: one page besides the first. No word of a free page is a valid entry.
+const ONE: u64 = 4;
+
+/// Gives the pool `pages` pages from `first` on.
+///
+/// # Errors
+/// [`MapError::BadAddress`] if they are not aligned or do not exist.
+pub fn give(memory: &mut impl TableMemory, first: u64, pages: u64) -> Result<(), MapError> {
+    let end = pages.checked_mul(PAGE).and_then(|b| first.checked_add(b));
+    let known = end.is_some_and(|end| end <= (NUMBER + 1) * PAGE);
+    if !known || first == 0 || !first.is_multiple_of(PAGE) {
+        return Err(MapError::BadAddress);
+    }
+    if let Some(others) = pages.checked_sub(1) {
+        bundle(memory, first, others * ONE);
+        memory.pool().free += pages;
+    }
+    Ok(())
+}
+
+fn bundle(memory: &mut impl TableMemory, first: u64, others: u64) {
+    let next = core::mem::replace(&mut memory.pool().first, first);
+    memory.write(first, next);
+    memory.write(first + 8, others);
+}
+
+/// Takes a page out of the first bundle, its first page last.
+fn take(memory: &mut impl TableMemory) -> Option<u64> {
+    let first = memory.pool().first;
+    if first == 0 {
+        return None;
+    }
+    let others = memory.read(first + 8);
+    let Some(rest) = others.checked_sub(ONE) else {
+        memory.pool().first = memory.read(first);
+        return Some(first);
+    };
+    memory.write(first + 8, rest);
+    if others & LISTED == 0 {
+        return Some(first + others / ONE * PAGE);
+    }
+    let (word, shift) = line(first, rest / ONE);
+    Some((memory.read(word) >> shift & NUMBER) * PAGE)
+}
+
+/// Most tables of a space: the root, and those that it lists in the half of its entries that no user address reaches.
+pub const TABLES_MAX: u64 = 1 + 3 * (ENTRIES / 2);
+/// Bits of a page's number, three of which fit into a word beside the bit that would make it valid.
+const NUMBER: u64 = (1 << 21) - 1;
+
+/// Word and bit of the root's list where the number of one of its tables is.
+const fn line(root: u64, table: u64) -> (u64, u64) {
+    let word = ENTRIES / 2 + table / 3;
+    (root + 8 * word, 1 + 21 * (table % 3))
+}
+
+// What one window shows can all be mapped, and beside it as much as a pager may give.
+const _: () =
+    assert!(table_pages(PMP_WINDOW_SIZE) + table_pages(PAGED_PAGES_MAX * PAGE) <= TABLES_MAX);
 
 /// Why a mapping failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,31 +147,32 @@ pub enum MapError {
     NoTable,
 }
 
-/// An address space whose tables come from a region of its own.
+/// An address space. Its tables come from the pool, which keeps as many pages for it as it was promised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddressSpace {
     root: u64,
-    next: u64,
-    end: u64,
-    /// More pages for tables, used after the first ones; empty if there are none.
-    spare: (u64, u64),
+    /// Tables besides the root, in its list.
+    tables: u64,
+    /// Pages that it may have.
+    promised: u64,
 }
 
 impl AddressSpace {
-    /// An empty space. `tables` is the physical address of `pages` pages.
+    /// An empty space that may have `pages` tables.
     ///
     /// # Errors
-    /// [`MapError::NoTable`] without at least one page, [`MapError::BadAddress`] if not aligned.
-    pub fn new(memory: &mut impl TableMemory, tables: u64, pages: u64) -> Result<Self, MapError> {
-        let end = pages.checked_mul(PAGE).and_then(|b| tables.checked_add(b));
-        let end = end.filter(|_| tables.is_multiple_of(PAGE));
+    /// [`MapError::NoTable`] if not even one page can be mapped with so many, or there are not so many; then nothing has changed.
+    pub fn new(memory: &mut impl TableMemory, pages: u64) -> Result<Self, MapError> {
         let mut space = Self {
             root: 0,
-            next: tables,
-            end: end.ok_or(MapError::BadAddress)?,
-            spare: (0, 0),
+            tables: 0,
+            promised: 0,
         };
-        space.root = space.table(memory)?;
+        if pages < LEVELS {
+            return Err(MapError::NoTable);
+        }
+        space.extend(memory, pages)?;
+        space.root = empty(memory)?;
         Ok(space)
     }
 
@@ -100,34 +181,33 @@ impl AddressSpace {
         8 << 60 | self.root >> 12
     }
 
-    /// Gives the space more pages for tables, once.
+    /// Promises the space `pages` more tables.
     ///
     /// # Errors
-    /// [`MapError::NoTable`] the second time, [`MapError::BadAddress`] if not aligned.
-    pub fn extend(&mut self, tables: u64, pages: u64) -> Result<(), MapError> {
-        let end = pages.checked_mul(PAGE).and_then(|b| tables.checked_add(b));
-        match end {
-            Some(end) if tables.is_multiple_of(PAGE) && self.spare == (0, 0) => {
-                self.spare = (tables, end);
-                Ok(())
-            }
-            Some(_) if tables.is_multiple_of(PAGE) => Err(MapError::NoTable),
-            _ => Err(MapError::BadAddress),
-        }
+    /// [`MapError::NoTable`] if there are not so many, or it would have more than [`TABLES_MAX`]; then nothing has changed.
+    pub fn extend(&mut self, memory: &mut impl TableMemory, pages: u64) -> Result<(), MapError> {
+        let all = self.promised.checked_add(pages);
+        let all = all.filter(|all| *all <= TABLES_MAX);
+        let pool = memory.pool();
+        let left = pool.free.checked_sub(pages);
+        let (Some(all), Some(left)) = (all, left) else {
+            return Err(MapError::NoTable);
+        };
+        (self.promised, pool.free) = (all, left);
+        Ok(())
+    }
+
+    /// Ends the space: all its tables are free at once, however many there are.
+    pub fn end(&self, memory: &mut impl TableMemory) {
+        bundle(memory, self.root, (self.tables * ONE) | LISTED);
+        memory.pool().free += self.promised;
     }
 
     fn table(&mut self, memory: &mut impl TableMemory) -> Result<u64, MapError> {
-        if self.next >= self.end {
-            // The used-up range replaces the spare one, so that no more can be added.
-            (self.next, self.end) = self.spare;
-            self.spare.0 = self.spare.1;
-        }
-        if self.next >= self.end {
-            return Err(MapError::NoTable);
-        }
-        let table = self.next;
-        self.next += PAGE;
-        (0..ENTRIES).for_each(|i| memory.write(table + 8 * i, 0));
+        let table = empty(memory)?;
+        let (word, shift) = line(self.root, self.tables);
+        memory.write(word, memory.read(word) | ((table / PAGE) << shift));
+        self.tables += 1;
         Ok(table)
     }
 
@@ -239,8 +319,7 @@ impl AddressSpace {
                 None => tables += 1 + u64::from(missing.replace(top) != Some(top)),
             }
         }
-        let left = (self.end - self.next) + (self.spare.1 - self.spare.0);
-        match tables * PAGE <= left {
+        match tables + self.tables < self.promised {
             true => Ok(()),
             false => Err(MapError::NoTable),
         }
@@ -291,6 +370,13 @@ impl AddressSpace {
     }
 }
 
+/// A free page as a table without entries.
+fn empty(memory: &mut impl TableMemory) -> Result<u64, MapError> {
+    let table = take(memory).ok_or(MapError::NoTable)?;
+    (0..ENTRIES).for_each(|i| memory.write(table + 8 * i, 0));
+    Ok(table)
+}
+
 /// A range in parts, each of which lies in one table of the last level.
 fn spans(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let all = address / SPAN..end.div_ceil(SPAN);
@@ -319,9 +405,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::vec::Vec;
 
     #[derive(Default)]
-    struct Flat(BTreeMap<u64, u64>);
+    struct Flat(BTreeMap<u64, u64>, Pool);
     impl TableMemory for Flat {
         fn read(&self, physical: u64) -> u64 {
             *self.0.get(&physical).unwrap_or(&0)
@@ -329,6 +416,16 @@ mod tests {
         fn write(&mut self, physical: u64, value: u64) {
             self.0.insert(physical, value);
         }
+        fn pool(&mut self) -> &mut Pool {
+            &mut self.1
+        }
+    }
+
+    /// Memory with so many pages for tables.
+    fn flat(pages: u64) -> Flat {
+        let mut memory = Flat::default();
+        give(&mut memory, 0x8000_0000, pages).unwrap();
+        memory
     }
 
     /// The walk of the specification, step by step: PTESIZE = 8, LEVELS = 3.
@@ -359,8 +456,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_hardware_sees_what_was_mapped(page in 0u64..(USER_END / PAGE - 600), physical in 0u64..1 << 40, pages in 1u64..600) {
-            let mut memory = Flat::default();
-            let mut space = AddressSpace::new(&mut memory, 0x8000_0000, bulkhead_abi::tilemux::table_pages(pages * PAGE)).unwrap();
+            let tables = table_pages(pages * PAGE);
+            let mut memory = flat(tables);
+            let mut space = AddressSpace::new(&mut memory, tables).unwrap();
             let (address, physical) = (page * PAGE, physical * PAGE);
             space.map(&mut memory, address, physical, pages, RW).unwrap();
             for i in [0, pages / 2, pages - 1] {
@@ -381,8 +479,8 @@ mod tests {
         fn pages_are_replaced_and_taken_away(
             steps in proptest::collection::vec((0u64..12, 1u64..4, 0u64..100, 0u8..4), 0..60),
         ) {
-            let mut memory = Flat::default();
-            let mut space = AddressSpace::new(&mut memory, 0x8000_0000, 8).unwrap();
+            let mut memory = flat(8);
+            let mut space = AddressSpace::new(&mut memory, 8).unwrap();
             let read = Rights { write: false, ..RW };
             // Two tables of the last level: the pages lie around a border of 2 MiB.
             let base = (4 << 20) - 6 * PAGE;
@@ -411,10 +509,77 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Spaces begin, map and end in any order: whoever was promised pages gets them, no page is in two tables, and what
+        /// was mapped stays, also while others come and go.
+        #[test]
+        fn what_was_promised_is_there(
+            steps in proptest::collection::vec((0usize..5, 0u64..40, 0u64..(1 << 18), 1u64..1200), 1..100),
+            windows in 1u64..4,
+        ) {
+            const ALL: u64 = 120;
+            let mut memory = Flat::default();
+            for window in 0..windows {
+                give(&mut memory, 0x8000_0000 + (window << 29), ALL / windows).unwrap();
+            }
+            let all = ALL / windows * windows;
+            let mut spaces: [Option<(AddressSpace, u64, BTreeMap<u64, u64>)>; 5] = Default::default();
+            for (who, promise, page, pages) in steps {
+                let promised = |spaces: &[Option<(_, u64, _)>; 5]| spaces.iter().flatten().map(|s| s.1).sum::<u64>();
+                let free = all - promised(&spaces);
+                match &mut spaces[who] {
+                    place @ None => {
+                        let made = AddressSpace::new(&mut memory, promise);
+                        prop_assert_eq!(made.is_ok(), promise >= LEVELS && promise <= free, "{} of {}", promise, free);
+                        *place = made.ok().map(|space| (space, promise, BTreeMap::new()));
+                    }
+                    place if promise % 4 == 0 => {
+                        place.take().unwrap().0.end(&mut memory);
+                    }
+                    Some((space, promise, plain)) => {
+                        // Far apart, so that many tables of each level are needed.
+                        let address = page * 37 * PAGE;
+                        let made = space.replace(&mut memory, address, page * PAGE, pages, RW);
+                        let mut needed = std::collections::BTreeSet::from([(3, 0)]);
+                        let known = plain.keys().copied();
+                        for at in known.chain((0..pages).map(|p| address / PAGE + p)) {
+                            needed.extend([(2, at >> 18), (1, at >> 9)]);
+                        }
+                        prop_assert_eq!(made.is_ok(), needed.len() as u64 <= *promise);
+                        if made.is_ok() {
+                            (0..pages).for_each(|p| { plain.insert(address / PAGE + p, (page + p) * PAGE); });
+                        }
+                    }
+                }
+                for (space, _, plain) in spaces.iter().flatten() {
+                    let ends = plain.iter().take(3).chain(plain.iter().rev().take(3));
+                    for (page, physical) in ends {
+                        let found = walk(&memory, space.satp(), page * PAGE).map(|found| found.0);
+                        prop_assert_eq!(found, Some(*physical));
+                    }
+                    // No address of the other half is valid.
+                    let root = space.root;
+                    prop_assert!((256..512).all(|entry| memory.read(root + 8 * entry) & VALID == 0));
+                }
+            }
+            for place in &mut spaces {
+                if let Some((space, ..)) = place.take() {
+                    space.end(&mut memory);
+                }
+            }
+            // All pages are there, each once.
+            prop_assert_eq!(memory.1.free, all);
+            let mut pages: Vec<u64> = core::iter::from_fn(|| take(&mut memory)).collect();
+            pages.sort_unstable();
+            pages.dedup();
+            prop_assert_eq!(pages.len() as u64, all);
+        }
+    }
+
     #[test]
     fn refuses_what_it_must() {
-        let mut memory = Flat::default();
-        let mut space = AddressSpace::new(&mut memory, 0x1000, 3).unwrap();
+        let mut memory = flat(5);
+        let mut space = AddressSpace::new(&mut memory, 3).unwrap();
         assert_eq!(
             space.map(&mut memory, 0x1001, 0, 1, RW),
             Err(MapError::BadAddress)
@@ -440,10 +605,19 @@ mod tests {
             space.map(&mut memory, 1 << 30, 0, 1, RW),
             Err(MapError::NoTable)
         );
-        assert_eq!(
-            AddressSpace::new(&mut memory, 0x1000, 0).unwrap_err(),
-            MapError::NoTable
-        );
+        // Too few for a page, more than there are, more than a space can list.
+        for pages in [0, 2, 3, u64::MAX] {
+            assert_eq!(
+                AddressSpace::new(&mut memory, pages).unwrap_err(),
+                MapError::NoTable
+            );
+        }
+        give(&mut memory, 0x9000_0000, 2 * TABLES_MAX).unwrap();
+        assert_eq!(space.extend(&mut memory, TABLES_MAX - 3), Ok(()));
+        assert_eq!(space.extend(&mut memory, 1), Err(MapError::NoTable));
+        for (first, pages) in [(0x1001, 1), (0, 1), (NUMBER * PAGE, 2), (PAGE, u64::MAX)] {
+            assert_eq!(give(&mut memory, first, pages), Err(MapError::BadAddress));
+        }
         assert_eq!(Rights::from_bits(2), None);
         assert_eq!(Rights::from_bits(0), None);
         assert_eq!(Rights::from_bits(9), None);

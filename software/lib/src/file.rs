@@ -19,6 +19,9 @@ pub use bulkhead_common::file::{CREATE, Info, READ, TRUNCATE, WRITE};
 /// Result of an operation on files.
 pub type Result<T> = core::result::Result<T, Status>;
 
+/// How often a piece is asked for at most while the service makes room for it: more than what clients can leave there.
+const TRIES: usize = 1000;
+
 /// A file service.
 #[derive(Debug)]
 pub struct Mount {
@@ -460,6 +463,7 @@ impl File<'_> {
         let Mount {
             session, places, ..
         } = &mut *self.mount;
+        let mut tries = 0;
         let granted = loop {
             let place = match places.pop() {
                 Some(place) => place,
@@ -467,6 +471,11 @@ impl File<'_> {
             };
             match session.obtain(place, arguments) {
                 Ok(granted) => break granted,
+                // The service makes room, by one piece of what ended clients left.
+                Err(Status::Busy) if tries < TRIES => {
+                    places.push(place);
+                    tries += 1;
+                }
                 Err(status) => {
                     places.push(place);
                     // It is unknown which of the other pieces still exist, and they may use up the application's allowance.

@@ -61,6 +61,13 @@ pub trait Service {
     /// Answers a request, now or later. Requests that are dropped are answered with [`Status::Closed`].
     fn serve(&mut self, request: Incoming);
 
+    /// The request that the last [`serve`](Self::serve) can answer only when something else is done. It is served again in its turn: after
+    /// more important requests, and before later ones of its client.
+    #[inline(always)]
+    fn unanswered(&mut self) -> Option<Incoming> {
+        None
+    }
+
     /// Whether clients can open sessions.
     const SESSIONS: bool = false;
 
@@ -552,8 +559,11 @@ impl Server {
         if let Some(account) = self.account_mut(client)
             && empty & account.is_clear(estimate)
         {
-            answer(service, client, operation, message);
+            let again = answer(service, client, operation, message);
             self.charge(client, begin, estimate);
+            if let Some(message) = again {
+                self.put_back(client, message);
+            }
         } else {
             self.take_slowly(service, client, operation, estimate, message);
         }
@@ -579,7 +589,7 @@ impl Server {
             Verdict::Serve if is_behind => Verdict::Delay(now),
             verdict => verdict,
         };
-        match verdict {
+        let again = match verdict {
             Verdict::Serve => answer(service, client, operation, message),
             Verdict::Delay(until) => {
                 if let Err(message) = self.waiting.put(client, until, message) {
@@ -587,9 +597,24 @@ impl Server {
                 }
                 return;
             }
-            Verdict::Refuse => refuse(message, Status::TooLong),
-        }
+            Verdict::Refuse => {
+                refuse(message, Status::TooLong);
+                None
+            }
+        };
         self.charge(client, begin, estimate);
+        if let Some(message) = again {
+            self.put_back(client, message);
+        }
+    }
+
+    /// Sets a request aside that could not be answered yet, until its turn comes again.
+    #[cold]
+    #[inline(never)]
+    fn put_back(&mut self, client: Client, message: Message) {
+        if let Err(message) = self.waiting.put_back(client, time::now(), message) {
+            refuse(message, Status::TooMany);
+        }
     }
 
     /// Books the time from `begin` until now.
@@ -633,12 +658,16 @@ impl Server {
         let Some((client, message)) = self.waiting.take(priority, now) else {
             return Outcome::Nothing;
         };
+        let mut again = None;
         if verdict == Verdict::Refuse {
             refuse(message, Status::TooLong);
         } else {
-            answer(service, client, operation, message);
+            again = answer(service, client, operation, message);
         }
         self.charge(client, begin, estimate);
+        if let Some(message) = again {
+            self.put_back(client, message);
+        }
         Outcome::Served
     }
 }
@@ -675,25 +704,39 @@ fn answer_kernel(service: &mut impl Service, question: Message) {
     let _ = question.reply(Aligned(answer).0.as_bytes());
 }
 
+/// Answers a request, or returns it if that is for later.
 #[inline(always)]
-fn answer(service: &mut impl Service, client: Client, operation: u64, message: Message) {
+fn answer(
+    service: &mut impl Service,
+    client: Client,
+    operation: u64,
+    message: Message,
+) -> Option<Message> {
     if operation == 0 {
         // A client that is gone, or that has no room for its answer, harms only itself.
         let _ = message.reply(&Aligned([0; 8]).0);
+        None
     } else {
-        serve(service, client, operation, message);
+        serve(service, client, operation, message)
     }
 }
 
 #[inline(never)]
-fn serve(service: &mut impl Service, client: Client, operation: u64, message: Message) {
+fn serve(
+    service: &mut impl Service,
+    client: Client,
+    operation: u64,
+    message: Message,
+) -> Option<Message> {
     if operation == MALFORMED {
-        return refuse(message, Status::BadRequest);
+        refuse(message, Status::BadRequest);
+        return None;
     }
     service.serve(Incoming {
         client,
         message: Some(message),
     });
+    service.unanswered()?.message.take()
 }
 
 #[cold]

@@ -7,6 +7,7 @@
 //! applications may share, made from the catalog's file.
 
 pub mod control;
+pub mod filed;
 pub mod one_shot;
 pub mod shared_tiles;
 pub mod whole;
@@ -23,7 +24,7 @@ use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::session::Plan;
 use bulkhead_runner::tiled::{Tiled, boot_image, names};
-use bulkhead_runner::{boot, collect, observed, place, run, session};
+use bulkhead_runner::{boot, collect, convert, observed, place, run, session};
 use std::path::Path;
 
 /// What a test asks about.
@@ -173,6 +174,17 @@ pub struct Strike {
     pub how: Blow,
 }
 
+/// What is special about a boot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Special {
+    /// A tile is struck.
+    strike: Option<Strike>,
+    /// When it ends, the kernel closes its books.
+    books: bool,
+    /// The bytes of memory are in the lines of the caches.
+    lines: bool,
+}
+
 /// How a tile is struck.
 #[derive(Clone, Copy, Debug)]
 pub enum Blow {
@@ -184,16 +196,36 @@ pub enum Blow {
 
 /// Boots a system given as text and strikes a tile. When it ends, the kernel closes its books.
 pub fn boot_struck(text: &str, strike: Strike) -> Report {
-    let mut reports = boot_all(text, &[], |_| {}, (Some(strike), true));
+    let special = Special {
+        strike: Some(strike),
+        books: true,
+        lines: false,
+    };
+    boot_one(text, special)
+}
+
+/// Boots a system given as text on its chip, whose caches hold the bytes of memory.
+pub fn boot_lines(text: &str) -> Report {
+    let special = Special {
+        lines: true,
+        ..Special::default()
+    };
+    boot_one(text, special)
+}
+
+fn boot_one(text: &str, special: Special) -> Report {
+    let mut reports = boot_all(text, &[], |_| {}, special);
     assert_eq!(reports.len(), 1);
     reports.remove(0)
 }
 
 /// Boots a system given as text; when it ends, the kernel closes its books.
 pub fn boot_booked(text: &str) -> Report {
-    let mut reports = boot_all(text, &[], |_| {}, (None, true));
-    assert_eq!(reports.len(), 1);
-    reports.remove(0)
+    let special = Special {
+        books: true,
+        ..Special::default()
+    };
+    boot_one(text, special)
 }
 
 /// Boot module that asks the kernel to close its books: `bulkhead_kernel::books::MODULE`.
@@ -201,14 +233,14 @@ const BOOKS: &str = "kernel:books";
 
 /// Boots a system given as text in a folder that `prepare` has filled.
 pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) -> Vec<Report> {
-    boot_all(text, overrides, prepare, (None, false))
+    boot_all(text, overrides, prepare, Special::default())
 }
 
 fn boot_all(
     text: &str,
     overrides: &[&str],
     prepare: impl FnOnce(&Path),
-    (strike, books): (Option<Strike>, bool),
+    special: Special,
 ) -> Vec<Report> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -227,7 +259,7 @@ fn boot_all(
         Ok(loaded) => loaded,
         Err(error) => panic!("{error}"),
     };
-    let captured = strike.map(|_| "tiled/captured");
+    let captured = special.strike.map(|_| "tiled/captured");
     let names = ["tiled/kernel", "tiled/tilemux"]
         .into_iter()
         .chain(captured)
@@ -243,18 +275,18 @@ fn boot_all(
         Ok(programs) => programs,
         Err(error) => panic!("{error}"),
     };
-    if books {
+    if special.books {
         let (name, elf) = (BOOKS.to_owned(), vec![1]);
         programs.push(Program { name, elf });
     }
     system
         .runs()
         .into_iter()
-        .map(|run| execute(run, &programs, strike))
+        .map(|run| execute(run, &programs, special))
         .collect()
 }
 
-fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Report {
+fn execute(system: &System, programs: &[Program], special: Special) -> Report {
     let needed = system.programs();
     let is_module = |p: &&Program| {
         let always = p.name == "tiled/tilemux" || p.name == BOOKS;
@@ -274,7 +306,7 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
         slice: None,
         looks: 1,
     };
-    let Some(strike) = strike else {
+    if special.strike.is_none() && !special.lines {
         let observed: Observed =
             match session::execute(&Tiled, system, &image, plan, "test", &Silent) {
                 Ok(observed) => observed,
@@ -289,11 +321,15 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
             ..
         } = observed;
         return report(system, outcome, statistics, digest, markers, console);
-    };
-    let mut machine = boot::boot(&Tiled, system, &image).expect("it boots");
-    let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
-    machine.run(RunLimit { ticks: at as u64 }, None);
-    let ended = hurt(&mut machine, strike, programs);
+    }
+    let mut config = convert::convert_system(system, None);
+    config.tiled_lines = special.lines;
+    let mut machine = boot::boot_on(&Tiled, system, &image, &config).expect("it boots");
+    let ended = special.strike.and_then(|strike| {
+        let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
+        machine.run(RunLimit { ticks: at as u64 }, None);
+        hurt(&mut machine, strike, programs)
+    });
     let outcome = ended.unwrap_or_else(|| machine.run(RunLimit { ticks: plan.ticks }, None));
     let console = machine.console(system.kernel_tile).expect("a console");
     report(

@@ -53,7 +53,7 @@ fn a_service_comes_back_for_clients_below_any_manager() {
 }
 
 #[test]
-fn the_less_critical_delay_a_restart_by_one_part_of_theirs() {
+fn the_less_critical_delay_a_restart_by_one_piece_of_theirs() {
     let result = boot(described("restarts"), &[]);
     let longest = |name| {
         let failures = variant(&result, name).incidents.iter();
@@ -68,8 +68,8 @@ fn the_less_critical_delay_a_restart_by_one_part_of_theirs() {
     let others = variant(&result, "beside").incidents.iter();
     let others = others.filter(|incident| incident.application.starts_with("hog"));
     assert!(others.count() > 30);
-    // Four restarts, one after the other, were five times as long.
-    assert!(beside < 2.5 * alone, "{beside} us, {alone} us alone");
+    // Four restarts, one after the other, were five times as long, and halves of them twice as long.
+    assert!(beside < 1.6 * alone, "{beside} us, {alone} us alone");
 }
 
 #[test]

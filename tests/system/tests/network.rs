@@ -267,6 +267,29 @@ fn a_client_that_dies_loses_only_its_own() {
     assert_eq!(check(alone, "ping"), check(careless, "ping"));
 }
 
+/// Beside a client of the same service that fills the card and leaves, over and over, every datagram comes back.
+#[test]
+fn a_client_that_fills_the_card_silences_nobody() {
+    let overrides = ["careless@program=network/loud", "careless@background=true"];
+    let finished = finished(system("network-neighbours"), &overrides, false);
+    let (alone, beside) = (
+        variant(&finished.result, "alone"),
+        variant(&finished.result, "careless"),
+    );
+    let console = &finished.consoles[0];
+    let last = |line: &&str| line.contains(" said, ");
+    let said = console.lines().rfind(last).unwrap_or_default();
+    println!(
+        "{:?} alone, {:?} beside: {said}",
+        worst(alone, "ping"),
+        worst(beside, "ping")
+    );
+    assert!(beside.incidents.is_empty(), "{:?}", beside.incidents);
+    assert_eq!(worst(beside, "ping").0, 500, "{console}");
+    assert_eq!(check(alone, "ping"), check(beside, "ping"));
+    assert!(said.starts_with("[careless] "), "no attack: {console}");
+}
+
 #[test]
 fn a_flood_of_frames_of_chance_brings_nobody_down() {
     let finished = finished(system("network-flood"), &[], false);

@@ -118,7 +118,8 @@ fn files_of_two_clients_beside_hostile_ones() {
 }
 
 /// A client that rewrites a short file beside two hostile ones with sessions, gates and names of their own.
-fn beside(program: &str, disk: &str, limit: &str) -> String {
+/// `others` are in its domain.
+fn beside(program: &str, disk: &str, limit: &str, others: &str) -> String {
     let hostile = |name: &str, tile: u16, seed: u64| {
         format!(
             r#"<app name="{name}" tile="{tile}" program="{program}" memory="512KiB" background="true">
@@ -132,7 +133,7 @@ fn beside(program: &str, disk: &str, limit: &str) -> String {
     <app name="files" tile="2" program="tiled/files" memory="1MiB" background="true"><argument name="limit" value="1ms"/>
       <service/><rgate name="priority-0" slots="4" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/>
       <mgate name="disk" size="{disk}"/>{limit}</app>
-    <app name="client" tile="3" program="service/file-loop"><session name="files" to="files" priority="0"/></app>
+    <app name="client" tile="3" program="service/file-loop"><session name="files" to="files" priority="0"/></app>{others}
   </domain>
   <domain name="noise" criticality="E">
     {}
@@ -149,7 +150,7 @@ fn who_fills_the_file_service_takes_nothing_that_belongs_to_another() {
     let limit = r#"<limit kernel-memory="64KiB"/>"#;
     // A small image and a large one; the usual kernel memory, and much.
     for (disk, limit) in [("1MiB", ""), ("1MiB", limit), ("16MiB", "")] {
-        let report = run(&beside("attack/squatter", disk, limit));
+        let report = run(&beside("attack/squatter", disk, limit, ""));
         assert_eq!(
             report.printed("client"),
             ["0 of 100 rounds failed"],
@@ -166,17 +167,35 @@ fn who_fills_the_file_service_takes_nothing_that_belongs_to_another() {
 
 /// Cycles of a round of the client at most: six requests, each of which waits for one of somebody else and a question of the kernel.
 const LEAVING: u64 = 2_000_000;
+/// Cycles of an empty request at most: it waits for one of somebody else, which takes up to 1 ms by its limit, or for a question, and for one
+/// piece of what somebody left. When all of that was one piece of work, the worst one took 297 985.
+const ASKED: u64 = 200_000;
 
 /// What a client leaves behind is given back in pieces of work that nobody waits long for.
 #[test]
 fn who_leaves_with_all_files_open_keeps_nobody_waiting() {
-    let report = run(&beside("attack/leaver", "16MiB", ""));
+    let asker = r#"
+    <app name="asker" tile="6" program="service/client"><argument name="runs" value="1200"/><argument name="pause" value="15us"/>
+      <session name="service" to="files" priority="0"/></app>"#;
+    let report = run(&beside("attack/leaver", "16MiB", "", asker));
     assert_eq!(report.printed("client"), ["0 of 100 rounds failed"]);
     assert_eq!(report.stopped("files"), None, "{}", report.console);
     let worst = report.spans(3).into_iter().max().unwrap_or(0);
+    let mut asked = report.spans(6);
+    asked.sort_unstable();
     let said = |name| report.printed(name).last().copied().unwrap_or_default();
-    println!("{worst} cycles, {}, {}", said("first"), said("second"));
+    println!(
+        "{worst} cycles; empty requests {:?}; {}, {}",
+        asked.iter().rev().take(5).collect::<Vec<_>>(),
+        said("first"),
+        said("second")
+    );
     assert!(worst < LEAVING, "{worst} cycles");
+    assert!(
+        asked.len() == 1200 && asked[1199] < ASKED,
+        "{}",
+        asked[1199]
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@
 use bulkhead_lib::abi::network::INTERRUPT_GATE;
 use bulkhead_lib::common::account::Terms;
 use bulkhead_lib::common::network::{CLOSE, CONNECT, RECEIVE, Request, SEND, address};
+use bulkhead_lib::common::shares::Seats;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::common::waiting::{Client, Owner};
 use bulkhead_lib::gate::ReceiveGate;
@@ -55,6 +56,7 @@ fn main() -> u64 {
         address: (OWN, 24),
         gateway: None,
         sockets: 8,
+        seats: Seats::ALL,
         buffer: 2048,
         seed: 5,
         backlog: 0,

@@ -124,13 +124,13 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Judges every run of a system.
+/// Judges every run of a system, and what runs on its peer's chip.
 ///
 /// # Errors
 /// [`InputError::Input`] if something is beyond what the tests cover.
 pub fn runs(system: &System) -> Result<Vec<Run>, InputError> {
     let name = |run: &System| run.variant.clone().unwrap_or_else(|| run.name.clone());
-    let judged = |run: &System| {
+    let judged = |run: &System| -> Result<Run, InputError> {
         let verdict = judge(run).map_err(|error| {
             InputError::new(
                 format!("{}: {error}", name(run)),
@@ -143,7 +143,14 @@ pub fn runs(system: &System) -> Result<Vec<Run>, InputError> {
             verdict,
         })
     };
-    system.runs().into_iter().map(judged).collect()
+    let all: Result<Vec<Run>, _> = system.runs().into_iter().map(judged).collect();
+    let mut all = all?;
+    if let Some(peer) = &system.peer {
+        let run = judged(&peer.system)?;
+        let variant = peer.name.clone();
+        all.push(Run { variant, ..run });
+    }
+    Ok(all)
 }
 
 fn failures(runs: &[Run]) -> usize {

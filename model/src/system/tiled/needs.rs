@@ -460,6 +460,8 @@ impl System {
             let sharers = tiles.iter().filter(|all| all.contains(&tile)).count();
             let own = self.apps_of(manager).find(|app| app.tile == tile);
             let is_own = own.is_some() || below.iter().any(|m| self.managers[*m].tile == tile);
+            // The kernel lights the root manager's tile with pages for that manager only.
+            let is_own = is_own || manager == 0 && self.managers[0].tile == tile;
             // What managers below share, with each other or with the one above, is lit by the one above, with pages for all page tables.
             if sharers > 1 || is_own {
                 let limit = self.managers[index].limit(tile);

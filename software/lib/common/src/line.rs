@@ -5,8 +5,9 @@
 //! its own. What it deliberately does not know: the entries.
 
 use crate::payer::{Paid, Payer};
+use alloc::boxed::Box;
 use alloc::collections::{LinkedList, linked_list};
-use core::{iter, option};
+use core::{array, iter, option};
 
 /// Entries in the order of their arrival, each paid for before it is put in.
 #[derive(Clone, Debug)]
@@ -48,14 +49,6 @@ impl<P, T> Line<P, T> {
         first
     }
 
-    /// Takes the first entry, if `is_it` is true for it.
-    pub fn pop_front_if(&mut self, is_it: impl FnOnce(&T) -> bool) -> Option<T> {
-        match self.front().is_some_and(is_it) {
-            true => self.pop_front(),
-            false => None,
-        }
-    }
-
     /// The first entry.
     pub fn front(&self) -> Option<&T> {
         self.first.as_ref()
@@ -78,6 +71,61 @@ impl<P, T> Line<P, T> {
     }
 }
 
+/// A [`Line`] for each of `N` ranks: entries of the highest rank leave first.
+#[derive(Clone, Debug)]
+pub struct Ranks<P, T, const N: usize> {
+    /// The number of entries: to know it, one needs to look at nothing else.
+    count: usize,
+    lines: Box<[Line<P, T>; N]>,
+}
+
+impl<P: Payer, T, const N: usize> Default for Ranks<P, T, N> {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            lines: Box::new(array::from_fn(|_| Line::default())),
+        }
+    }
+}
+
+impl<P, T, const N: usize> Ranks<P, T, N> {
+    /// Adds an entry behind all of its rank; ranks above the highest are the highest.
+    pub fn push_back(&mut self, rank: usize, entry: T) {
+        if let Some(line) = self.lines.get_mut(rank.min(N.saturating_sub(1))) {
+            self.count += 1;
+            line.push_back(entry);
+        }
+    }
+
+    /// Takes the first entry of the highest rank.
+    pub fn pop_front(&mut self) -> Option<T> {
+        let first = self.lines.iter_mut().rev().find_map(Line::pop_front);
+        self.count -= usize::from(first.is_some());
+        first
+    }
+
+    /// The highest rank that has an entry.
+    pub fn highest(&self) -> Option<usize> {
+        self.lines.iter().rposition(|line| !line.is_empty())
+    }
+
+    /// The number of entries.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All entries, rank by rank.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.lines.iter().flat_map(Line::iter)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +134,28 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
+        #[test]
+        fn the_highest_rank_leaves_first(steps in prop::collection::vec(any::<Option<(u8, u8)>>(), 0..100)) {
+            let (mut ranks, mut model) = (Ranks::<Caller, u8, 3>::default(), std::vec::Vec::<(usize, u8)>::new());
+            for step in steps {
+                match step {
+                    Some((rank, entry)) => {
+                        let rank = usize::from(rank % 3);
+                        ranks.push_back(rank, entry);
+                        model.push((rank, entry));
+                    }
+                    None => {
+                        // The first of those with the highest rank.
+                        let place = (0..model.len()).rev().max_by_key(|place| model[*place].0);
+                        prop_assert_eq!(ranks.pop_front(), place.map(|place| model.remove(place).1));
+                    }
+                }
+                prop_assert_eq!(ranks.highest(), model.iter().map(|(rank, _)| *rank).max());
+                prop_assert_eq!((ranks.len(), ranks.is_empty()), (model.len(), model.is_empty()));
+                prop_assert_eq!(ranks.iter().count(), model.len());
+            }
+        }
+
         #[test]
         fn entries_leave_in_the_order_in_which_they_came(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
             let (mut line, mut model) = (Line::<Caller, u8>::default(), VecDeque::new());

@@ -127,6 +127,11 @@ impl<K: Sharer> Shares<K> {
         self.room(client) > 0
     }
 
+    /// Whether a client can take a place that another one, or it itself, gives back.
+    pub fn makes_room(&self, from: K, to: K) -> bool {
+        from == to || self.of(from) > self.own(from)
+    }
+
     /// A client takes a place. Returns false if there is none for it.
     #[must_use]
     pub fn take(&mut self, client: K) -> bool {

@@ -72,6 +72,19 @@ impl<T> Waiting<T> {
         self.entries.push(entry).map_err(|entry| entry.item)
     }
 
+    /// Sets a request aside that was taken, ahead of the later ones of its client. Returns it if there is no place.
+    ///
+    /// # Errors
+    /// The request.
+    pub fn put_back(&mut self, client: Client, release: u64, item: T) -> Result<(), T> {
+        let first = self.entries.iter().position(|e| e.client == client);
+        self.put(client, release, item)?;
+        if let Some(first) = first {
+            self.entries[first..].rotate_right(1);
+        }
+        Ok(())
+    }
+
     /// Changes the release of the first request of a client.
     pub fn postpone(&mut self, client: Client, release: u64) {
         if let Some(entry) = self.entries.iter_mut().find(|e| e.client == client) {
@@ -152,6 +165,22 @@ mod tests {
         waiting.postpone(a, 20);
         assert_eq!(waiting.due(0, 15), None);
         assert_eq!(waiting.take(0, 20), Some((a, 1)));
+    }
+
+    #[test]
+    fn who_is_put_back_stays_ahead_of_his_later_requests() {
+        let mut waiting = Waiting::with_capacity(4);
+        let (a, b) = (client(1, 0), client(1, 1));
+        assert_eq!(waiting.put(b, 0, "b1"), Ok(()));
+        assert_eq!(waiting.put(a, 0, "a1"), Ok(()));
+        assert_eq!(waiting.put(a, 0, "a2"), Ok(()));
+        assert_eq!(waiting.put_back(a, 20, "a0"), Ok(()));
+        assert_eq!(waiting.put_back(a, 20, "none"), Err("none"));
+        assert_eq!(waiting.take(1, 10), Some((b, "b1")));
+        assert_eq!(waiting.take(1, 10), None);
+        for expected in ["a0", "a1", "a2"] {
+            assert_eq!(waiting.take(1, 20), Some((a, expected)));
+        }
     }
 
     #[test]

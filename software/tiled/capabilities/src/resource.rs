@@ -2,7 +2,7 @@
 //!
 //! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
 
-use crate::node::{EXTRA, EXTRA2, NO_SELECTOR, NodeId};
+use crate::node::{EXTRA2, NO_SELECTOR, NodeId};
 use crate::object::{Amounts, Line, Memory, Object, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, PIECES_MAX, Result, Terms};
@@ -368,14 +368,11 @@ impl Space {
         self.nodes[mapping.index()].edges[EXTRA2].to
     }
 
-    /// Whether nobody can name it: what the kernel made of it is all that is done with it.
-    pub fn is_unnamed(&self, id: NodeId) -> bool {
-        self.nodes[id.index()].selector == NO_SELECTOR
-    }
-
-    /// Memory that was cut out ends before this window does.
-    pub fn tie(&mut self, memory: NodeId, window: NodeId) {
-        self.link(memory, EXTRA, window);
+    /// Whether a node, or one that it was derived or copied from, is a holder's.
+    pub fn comes_from(&mut self, node: NodeId, holder: HolderId) -> bool {
+        self.visit(self.nodes[node.index()].depth.into());
+        let mut all = core::iter::successors(Some(node), |node| self.origin(*node));
+        all.any(|node| self.holder_of(node) == holder)
     }
 
     /// Creates a semaphore.

@@ -291,8 +291,9 @@ fn conclude(
             Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
         }
     }
-    // Text is the least important work, and at most one piece of it is written.
-    if worked.is_none_or(|level| level == 0) && !is_wanted_above(unit, worked) {
+    // Text is the least important work, unless somebody more important has ended, and at most one piece of it is written.
+    let said = system.report_level();
+    if worked.is_none_or(|level| level <= said.unwrap_or(0)) && !is_wanted_above(unit, worked) {
         if report(system, unit) {
             return;
         }
@@ -328,12 +329,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
     let until = unit.time() + CLOSING;
     while unit.time() < until && (system.has_jobs() || system.is_asking() || system.has_questions())
     {
-        if let Some((tile, Some((activity, cause)))) = unit.notification() {
-            system.notified(unit, tile, activity, cause);
-        }
-        while let Some((number, answer)) = unit.answer() {
-            system.tile_answered(unit, number, answer);
-        }
+        while (0..EARS).any(|ear| hear(system, unit, ear).is_some()) {}
         system.expire(unit.time());
         system.expire_tiles(unit);
         for level in 0..PRIORITIES {
@@ -365,14 +361,14 @@ fn measured(what: u64, work: impl FnOnce()) {
 /// Prints which activity stopped, after its last text: at most one text of each tile is waiting. Writes one piece of a text or of a
 /// line; returns false if there is nothing to print.
 fn report(system: &mut System, unit: &mut Unit) -> bool {
-    if !system.has_reports() {
+    let Some(level) = system.report_level() else {
         return false;
-    }
+    };
     // A pending line comes before texts.
     let can_say = unit.can_say();
     let may_wait = unit.said < unit.texts().max(PIECES);
     unit.said += usize::from(can_say);
-    if !can_say || may_wait && unit.has_text() {
+    if !can_say || may_wait && unit.has_text_of(level) {
         measured(TEXT, || unit.write(system));
         return true;
     }

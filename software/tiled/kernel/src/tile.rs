@@ -8,10 +8,11 @@ use crate::system::Asked;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use bulkhead_abi::syscall::PRIORITIES;
 use bulkhead_abi::tilemux::{ACTIVITIES as TILE_ACTIVITIES, DEFAULT_SLICE, FIRST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Space};
-use bulkhead_common::line::Line;
-use bulkhead_common::payer::{Caller, Creator, Holder, Paid};
+use bulkhead_common::line::Ranks;
+use bulkhead_common::payer::{Caller, Creator, Paid};
 
 /// A processing tile for activities.
 #[derive(Clone, Debug)]
@@ -40,21 +41,24 @@ pub struct Tile {
     pub is_lost: bool,
     /// Numbers of the tile's activities.
     pub activities: Paid<Creator, Vec<u16>>,
-    /// Requests to TileMux; the first has been sent.
-    pub(crate) asked: Line<Caller, Asked>,
+    /// The request that TileMux has, and those that wait, by the priority of who asked.
+    pub(crate) sent: Option<Asked>,
+    pub(crate) asked: Ranks<Caller, Asked, PRIORITIES>,
     /// Notifications that could not be true, less those that come late because their activities were stopped at the same moment.
     pub(crate) lies: i32,
     /// The activity that started TileMux. Only it may give memory for page tables, because whoever can write page tables controls
     /// the whole tile.
     pub lit_by: HolderId,
-    /// Memory for page tables.
-    pub tables: Paid<Holder, Vec<NodeId>>,
+    /// Which windows show memory for page tables. TileMux takes any of it for any activity, so the tile is lost with each of them.
+    pub tables: [bool; PMP_WINDOWS as usize],
     /// The tile capabilities whose processor time an activity has for itself.
     pub budgets: Paid<Creator, Vec<NodeId>>,
     /// The activity that has its device.
     pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
     pub buckets: [Option<NodeId>; BUCKET_COUNT],
+    /// The tile capability that is to have a bucket when an activity of it has been made.
+    pub claims: [Option<NodeId>; BUCKET_COUNT],
     /// Number of activities of each bucket. A bucket without activities stays with its tile capability until another one needs it.
     pub bucket_users: [u16; BUCKET_COUNT],
     /// Activities share it: TileMux may borrow from the buckets.
@@ -62,12 +66,6 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Whether activities live on it.
-    pub fn is_inhabited(&self) -> bool {
-        // Each activity has a bucket, even if only the one that does not regulate.
-        self.bucket_users.iter().any(|users| *users > 0)
-    }
-
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
         // The tile's capabilities have quotas for no more.
@@ -86,13 +84,15 @@ impl Tile {
             is_lit: false,
             is_lost: false,
             activities,
-            asked: Line::default(),
+            sent: None,
+            asked: Ranks::default(),
             lies: 0,
             lit_by: Space::KERNEL,
-            tables: Paid::default(),
+            tables: [false; PMP_WINDOWS as usize],
             budgets: Paid::default(),
             device: None,
             buckets: [None; BUCKET_COUNT],
+            claims: [None; BUCKET_COUNT],
             bucket_users: [0; BUCKET_COUNT],
             is_shared: false,
         }
@@ -126,12 +126,15 @@ impl Tile {
         self.shown[((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as usize]
     }
 
+    /// The bucket that a tile capability has or is to have, or the first that none has.
+    pub fn bucket_of(&self, owner: Option<NodeId>) -> Option<usize> {
+        (1..self.buckets.len()).find(|b| self.claims[*b].or(self.buckets[*b]) == owner)
+    }
+
     /// The bucket of a tile capability, or one that no activity has; nothing is taken yet.
     pub fn bucket(&self, owner: NodeId) -> Option<u8> {
-        let all = 1..self.buckets.len();
-        let own = all.clone().find(|b| self.buckets[*b] == Some(owner));
-        let free = all.clone().find(|b| self.buckets[*b].is_none());
-        let idle = || all.clone().find(|b| self.bucket_users[*b] == 0);
-        Some(own.or(free).or_else(idle)? as u8)
+        let own = self.bucket_of(Some(owner)).or_else(|| self.bucket_of(None));
+        let idle = || (1..self.buckets.len()).find(|b| self.bucket_users[*b] == 0);
+        Some(own.or_else(idle)? as u8)
     }
 }

@@ -280,6 +280,12 @@ impl Unit {
         self.is_printing() || self.next_group(PRINTS, 0).is_some()
     }
 
+    /// Whether there is text, or may be, of somebody at least as important as that.
+    pub fn has_text_of(&self, level: usize) -> bool {
+        let mut texts = self.printed.iter().chain(self.texts.first());
+        texts.any(|text| usize::from(text.0) >= level) || self.next_group(PRINTS, 0).is_some()
+    }
+
     /// Whether a line of the kernel's own can begin.
     pub fn can_say(&self) -> bool {
         !self.console.has_line()

@@ -15,7 +15,7 @@ use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{GateEntry, GateKind};
 use bulkhead_abi::syscall::{SEL_MEMORIES, Syscall, SyscallError};
 use bulkhead_resmgr::description::{
-    App, ImportKind, Manager, MemoryGate, Source, Subsystem, Target, data_module, part,
+    App, ImportKind, Manager, MemoryGate, SendGate, Source, Subsystem, Target, data_module, part,
 };
 
 /// Makes the receive gates that managers below need and others send to.
@@ -201,18 +201,15 @@ pub fn take(activity: u16, source: u16, target: u16) -> Result<(), Failure> {
     call("take a service", &request).map(|_| ())
 }
 
-/// Gives a service to an application that sends to whom it belongs.
-pub fn give_service(app: &App, draft: &Draft, source: Source, service: u16) {
-    for (number, gate) in app.send.iter().enumerate() {
-        let wanted = match gate.to {
-            Target::App { .. } => true,
-            _ => gate.session,
-        };
-        if wanted && Source::from(gate.to) == source {
-            // A client that has just ended needs none.
-            let _ = give(draft.selector, service, SERVICES + number as u16);
-        }
-    }
+/// Whether an application gets the service behind a gate, if there is one.
+pub fn wants(gate: &SendGate) -> bool {
+    gate.session || matches!(gate.to, Target::App { .. })
+}
+
+/// Gives an application the service behind the send gate with this number.
+pub fn give_service(draft: &Draft, gate: usize, service: u16) {
+    // A client that has just ended needs none.
+    let _ = give(draft.selector, service, SERVICES + gate as u16);
 }
 
 /// Puts something where an application would find a service that will never be there: the client's own memory, which it has anyway.
@@ -266,18 +263,20 @@ pub fn prepare(
     Ok(())
 }
 
-/// Puts the send and memory gates of an application on endpoints of its activity. The answer is no if a receiver is not there yet, or is just
-/// going; what was done so far stays.
-pub fn attach(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
-    let activity = draft.selector;
-    for (capability, end) in draft.send.iter().zip(&mut draft.ends) {
-        if end.is_none() {
-            *end = match activate(*capability, activity, None, false) {
-                Err(Failure::Call(_, SyscallError::WrongState | SyscallError::Revoked)) => None,
-                other => Some(other?),
-            };
-        }
+/// Puts a send gate of an application on an endpoint of its activity, if its receiver is there and not just going.
+pub fn attach(draft: &mut Draft, gate: usize) -> Result<(), Failure> {
+    let (capability, end) = (draft.send[gate], &mut draft.ends[gate]);
+    if end.is_none() {
+        *end = match activate(capability, draft.selector, None, false) {
+            Err(Failure::Call(_, SyscallError::WrongState | SyscallError::Revoked)) => None,
+            other => Some(other?),
+        };
     }
+    Ok(())
+}
+
+/// Tells an application of all of its send gates, when they are on endpoints. The answer is no if a receiver is not there yet.
+pub fn tell_of_gates(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
     if draft.ends.contains(&None) {
         return Ok(false);
     }
@@ -287,40 +286,38 @@ pub fn attach(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
             slot_size: gate.slot_size,
             size: gate.credits.into(),
             // Where it will find the service of that application, if it offers one.
-            rights: match gate.to {
-                Target::App { .. } => u64::from(SERVICES) + number as u64,
-                _ if gate.session => u64::from(SERVICES) + number as u64,
-                _ => 0,
+            rights: match wants(gate) {
+                true => u64::from(SERVICES) + number as u64,
+                false => 0,
             },
             ..entry(&app.name, &gate.name, GateKind::Send, endpoint)?
-        });
-    }
-    for (gate, (capability, own, size)) in app.memory_gates.iter().zip(&draft.memories) {
-        let endpoint = activate(*capability, activity, None, false)?;
-        if *own != 0 {
-            give(activity, *capability, *own)?;
-        }
-        draft.gates.push(GateEntry {
-            buffer: (*own).into(),
-            size: *size,
-            rights: gate.rights.into(),
-            ..entry(&app.name, &gate.name, GateKind::Memory, endpoint)?
         });
     }
     Ok(true)
 }
 
-/// Puts the gates of a client to a receiver that has come back on the endpoints where they were: the client knows their numbers.
-pub fn reattach(app: &App, draft: &Draft, receiver: Source) -> Result<(), Failure> {
-    for (number, (gate, capability)) in app.send.iter().zip(&draft.send).enumerate() {
-        if Source::from(gate.to) != receiver {
-            continue;
-        }
-        // Who is not connected yet will be.
-        let Some(wanted) = draft.ends.get(number).copied().flatten() else {
-            continue;
-        };
-        activate_again(*capability, draft.selector, wanted)?;
+/// Puts a memory gate of an application on an endpoint of its activity.
+pub fn attach_memory(app: &App, draft: &mut Draft, gate: usize) -> Result<(), Failure> {
+    let (activity, (capability, own, size)) = (draft.selector, draft.memories[gate]);
+    let gate = &app.memory_gates[gate];
+    let endpoint = activate(capability, activity, None, false)?;
+    if own != 0 {
+        give(activity, capability, own)?;
     }
+    draft.gates.push(GateEntry {
+        buffer: own.into(),
+        size,
+        rights: gate.rights.into(),
+        ..entry(&app.name, &gate.name, GateKind::Memory, endpoint)?
+    });
     Ok(())
+}
+
+/// Puts the gate of a client to a receiver that has come back on the endpoint where it was: the client knows its number.
+pub fn reattach(draft: &Draft, gate: usize) -> Result<(), Failure> {
+    // Who is not connected yet will be.
+    match draft.ends.get(gate).copied().flatten() {
+        Some(wanted) => activate_again(draft.send[gate], draft.selector, wanted),
+        None => Ok(()),
+    }
 }

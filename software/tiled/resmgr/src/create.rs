@@ -5,7 +5,7 @@
 
 use crate::calls::{CREDITS_MAX, Failure, call};
 use crate::gates::{Selectors, activate};
-use crate::load::{self, Contents, Heap, Modules};
+use crate::load::{self, Argument, Contents, Filling, Modules};
 use crate::pagers;
 use crate::tiles::{self, pages};
 use alloc::boxed::Box;
@@ -24,6 +24,7 @@ use bulkhead_lib::common::payer::{Own, Paid, PaidList};
 use bulkhead_loader::image::Image;
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Manager};
+use bulkhead_resmgr::filling::{self, Heap, Piece};
 use zerocopy::FromZeros;
 
 /// Bytes of a stack, at most a quarter of an application's memory.
@@ -94,6 +95,36 @@ impl Draft {
     /// The capability of a receive gate.
     pub fn receive(&self, gate: usize) -> u16 {
         self.receivers[gate].gate
+    }
+
+    /// Receive endpoints of its activity.
+    pub fn receives(&self) -> usize {
+        self.answers.iter().len() + self.receivers.len()
+    }
+
+    /// The pieces of filling its memory.
+    pub fn pieces(&self, lazy: bool) -> impl Iterator<Item = Piece> + use<'_> {
+        let heap = match (self.pool, lazy) {
+            (Some(_), _) => Heap::Paged,
+            (None, true) => Heap::Lazy,
+            (None, false) => Heap::Eager,
+        };
+        let heap = (self.layout.heap, heap);
+        filling::pieces(self.layout.parts(), self.image.segments(), heap)
+    }
+
+    /// What its memory is filled with.
+    pub fn contents<'a>(&'a self, name: &'a str, arguments: &'a [Argument]) -> Contents<'a> {
+        Contents {
+            name,
+            activity: self.selector,
+            memory: self.memory,
+            program: &self.program,
+            priority: self.priority,
+            header: self.header,
+            gates: &self.gates,
+            arguments: [arguments, &self.told],
+        }
     }
 }
 
@@ -247,8 +278,20 @@ fn create(
     })
 }
 
-/// Creates the activity of a draft with its receive endpoints: the first one, or a new one after the last has ended.
-pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
+/// Lets the activity of a draft appear for the first time.
+fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
+    begin(draft, app)?;
+    for number in 0..draft.receives() {
+        receive(draft, app, number)?;
+    }
+    match app {
+        Some(app) if app.device => give_device(draft),
+        _ => Ok(()),
+    }
+}
+
+/// Creates the activity of a draft: the first one, or a new one after the last has ended.
+pub fn begin(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     let request = Syscall::CreateActivity {
         target: draft.selector,
         tile: draft.tile,
@@ -260,35 +303,6 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
         name: draft.name,
     };
     let [id, syscall_send, syscall_reply, frequency, ..] = call("create an activity", &request)?;
-    let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
-    let mut at = bytes(1, SYSCALL_SLOT);
-    let mut place = |receiver: &Receiver, replies: bool| {
-        let offset = draft.layout.buffers_offset + at;
-        let buffer = Some((draft.memory, offset));
-        let endpoint = activate(receiver.gate, draft.selector, buffer, replies)?;
-        let buffer = draft.layout.buffers + at;
-        at += bytes(receiver.slots, receiver.slot_size);
-        Ok::<_, Failure>((endpoint, buffer))
-    };
-    let (call_reply, call_buffer) = match &draft.answers {
-        Some(receiver) => place(receiver, false)?,
-        None => (NO_ENDPOINT, 0),
-    };
-    let mut gates = PaidList::default();
-    let receive = app.map_or(&[][..], |app| &app.receive);
-    for (gate, receiver) in receive.iter().zip(&draft.receivers) {
-        let (endpoint, buffer) = place(receiver, true)?;
-        let name = app.map_or("", |app| &app.name);
-        gates.push(GateEntry {
-            slot_size: receiver.slot_size,
-            buffer,
-            size: receiver.slots.into(),
-            rights: app
-                .and_then(|app| app.service_of(&gate.name))
-                .map_or(0, |service| u64::from(SEL_OFFERED + service)),
-            ..entry(name, &gate.name, GateKind::Receive, endpoint)?
-        });
-    }
     let own = bulkhead_lib::environment();
     let (period, deadline) = app.and_then(|a| a.task).unwrap_or((0, 0));
     let layout = &draft.layout;
@@ -306,23 +320,51 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
         stack_top: layout.stack_top,
         syscall_send: syscall_send as u16,
         syscall_reply: syscall_reply as u16,
-        call_reply,
+        call_reply: NO_ENDPOINT,
         syscall_buffer: layout.buffers,
-        call_buffer,
         name: draft.name.0,
         ..Environment::new_zeroed()
     };
     draft.activity = id as u16;
-    draft.gates = gates;
+    draft.gates = PaidList::default();
     draft.ends = PaidList::new(alloc::vec![None; draft.send.len()]);
-    match app {
-        Some(app) if app.device => give_device(draft),
-        _ => Ok(()),
-    }
+    Ok(())
+}
+
+/// Opens a receive endpoint of an activity; the first is for answers to its calls, if it makes some.
+pub fn receive(draft: &mut Draft, app: Option<&App>, number: usize) -> Result<(), Failure> {
+    let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
+    let all = || draft.answers.iter().chain(&draft.receivers);
+    let Some(receiver) = all().nth(number) else {
+        return Ok(());
+    };
+    let before = all().take(number).map(|r| bytes(r.slots, r.slot_size));
+    let at = bytes(1, SYSCALL_SLOT) + before.sum::<u64>();
+    let gate = number.checked_sub(draft.answers.iter().len());
+    let offset = draft.layout.buffers_offset + at;
+    let place = Some((draft.memory, offset));
+    let endpoint = activate(receiver.gate, draft.selector, place, gate.is_some())?;
+    let buffer = draft.layout.buffers + at;
+    let Some((app, gate)) = app.zip(gate) else {
+        (draft.header.call_reply, draft.header.call_buffer) = (endpoint, buffer);
+        return Ok(());
+    };
+    let name = &app.receive[gate].name;
+    let entry = GateEntry {
+        slot_size: receiver.slot_size,
+        buffer,
+        size: receiver.slots.into(),
+        rights: app
+            .service_of(name)
+            .map_or(0, |service| u64::from(SEL_OFFERED + service)),
+        ..entry(&app.name, name, GateKind::Receive, endpoint)?
+    };
+    draft.gates.push(entry);
+    Ok(())
 }
 
 /// Gives an application the device of its tile, which may use its heap and interrupts it at its gate `interrupt`.
-fn give_device(draft: &Draft) -> Result<(), Failure> {
+pub fn give_device(draft: &Draft) -> Result<(), Failure> {
     let named = |gate: &&GateEntry| bulkhead_abi::words::text(&gate.name) == INTERRUPT_GATE;
     let gate = draft.gates.iter().find(named);
     let mut parts = draft.layout.parts().iter();
@@ -428,31 +470,11 @@ pub fn below(
     Ok(draft)
 }
 
-/// Fills the memory of an activity.
-pub fn fill(
-    draft: &Draft,
-    name: &str,
-    arguments: &[(String, String)],
-    lazy: bool,
-    modules: &Modules,
-) -> Result<(), Failure> {
-    let heap = match (draft.pool, lazy) {
-        (Some(_), _) => Heap::Paged,
-        (None, true) => Heap::Lazy,
-        (None, false) => Heap::Eager,
-    };
-    let all = [arguments, &draft.told[..]].concat();
-    let contents = Contents {
-        name,
-        program: &draft.program,
-        image: &draft.image,
-        layout: &draft.layout,
-        heap,
-        header: draft.header,
-        gates: &draft.gates,
-        arguments: &all,
-    };
-    load::load(draft.selector, draft.memory, &contents, modules)
+/// Fills the memory of a manager below.
+pub fn fill(draft: &Draft, name: &str, modules: &Modules) -> Result<(), Failure> {
+    let mut filling = Filling::new();
+    let mut pieces = draft.pieces(false);
+    pieces.try_for_each(|piece| filling.step(piece, &draft.contents(name, &[]), modules))
 }
 
 /// Starts an activity.

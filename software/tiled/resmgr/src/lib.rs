@@ -1,6 +1,6 @@
-//! What the root resource manager reads from the description of the system.
+//! What a resource manager reads from the description of the system, and in which pieces it starts applications.
 //!
-//! Why it exists: reading is pure and tested on the host; carrying it out is the program's business. What it deliberately
+//! Why it exists: reading and deciding are pure and tested on the host; carrying it out is the program's business. What it deliberately
 //! does not know: system calls.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -9,4 +9,6 @@
 extern crate alloc;
 
 pub mod description;
+pub mod filling;
+pub mod progress;
 pub mod quantity;

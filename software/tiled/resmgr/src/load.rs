@@ -9,21 +9,22 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::environment::{
-    ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment, GateEntry,
-};
+use bulkhead_abi::environment::{ArgumentEntry, ENVIRONMENT_SIZE, Environment, GateEntry};
 use bulkhead_abi::syscall::{
-    MAP_LAZY, MAP_PAGES_MAX, ObjectKind, SEL_MODULES, Syscall, SyscallError, module_key,
+    ObjectKind, PRIORITIES, SEL_FREE, SEL_MODULES, Syscall, SyscallError, module_key,
 };
 use bulkhead_lib::common::payer::{Own, Paid};
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::syscall;
 use bulkhead_loader::environment;
-use bulkhead_loader::image::{HEAD, Image, Segment};
-use bulkhead_loader::layout::{Layout, PAGE};
+use bulkhead_loader::image::{HEAD, Image};
+use bulkhead_loader::layout::PAGE;
+use bulkhead_resmgr::filling::Piece;
 
-/// Where a manager holds the module that it reads; one at a time.
+/// Where a manager holds the module that it reads: at its start the first of these, later one for each priority of applications, of which it
+/// fills one at a time.
 const SEL_MODULE: u16 = 6;
+const _: () = assert!(SEL_MODULE + PRIORITIES as u16 <= SEL_FREE);
 
 /// Memory of this manager, active until it is closed.
 pub struct Opened {
@@ -46,9 +47,9 @@ impl Opened {
     }
 
     /// Opens a boot module.
-    fn module(name: &str) -> Result<Self, Failure> {
-        open(name, SEL_MODULE)?;
-        let opened = Self::new(SEL_MODULE)?;
+    fn module(name: &str, selector: u16) -> Result<Self, Failure> {
+        open(name, selector)?;
+        let opened = Self::new(selector)?;
         Ok(Self {
             revoke: true,
             ..opened
@@ -96,11 +97,11 @@ impl Modules {
         }
     }
 
-    /// Opens one to read it.
-    fn open(&self, name: &str) -> Result<Opened, Failure> {
+    /// Opens one to read it, for an application of a priority.
+    fn open(&self, name: &str, priority: u8) -> Result<Opened, Failure> {
         match self.held.get(name) {
             Some(selector) => Opened::new(*selector),
-            None if self.has_all => Opened::module(name),
+            None if self.has_all => Opened::module(name, SEL_MODULE + u16::from(priority)),
             None => Err(Failure::NoModule(name.into())),
         }
     }
@@ -143,7 +144,7 @@ pub fn fill_from_module(
     modules: &Modules,
 ) -> Result<(), Failure> {
     let memory = Opened::new(memory)?;
-    let module = modules.open(name)?;
+    let module = modules.open(name, 0)?;
     let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
     let end = size.min(module.gate.size());
     let mut done = 0;
@@ -159,7 +160,7 @@ pub fn fill_from_module(
 
 /// Reads a whole boot module as text.
 pub fn read_module(name: &str) -> Result<String, Failure> {
-    let module = Opened::module(name)?;
+    let module = Opened::module(name, SEL_MODULE)?;
     let size = module.gate.size();
     module.text(size)
 }
@@ -183,23 +184,12 @@ pub fn write_memory(selector: u16, text: &str) -> Result<(), Failure> {
 
 /// The headers of a program.
 pub fn image(app: &str, program: &str, modules: &Modules) -> Result<Image, Failure> {
-    let module = modules.open(program)?;
+    let module = modules.open(program, 0)?;
     let mut head = alloc::vec![0; HEAD.min(module.gate.size() as usize)];
     module.gate.read(0, &mut head).map_err(Failure::Transfer)?;
     let size = module.gate.size();
     module.close()?;
     Image::parse(&head, size).map_err(|error| Failure::Program(app.into(), error))
-}
-
-/// How a heap is mapped.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Heap {
-    /// As a whole, before the start.
-    Eager,
-    /// Page by page when it is used.
-    Lazy,
-    /// By a pager.
-    Paged,
 }
 
 /// Name and value of an argument.
@@ -209,98 +199,115 @@ pub type Argument = (String, String);
 pub struct Contents<'a> {
     /// For reports.
     pub name: &'a str,
+    /// The activity.
+    pub activity: u16,
+    /// Its memory.
+    pub memory: u16,
     /// Boot module.
     pub program: &'a str,
-    /// Its headers.
-    pub image: &'a Image,
-    /// Where everything goes.
-    pub layout: &'a Layout,
-    /// How its heap is mapped.
-    pub heap: Heap,
+    /// Of the application, as a caller of the kernel.
+    pub priority: u8,
     /// The environment page.
     pub header: Environment,
     /// Its gates.
     pub gates: &'a [GateEntry],
     /// Its arguments.
-    pub arguments: &'a [Argument],
+    pub arguments: [&'a [Argument]; 2],
 }
 
 /// A page of data on its way from a module to an application.
 #[repr(C, align(4096))]
 struct PageBuffer([u8; PAGE as usize]);
 
-/// Maps an activity's memory and fills it.
-pub fn load(
-    activity: u16,
-    memory: u16,
-    contents: &Contents,
-    modules: &Modules,
-) -> Result<(), Failure> {
-    for part in contents.layout.parts() {
-        let is_heap = part.address == contents.layout.heap;
-        if is_heap && contents.heap == Heap::Paged {
-            continue;
-        }
-        let lazy = is_heap && contents.heap == Heap::Lazy;
-        let most = if lazy { part.pages } else { MAP_PAGES_MAX };
-        let mut done = 0;
-        while done < part.pages {
-            let pages = (part.pages - done).min(most);
-            let request = Syscall::Map {
-                activity,
-                address: part.address + done * PAGE,
-                offset: part.offset + done * PAGE,
-                pages,
-                rights: part.rights | if lazy { MAP_LAZY } else { 0 },
-            };
-            call("map memory", &request)?;
-            done += pages;
-        }
-    }
-    let memory = Opened::new(memory)?;
-    let module = modules.open(contents.program)?;
-    let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
-    for segment in contents.image.segments() {
-        copy(segment, &module.gate, &memory.gate, &mut buffer.0)?;
-    }
-    module.close()?;
-    let full = |_| Failure::Environment(contents.name.into());
-    let arguments = contents.arguments.iter();
-    let arguments = arguments.map(|(name, value)| environment::argument(name, value));
-    let arguments = arguments
-        .collect::<Result<Vec<ArgumentEntry>, _>>()
-        .map_err(full)?;
-    let page: &mut [u8; ENVIRONMENT_SIZE] = &mut buffer.0;
-    environment::fill(page, contents.header, contents.gates, &arguments).map_err(full)?;
-    memory.gate.write(0, page).map_err(Failure::Transfer)?;
-    memory.close()
+/// The filling of an application's memory, as far as it is.
+pub struct Filling {
+    memory: Option<Opened>,
+    program: Option<Opened>,
+    buffer: Box<PageBuffer>,
 }
 
-/// Copies a segment, and zeros what the file does not hold.
-fn copy(
-    segment: &Segment,
-    module: &MemoryGate,
-    memory: &MemoryGate,
-    buffer: &mut [u8; PAGE as usize],
-) -> Result<(), Failure> {
-    let start = segment.address - ENVIRONMENT_BASE;
-    let mut done = 0;
-    while done < segment.memory_size {
-        let in_file = segment.file_size.saturating_sub(done);
-        let piece = (segment.memory_size - done).min(PAGE);
-        let data = &mut buffer[..piece as usize];
-        let from_file = in_file.min(piece) as usize;
-        data[from_file..].fill(0);
-        if from_file > 0 {
-            let file = &mut data[..from_file];
-            module
-                .read(segment.offset + done, file)
-                .map_err(Failure::Transfer)?;
+impl Filling {
+    /// Nothing has been done yet.
+    pub fn new() -> Self {
+        Self {
+            memory: None,
+            program: None,
+            buffer: Box::new(PageBuffer([0; PAGE as usize])),
         }
-        memory
-            .write(start + done, data)
-            .map_err(Failure::Transfer)?;
-        done += piece;
     }
-    Ok(())
+
+    /// Does a piece of it.
+    pub fn step(
+        &mut self,
+        piece: Piece,
+        contents: &Contents,
+        modules: &Modules,
+    ) -> Result<(), Failure> {
+        match piece {
+            Piece::Map(part) => {
+                let request = Syscall::Map {
+                    activity: contents.activity,
+                    address: part.address,
+                    offset: part.offset,
+                    pages: part.pages,
+                    rights: part.rights,
+                };
+                call("map memory", &request)?;
+            }
+            Piece::OpenMemory => self.memory = Some(Opened::new(contents.memory)?),
+            Piece::OpenProgram => {
+                self.program = Some(modules.open(contents.program, contents.priority)?);
+            }
+            Piece::Copy {
+                from,
+                bytes,
+                to,
+                size,
+            } => {
+                let page = &mut self.buffer.0[..size as usize];
+                let (file, rest) = page.split_at_mut(bytes as usize);
+                rest.fill(0);
+                if let Some(program) = self.program.as_ref().filter(|_| bytes > 0) {
+                    program.gate.read(from, file).map_err(Failure::Transfer)?;
+                }
+                self.write(to, size as usize)?;
+            }
+            Piece::CloseProgram => close(&mut self.program)?,
+            Piece::Environment => {
+                let full = |_| Failure::Environment(contents.name.into());
+                let arguments = contents.arguments.into_iter().flatten();
+                let arguments = arguments.map(|(name, value)| environment::argument(name, value));
+                let arguments = arguments
+                    .collect::<Result<Vec<ArgumentEntry>, _>>()
+                    .map_err(full)?;
+                let page: &mut [u8; ENVIRONMENT_SIZE] = &mut self.buffer.0;
+                let filled = environment::fill(page, contents.header, contents.gates, &arguments);
+                filled.map_err(full)?;
+                self.write(0, ENVIRONMENT_SIZE)?;
+            }
+            Piece::CloseMemory => close(&mut self.memory)?,
+        }
+        Ok(())
+    }
+
+    /// Writes the first bytes of the buffer.
+    fn write(&self, to: u64, size: usize) -> Result<(), Failure> {
+        let page = &self.buffer.0[..size];
+        let written = self
+            .memory
+            .as_ref()
+            .map(|memory| memory.gate.write(to, page));
+        written.transpose().map_err(Failure::Transfer).map(|_| ())
+    }
+
+    /// Ends it, wherever it is.
+    pub fn abandon(mut self) {
+        // What is gone needs no closing.
+        let _ = close(&mut self.program);
+        let _ = close(&mut self.memory);
+    }
+}
+
+fn close(opened: &mut Option<Opened>) -> Result<(), Failure> {
+    opened.take().map_or(Ok(()), Opened::close)
 }

@@ -75,7 +75,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             world.say_done();
             is_busy = false;
         }
-        let patience = match world.is_restarting() {
+        let patience = match world.has_work() {
             // What has happened is heard first, and nothing is waited for.
             true => Some(1),
             false => world.patience_ends(),

@@ -76,8 +76,10 @@ pub fn connect(
         drafts[pager]
             .told
             .push((format!("{CLIENT}{number}"), about));
-        let introduced = introduce(system, drafts, client, selectors);
-        introduced.map_err(Failure::by(&system.apps[client].name))?;
+        for number in 0..PIECES {
+            let introduced = introduce(system, drafts, (client, number), selectors);
+            introduced.map_err(Failure::by(&system.apps[client].name))?;
+        }
     }
     Ok(())
 }
@@ -127,69 +129,74 @@ fn area(layout: &Layout) -> u64 {
     (layout.heap + layout.heap_size).next_multiple_of(1 << 21)
 }
 
-/// Brings an application that has just appeared together with its pager, if it has one.
+/// Pieces of bringing an application together with its pager.
+pub const PIECES: usize = 4;
+
+/// Does a piece of bringing an application that has just appeared together with its pager.
 pub fn introduce(
     system: &Subsystem,
     drafts: &mut [Draft],
-    client: usize,
+    (client, piece): (usize, usize),
     selectors: &mut Selectors,
 ) -> Result<(), Failure> {
     let Some((pager, number)) = of(system, client) else {
         return Ok(());
     };
-    let mut gates = system.apps[pager].receive.iter();
-    let gate = gates.position(|gate| gate.name == FAULTS);
-    let gate = gate.ok_or(Failure::Call("set a pager", SyscallError::NotReceiver))?;
     let Some(pool) = drafts[client].pool else {
         return Ok(());
     };
-    let source = drafts[pager].receive(gate);
-    let (send, generation) = match drafts[client].faults {
-        None => {
-            let label = fault_label(number, 0);
-            (selectors.send(source, label, 1)?, 0)
-        }
-        Some((send, before)) => {
-            let selector = send;
-            // Nothing comes through the gate of the one before any more.
-            call("take a gate", &Syscall::Revoke { selector, keep: 0 })?;
-            let generation = before.wrapping_add(1);
-            let label = fault_label(number, generation);
-            let (target, credits) = (send, 1);
-            let request = Syscall::CreateSend {
-                source,
-                target,
-                label,
-                credits,
-            };
-            call("create a send gate", &request)?;
-            (send, generation)
-        }
-    };
-    drafts[client].faults = Some((send, generation));
-    let layout = drafts[client].layout;
-    let request = Syscall::SetPager {
-        activity: drafts[client].selector,
-        gate: send,
-        address: layout.heap,
-        pages: (area(&layout) + AREA - layout.heap) / PAGE,
-    };
-    call("set a pager", &request)?;
-    let activity = drafts[pager].selector;
-    let give = |source: u16, target: u16| {
+    let give = |drafts: &[Draft], source: u16, target: u16| {
         let request = Syscall::Delegate {
-            activity,
+            activity: drafts[pager].selector,
             source,
             target,
         };
         call("give a pager what it needs", &request)
     };
-    give(drafts[client].selector, client_activity(number, generation))?;
-    // The pager keeps the memory when a client ends; a new pager has none yet.
-    let known = drafts[client].pool_at;
-    if known != Some(drafts[pager].activity) {
-        give(pool, client_memory(number))?;
-        drafts[client].pool_at = Some(drafts[pager].activity);
+    match (piece, drafts[client].faults) {
+        (0, before) => {
+            let mut gates = system.apps[pager].receive.iter();
+            let gate = gates.position(|gate| gate.name == FAULTS);
+            let gate = gate.ok_or(Failure::Call("set a pager", SyscallError::NotReceiver))?;
+            let source = drafts[pager].receive(gate);
+            let faults = match before {
+                None => (selectors.send(source, fault_label(number, 0), 1)?, 0),
+                Some((selector, before)) => {
+                    // Nothing comes through the gate of the one before any more.
+                    call("take a gate", &Syscall::Revoke { selector, keep: 0 })?;
+                    let generation = before.wrapping_add(1);
+                    let request = Syscall::CreateSend {
+                        source,
+                        target: selector,
+                        label: fault_label(number, generation),
+                        credits: 1,
+                    };
+                    call("create a send gate", &request)?;
+                    (selector, generation)
+                }
+            };
+            drafts[client].faults = Some(faults);
+        }
+        (1, Some((gate, _))) => {
+            let layout = drafts[client].layout;
+            let request = Syscall::SetPager {
+                activity: drafts[client].selector,
+                gate,
+                address: layout.heap,
+                pages: (area(&layout) + AREA - layout.heap) / PAGE,
+            };
+            call("set a pager", &request)?;
+        }
+        (2, Some((_, generation))) => {
+            let target = client_activity(number, generation);
+            give(drafts, drafts[client].selector, target)?;
+        }
+        // The pager keeps the memory when a client ends; a new pager has none yet.
+        _ if drafts[client].pool_at != Some(drafts[pager].activity) => {
+            give(drafts, pool, client_memory(number))?;
+            drafts[client].pool_at = Some(drafts[pager].activity);
+        }
+        _ => {}
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 
 use crate::calls::{Failure, call};
 use crate::connect;
-use crate::start::{FAILED, Phase, World};
+use crate::start::{FAILED, World};
 use alloc::format;
 use alloc::string::String;
 use bulkhead_abi::syscall::{
@@ -17,6 +17,7 @@ use bulkhead_abi::syscall::{
 };
 use bulkhead_lib::{println, time};
 use bulkhead_resmgr::description::{ImportKind, SendGate, Source};
+use bulkhead_resmgr::progress::Phase;
 use bulkhead_resmgr::quantity::Duration;
 
 /// Exit code of a manager that could not start what is below it.
@@ -63,12 +64,17 @@ impl World<'_> {
         known.is_some_and(|known| known.news.standing == Standing::Offered)
     }
 
-    /// Gives an application all services that it uses and that are there.
-    pub(crate) fn give_known(&self, index: usize) {
-        for (source, known) in &self.known {
-            if let (Standing::Offered, Some(selector)) = (known.news.standing, known.selector) {
-                let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
-                connect::give_service(app, draft, *source, selector);
+    /// Where this manager has a service that is there.
+    pub(crate) fn service(&self, source: Source) -> Option<u16> {
+        let known = self.known(source).filter(|_| self.is_offered(source));
+        known?.selector
+    }
+
+    /// An application is to get all services that it uses and that are there.
+    pub(crate) fn give_known(&mut self, index: usize) {
+        for (number, gate) in self.system.apps[index].send.iter().enumerate() {
+            if connect::wants(gate) && self.service(gate.to.into()).is_some() {
+                self.states[index].progress.serve(number);
             }
         }
     }
@@ -144,14 +150,18 @@ impl World<'_> {
         let selector = selector.or(before.and_then(|known| known.selector));
         let at = time::now();
         self.known.insert(source, Known { news, selector, at });
-        if news.restarts > before.map_or(0, |known| known.news.restarts) {
-            self.reconnect(source);
-        }
+        let is_back = news.restarts > before.map_or(0, |known| known.news.restarts);
         let there = selector.filter(|_| news.standing == Standing::Offered);
-        if let Some(selector) = there {
-            for (client, app) in self.system.apps.iter().enumerate() {
-                if self.states[client].phase != Phase::Over {
-                    connect::give_service(app, &self.drafts[client], source, selector);
+        for (client, app) in self.system.apps.iter().enumerate() {
+            let is_itself = matches!(source, Source::App { app, .. } if app == client);
+            let progress = &mut self.states[client].progress;
+            let gates = app.send.iter().enumerate();
+            for (number, gate) in gates.filter(|(_, gate)| Source::from(gate.to) == source) {
+                if is_back && !is_itself {
+                    progress.reconnect(number);
+                }
+                if there.is_some() && connect::wants(gate) {
+                    progress.serve(number);
                 }
             }
         }
@@ -160,15 +170,10 @@ impl World<'_> {
         if news.standing.is_final() {
             return self.lost(source, news);
         }
-        for client in 0..self.states.len() {
-            let app = &self.system.apps[client];
+        for (app, state) in self.system.apps.iter().zip(&mut self.states) {
             let mut gates = app.send.iter();
-            if self.began.is_some()
-                && gates.any(|gate| Source::from(gate.to) == source)
-                && let Err(failure) = self.start_if_possible(client)
-            {
-                println!("`{}` is not started: {failure}", app.name);
-                self.give_up(client, Standing::NotStarted);
+            if self.began.is_some() && gates.any(|gate| Source::from(gate.to) == source) {
+                state.progress.wake();
             }
         }
     }
@@ -198,7 +203,8 @@ impl World<'_> {
 
     /// The application that waits to be started, and the gate for which its patience ends first of all.
     fn most_impatient(&self) -> Option<(u64, usize, &SendGate)> {
-        let waiting = (0..self.states.len()).filter(|c| self.states[*c].phase == Phase::Waits);
+        let waits = |phase| matches!(phase, Phase::Waits(_));
+        let waiting = (0..self.states.len()).filter(|c| waits(self.states[*c].progress.phase));
         let ends = waiting.filter_map(|c| self.patience(c).map(|(end, gate)| (end, c, gate)));
         ends.min_by_key(|(end, ..)| *end)
     }
@@ -238,51 +244,57 @@ impl World<'_> {
         format!("{what}, {why}")
     }
 
-    /// Senders to an application that has come back get new endpoints.
-    fn reconnect(&self, source: Source) {
-        for (client, app) in self.system.apps.iter().enumerate() {
-            let is_itself = matches!(source, Source::App { app, .. } if app == client);
-            let ended = matches!(
-                self.states[client].phase,
-                Phase::Over | Phase::Failed | Phase::Paused
-            );
-            if is_itself || ended {
-                continue;
-            }
-            // A client that keeps others from its endpoints harms itself.
-            if let Err(failure) = connect::reattach(app, &self.drafts[client], source) {
-                println!("`{}` is not connected again: {failure}", app.name);
-            }
-        }
-    }
-
     /// A service is gone for good: applications that wait for it are not started, and running ones do not wait for it any more.
     fn lost(&mut self, source: Source, news: News) {
         for client in 0..self.states.len() {
-            let app = &self.system.apps[client];
-            let state = &self.states[client];
-            let mut gates = app.send.iter().zip(&self.drafts[client].ends);
-            let gate = gates.find(|(gate, end)| {
-                let matters = gate.session || end.is_none();
-                matters && Source::from(gate.to) == source
-            });
-            match (state.phase, gate.map(|(gate, _)| gate)) {
-                (Phase::Waits, Some(gate)) => {
-                    let what = match gate.session {
-                        true => "there is no service",
-                        false => "nobody receives at",
-                    };
-                    println!(
-                        "`{}` is not started: {what} `{}`: {}",
-                        app.name,
-                        gate.receiver,
-                        reason(news)
-                    );
-                    self.give_up(client, Standing::NotStarted);
-                }
-                (Phase::Runs, Some(_)) => connect::bury(app, &self.drafts[client], source),
-                _ => {}
-            }
+            self.lost_to(client, source, news);
+        }
+    }
+
+    /// The same, for one client.
+    fn lost_to(&mut self, client: usize, source: Source, news: News) {
+        let app = &self.system.apps[client];
+        let progress = &self.states[client].progress;
+        let mut gates = app.send.iter().zip(&self.drafts[client].ends);
+        let gate = gates.find(|(gate, end)| {
+            let matters = gate.session || end.is_none();
+            matters && Source::from(gate.to) == source
+        });
+        let Some((gate, _)) = gate.filter(|_| progress.is_there()) else {
+            return;
+        };
+        if progress.phase == Phase::Runs {
+            return connect::bury(app, &self.drafts[client], source);
+        }
+        let what = match gate.session {
+            true => "there is no service",
+            false => "nobody receives at",
+        };
+        println!(
+            "`{}` is not started: {what} `{}`: {}",
+            app.name,
+            gate.receiver,
+            reason(news)
+        );
+        self.give_up(client, Standing::NotStarted);
+    }
+
+    /// An application whose gates lead to somebody who was lost while it was not there itself does not wait for him.
+    pub(crate) fn give_up_on_the_dead(&mut self, client: usize) {
+        let gates = self.system.apps[client].send.iter();
+        let missing = gates
+            .zip(&self.drafts[client].ends)
+            .filter(|g| g.1.is_none());
+        let mut dead = missing.filter_map(|(gate, _)| {
+            let known = self.known(gate.to.into())?;
+            known
+                .news
+                .standing
+                .is_final()
+                .then_some((gate.to.into(), known.news))
+        });
+        if let Some((source, news)) = dead.next() {
+            self.lost_to(client, source, news);
         }
     }
 

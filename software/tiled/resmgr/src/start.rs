@@ -7,9 +7,9 @@ use crate::calls::{self, Failure, kind_of};
 use crate::connect::{self, Made};
 use crate::create::{self, Draft};
 use crate::gates::Selectors;
-use crate::load::Modules;
+use crate::load::{self, Filling, Modules};
 use crate::services::Known;
-use crate::{load, pagers, tiles};
+use crate::{pagers, tiles};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -18,25 +18,10 @@ use bulkhead_abi::syscall::{
     ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause, Syscall,
 };
 use bulkhead_lib::common::payer::{Fixed, Own, Paid};
-use bulkhead_lib::{println, time};
+use bulkhead_lib::{environment, println, time};
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
-use core::cmp::Reverse;
-
-/// How far an application or manager is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// It waits for a service.
-    Waits,
-    /// It runs.
-    Runs,
-    /// It has failed, and is to be started again.
-    Failed,
-    /// It has ended with its pager, and waits for that one to come back.
-    Paused,
-    /// It has ended, or never will run.
-    Over,
-}
+use bulkhead_resmgr::progress::{Part, Phase, Place, Progress, Work, turn};
 
 /// A manager below.
 pub struct Below {
@@ -51,13 +36,13 @@ pub struct Below {
 /// An application.
 pub struct State {
     /// How far it is.
-    pub phase: Phase,
+    pub progress: Progress,
     /// How often it was started again.
     pub restarts: u32,
-    /// Its gates lead to those to whom it sends.
-    pub is_attached: bool,
-    /// It is there again, but has not been filled and run.
-    is_unfinished: bool,
+    /// It has appeared again, and nobody has been told that it is back.
+    is_unsaid: bool,
+    /// Its memory is being filled.
+    filling: Option<Filling>,
     /// It was said already that what it offers is not one of its services: it may offer as often as it likes.
     pub has_lied: bool,
     /// How often it has offered something since it was started.
@@ -103,7 +88,8 @@ impl<'a> World<'a> {
             Some((ObjectKind::Memory, [_, _, tile])) => tile as u16,
             _ => 0,
         };
-        let windows = tiles::configure(system, first_memory, &mut selectors)?;
+        let own_tile = is_root.then(|| environment().tile);
+        let windows = tiles::configure(system, first_memory, own_tile, &mut selectors)?;
         let mut drafts = Vec::new();
         for app in &system.apps {
             let draft = create::application(app, &windows, &modules, &mut selectors);
@@ -133,7 +119,7 @@ impl<'a> World<'a> {
                 connect::give(draft.selector, memory, SEL_DESCRIPTION)
             };
             connect::introduce(manager, &draft, &made, &mut regions, &mut selectors, write)
-                .and_then(|()| create::fill(&draft, &manager.name, &[], false, &modules))
+                .and_then(|()| create::fill(&draft, &manager.name, &modules))
                 .and_then(|()| create::run(&draft))
                 .map_err(Failure::by(&manager.name))?;
             below.push(Below {
@@ -145,10 +131,10 @@ impl<'a> World<'a> {
             });
         }
         let states = system.apps.iter().map(|_| State {
-            phase: Phase::Waits,
+            progress: Progress::new(Phase::Waits(Place::first(Part::Send))),
             restarts: 0,
-            is_attached: false,
-            is_unfinished: false,
+            is_unsaid: false,
+            filling: None,
             has_lied: false,
             offers: 0,
         });
@@ -184,19 +170,18 @@ impl<'a> World<'a> {
                     &mut world.selectors,
                 )
                 .and_then(|()| pagers::share(system, &world.drafts, *index, &mut world.selectors))
-                .and_then(|()| world.attach(*index))
+                .and_then(|()| world.begin(*index))
                 .map_err(Failure::by(&app.name))?;
             }
             for (index, app) in apps.iter().filter(is_now) {
-                if world.states[*index].is_attached {
-                    world.fill(*index).map_err(Failure::by(&app.name))?;
-                }
+                let filled = world.advance(*index, Some(Part::Run));
+                filled.map_err(Failure::by(&app.name))?;
             }
             // What runs in the background first: what the others measure shall not see it start.
             for foreground in [false, true] {
                 for (index, app) in apps.iter().filter(is_now) {
                     if app.foreground == foreground {
-                        let ready = world.run_if_ready(*index);
+                        let ready = world.advance(*index, None);
                         ready.map_err(Failure::by(&app.name))?;
                     }
                 }
@@ -257,7 +242,7 @@ impl<'a> World<'a> {
     /// Whether something in the foreground has not ended.
     pub fn is_busy(&self) -> bool {
         let apps = self.states.iter().zip(&self.system.apps);
-        let mut apps = apps.map(|(state, app)| (state.phase, app.foreground));
+        let mut apps = apps.map(|(state, app)| (state.progress.phase, app.foreground));
         let mut below = self.below.iter().map(|b| (b.phase, b.foreground));
         let is_busy = |(phase, foreground)| foreground && phase != Phase::Over;
         apps.any(is_busy) || below.any(is_busy)
@@ -269,38 +254,115 @@ impl<'a> World<'a> {
         sessions.map(|gate| gate.to.into())
     }
 
-    /// Connects an application, if those to whom it sends are there.
-    fn attach(&mut self, index: usize) -> Result<(), Failure> {
-        let app = &self.system.apps[index];
-        self.states[index].is_attached = connect::attach(app, &mut self.drafts[index])?;
+    /// How many pieces a part of the way of an application has.
+    fn pieces(&self, index: usize, part: Part) -> usize {
+        let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
+        match part {
+            Part::Create | Part::Tell | Part::Run => 1,
+            Part::Receive => draft.receives(),
+            Part::Device => app.device.into(),
+            Part::Pager if app.pager.is_some() => pagers::PIECES,
+            Part::Pager => 0,
+            Part::Send => draft.send.len(),
+            Part::Memory => draft.memories.len(),
+            Part::Fill => draft.pieces(app.lazy).count(),
+        }
+    }
+
+    /// The activity of an application and all of its gates are there, and its way to its start begins.
+    fn begin(&mut self, index: usize) -> Result<(), Failure> {
+        let first = Place::first(Part::Send).found(|part| self.pieces(index, part));
+        self.states[index].progress.phase = Phase::Comes(first);
+        self.advance(index, Some(Part::Fill))
+    }
+
+    /// Goes on with an application as far as a part of its way, or until it runs, if nothing keeps it.
+    fn advance(&mut self, index: usize, until: Option<Part>) -> Result<(), Failure> {
+        while let Phase::Comes(place) = self.states[index].progress.phase
+            && until.is_none_or(|part| place.part < part)
+        {
+            self.take(index, place)?;
+        }
         Ok(())
     }
 
-    /// Starts an application that waits, if there is nothing any more that it waits for.
-    pub(crate) fn start_if_possible(&mut self, index: usize) -> Result<(), Failure> {
-        let state = &self.states[index];
-        if state.phase == Phase::Waits && !state.is_attached {
-            self.attach(index)?;
-            if self.states[index].is_attached {
-                self.fill(index)?;
+    /// Takes a piece of the way of an application to its start.
+    fn take(&mut self, index: usize, place: Place) -> Result<(), Failure> {
+        let app = &self.system.apps[index];
+        let (draft, state) = (&mut self.drafts[index], &mut self.states[index]);
+        let number = place.number;
+        match place.part {
+            Part::Create => {
+                state.restarts += 1;
+                create::begin(draft, Some(app))?;
+                (state.offers, state.is_unsaid) = (0, true);
             }
+            Part::Receive => create::receive(draft, Some(app), number)?,
+            Part::Device => create::give_device(draft)?,
+            Part::Pager => {
+                let piece = (index, number);
+                pagers::introduce(self.system, &mut self.drafts, piece, &mut self.selectors)?;
+            }
+            Part::Tell | Part::Run => {}
+            Part::Send => connect::attach(draft, number)?,
+            Part::Memory => connect::attach_memory(app, draft, number)?,
+            Part::Fill => self.fill(index, number)?,
         }
-        self.run_if_ready(index)
-    }
-
-    /// Runs an application if it is connected and its services are there; a restarted one does not wait for them.
-    fn run_if_ready(&mut self, index: usize) -> Result<(), Failure> {
-        let state = &self.states[index];
-        let mut services = Self::services(&self.system.apps[index]);
-        let is_ready = state.restarts > 0 || services.all(|service| self.is_offered(service));
-        if state.phase == Phase::Waits && state.is_attached && is_ready {
-            create::run(&self.drafts[index])?;
-            self.states[index].phase = Phase::Runs;
-            if !self.system.apps[index].services.is_empty() {
+        let next = place.after(|part| self.pieces(index, part));
+        self.states[index].progress.phase = match place.part {
+            Part::Send if next.part != Part::Send => {
+                match connect::tell_of_gates(app, &mut self.drafts[index])? {
+                    true => Phase::Comes(next),
+                    false => Phase::Waits(Place::first(Part::Send)),
+                }
+            }
+            Part::Run if !self.is_ready(index) => Phase::Waits(place),
+            Part::Run => {
+                create::run(&self.drafts[index])?;
+                Phase::Runs
+            }
+            _ => Phase::Comes(next),
+        };
+        match (place.part, self.states[index].progress.phase) {
+            // It hears of services, and who sends to it has lost the endpoints that led to the old activity.
+            (Part::Create, _) => self.give_known(index),
+            (Part::Tell, _) => self.tell_of(index, Standing::Starts),
+            (Part::Run, Phase::Runs) if !app.services.is_empty() => {
                 self.tell_of(index, Standing::Runs);
             }
+            (Part::Send, Phase::Waits(_)) => self.give_up_on_the_dead(index),
+            _ => {}
+        }
+        if matches!(
+            self.states[index].progress.phase,
+            Phase::Waits(_) | Phase::Runs
+        ) {
+            self.is_back(index);
         }
         Ok(())
+    }
+
+    /// Whether the services of an application are there; a restarted one does not wait for them.
+    fn is_ready(&self, index: usize) -> bool {
+        let mut services = Self::services(&self.system.apps[index]);
+        self.states[index].restarts > 0 || services.all(|service| self.is_offered(service))
+    }
+
+    /// An application that was started again runs, or waits for others.
+    fn is_back(&mut self, index: usize) {
+        let (app, state) = (&self.system.apps[index], &mut self.states[index]);
+        if !core::mem::take(&mut state.is_unsaid) {
+            return;
+        }
+        println!(
+            "`{}` is started again ({} of {})",
+            app.name, state.restarts, app.restarts
+        );
+        for client in pagers::clients(self.system, index) {
+            if self.states[client].progress.phase == Phase::Paused {
+                self.restart(client);
+            }
+        }
     }
 
     /// An application will not run any more, or never.
@@ -314,16 +376,25 @@ impl<'a> World<'a> {
     /// An application has ended, or will never run.
     fn over(&mut self, index: usize, standing: Standing) {
         let system = self.system;
-        self.states[index].phase = Phase::Over;
+        self.enter(index, Phase::Over);
         self.tell_of(index, standing);
         for client in pagers::clients(system, index) {
-            if self.states[client].phase == Phase::Paused {
+            if self.states[client].progress.phase == Phase::Paused {
                 println!(
                     "`{}` is not started again: its pager `{}` has ended",
                     system.apps[client].name, system.apps[index].name
                 );
                 self.give_up(client, Standing::Failed);
             }
+        }
+    }
+
+    /// An application leaves its way to its start.
+    fn enter(&mut self, index: usize, phase: Phase) {
+        let state = &mut self.states[index];
+        state.progress = Progress::new(phase);
+        if let Some(filling) = state.filling.take() {
+            filling.abandon();
         }
     }
 
@@ -336,7 +407,7 @@ impl<'a> World<'a> {
     fn stop_clients(&mut self, index: usize) {
         let name = &self.system.apps[index].name;
         for client in pagers::clients(self.system, index) {
-            if matches!(self.states[client].phase, Phase::Waits | Phase::Runs) {
+            if self.states[client].progress.is_there() {
                 println!(
                     "`{}` ends: its pager `{name}` has ended",
                     self.system.apps[client].name
@@ -348,16 +419,20 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Fills the memory of an application.
-    fn fill(&self, index: usize) -> Result<(), Failure> {
-        let app = &self.system.apps[index];
-        create::fill(
-            &self.drafts[index],
-            &app.name,
-            &app.arguments,
-            app.lazy,
-            &self.modules,
-        )
+    /// A piece of filling the memory of an application.
+    fn fill(&mut self, index: usize, number: usize) -> Result<(), Failure> {
+        let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
+        let filling = &mut self.states[index].filling;
+        let mut pieces = draft.pieces(app.lazy).skip(number);
+        if let Some(piece) = pieces.next() {
+            let contents = draft.contents(&app.name, &app.arguments);
+            let filling = filling.get_or_insert_with(Filling::new);
+            filling.step(piece, &contents, &self.modules)?;
+        }
+        if pieces.next().is_none() {
+            *filling = None;
+        }
+        Ok(())
     }
 
     pub(crate) fn application(&self, activity: u16) -> Option<usize> {
@@ -374,7 +449,7 @@ impl<'a> World<'a> {
                 &draft.layout,
                 cause,
             );
-            if self.states[index].phase == Phase::Over {
+            if self.states[index].progress.phase == Phase::Over {
                 return;
             }
             self.stop_clients(index);
@@ -404,80 +479,80 @@ impl<'a> World<'a> {
         if let Some((pager, _)) = pagers::of(self.system, index)
             && !self.is_there(pager)
         {
-            self.states[index].phase = Phase::Paused;
-            if self.states[pager].phase == Phase::Over {
+            self.enter(index, Phase::Paused);
+            if self.states[pager].progress.phase == Phase::Over {
                 self.over(pager, Standing::Failed);
             }
             return;
         }
-        let state = &mut self.states[index];
-        (state.phase, state.is_unfinished) = (Phase::Failed, false);
+        self.enter(index, Phase::Comes(Place::BEGIN));
     }
 
-    /// The application whose restart is to be begun or finished: the most important one, and of equals one that was begun.
-    fn to_restart(&self) -> Option<usize> {
-        let states = self.states.iter().enumerate();
-        let open = states.filter(|(_, s)| s.phase == Phase::Failed || s.is_unfinished);
-        let order = |(index, state): &(usize, &State)| {
-            let priority = self.system.apps[*index].priority;
-            (priority, state.is_unfinished, Reverse(*index))
-        };
-        open.max_by_key(order).map(|(index, _)| index)
+    /// The application whose piece is next.
+    fn turn(&self) -> Option<usize> {
+        let apps = self.system.apps.iter().zip(&self.states);
+        turn(apps.map(|(app, state)| (app.priority, state.restarts, &state.progress)))
     }
 
-    /// Whether somebody is to be started again.
-    pub fn is_restarting(&self) -> bool {
-        self.to_restart().is_some()
+    /// Whether there is something to do for an application.
+    pub fn has_work(&self) -> bool {
+        self.turn().is_some()
     }
 
-    /// Does one part of a restart. Between two parts, others are heard: somebody more important may have failed.
+    /// Does one piece of what is to be done, and then others are heard: somebody more important may have failed. For the most important
+    /// of all there is nobody to be heard, so all of their pieces are done.
     pub fn go_on(&mut self) {
-        let Some(index) = self.to_restart() else {
-            return;
-        };
-        let done = match core::mem::take(&mut self.states[index].is_unfinished) {
-            false => self.appear_again(index),
-            true => self.finish(index),
-        };
-        if let Err(failure) = done {
-            let name = &self.system.apps[index].name;
-            println!("`{name}` is not started again: {failure}");
-            self.give_up(index, Standing::Failed);
-        }
-    }
-
-    /// An application that has appeared again gets its content, and runs if it can.
-    fn finish(&mut self, index: usize) -> Result<(), Failure> {
-        let (app, state) = (&self.system.apps[index], &self.states[index]);
-        if state.phase == Phase::Over {
-            return Ok(());
-        }
-        let again = state.restarts;
-        self.start_if_possible(index)?;
-        println!(
-            "`{}` is started again ({again} of {})",
-            app.name, app.restarts
-        );
-        for client in pagers::clients(self.system, index) {
-            if self.states[client].phase == Phase::Paused {
-                self.restart(client);
+        let highest = self.system.apps.iter().map(|app| app.priority).max();
+        while let Some(index) = self.turn() {
+            self.work(index);
+            if Some(self.system.apps[index].priority) < highest {
+                return;
             }
         }
-        Ok(())
     }
 
-    fn appear_again(&mut self, index: usize) -> Result<(), Failure> {
-        let app = &self.system.apps[index];
-        self.states[index].restarts += 1;
-        create::appear(&mut self.drafts[index], Some(app))?;
-        pagers::introduce(self.system, &mut self.drafts, index, &mut self.selectors)?;
-        self.give_known(index);
-        let state = &mut self.states[index];
-        (state.phase, state.is_attached) = (Phase::Waits, false);
-        (state.offers, state.is_unfinished) = (0, true);
-        // Who sends to it has lost the endpoints that led to the old activity. It runs when all hear it.
-        self.tell_of(index, Standing::Starts);
-        Ok(())
+    /// Does one piece of what is to be done for an application.
+    fn work(&mut self, index: usize) {
+        let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
+        let progress = &mut self.states[index].progress;
+        let Some(work) = progress.next() else { return };
+        progress.done(work);
+        match work {
+            Work::Connect(gate) => {
+                // A client that keeps others from its endpoints harms itself.
+                if let Err(failure) = connect::reattach(draft, gate) {
+                    println!("`{}` is not connected again: {failure}", app.name);
+                }
+            }
+            Work::Give(gate) => {
+                if let Some(service) = self.service(app.send[gate].to.into()) {
+                    connect::give_service(draft, gate, service);
+                }
+            }
+            Work::Piece(place) => {
+                if let Err(failure) = self.take(index, place) {
+                    self.stuck(index, place, &failure);
+                }
+            }
+        }
+    }
+
+    /// A piece failed.
+    fn stuck(&mut self, index: usize, place: Place, failure: &Failure) {
+        let pager = pagers::of(self.system, index);
+        let is_pager_gone = || pager.is_some_and(|(pager, _)| !self.is_there(pager));
+        if place != Place::BEGIN && (!self.is_there(index) || is_pager_gone()) {
+            // Its end, or that of its pager, is still to be heard.
+            self.states[index].progress.phase = Phase::Waits(place);
+            return;
+        }
+        let (again, standing) = match self.states[index].restarts {
+            0 => ("", Standing::NotStarted),
+            _ => (" again", Standing::Failed),
+        };
+        let name = &self.system.apps[index].name;
+        println!("`{name}` is not started{again}: {failure}");
+        self.give_up(index, standing);
     }
 }
 

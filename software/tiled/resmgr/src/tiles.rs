@@ -7,7 +7,7 @@ use crate::calls::{Failure, call};
 use crate::gates::Selectors;
 use crate::pagers;
 use alloc::collections::{BTreeMap, BTreeSet};
-use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
+use bulkhead_abi::syscall::{PRIORITIES, SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_lib::syscall;
 use bulkhead_loader::layout::PAGE;
@@ -39,8 +39,12 @@ fn manager_tables(manager: &Manager, tile: u16) -> u64 {
     limit.max(needed_tables(manager, tile))
 }
 
-/// Which memory each tile needs, by tile and memory tile.
-fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window> {
+/// Which memory each tile needs, by tile and memory tile. On its own tile the root manager found TileMux with pages for itself only.
+fn windows(
+    system: &Subsystem,
+    first_memory: u16,
+    own_tile: Option<u16>,
+) -> BTreeMap<(u16, u16), Window> {
     let mut all: BTreeMap<(u16, u16), Window> = BTreeMap::new();
     let mut need = |place: (u16, u16), memory: u64, tables: u64| {
         let window = all.entry(place).or_insert(Window {
@@ -75,7 +79,7 @@ fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window
     for manager in &system.managers {
         for tile in tiles(manager) {
             let sharers = system.managers.iter().filter(|m| tiles(m).contains(&tile));
-            let is_own = all.keys().any(|place| place.0 == tile);
+            let is_own = own_tile == Some(tile) || all.keys().any(|place| place.0 == tile);
             if !is_own && sharers.count() < 2 {
                 continue;
             }
@@ -97,10 +101,11 @@ fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window
 pub fn configure(
     system: &Subsystem,
     first_memory: u16,
+    own_tile: Option<u16>,
     selectors: &mut Selectors,
 ) -> Result<BTreeMap<(u16, u16), u16>, Failure> {
     let mut made = BTreeMap::new();
-    for ((tile, memory_tile), window) in windows(system, first_memory) {
+    for ((tile, memory_tile), window) in windows(system, first_memory, own_tile) {
         let size = window.memory + window.tables * PAGE + TILEMUX_MEMORY;
         let memory = selectors.cut(SEL_MEMORIES + memory_tile, size);
         let memory = memory.map_err(Failure::on(tile))?;
@@ -174,21 +179,22 @@ fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, 
 }
 
 /// The tile capability for an application: with quotas of its own where the description limits it, and with places for itself, so
-/// that nobody takes them while it is started again. Its windows are its manager's.
+/// that nobody takes them or its page tables while it is started again. Its windows are its manager's.
 pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: app.endpoints,
         time: app.time(),
         noc: app.limit,
-        tables: app.tables,
+        tables: Some(pagers::tables(app)),
         activities: Some(app.activities),
         windows: Some(0),
     };
     derive(app.tile, &quotas, selectors)
 }
 
-/// Endpoints of a manager's own activity: its channel to the kernel, memory that it fills, a module that it reads, and some to spare.
-const MANAGER_ENDPOINTS: u64 = 8;
+/// Endpoints of a manager's own activity: its channel to the kernel, and for each priority of applications memory that it fills and a module
+/// that it reads.
+const MANAGER_ENDPOINTS: u64 = 2 + 2 * PRIORITIES as u64;
 
 /// The tile capability for a manager's own activity: what it makes active there must not be taken from others that share the tile.
 pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u16, Failure> {

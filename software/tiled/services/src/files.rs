@@ -14,7 +14,9 @@
 extern crate alloc;
 
 use alloc::format;
-use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Result, Status, Store};
+use bulkhead_filesystem::{
+    BLOCK, FileSystem, Files, Grant, Lending, Refusal, Result, Status, Store,
+};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
     Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
@@ -83,7 +85,10 @@ fn main() -> u64 {
         }
     };
     let handles = Shares::among(seats, HANDLES.0, HANDLES.1);
-    let mut service = FileService(Files::new(system, lending, handles, pieces));
+    let mut service = FileService {
+        files: Files::new(system, lending, handles, pieces),
+        later: None,
+    };
     server.run(&mut service)
 }
 
@@ -178,7 +183,30 @@ impl Lending for Lender {
     }
 }
 
-struct FileService(Files<Disk, Lender>);
+struct FileService {
+    files: Files<Disk, Lender>,
+    /// The request that was just asked for, if something is in its way that ended clients left.
+    later: Option<Incoming>,
+}
+
+impl FileService {
+    /// Performs a request, or a part of what must be done before.
+    fn perform<R: Request>(
+        &mut self,
+        request: Incoming,
+        action: impl FnOnce(&mut Files<Disk, Lender>, R) -> core::result::Result<R::Reply, Refusal>,
+    ) {
+        let body = request.body::<R>().map_err(Refusal::from);
+        match body.and_then(|body| action(&mut self.files, body)) {
+            Ok(reply) => request.done(&reply),
+            Err(Refusal::Status(status)) => request.fail(status),
+            Err(Refusal::Later(inode)) => {
+                self.files.clean(Some(inode));
+                self.later = Some(request);
+            }
+        }
+    }
+}
 
 /// Transfers of a block that an operation takes at most, with folders of up to four blocks on the way.
 fn transfers(operation: u64) -> u64 {
@@ -201,38 +229,46 @@ impl Service for FileService {
 
     fn grant(&mut self, activity: u16, arguments: [u64; 3]) -> Result<(u16, [u64; 2])> {
         let [handle, offset, write] = arguments;
-        let (selector, piece) = self.0.grant(activity, handle, offset, write != 0)?;
+        let (selector, piece) = self.files.grant(activity, handle, offset, write != 0)?;
         Ok((selector, [piece.offset, piece.length]))
     }
 
-    /// Fills free blocks with zeros, one after each request or when there is none, so others wait for at most one block.
+    /// Takes back a piece or closes a file that an ended client left, or fills a free block with zeros: one after each request, or when there
+    /// is none, so others wait for at most one.
     fn alarm(&mut self) -> Option<u64> {
         // A disk that fails shows it to who asks for something.
-        let more = self.0.system.prepare().unwrap_or(false);
+        let files = &mut self.files;
+        let more = files.clean(None) || files.system.prepare().unwrap_or(false);
         more.then_some(1)
     }
 
     fn opened(&mut self, activity: u16) {
-        self.0.begin(activity);
+        self.files.begin(activity);
     }
 
     fn gone(&mut self, activity: u16) {
-        self.0.end(activity);
+        self.files.end(activity);
+    }
+
+    fn unanswered(&mut self) -> Option<Incoming> {
+        self.later.take()
     }
 
     fn serve(&mut self, request: Incoming) {
         let owner = request.owner();
-        let files = &mut self.0;
+        let files = &mut self.files;
         match request.operation() {
-            Open::OPERATION => with(request, |r: Open| files.open(owner, &r)),
+            Open::OPERATION => self.perform(request, |files, r: Open| files.open(owner, &r)),
+            Remove::OPERATION => self.perform(request, |files, r: Remove| files.remove(&r)),
+            Write::OPERATION => self.perform(request, |files, r: Write| files.write(owner, &r)),
+            MakeFolder::OPERATION => {
+                self.perform(request, |files, r: MakeFolder| files.make_folder(owner, &r))
+            }
             Close::OPERATION => with(request, |r: Close| files.close(owner, r.handle)),
             Stat::OPERATION => with(request, |r: Stat| files.stat(&r)),
             List::OPERATION => with(request, |r: List| files.list(&r)),
-            MakeFolder::OPERATION => with(request, |r: MakeFolder| files.make_folder(owner, &r)),
-            Remove::OPERATION => with(request, |r: Remove| files.remove(&r)),
             Commit::OPERATION => with(request, |r: Commit| files.commit(owner, &r)),
             Read::OPERATION => with(request, |r: Read| files.read(owner, &r)),
-            Write::OPERATION => with(request, |r: Write| files.write(owner, &r)),
             _ => request.fail(Status::UnknownOperation),
         }
     }

@@ -4,7 +4,8 @@
 //!
 //! Gates: `interrupt` (receive; the card's), `priority-0`, ... (receive, with slots of 1536 bytes). Arguments: those of
 //! `lib::server`; `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses
-//! that are greeted at the start, separated by blanks, `sockets` (8): sockets of a client at most, `buffer` (8192):
+//! that are greeted at the start, separated by blanks, `sockets` (8): sockets of a client at most (half of those that memory suffices for, 64 at
+//! most, are divided among all clients that there can be, which are as many as the gates have slots), `buffer` (8192):
 //! bytes that a socket keeps for each direction; `backlog` (4): connections that are being opened from outside, for each client, beside its
 //! listening sockets, and `handshake` (30s), after which one is given up; `openings` (100us): time for frames that open connections to
 //! clients that listen, `strangers` (100us): for all others that belong to no client, and `arrivals` (none): for those of each client, in every `frame-period` (1ms). Clients need a session. It never ends.
@@ -54,11 +55,13 @@ fn main() -> u64 {
         }
     };
     let mac = card.mac();
+    let mut server = Server::from_environment();
     let options = Options {
         mac,
         address: own,
         gateway,
         sockets: argument::value("sockets", 8),
+        seats: server.seats(),
         buffer: argument::value("buffer", 8192),
         seed: u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 1]),
         backlog: argument::value("backlog", 4),
@@ -85,7 +88,7 @@ fn main() -> u64 {
             }
         }
     }
-    Server::from_environment().run(&mut service)
+    server.run(&mut service)
 }
 
 /// Time for frames: an argument such as `200us`, or `none`, in each `frame-period`.

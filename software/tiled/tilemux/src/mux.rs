@@ -12,7 +12,7 @@ use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::{Order, Request, TileMuxError};
 use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
-use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
+use bulkhead_hal::paging::{self, AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
 pub use bulkhead_abi::tilemux::ACTIVITIES;
 
@@ -211,7 +211,7 @@ impl<W: Witness> Mux<W> {
         now: u64,
     ) -> Result<Option<(u16, Entry)>, TileMuxError> {
         match Order::from(request) {
-            Order::Create(o) => self.create(machine, o.activity, o.tables, o.table_pages)?,
+            Order::Create(o) => self.create(machine, o.activity, o.table_pages)?,
             Order::Map(o) => {
                 let rights = Rights::from_bits(o.rights & !MAP_LAZY);
                 let rights = rights.ok_or(TileMuxError::BadRequest)?;
@@ -275,7 +275,7 @@ impl<W: Witness> Mux<W> {
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
                 target
                     .space
-                    .extend(o.tables, o.table_pages)
+                    .extend(machine, o.table_pages)
                     .map_err(map_error)?;
                 target.paged = Some(Paged {
                     endpoint: o.endpoint,
@@ -302,6 +302,7 @@ impl<W: Witness> Mux<W> {
                     machine.forget_translations();
                 }
             }
+            Order::Tables(o) => paging::give(machine, o.physical, o.pages).map_err(map_error)?,
         }
         Ok(None)
     }
@@ -318,7 +319,6 @@ impl<W: Witness> Mux<W> {
         &mut self,
         machine: &mut impl Machine,
         id: u16,
-        tables: u64,
         pages: u64,
     ) -> Result<(), TileMuxError> {
         if id == NOBODY || self.place(id).is_some() {
@@ -326,7 +326,7 @@ impl<W: Witness> Mux<W> {
         }
         let place = self.activities.iter().position(Option::is_none);
         let place = place.ok_or(TileMuxError::Full)?;
-        let mut space = AddressSpace::new(machine, tables, pages).map_err(map_error)?;
+        let mut space = AddressSpace::new(machine, pages).map_err(map_error)?;
         // The command registers of the unit, at the same address for all activities.
         let registers = Rights {
             read: true,
@@ -355,7 +355,9 @@ impl<W: Witness> Mux<W> {
     /// Removes an activity, also from the unit: its number and its memory will belong to another one.
     pub fn remove(&mut self, machine: &mut impl Machine, id: u16) {
         if let Some(place) = self.place(id) {
-            self.activities[place] = None;
+            if let Some(activity) = self.activities[place].take() {
+                activity.space.end(machine);
+            }
             self.ids[place] = NOBODY;
             self.timed &= !(1 << place);
             self.scheduler.remove(place);

@@ -9,24 +9,43 @@ use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Request, TileMuxError, table_pages};
 use bulkhead_exec::tile::{Cost, Decision, Policy};
-use bulkhead_hal::paging::TableMemory;
+use bulkhead_hal::paging::{Pool, TableMemory, give};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const SLICE: u64 = 1000;
+/// Pages for page tables.
+const TABLES: u64 = 200;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tile {
     pub memory: BTreeMap<u64, u64>,
+    tables: Pool,
     halves: BTreeMap<u64, u32>,
     translations: Vec<(u16, u64, u64, u64)>,
     unread: Vec<(u16, u16)>,
 }
 
+/// A tile with pages for page tables.
+impl Default for Tile {
+    fn default() -> Self {
+        let mut tile = Self {
+            memory: BTreeMap::new(),
+            tables: Pool::default(),
+            halves: BTreeMap::new(),
+            translations: Vec::new(),
+            unread: Vec::new(),
+        };
+        give(&mut tile, 0x8800_0000, TABLES).unwrap();
+        tile
+    }
+}
+
 impl Tile {
     /// All but the memory, as text.
     pub fn seen(&self) -> String {
-        format!("{:?}", (&self.halves, &self.translations, &self.unread))
+        let seen = (&self.tables, &self.halves, &self.translations, &self.unread);
+        format!("{seen:?}")
     }
 }
 
@@ -36,6 +55,9 @@ impl TableMemory for Tile {
     }
     fn write(&mut self, physical: u64, value: u64) {
         self.memory.insert(physical, value);
+    }
+    fn pool(&mut self) -> &mut Pool {
+        &mut self.tables
     }
 }
 
@@ -61,12 +83,9 @@ fn region(id: u16) -> u64 {
 
 /// Creates, maps and starts an activity: environment read-only, one writable page, one of code.
 fn start(mux: &mut Mux, tile: &mut Tile, id: u16) {
-    let memory = 0x1_0000;
-    let tables = region(id) + memory;
     let create = Request::Create {
         activity: id,
-        tables,
-        table_pages: table_pages(memory),
+        table_pages: table_pages(0x1_0000),
     };
     assert_eq!(mux.request(tile, create, 0), Ok(None));
     for (page, rights) in [(0, 1), (1, 3), (2, 5)] {
@@ -215,7 +234,6 @@ fn lazy_pages_are_mapped_when_they_are_used() {
     let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     let create = Request::Create {
         activity: 1,
-        tables: region(1) + 0x1_0000,
         table_pages: table_pages(0x1_0000),
     };
     assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
@@ -275,7 +293,6 @@ fn a_pager_gives_pages() {
     let base = 0x1002_0000;
     let create = Request::Create {
         activity: 1,
-        tables: region(1),
         table_pages: table_pages(0x1_0000),
     };
     let set = |pages| Request::SetPager {
@@ -283,7 +300,6 @@ fn a_pager_gives_pages() {
         endpoint: 33,
         address: base,
         pages,
-        tables: region(2),
         table_pages: table_pages(0x4000),
     };
     let map_as = |address, pages, rights| Request::MapPages {
@@ -354,12 +370,12 @@ fn requests_are_checked() {
     let mut refused = |request, error| assert_eq!(mux.request(&mut tile, request, 0), Err(error));
     let create = |activity, table_pages| Request::Create {
         activity,
-        tables: region(9),
         table_pages,
     };
     refused(create(1, 10), TileMuxError::WrongState);
     refused(create(2, 0), TileMuxError::NoTable);
     refused(create(2, 1), TileMuxError::NoTable);
+    refused(create(2, TABLES), TileMuxError::NoTable);
     let map = |activity, rights| Request::Map {
         activity,
         address: 0,
@@ -406,12 +422,55 @@ fn there_is_room_for_sixteen() {
     }
     let create = Request::Create {
         activity: 17,
-        tables: region(17),
         table_pages: 10,
     };
     assert_eq!(mux.request(&mut tile, create, 0), Err(TileMuxError::Full));
     mux.remove(&mut tile, 3);
     assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
+}
+
+/// Whoever makes and ends activities beside an application splits no pages that it needs: when it comes back, as many are there as were
+/// promised, wherever they lie.
+#[test]
+fn children_split_no_page_tables_of_others() {
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
+    let create = |activity, table_pages| Request::Create {
+        activity,
+        table_pages,
+    };
+    // All pages but three: an application, and fifteen children of somebody else.
+    let app = TABLES - 15 * 12 - 3;
+    for (id, pages) in [(100, app)].into_iter().chain((1..16).map(|id| (id, 12))) {
+        assert_eq!(mux.request(&mut tile, create(id, pages), 0), Ok(None));
+        let map = Request::Map {
+            activity: id,
+            address: ENVIRONMENT_BASE,
+            physical: region(id),
+            pages: 1,
+            rights: 1,
+        };
+        assert_eq!(mux.request(&mut tile, map, 0), Ok(None));
+    }
+    // The application and a child end, and another child comes, with pages of both.
+    mux.remove(&mut tile, 100);
+    mux.remove(&mut tile, 7);
+    assert_eq!(mux.request(&mut tile, create(8 + 16, 12), 0), Ok(None));
+    assert_eq!(mux.request(&mut tile, create(100, app), 0), Ok(None));
+    // It can use all of them: 2 for the unit's page and the root are taken.
+    for gib in 1..=(app - 3) / 2 {
+        let map = Request::Map {
+            activity: 100,
+            address: gib << 30,
+            physical: region(100),
+            pages: 1,
+            rights: 1,
+        };
+        assert_eq!(mux.request(&mut tile, map, 0), Ok(None), "{gib}");
+    }
+    // What was mapped for the others stays.
+    for id in (1..16).filter(|id| *id != 7) {
+        assert_eq!(mux.readable(&tile, id, ENVIRONMENT_BASE), Some(region(id)));
+    }
 }
 
 #[test]
@@ -520,11 +579,9 @@ fn tilemux_writes_only_into_memory_that_is_the_activitys_own() {
     for own in [false, true] {
         let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
         start(&mut mux, &mut tile, 1);
-        let tables = region(2) + 0x1_0000;
         let mut requests = vec![
             Request::Create {
                 activity: 2,
-                tables,
                 table_pages: table_pages(0x1_0000),
             },
             Request::SetPager {
@@ -532,7 +589,6 @@ fn tilemux_writes_only_into_memory_that_is_the_activitys_own() {
                 endpoint: 30,
                 address: ENVIRONMENT_BASE,
                 pages: 1,
-                tables: tables + table_pages(0x1_0000) * 4096,
                 table_pages: table_pages(4096),
             },
             Request::MapPages {

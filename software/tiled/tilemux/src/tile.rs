@@ -18,7 +18,7 @@ use bulkhead_abi::tilemux::{
     Request, TILEMUX_BUFFER, TILEMUX_PRINT_BUFFER, TileMuxError, encode_print, encode_stopped,
 };
 use bulkhead_hal::dtu::{self, SavedCommand};
-use bulkhead_hal::paging::TableMemory;
+use bulkhead_hal::paging::{Pool, TableMemory};
 use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
 use zerocopy::IntoBytes;
 
@@ -55,6 +55,8 @@ pub struct Tile {
     pub answers: bool,
     /// The urgency of the next request; none if the last one was announced.
     listens: Option<u8>,
+    /// The pages that no page table is in.
+    tables: Pool,
 }
 
 impl Tile {
@@ -70,6 +72,7 @@ impl Tile {
             requests: false,
             answers: false,
             listens: None,
+            tables: Pool::default(),
         }
     }
 
@@ -279,6 +282,10 @@ impl TableMemory for Tile {
 
     fn write(&mut self, physical: u64, value: u64) {
         arch::write_word(physical, value);
+    }
+
+    fn pool(&mut self) -> &mut Pool {
+        &mut self.tables
     }
 }
 

@@ -15,21 +15,11 @@ use bulkhead_abi::dtu::{NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEnd
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::arguments::{CreateActivity, Map, Start};
 use bulkhead_abi::syscall::{
-    Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
+    Event, MAP_LAZY, MAP_PAGES_MAX, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
 use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
-use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
-
-/// What an activity begins with: its place and its processor time.
-struct Admitted {
-    index: usize,
-    region: Region,
-    physical: u64,
-    cpu_owner: NodeId,
-    cpu: Option<(u64, u64)>,
-    regulated: Option<super::tiles::Regulated>,
-}
+use bulkhead_capabilities::{HolderId, Object, Quota, Removed, Tile};
 
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
@@ -77,7 +67,6 @@ impl System {
             holder,
             rest: [None; 2],
             stage: 0,
-            tables: None,
         })
     }
 
@@ -94,74 +83,8 @@ impl System {
         if !self.space.is(node, birth) {
             return Err(SyscallError::Revoked);
         }
-        let a = self.admit(e.caller, plan)?;
-        let Some((id, generation)) = self.number_for_new() else {
-            // The next step tries others.
-            return Ok(());
-        };
-        // From here on nothing fails.
-        let bucket = self.take_bucket(hardware, a.index, a.regulated);
-        let tile = &mut self.tiles[a.index];
-        if !tile.is_shared && tile.is_inhabited() {
-            tile.is_shared = true;
-            hardware.set_borrowed(tile.id, PRIVILEGED_CREDIT.into());
-        }
-        let begins = Begins {
-            activity: id,
-            creator: ticket.caller,
-            tile: tile.id,
-            // Who creates makes one call at a time, so that stays.
-            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
-        };
-        hardware.announce(begins, &plan.name);
-        self.enter(Activity {
-            id,
-            name: plan.name,
-            is_namesake: begins.is_namesake,
-            holder: e.holder,
-            node,
-            tile: a.index,
-            creator: ticket.caller,
-            is_known: false,
-            generation,
-            selector: plan.target,
-            priority: plan.priority,
-            life: Default::default(),
-            region: a.region,
-            physical: a.physical,
-            cpu: a.cpu.map(|_| a.cpu_owner),
-            bucket,
-            paged: None,
-            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
-            parked: None,
-            waits: None,
-            job: 0,
-            is_unsaid: false,
-            is_listed: false,
-            withdrawn: Withdrawn::No,
-        });
-        let bucket = (bucket != 0).then_some(Request::SetBucket {
-            activity: id,
-            bucket,
-        });
-        let budget = a.cpu.map(|(budget, period)| Request::SetBudget {
-            activity: id,
-            budget,
-            period,
-            priority: plan.tile_priority,
-            start: self.space.fresh_from(a.cpu_owner),
-        });
-        (e.id, e.rest) = (id, [budget, bucket]);
-        Ok(())
-    }
-
-    /// What an activity can begin with. Nothing is changed.
-    ///
-    /// # Errors
-    /// Why it cannot be created.
-    fn admit(&mut self, caller: HolderId, plan: &CreateActivity) -> Result<Admitted, SyscallError> {
-        let tile = self.space.look_tile(caller, plan.tile)?;
-        let (_, memory) = self.space.look_memory(caller, plan.memory)?;
+        let tile = self.space.look_tile(e.caller, plan.tile)?;
+        let (_, memory) = self.space.look_memory(e.caller, plan.memory)?;
         let region = Region::of(&memory);
         let end = plan.reply.checked_add(SYSCALL_SLOT.into());
         let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);
@@ -180,14 +103,63 @@ impl System {
         let cpu_owner = tile.owner[Quota::Cpu as usize];
         let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
-        Ok(Admitted {
-            index,
+        let Some((id, generation)) = self.number_for_new() else {
+            // The next step tries others.
+            return Ok(());
+        };
+        // From here on nothing fails.
+        let tile = &mut self.tiles[index];
+        let (bucket, owner) = regulated.unzip();
+        let bucket = bucket.unwrap_or(0);
+        let place = usize::from(bucket);
+        tile.claims[place] = owner.filter(|_| tile.buckets[place] != owner);
+        let begins = Begins {
+            activity: id,
+            creator: ticket.caller,
+            tile: tile.id,
+            // Who creates makes one call at a time, so that stays.
+            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
+        };
+        hardware.announce(begins, &plan.name);
+        self.enter(Activity {
+            id,
+            name: plan.name,
+            is_namesake: begins.is_namesake,
+            holder: e.holder,
+            node,
+            tile: index,
+            creator: ticket.caller,
+            is_known: false,
+            generation,
+            selector: plan.target,
+            priority: plan.priority,
+            life: Default::default(),
             region,
             physical,
-            cpu_owner,
-            cpu,
-            regulated,
-        })
+            cpu: cpu.map(|_| cpu_owner),
+            bucket,
+            paged: None,
+            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
+            parked: None,
+            waits: None,
+            job: 0,
+            is_unsaid: false,
+            is_listed: false,
+            withdrawn: Withdrawn::No,
+        });
+        let bucket = (bucket != 0).then_some(Request::SetBucket {
+            activity: id,
+            bucket,
+        });
+        let budget = cpu.map(|(budget, period)| Request::SetBudget {
+            activity: id,
+            budget,
+            period,
+            priority: plan.tile_priority,
+            start: self.space.fresh_from(cpu_owner),
+        });
+        (e.id, e.rest) = (id, [budget, bucket]);
+        Ok(())
     }
 
     /// A number that no activity has, the one that has not been used for longest; and how often it was in use before.
@@ -239,37 +211,10 @@ impl System {
         }
     }
 
-    /// Cuts pages for page tables of an activity out of what its tile has for that.
-    pub(super) fn cut_tables(
-        &mut self,
-        caller: HolderId,
-        holder: HolderId,
-        tile: usize,
-        pages: u64,
-    ) -> Result<NodeId, SyscallError> {
-        for pool in self.tiles[tile].tables.iter() {
-            let to = (holder, NO_SELECTOR);
-            let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
-            if let Ok(cut) = cut {
-                return Ok(cut);
-            }
-        }
-        Err(SyscallError::NoMemory)
-    }
-
-    /// Where the memory of a node lies.
-    pub(super) fn region(&self, memory: NodeId) -> Result<Region, SyscallError> {
-        match *self.space.object(memory) {
-            Object::Memory(memory) => Ok(Region::of(&memory)),
-            _ => Err(SyscallError::NoMemory),
-        }
-    }
-
     /// TileMux has answered to a part of a creation.
     pub(super) fn introduced(
         &mut self,
         hardware: &mut impl Hardware,
-        index: usize,
         id: u16,
         mut creating: Creating,
         outcome: Result<(), SyscallError>,
@@ -283,15 +228,17 @@ impl System {
         let node = target.node;
         if let Err(error) = outcome {
             if creating.introduced {
-                let request = Request::Stop { activity: id };
-                self.ask_tile_at(hardware, index, id, request, Then::Nothing);
+                // What it lived from may be another's before this is answered: no request may come before.
+                let (first, request) = (PRIORITIES - 1, Request::Stop { activity: id });
+                self.ask_tile(hardware, first, id, request, Then::Nothing);
             }
             let node = (node, self.space.birth(node));
             return self.unmake(ticket, id, node, error);
         }
         creating.introduced = true;
         if let Some(next) = creating.rest.iter_mut().rev().find_map(Option::take) {
-            return self.ask_tile(hardware, id, next, Then::Created(creating));
+            let then = Then::Created(creating);
+            return self.ask_tile(hardware, ticket.level, id, next, then);
         }
         self.jobs
             .make(ticket.level, Making::Channel(id, creating, false));
@@ -318,13 +265,20 @@ impl System {
             let buffer = target.physical + creating.reply;
             let replies = ReceiveEndpoint::new(id, buffer, (SYSCALL_SLOT, 1), NO_ENDPOINT);
             hardware.set_endpoint(tile, receive, replies.into());
+            // Each activity has a bucket, even if only the one that does not regulate.
+            let place = &mut self.tiles[index];
+            if !place.is_shared && place.bucket_users.iter().sum::<u16>() > 1 {
+                place.is_shared = true;
+                hardware.set_borrowed(tile, PRIVILEGED_CREDIT.into());
+            }
             return true;
         }
         let endpoint = self.kernel.syscalls[usize::from(target.priority)];
         let label = caller_label(id, target.generation);
         let calls = SendEndpoint::new(id, (self.kernel.tile, endpoint), label, 1, SYSCALL_SLOT);
         target.is_known = true;
-        let node = target.node;
+        let (node, bucket) = (target.node, target.bucket);
+        self.take_bucket(hardware, index, bucket.into());
         self.activities.set_state(id, State::Created);
         self.space.ready(node);
         hardware.set_endpoint(tile, send, calls.into());
@@ -386,7 +340,8 @@ impl System {
             pages,
             rights,
         };
-        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
+        let then = Then::Reply(ticket);
+        self.ask_tile(hardware, ticket.level, activity, request, then);
         Ok(())
     }
 
@@ -412,7 +367,8 @@ impl System {
             entry,
             stack,
         };
-        self.ask_tile(hardware, activity, request, Then::Started(ticket));
+        let then = Then::Started(ticket);
+        self.ask_tile(hardware, ticket.level, activity, request, then);
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //!
 //! Memory is empty at boot, so only returned memory must be cleared, and only when it is cut out again: then the call takes one
 //! step for each [`PIECE`] bytes of the new piece that were used, at the priority of the activity that cuts. Data that a holder
-//! itself wrote into memory that it cuts later stays there. Page tables are cleared by TileMux when it uses them.
+//! itself wrote into memory that it cuts later stays there. TileMux clears page tables when it uses them.
 
 use super::revoke::Job;
 use super::{Reply, System, Ticket};
@@ -117,10 +117,6 @@ impl Dirty {
 impl System {
     /// A piece of memory goes back to its origin; its users may have left data there.
     pub(super) fn soil(&mut self, removed: &Removed, memory: &Memory) {
-        // Page tables are cut out of what stays page tables until all of it goes back.
-        if removed.origin.is_some_and(|o| self.pools.contains_key(&o)) {
-            return;
-        }
         let foreign = |origin: NodeId| self.space.holder_of(origin) != removed.holder;
         if memory.is_piece() && (memory.was_shared() || removed.origin.is_some_and(foreign)) {
             self.dirty.add(Region::of(memory));

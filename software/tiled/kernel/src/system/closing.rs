@@ -149,7 +149,7 @@ impl System {
             tile.is_lit = false;
             tile.is_lost = false;
             tile.lies = 0;
-            tile.tables.clear();
+            tile.tables = [false; PMP_WINDOWS as usize];
             if runs {
                 hardware.stop_hart(tile.id);
             }
@@ -159,6 +159,11 @@ impl System {
             while self.fail_request(hardware, index, SyscallError::Refused) {}
             return true;
         }
+        let of_tables = core::mem::take(&mut tile.tables[usize::from(window)]);
+        if of_tables && tile.is_lit {
+            self.lose(hardware, index);
+        }
+        let tile = &mut self.tiles[index];
         hardware.invalidate(tile.id, window, 1);
         tile.windows[usize::from(window)] = None;
         false

@@ -72,7 +72,8 @@ impl System {
             pages: 1,
             rights: MAP_READ | MAP_WRITE,
         };
-        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
+        let then = Then::Reply(ticket);
+        self.ask_tile(hardware, ticket.level, activity, request, then);
         Ok(())
     }
 

@@ -49,7 +49,6 @@ pub(super) struct Equipping {
     pub rest: [Option<Request>; 2],
     /// How far it is.
     pub stage: u8,
-    pub tables: Option<NodeId>,
 }
 
 /// A tile that gets a window.
@@ -65,11 +64,12 @@ pub(super) struct Lighting {
     pub shown: (NodeId, u64),
     /// The region of TileMux's program, if it must be started.
     pub program: Option<Region>,
-    /// Bytes for page tables.
+    /// Pages for page tables, and where the tile sees them.
     pub tables: u64,
+    pub place: u64,
     pub stage: u8,
-    /// The pieces that were cut out, with their births.
-    pub cut: [Option<(NodeId, u64)>; 2],
+    /// The piece that was cut out, with its birth.
+    pub cut: Option<(NodeId, u64)>,
     pub loading: Option<Box<Loading>>,
 }
 
@@ -80,10 +80,9 @@ const CHANNEL: u8 = 6;
 
 /// Stages of [`Lighting`].
 const KEEP: u8 = 0;
-const GIVE_TABLES: u8 = 1;
-const READ: u8 = 2;
+const READ: u8 = 1;
 /// The first part of what TileMux needs exists from the beginning.
-const SET_UP: u8 = 2;
+const SET_UP: u8 = 1;
 
 impl System {
     /// Takes one step of a construction.
@@ -123,7 +122,7 @@ impl System {
             Making::Pager(mut paging) => {
                 let outcome = self.pager_step(hardware, &mut paging);
                 if outcome.is_err() {
-                    self.undo_pager(&paging);
+                    self.undo(paging.made);
                 }
                 (paging.ticket, outcome, Making::Pager(paging))
             }
@@ -179,10 +178,13 @@ impl System {
                 let there = there.ok_or(SyscallError::WrongState)?;
                 let window = self.tiles[index].window_at(there);
                 self.space
-                    .map(caller, plan.memory, holder, whole, pages, window)?;
+                    .map(caller, plan.memory, holder, whole, 0, window)?;
             }
             TABLES => {
-                e.tables = Some(self.cut_tables(caller, holder, index, pages)?);
+                // TileMux, which has the pages for them, is behind the first window.
+                let window = self.tiles[index].shown[0];
+                self.space
+                    .map(caller, plan.memory, holder, (0, 0), pages, window)?;
             }
             CHANNEL => {
                 let channel = self.tiles[index].endpoints.find(2);
@@ -194,9 +196,6 @@ impl System {
                 }
             }
             _ => {
-                let tables = self.region(e.tables.ok_or(SyscallError::NoMemory)?)?;
-                let place = self.tiles[index].physical(tables, true);
-                let tables = place.ok_or(SyscallError::WrongState)?;
                 self.space.prepare(e.node.0);
                 let creating = Creating {
                     ticket: e.ticket,
@@ -206,10 +205,10 @@ impl System {
                 };
                 let request = Request::Create {
                     activity: e.id,
-                    tables,
                     table_pages: pages,
                 };
-                self.ask_tile(hardware, e.id, request, Then::Created(creating));
+                let (level, then) = (e.ticket.level, Then::Created(creating));
+                self.ask_tile(hardware, level, e.id, request, then);
                 return Ok(false);
             }
         }
@@ -254,28 +253,28 @@ impl System {
         let own = (Space::KERNEL, NO_SELECTOR);
         let memory = l.memory.0;
         match l.stage {
-            KEEP if l.program.is_some() => {
-                // TileMux must come first, and nobody may have got hold of its place before.
-                match self.space.object(memory) {
-                    Object::Memory(range) if range.free == range.size => {}
-                    _ => return Err(SyscallError::NoMemory),
+            KEEP if l.program.is_some() || l.tables > 0 => {
+                let mut size = l.tables * PAGE;
+                if l.program.is_some() {
+                    // TileMux must come first, and nobody may have got hold of its place before.
+                    match self.space.object(memory) {
+                        Object::Memory(range) if range.free == range.size => {}
+                        _ => return Err(SyscallError::NoMemory),
+                    }
+                    size += TILEMUX_MEMORY;
                 }
-                let kept = self
-                    .space
-                    .cut(l.caller, memory, own, TILEMUX_MEMORY, PAGE)?;
-                l.cut[0] = Some((kept, self.space.birth(kept)));
+                let kept = self.space.cut(l.caller, memory, own, size, PAGE)?;
+                l.cut = Some((kept, self.space.birth(kept)));
+                if let Object::Memory(kept) = self.space.object(kept) {
+                    let place = self.tiles[l.tile].physical(Region::of(kept), true);
+                    let place = place.ok_or(SyscallError::WrongState)?;
+                    l.place = place + size - l.tables * PAGE;
+                }
             }
-            GIVE_TABLES if l.tables > 0 => {
-                let tables = self.space.cut(l.caller, memory, own, l.tables, PAGE)?;
-                self.space.tie(tables, l.shown.0);
-                l.cut[1] = Some((tables, self.space.birth(tables)));
-                self.tiles[l.tile].tables.push(tables);
-                self.pools.insert(tables, l.tile as u16);
-            }
-            KEEP | GIVE_TABLES => {}
+            KEEP => {}
             READ => {
                 let Some(program) = l.program else {
-                    self.answer(l.ticket, Ok(done()));
+                    self.shown(hardware, l);
                     return Ok(false);
                 };
                 let image = load::parse(hardware, program).map_err(|_| SyscallError::NoModule)?;
@@ -291,14 +290,8 @@ impl System {
                     l.stage += 1;
                     return Ok(true);
                 }
-                if let Some(loading) = l.loading.take() {
-                    let job = Job::Load {
-                        ticket: l.ticket,
-                        tile: l.tile,
-                        loading,
-                    };
-                    self.jobs.start(l.ticket.level, job);
-                }
+                let job = Job::Load(Box::new(l.clone()));
+                self.jobs.start(l.ticket.level, job);
                 return Ok(false);
             }
         }
@@ -306,16 +299,33 @@ impl System {
         Ok(true)
     }
 
+    /// The window is there, and TileMux runs. It hears of the pages for page tables.
+    pub(super) fn shown(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
+        if l.tables == 0 {
+            return self.answer(l.ticket, Ok(done()));
+        }
+        self.tiles[l.tile].tables[usize::from(l.window)] = true;
+        let request = Request::Tables {
+            activity: l.ticket.caller,
+            physical: l.place,
+            pages: l.tables,
+        };
+        let (to, then) = ((l.tile, l.ticket.level), Then::Reply(l.ticket));
+        self.ask_tile_at(hardware, to, KERNEL_ACTIVITY, request, then);
+    }
+
+    /// What cannot be completed leaves nothing that was made for it.
+    fn undo(&mut self, made: Option<(NodeId, u64)>) {
+        if let Some((node, birth)) = made
+            && self.space.is(node, birth)
+        {
+            self.discard(node);
+        }
+    }
+
     /// Closes a window whose construction failed, unless that has been done already.
     fn undo_window(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
-        for (cut, birth) in l.cut.into_iter().flatten() {
-            if self.space.is(cut, birth) {
-                if self.pools.remove(&cut).is_some() {
-                    self.tiles[l.tile].tables.retain(|tables| *tables != cut);
-                }
-                self.discard(cut);
-            }
-        }
+        self.undo(l.cut);
         let (window, birth) = l.shown;
         if self.space.dependents(window, 1).next().is_some() {
             // An activity already uses the window, and must end first.

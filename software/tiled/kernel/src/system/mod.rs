@@ -35,7 +35,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Space, Terms};
-use bulkhead_common::line::Line;
+use bulkhead_common::line::{Line, Ranks};
 use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
 pub use activities::NUMBERS_END;
@@ -101,8 +101,6 @@ pub struct System {
     tiles: Fixed<Tile>,
     /// The index of each tile by its number; past all of them where there is none.
     places: Fixed<usize>,
-    /// Which tile's page tables are cut out of a memory.
-    pools: Paid<Holder, BTreeMap<NodeId, u16>>,
     activities: Activities,
     modules: Fixed<Module>,
     space: Space,
@@ -118,7 +116,8 @@ pub struct System {
     /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
     replies: Line<Caller, (Ticket, Reply)>,
-    reports: Line<Creator, (u16, StopCause)>,
+    /// Ends that have not been said, by the priority of who ended.
+    reports: Ranks<Creator, (u16, StopCause), PRIORITIES>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
@@ -177,7 +176,6 @@ impl System {
         Self {
             kernel,
             places: places_of(&tiles),
-            pools: Paid::default(),
             due: Reserved::with_room(tiles.len()),
             tiles: tiles.into(),
             activities: Activities::with_room(places.into(), NUMBERS_END.into()),
@@ -189,7 +187,7 @@ impl System {
             questions: 0,
             mentions: Paid::default(),
             replies: Line::default(),
-            reports: Line::default(),
+            reports: Ranks::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
@@ -307,9 +305,9 @@ impl System {
         }
     }
 
-    /// Whether there is an activity that stopped and was not reported.
-    pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty()
+    /// The highest priority of an activity that stopped and was not reported, if there is one.
+    pub fn report_level(&self) -> Option<usize> {
+        self.reports.highest()
     }
 
     /// The next activity that stopped, to be reported.
@@ -561,7 +559,7 @@ impl System {
         self.check_tile_request(index, &parent, &request)?;
         self.space
             .derive_tile(caller, c.source, c.target, request, terms)?;
-        self.update_bucket(hardware, index, parent.owner);
+        self.update_bucket(hardware, index, parent.owner[Quota::NocRate as usize]);
         Ok(())
     }
 }

@@ -32,8 +32,8 @@ pub(super) struct Paging {
     /// The activity's node and its birth.
     node: (NodeId, u64),
     plan: SetPager,
-    /// The mapping and the pages for tables, with their births.
-    made: [Option<(NodeId, u64)>; 2],
+    /// The mapping, with its birth.
+    pub made: Option<(NodeId, u64)>,
 }
 
 impl System {
@@ -62,15 +62,14 @@ impl System {
             activity,
             node: (node, self.space.birth(node)),
             plan: *c,
-            made: [None; 2],
+            made: None,
         };
         let making = Making::Pager(Box::new(paging));
         self.make(ticket, making);
         Ok(())
     }
 
-    /// Takes one step: the range's part of the activity's quota, pages for its tables, or the endpoint. Returns whether there is
-    /// another step.
+    /// Takes one step: the range's part of the activity's quota, or the endpoint. Returns whether there is another step.
     pub(super) fn pager_step(
         &mut self,
         hardware: &mut impl Hardware,
@@ -86,27 +85,15 @@ impl System {
             return Err(SyscallError::WrongState);
         }
         let needed = table_pages(p.plan.pages * PAGE);
-        let [mapping, tables] = p.made;
-        if mapping.is_none() {
+        if p.made.is_none() {
             // What is made belongs to the client; it is removed again if something fails.
             let range = (p.plan.address / PAGE, p.plan.pages);
             let made = self
                 .space
                 .map(holder, SEL_MEMORY, holder, range, needed, NodeId::NONE)?;
-            p.made[0] = Some((made, self.space.birth(made)));
+            p.made = Some((made, self.space.birth(made)));
             return Ok(true);
         }
-        let Some((tables, birth)) = tables else {
-            let made = self.cut_tables(p.caller, holder, index, needed)?;
-            p.made[1] = Some((made, self.space.birth(made)));
-            return Ok(true);
-        };
-        if !self.space.is(tables, birth) {
-            return Err(SyscallError::Revoked);
-        }
-        let place = self.region(tables)?;
-        let place = self.tiles[index].physical(place, true);
-        let tables = place.ok_or(SyscallError::WrongState)?;
         let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.plan.gate)?
         else {
             return Err(SyscallError::WrongKind);
@@ -128,20 +115,11 @@ impl System {
             endpoint,
             address: p.plan.address,
             pages: p.plan.pages,
-            tables,
             table_pages: needed,
         };
-        self.ask_tile(hardware, p.activity, request, Then::Reply(p.ticket));
+        let (level, then) = (p.ticket.level, Then::Reply(p.ticket));
+        self.ask_tile(hardware, level, p.activity, request, then);
         Ok(false)
-    }
-
-    /// A pager that cannot be given leaves nothing.
-    pub(super) fn undo_pager(&mut self, p: &Paging) {
-        for (made, birth) in p.made.into_iter().flatten() {
-            if self.space.is(made, birth) {
-                self.discard(made);
-            }
-        }
     }
 
     /// Maps memory of the caller into an activity that has a pager, or takes pages back.
@@ -218,7 +196,8 @@ impl System {
             pages,
             rights,
         };
-        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
+        let then = Then::Reply(ticket);
+        self.ask_tile(hardware, ticket.level, activity, request, then);
         Ok(())
     }
 

@@ -4,7 +4,8 @@
 //! meantime, and a tile that does not answer within [`PATIENCE`] is stopped. What it deliberately does not know: how a request
 //! travels.
 //!
-//! A TileMux gets one request at a time, in order.
+//! A TileMux gets one request at a time: that of the most important caller, and of equals the first. So a request waits for the one that is
+//! under way and for those of callers that are at least as important.
 
 use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
@@ -61,25 +62,26 @@ pub(crate) struct Asked {
 }
 
 impl System {
-    /// Asks the TileMux of an activity.
+    /// Asks the TileMux of an activity, for somebody of a priority.
     pub(super) fn ask_tile(
         &mut self,
         hardware: &mut impl Hardware,
+        level: usize,
         activity: u16,
         request: Request,
         then: Then,
     ) {
-        let index = self.activities.get(activity).map(|a| a.tile);
-        match index {
-            Some(index) => self.ask_tile_at(hardware, index, activity, request, then),
+        match self.activities.get(activity).map(|a| a.tile) {
+            Some(index) => self.ask_tile_at(hardware, (index, level), activity, request, then),
             None => self.resolved(hardware, 0, activity, then, Err(SyscallError::NoActivity)),
         }
     }
 
+    /// Asks a TileMux, for somebody of a priority.
     pub(super) fn ask_tile_at(
         &mut self,
         hardware: &mut impl Hardware,
-        index: usize,
+        (index, level): (usize, usize),
         activity: u16,
         request: Request,
         then: Then,
@@ -93,33 +95,33 @@ impl System {
             return self.resolved(hardware, index, activity, then, Err(error));
         }
         self.requests += 1;
-        tile.asked.push_back(Asked {
+        let asked = Asked {
             number: self.requests << TILE_BITS | index as u64,
             activity,
             request,
             then,
-        });
-        if tile.asked.len() == 1 {
+        };
+        tile.asked.push_back(level, asked);
+        if tile.sent.is_none() {
             self.send_request(hardware, index);
         }
     }
 
     /// Wakes an activity, unless that has been requested already.
-    pub(super) fn wake(&mut self, hardware: &mut impl Hardware, activity: u16) {
-        let Some(index) = self.activities.get(activity).map(|a| a.tile) else {
-            return;
-        };
+    pub(super) fn wake(&mut self, hardware: &mut impl Hardware, level: usize, activity: u16) {
         let request = Request::Wake { activity };
-        let mut waiting = self.tiles[index].asked.iter().skip(1);
-        if waiting.all(|asked| asked.request != request) {
-            self.ask_tile_at(hardware, index, activity, request, Then::Nothing);
+        let index = self.activities.get(activity).map(|a| a.tile);
+        let asked = index.map(|index| self.tiles[index].asked.iter());
+        let is_new = asked.is_some_and(|mut all| all.all(|asked| asked.request != request));
+        if is_new {
+            self.ask_tile(hardware, level, activity, request, Then::Nothing);
         }
     }
 
     fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
-        let Some(&first) = self.tiles[index].asked.front() else {
-            return;
-        };
+        let tile = &mut self.tiles[index];
+        tile.sent = tile.asked.pop_front();
+        let Some(first) = tile.sent else { return };
         let until = hardware.time().saturating_add(self.patience);
         // All tiles have the same time limit, so this one's ends last.
         self.expect(until, index);
@@ -145,7 +147,7 @@ impl System {
         let index = (number % (1 << TILE_BITS)) as usize;
         // A tile that was lost answers nothing any more.
         let tile = self.tiles.get_mut(index).filter(|tile| !tile.is_lost);
-        let asked = tile.and_then(|tile| tile.asked.pop_front_if(|asked| asked.number == number));
+        let asked = tile.and_then(|tile| tile.sent.take_if(|asked| asked.number == number));
         let Some(asked) = asked else { return };
         self.forget_request(&asked);
         self.answered_for(index);
@@ -201,7 +203,7 @@ impl System {
 
     /// Stops a tile that cannot be trusted: its activities count as stopped, and are handled one by one. The tile can be used again
     /// when its first memory window has been revoked and another one is configured.
-    fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
+    pub(super) fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &mut self.tiles[index];
         if tile.is_lost {
             return;
@@ -237,7 +239,8 @@ impl System {
         index: usize,
         error: SyscallError,
     ) -> bool {
-        let Some(asked) = self.tiles[index].asked.pop_front() else {
+        let tile = &mut self.tiles[index];
+        let Some(asked) = tile.sent.take().or_else(|| tile.asked.pop_front()) else {
             return false;
         };
         self.forget_request(&asked);
@@ -263,9 +266,7 @@ impl System {
                 }
                 self.answer(ticket, outcome.map(|()| done()));
             }
-            Then::Created(creating) => {
-                self.introduced(hardware, index, activity, creating, outcome)
-            }
+            Then::Created(creating) => self.introduced(hardware, activity, creating, outcome),
             Then::Stopped => {
                 let state = self.activities.get(activity).map(|a| a.state());
                 if state == Some(State::Stopping) {
@@ -298,7 +299,8 @@ impl System {
         self.activities.set_state(id, State::Stopped(cause));
         if let Some(activity) = self.activities.get_mut(id).filter(|a| a.is_known) {
             activity.is_unsaid = true;
-            self.reports.push_back((id, cause));
+            let level = activity.priority.into();
+            self.reports.push_back(level, (id, cause));
         }
     }
 }

@@ -12,18 +12,17 @@
 
 use super::clearing::Clearing;
 use super::closing::Closing;
-use super::making::Making;
+use super::making::{Lighting, Making};
 use super::requests::Then;
-use super::{System, Ticket, done};
+use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
-use crate::load::Loading;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed, Space};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Quota, Removed};
 use bulkhead_common::payer::{Caller, Paid};
 
 /// A long job.
@@ -43,14 +42,7 @@ pub(super) enum Job {
     /// Memory is being cleared for its new owner.
     Clear(Box<Clearing>),
     /// TileMux is being loaded.
-    Load {
-        /// Who waits.
-        ticket: Ticket,
-        /// Index of the tile.
-        tile: usize,
-        /// How far it is.
-        loading: Box<Loading>,
-    },
+    Load(Box<Lighting>),
 }
 
 /// The caller that waits for the end of a revocation, and its answer then: success ([`SyscallError::None`]), or the error that made the
@@ -274,23 +266,18 @@ impl System {
                     self.answer(ticket, Err(error));
                 }
             }
-            Job::Load {
-                ticket,
-                tile,
-                mut loading,
-            } => {
-                if !self.tiles[tile].is_lit {
+            Job::Load(mut lighting) => {
+                let Some(loading) = &mut lighting.loading else {
+                    return;
+                };
+                if !self.tiles[lighting.tile].is_lit {
                     // Its memory was revoked meanwhile.
-                    self.answer(ticket, Err(SyscallError::Revoked));
+                    self.answer(lighting.ticket, Err(SyscallError::Revoked));
                 } else if loading.step(hardware) {
-                    hardware.start_hart(self.tiles[tile].id, loading.entry());
-                    self.answer(ticket, Ok(done()));
+                    hardware.start_hart(self.tiles[lighting.tile].id, loading.entry());
+                    self.shown(hardware, &lighting);
                 } else {
-                    self.jobs.running[level] = Some(Job::Load {
-                        ticket,
-                        tile,
-                        loading,
-                    });
+                    self.jobs.running[level] = Some(Job::Load(lighting));
                 }
             }
         }
@@ -299,14 +286,14 @@ impl System {
     /// One step of a revocation; whether it has ended.
     fn revoke_step(&mut self, hardware: &mut impl Hardware, level: usize) -> bool {
         if let Some(activity) = self.jobs.closing[level].next_to_wake() {
-            self.wake(hardware, activity);
+            self.wake(hardware, level, activity);
             return false;
         }
         if self.alarm_one(level) {
             return false;
         }
         if let Some(node) = self.space.at(level)
-            && (self.silence(hardware, node)
+            && (self.silence(hardware, level, node)
                 || self.withdraw_from(hardware, node)
                 || self.space.owner(node) == node && self.dismiss(node)
                 || self.close_endpoint(hardware, level, node))
@@ -322,12 +309,11 @@ impl System {
         false
     }
 
-    /// The activity of a node, or the activity that sees memory through it or whose page tables are in it.
+    /// The activity of a node, or the activity that sees memory through it or lives by what is behind its window.
     fn living_from(&self, node: NodeId) -> Option<u16> {
         let holder = match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),
             Object::Mapping { .. } => self.space.holder_of(node),
-            Object::Memory(_) if self.space.is_unnamed(node) => self.space.holder_of(node),
             _ => return None,
         };
         self.number(holder)
@@ -345,13 +331,19 @@ impl System {
     }
 
     /// If the node is an activity that runs, or memory that one sees, it runs no more. Whether there was something to do.
-    fn silence(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
+    fn silence(&mut self, hardware: &mut impl Hardware, level: usize, node: NodeId) -> bool {
         let Some(activity) = self.living_from(node) else {
             return false;
         };
         let target = self.activities.get(activity);
         let Some(target) = target.filter(|a| !matches!(a.state(), State::Stopped(_))) else {
             return false;
+        };
+        // Its creation, which was asked for before, comes first.
+        let creator = self.activities.get(target.creator);
+        let level = match target.state() {
+            State::Creating => creator.map_or(level, |creator| creator.priority.into()),
+            _ => level,
         };
         if target.node != node {
             // Its end begins with that of what it lives from.
@@ -361,14 +353,16 @@ impl System {
         self.activities.set_state(activity, State::Stopping);
         self.take_device(hardware, activity);
         let request = Request::Stop { activity };
-        self.ask_tile(hardware, activity, request, Then::Stopped);
+        self.ask_tile(hardware, level, activity, request, Then::Stopped);
         true
     }
 
     /// Undoes what a capability did, now that it is gone.
     fn removed(&mut self, hardware: &mut impl Hardware, level: usize, removed: &Removed) {
         if removed.copy {
-            if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
+            if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin)
+                && !self.space.comes_from(origin, removed.holder)
+            {
                 // He could have raised it; who waits shall think again.
                 let semaphore = self.space.owner(origin);
                 let birth = self.space.birth(semaphore);
@@ -404,20 +398,11 @@ impl System {
                     if let Some(origin) = removed.origin
                         && let Object::Tile(parent) = *self.space.object(origin)
                     {
-                        self.update_bucket(hardware, index, parent.owner);
+                        self.update_bucket(hardware, index, parent.owner[Quota::NocRate as usize]);
                     }
                 }
             }
-            Object::Memory(memory) => {
-                self.soil(removed, &memory);
-                // Only the kernel itself holds what page tables are cut out of.
-                if removed.holder == Space::KERNEL
-                    && let Some(tile) = self.pools.remove(&removed.node)
-                {
-                    let tables = &mut self.tiles[usize::from(tile)].tables;
-                    tables.retain(|tables| *tables != removed.node);
-                }
-            }
+            Object::Memory(memory) => self.soil(removed, &memory),
             Object::Service(service) => self.questions -= usize::from(service.asked != 0),
             Object::Session { ident } => self.session_gone(hardware, removed, ident),
             Object::Notice(notice) => self.notice_gone(removed, &notice),

@@ -43,10 +43,15 @@ impl System {
         self.unlist(id);
         let activity = self.activities.remove(id)?;
         let tile = &mut self.tiles[activity.tile];
-        let about = tile.asked.iter().filter(|asked| asked.activity == id);
+        let all = tile.sent.iter().chain(tile.asked.iter());
+        let about = all.filter(|asked| asked.activity == id);
         about.for_each(|_| count(&mut self.mentions, id, true));
         tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
-        tile.bucket_users[usize::from(activity.bucket)] -= 1;
+        let bucket = usize::from(activity.bucket);
+        tile.bucket_users[bucket] -= 1;
+        if tile.bucket_users[bucket] == 0 {
+            tile.claims[bucket] = None;
+        }
         Some(activity)
     }
 

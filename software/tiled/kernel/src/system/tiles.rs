@@ -24,7 +24,7 @@ use bulkhead_abi::tilemux::{
 };
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_capabilities::{
-    HolderId, NodeId, Object, QUOTAS, Quota, Request, Space, Tile as TileObject, UNREGULATED,
+    HolderId, NodeId, Object, Quota, Request, Space, Tile as TileObject, UNREGULATED,
 };
 use zerocopy::IntoBytes;
 
@@ -66,7 +66,7 @@ impl System {
         if !aligned || region.size > PMP_WINDOW_SIZE || !right {
             return Err(SyscallError::BadArgument);
         }
-        let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
+        let bytes = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
         let program = match target.is_lit {
             true if tables > 0 && !self.is_in_charge(index, caller) => {
                 return Err(SyscallError::BadArgument);
@@ -74,7 +74,7 @@ impl System {
             true => None,
             false => {
                 let program = self.module(&TILEMUX_NAMES);
-                let reserved = tables.checked_add(TILEMUX_MEMORY);
+                let reserved = bytes.checked_add(TILEMUX_MEMORY);
                 let fits = reserved.is_some_and(|size| size <= range.free);
                 if program.is_some() && (!fits || range.free != range.size || window != 0) {
                     return Err(SyscallError::NoMemory);
@@ -100,8 +100,9 @@ impl System {
             shown: (shown, self.space.birth(shown)),
             program,
             tables,
+            place: 0,
             stage: 0,
-            cut: [None; 2],
+            cut: None,
             loading: None,
         };
         self.jobs
@@ -233,7 +234,7 @@ impl System {
             }
             let owner = parent.owner[Quota::NocRate as usize];
             if let Object::Tile(from) = *self.space.object(owner)
-                && self.tiles[index].buckets.contains(&Some(owner))
+                && self.tiles[index].bucket_of(Some(owner)).is_some()
                 && (from.left.get(Quota::NocRate) <= rate
                     || from.left.get(Quota::NocBurst) < burst.saturating_add(CHUNK_MAX as u64))
             {
@@ -255,9 +256,8 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         index: usize,
-        owners: [NodeId; QUOTAS],
+        owner: NodeId,
     ) {
-        let owner = owners[Quota::NocRate as usize];
         let tile: &Tile = &self.tiles[index];
         let bucket = tile.buckets.iter().position(|b| *b == Some(owner));
         if let (Some(bucket), Object::Tile(from)) = (bucket, *self.space.object(owner)) {
@@ -266,12 +266,12 @@ impl System {
         }
     }
 
-    /// The token bucket for activities of a tile capability, with its rate and burst; none if its traffic is not regulated.
+    /// The token bucket for activities of a tile capability, and who is to have it; none if its traffic is not regulated.
     pub(super) fn bucket_for(
         &self,
         index: usize,
         owner: NodeId,
-    ) -> Result<Option<Regulated>, SyscallError> {
+    ) -> Result<Option<(u8, NodeId)>, SyscallError> {
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
@@ -283,40 +283,23 @@ impl System {
             return Err(SyscallError::NoQuota);
         }
         let bucket = self.tiles[index].bucket(owner);
-        let bucket = bucket.ok_or(SyscallError::NoBucket)?;
-        Ok(Some(Regulated {
-            bucket,
-            owner,
-            rate,
-            burst,
-        }))
+        Ok(Some((bucket.ok_or(SyscallError::NoBucket)?, owner)))
     }
 
-    /// A tile capability has this bucket from now on: its number, 0 if there is none.
+    /// An activity has been made, and the tile capability that was to have this bucket has it from now on.
     pub(super) fn take_bucket(
         &mut self,
         hardware: &mut impl Hardware,
         index: usize,
-        regulated: Option<Regulated>,
-    ) -> u8 {
-        let Some(regulated) = regulated else { return 0 };
+        bucket: usize,
+    ) {
         let tile = &mut self.tiles[index];
-        let place = &mut tile.buckets[usize::from(regulated.bucket)];
-        if place.replace(regulated.owner) != Some(regulated.owner) {
-            let Regulated { rate, burst, .. } = regulated;
-            hardware.set_bucket(tile.id, regulated.bucket, rate, burst);
+        if let Some(owner) = tile.claims[bucket].take()
+            && tile.buckets[bucket].replace(owner) != Some(owner)
+        {
+            self.update_bucket(hardware, index, owner);
         }
-        regulated.bucket
     }
-}
-
-/// A token bucket and who is to have it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Regulated {
-    bucket: u8,
-    owner: NodeId,
-    rate: u64,
-    burst: u64,
 }
 
 /// A memory endpoint onto a region.

@@ -8,10 +8,9 @@
 //! accesses of the kernel's unit to other tiles: an endpoint read, configured or invalidated, a bucket, a request, a question, one
 //! piece of memory.
 
-use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
 use bulkhead_capabilities::{
-    ACTIVITY_STEPS, CUT_STEPS, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, PIECES_MAX, QUOTAS,
+    ACTIVITY_STEPS, CUT_STEPS, DEPTH_MAX, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS,
     REVOKE_STEPS,
 };
 
@@ -38,15 +37,13 @@ const ASKED: u32 = 4;
 
 /// A step of a revocation.
 /// In the place of what was removed a notice may stay, that is heard at once.
-pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4, 3);
+/// Where a copy of a semaphore goes, all that it came from is looked at.
+pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4 + DEPTH_MAX as u32, 3);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
-/// A step of making an activity or a window: a part is made, perhaps of the memory of the last of all windows that is looked at; or what there is of a
-/// window is thrown away again, of which there are three, and it is closed.
-pub const MAKING: Bound = bound(
-    3 * UNDONE + (PMP_WINDOWS as u32 - 1) * PIECES_MAX as u32 + CUT_STEPS + LOOKUP,
-    2,
-);
+/// A step of making an activity or a window: a part is made; or what there is of a window is thrown away again, of which there are two, and
+/// it is closed.
+pub const MAKING: Bound = bound(2 * UNDONE + CUT_STEPS + LOOKUP, 2);
 /// What a server agreed to: every capability is checked, and then copied; then the server is asked its next question.
 pub const AGREEMENT: Bound = bound(
     EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS,
@@ -70,11 +67,8 @@ pub const fn of(call: Number) -> Bound {
         // The activity itself, a bucket, and what TileMux may borrow.
         Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS + FRESH_STEPS, 2),
         Number::Map | Number::Start => bound(LOOKUP, 1),
-        // A mapping, page tables out of some window's memory, an endpoint.
-        Number::SetPager => bound(
-            6 * LOOKUP + 2 * MAKE_STEPS + PMP_WINDOWS as u32 * CUT_STEPS + 3 * UNDONE,
-            2,
-        ),
+        // A mapping and an endpoint.
+        Number::SetPager => bound(6 * LOOKUP + 2 * MAKE_STEPS + UNDONE, 2),
         Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
         // The unit is told, TileMux asked.
         Number::GiveDevice => bound(2 * LOOKUP, 2),

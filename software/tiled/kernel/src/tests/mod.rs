@@ -11,6 +11,7 @@ mod paging;
 mod payers;
 mod properties;
 mod refusals;
+mod requests;
 mod rights;
 mod senders;
 pub mod sessions;
@@ -90,6 +91,10 @@ pub struct Chip {
     pub begun: Vec<(Begins, Name)>,
     /// What TileMuxes and units reach through windows: tile, activity and tile-physical address, and what the window showed then.
     pub reach: BTreeMap<(u16, u16, u64), Endpoint>,
+    /// Pages for page tables that TileMuxes got: tile, tile-physical address, how many.
+    pub tables: Vec<(u16, u64, u64)>,
+    /// How many of them activities may have, by tile and activity.
+    promised: BTreeMap<(u16, u16), u64>,
     /// Effects since it was last set to 0.
     pub effects: u32,
 }
@@ -170,6 +175,8 @@ impl Hardware for Chip {
         self.effects += 1;
         self.stopped.push(tile);
         self.reach.retain(|(place, ..), _| *place != tile);
+        self.tables.retain(|(place, ..)| *place != tile);
+        self.promised.retain(|(place, _), _| *place != tile);
     }
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
         self.effects += 1;
@@ -181,24 +188,51 @@ impl Hardware for Chip {
             self.full.push(tile);
             return true;
         }
-        let answer = match self.refuse {
+        let mut answer = match self.refuse {
             true => TileMuxError::BadRequest,
             false => TileMuxError::None,
         };
         match request {
             Request::Create {
-                activity, tables, ..
+                activity,
+                table_pages,
             }
             | Request::SetPager {
-                activity, tables, ..
-            } => self.reaches(tile, activity, tables),
+                activity,
+                table_pages,
+                ..
+            } => {
+                // Its page tables may be anywhere where there are some.
+                let here = self.tables.iter().filter(|given| given.0 == tile).copied();
+                let here: Vec<_> = here.collect();
+                for (_, physical, _) in &here {
+                    self.reaches(tile, activity, *physical);
+                }
+                *self.promised.entry((tile, activity)).or_default() += table_pages;
+                let promised = self.promised.iter().filter(|promise| promise.0.0 == tile);
+                let promised: u64 = promised.map(|promise| *promise.1).sum();
+                if promised > here.iter().map(|given| given.2).sum() {
+                    self.promised.remove(&(tile, activity));
+                    self.reach.retain(|(_, id, _), _| *id != activity);
+                    answer = TileMuxError::NoTable;
+                }
+            }
+            Request::Tables {
+                physical, pages, ..
+            } => {
+                self.reaches(tile, TILEMUX_ACTIVITY, physical + (pages - 1) * 4096);
+                self.tables.push((tile, physical, pages));
+            }
             Request::Map {
                 activity, physical, ..
             }
             | Request::MapPages {
                 activity, physical, ..
             } if physical >= MEMORY_BASE => self.reaches(tile, activity, physical),
-            Request::Stop { activity } => self.reach.retain(|(_, id, _), _| *id != activity),
+            Request::Stop { activity } => {
+                self.reach.retain(|(_, id, _), _| *id != activity);
+                self.promised.remove(&(tile, activity));
+            }
             _ => {}
         }
         self.answers.push_back((number, answer));

@@ -215,6 +215,39 @@ fn who_offers_services_pays_for_each() {
     call(&mut system, &mut chip, other, offer(21)).unwrap();
 }
 
+/// Whoever is refused when a bucket was chosen already leaves the buckets as they were: the one that nobody uses stays with whom it had.
+#[test]
+fn who_is_refused_late_keeps_no_bucket() {
+    let (mut system, mut chip) = boot();
+    let lives = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    for target in [20, 21] {
+        call(&mut system, &mut chip, 1, limited(target, 1_000_000, 8192)).unwrap();
+    }
+    create(&mut system, &mut chip, 200, 20);
+    let stop = Syscall::Stop { activity: 200 };
+    call(&mut system, &mut chip, 1, stop).unwrap();
+    let state = |system: &System, chip: &Chip| {
+        let tile = system.tile_of(lives).unwrap();
+        (
+            tile.buckets,
+            tile.claims,
+            tile.bucket_users,
+            chip.buckets.clone(),
+        )
+    };
+    let before = state(&system, &chip);
+    chip.refuse = true;
+    for tile in [20, 21] {
+        let refused = call(&mut system, &mut chip, 1, creation(200, tile, 0));
+        assert_eq!(refused, Err(SyscallError::Refused));
+        assert_eq!(state(&system, &chip), before, "{tile}");
+    }
+    chip.refuse = false;
+    call(&mut system, &mut chip, 1, creation(200, 21, 0)).unwrap();
+    let (buckets, claims, ..) = state(&system, &chip);
+    assert!(buckets != before.0 && claims == before.1);
+}
+
 /// Finding 8: a bucket whose activities have all ended is the next one's, and nobody keeps one by having lived with it.
 #[test]
 fn a_bucket_that_nobody_uses_is_given_on() {

@@ -139,6 +139,59 @@ fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
     assert_eq!(call(&mut system, &mut chip, sleeper, down), Ok(vec![]));
 }
 
+/// Before, a copy that somebody gave to himself and took back woke all who waited, over and over, though nobody had lost the semaphore.
+#[test]
+fn whoever_takes_his_own_copy_back_wakes_nobody() {
+    let (mut system, mut chip) = boot();
+    let [sleeper, giver] = [RECEIVER, SENDER].map(|at| {
+        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
+        start(&mut system, &mut chip, at);
+        id
+    });
+    let make = Syscall::CreateSemaphore {
+        target: 30,
+        value: 0,
+    };
+    call(&mut system, &mut chip, sleeper, make).unwrap();
+    pass(&mut system, &mut chip, (RECEIVER, 30), 60, SENDER);
+    let down = Syscall::SemaphoreDown { semaphore: 30 };
+    assert_eq!(later(&mut system, &mut chip, sleeper, down), Ok(None));
+    let copy = |activity, source, target| Syscall::Delegate {
+        activity,
+        source,
+        target,
+    };
+    let back = |selector| Syscall::Revoke { selector, keep: 0 };
+    let obtain = Syscall::Obtain {
+        activity: SENDER,
+        source: 20,
+        target: 62,
+    };
+    // A copy for himself; a copy of that; one that came back by way of somebody else.
+    for (who, request) in [
+        (giver, copy(SEL_ACTIVITY, 20, 70)),
+        (giver, copy(SEL_ACTIVITY, 70, 71)),
+        (giver, back(70)),
+        (1, obtain),
+        (1, back(62)),
+    ] {
+        let done = later(&mut system, &mut chip, who, request);
+        assert_eq!(done, Ok(Some(vec![])), "{request:?}");
+        let waits = system.activity(sleeper).unwrap().waits;
+        assert!(waits.is_some(), "{request:?}");
+    }
+    // Now somebody has lost it.
+    let ticket = ticket(&system, giver);
+    assert!(matches!(system.call(&mut chip, ticket, back(20)), Ok(None)));
+    finish(&mut system, &mut chip);
+    let (who, reply) = system.take_reply().unwrap();
+    assert_eq!(
+        (who.caller, words(&reply)),
+        (sleeper, Err(SyscallError::Gone))
+    );
+    check(&mut system);
+}
+
 #[test]
 fn many_sleepers_hear_it_one_in_each_step() {
     let (mut system, mut chip) = boot();

@@ -525,3 +525,48 @@ fn windows_are_counted_for_whom_they_were_given_to() {
     call(&mut system, &mut chip, child, show(70, 61)).unwrap();
     check(&mut system);
 }
+
+/// Whoever makes and ends children beside an application splits no pages that it needs: when it comes back, there are as many page tables as
+/// its quota says.
+#[test]
+fn children_split_no_page_tables_of_others() {
+    let (mut system, mut chip) = boot();
+    // The first one lights the tile, with a hundred pages for page tables.
+    create(&mut system, &mut chip, 400, SEL_TILES + 2);
+    revoke(&mut system, &mut chip, 400);
+    // One with more than 2 MiB needs 8 of them, each child 7.
+    let (app, hostile) = (60, 61);
+    for (target, pages) in [(app, 8), (hostile, 92)] {
+        let mut quota = limited(target, SHARE, SHARE);
+        if let Syscall::DeriveTile { tables, .. } = &mut quota {
+            *tables = pages;
+        }
+        call(&mut system, &mut chip, 1, quota).unwrap();
+    }
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 301,
+            size: 5 << 19,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 302,
+            bytes: 4096,
+        },
+        creation(300, app, 0),
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let child = |number: u16| 310 + 3 * number;
+    for number in 0..13 {
+        create(&mut system, &mut chip, child(number), hostile);
+    }
+    revoke(&mut system, &mut chip, 300);
+    // Where it was, somebody else comes, and where that one was before there is no room for it.
+    revoke(&mut system, &mut chip, child(1));
+    let again = creation(child(1), hostile, 0);
+    call(&mut system, &mut chip, 1, again).unwrap();
+    call(&mut system, &mut chip, 1, creation(300, app, 0)).unwrap();
+    check(&mut system);
+}

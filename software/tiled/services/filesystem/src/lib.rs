@@ -37,6 +37,8 @@ mod tests_fuzz;
 mod tests_refusals;
 #[cfg(test)]
 mod tests_serve;
+#[cfg(test)]
+mod tests_steps;
 mod transaction;
 
 pub use accounts::Account;
@@ -49,7 +51,7 @@ pub use layout::{
 pub use path::{Name, Path};
 pub use pieces::{Grant, Lending};
 pub use reserve::RESERVE;
-pub use serve::{Files, HANDLES};
+pub use serve::{Files, HANDLES, Refusal};
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Status>;

@@ -168,11 +168,13 @@ impl<S: Store> FileSystem<S> {
         if wanted == 0 {
             return Ok(data);
         }
-        self.afford(&data, 1)?;
-        let wanted = wanted.min(self.accounts.room(&data));
+        let room = self.accounts.room(&data);
+        if room == 0 {
+            return Err(Status::NoSpace);
+        }
         self.accounts.take_over(&mut data);
         self.all_or_nothing(|this| {
-            this.add_extent(&mut data, wanted)?;
+            this.add_extent(&mut data, wanted.min(room))?;
             this.write_inode(inode, &data)
         })?;
         self.accounts.changed(before, Charge::of(&data));

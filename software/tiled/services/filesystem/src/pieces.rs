@@ -40,10 +40,19 @@ pub trait Lending {
 #[derive(Clone, Copy, Debug)]
 struct Lent {
     client: Client,
-    /// The handle for which it was given; `None`: the handle is gone, and the piece must be taken back.
+    /// The handle for which it was given; `None`: its activity has no session any more, and the piece is taken back when there is time.
     handle: Option<(u16, u64)>,
     inode: u32,
     number: u16,
+    /// It could not be taken back; that is tried again after somebody was refused because of it.
+    is_stuck: bool,
+}
+
+impl Lent {
+    /// Whether it is to be taken back, of an inode or of any.
+    fn is_left(&self, inode: Option<u32>) -> bool {
+        self.handle.is_none() && !self.is_stuck && inode.is_none_or(|inode| inode == self.inode)
+    }
 }
 
 /// The pieces that are lent.
@@ -69,8 +78,14 @@ impl<L: Lending> Pieces<L> {
     }
 
     #[cfg(test)]
-    pub fn sort(&mut self) {
+    pub fn forget_hints(&mut self) {
         self.shares.sort();
+        self.try_again();
+    }
+
+    #[cfg(test)]
+    pub fn has_stuck(&self) -> bool {
+        self.lent.iter().any(|lent| lent.is_stuck)
     }
 
     #[cfg(test)]
@@ -110,21 +125,45 @@ impl<L: Lending> Pieces<L> {
         }
     }
 
-    /// The handle is gone, but some of its pieces could not be taken back: they stay on the account of their client.
-    pub fn orphan(&mut self, handle: (u16, u64)) {
+    /// The activity has no session any more: its pieces are to be taken back, and stay on the account of their client until then.
+    pub fn leave(&mut self, activity: u16) {
         for lent in &mut self.lent {
-            if lent.handle == Some(handle) {
+            if lent.handle.is_some_and(|(of, _)| of == activity) {
                 lent.handle = None;
             }
         }
     }
 
-    /// Tries once more to take back a piece whose handle is gone: its inode, if that worked.
-    pub fn settle(&mut self) -> Option<u32> {
-        let index = self.lent.iter().position(|lent| lent.handle.is_none())?;
+    /// The oldest piece that is to be taken back, of an inode or of any.
+    pub fn left(&self, inode: Option<u32>) -> Option<usize> {
+        self.lent.iter().position(|lent| lent.is_left(inode))
+    }
+
+    /// Takes back a piece that is left. Returns its inode, or `None` if that did not work.
+    pub fn take_back(&mut self, index: usize) -> Option<u32> {
         let inode = self.lent[index].inode;
-        self.end(index).ok()?;
-        Some(inode)
+        let is_back = self.end(index).is_ok();
+        if !is_back {
+            self.lent[index].is_stuck = true;
+        }
+        is_back.then_some(inode)
+    }
+
+    /// What could not be taken back may be now. Returns whether there is any.
+    pub fn try_again(&mut self) -> bool {
+        let stuck = self.lent.iter_mut().filter(|lent| lent.is_stuck);
+        stuck.map(|lent| lent.is_stuck = false).count() > 0
+    }
+
+    /// The piece that is left, if any, which must be taken back so that a handle that may have at most `most` can have another one.
+    pub fn in_the_way(&self, owner: Owner, number: u64, most: usize) -> Option<usize> {
+        let to = owner.client;
+        if self.shares.has_room(to) || self.of((owner.activity, number)).count() >= most {
+            return None;
+        }
+        let makes_room =
+            |lent: &Lent| lent.is_left(None) && self.shares.makes_room(lent.client, to);
+        self.lent.iter().position(makes_room)
     }
 
     /// The piece that must make room, if any, for another piece of a handle that may have at most `most`.
@@ -167,6 +206,7 @@ impl<L: Lending> Pieces<L> {
             handle: Some((owner.activity, number)),
             inode,
             number: piece,
+            is_stuck: false,
         });
         Ok(piece)
     }

@@ -21,11 +21,28 @@ pub const HANDLES: usize = 16;
 /// An open file.
 #[derive(Clone, Copy, Debug)]
 struct Handle {
-    owner: Owner,
+    client: Client,
+    /// The activity that has it open; `None`: that one has no session any more, and the file is closed when there is time.
+    activity: Option<u16>,
     /// Unique for its activity.
     number: u64,
     inode: u32,
     flags: u64,
+}
+
+/// Why a request was not performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// That is the answer.
+    Status(Status),
+    /// Clients whose sessions are over have left something of this inode that is in the way: [`Files::clean`] it, and ask again.
+    Later(u32),
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
 }
 
 /// A file system with its open files.
@@ -37,12 +54,39 @@ pub struct Files<S, L> {
     handles: PaidList<Share, Handle>,
     shares: Shares<Client>,
     pieces: Pieces<L>,
+    /// Nothing is left of clients whose sessions are over, but what could not be taken back.
+    is_clean: bool,
 }
 
 fn path(bytes: &[u8]) -> Result<Path<'_>> {
     match bytes.first() {
         Some(0) => Ok(Path::ROOT),
         _ => Path::parse(text(bytes)?),
+    }
+}
+
+/// Checks that nobody has a file open with a flag; with none, that nobody can access a piece of it either, so that its blocks can be
+/// given away.
+fn claim<L: Lending>(
+    handles: &[Handle],
+    pieces: &Pieces<L>,
+    inode: u32,
+    flag: u64,
+) -> core::result::Result<(), Refusal> {
+    let is_whole = flag == 0;
+    let mut is_left = is_whole && pieces.left(Some(inode)).is_some();
+    for handle in handles {
+        if handle.inode == inode && handle.flags & flag == flag {
+            match handle.activity {
+                Some(_) => return Err(Status::Busy.into()),
+                None => is_left = true,
+            }
+        }
+    }
+    match is_left {
+        true => Err(Refusal::Later(inode)),
+        false if is_whole && pieces.any_of(inode) => Err(Status::Busy.into()),
+        false => Ok(()),
     }
 }
 
@@ -60,6 +104,7 @@ impl<S: Store, L: Lending> Files<S, L> {
             handles: PaidList::default(),
             shares: handles,
             pieces: Pieces::new(lending, pieces),
+            is_clean: true,
         }
     }
 
@@ -68,18 +113,63 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.sessions.opened(activity);
     }
 
-    /// A session of an activity is over. With the last one everything ends that was kept for it.
+    /// A session of an activity is over. With the last one everything ends that was kept for it: it can use nothing of that any more, but
+    /// pieces are taken back and files closed one by one, by [`clean`](Self::clean).
     pub fn end(&mut self, activity: u16) {
         if !self.sessions.closed(activity) {
             return;
         }
-        while let Some(Handle { owner, number, .. }) = self.known(activity, None) {
-            if self.pieces.end_all((activity, number)).is_err() {
-                self.pieces.orphan((activity, number));
+        for handle in &mut self.handles {
+            if handle.activity == Some(activity) {
+                handle.activity = None;
+                self.is_clean = false;
             }
-            // A store that fails shows it to who asks for something.
-            let _ = self.drop_handle(owner, number);
         }
+        self.pieces.leave(activity);
+    }
+
+    /// Takes back one piece, or closes one file, of those that clients left whose sessions are over: of an inode, or of any. Returns false if
+    /// there is nothing to do.
+    pub fn clean(&mut self, inode: Option<u32>) -> bool {
+        if self.is_clean {
+            return false;
+        }
+        if let Some(piece) = self.pieces.left(inode) {
+            self.take_back(piece);
+            return true;
+        }
+        // Only when all of its pieces are back, as far as they can be, does nobody write to the file any more.
+        let is_left = |h: &Handle| h.activity.is_none() && inode.is_none_or(|i| i == h.inode);
+        match self.handles.iter().position(is_left) {
+            Some(index) => {
+                // A store that fails shows it to who asks for something.
+                let _ = self.drop_handle(index);
+                true
+            }
+            None => {
+                self.is_clean = inode.is_none();
+                false
+            }
+        }
+    }
+
+    fn take_back(&mut self, piece: usize) {
+        if let Some(inode) = self.pieces.take_back(piece) {
+            // A store that fails shows it to who asks for something.
+            let _ = self.trim(inode);
+        }
+    }
+
+    /// If somebody is refused because of something that could not be taken back, that is tried again.
+    fn refused(&mut self, why: Refusal) -> Refusal {
+        if why == Refusal::Status(Status::Busy) {
+            self.try_again();
+        }
+        why
+    }
+
+    fn try_again(&mut self) {
+        self.is_clean &= !self.pieces.try_again();
     }
 
     /// Forgets what only makes it quicker, for looking at the rest.
@@ -87,7 +177,8 @@ impl<S: Store, L: Lending> Files<S, L> {
     pub(crate) fn forget_hints(&mut self) {
         self.system.forget_hints();
         self.shares.sort();
-        self.pieces.sort();
+        self.pieces.forget_hints();
+        self.is_clean = false;
     }
 
     #[cfg(test)]
@@ -101,20 +192,28 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.pieces.numbers()
     }
 
-    fn of(&self, activity: u16) -> impl Iterator<Item = Handle> + '_ {
-        let all = self.handles.iter().copied();
-        all.filter(move |h| h.owner.activity == activity)
+    /// Whether there are pieces that could not be taken back.
+    #[cfg(test)]
+    pub(crate) fn has_stuck(&self) -> bool {
+        self.pieces.has_stuck()
     }
 
-    /// The open file of an activity with a number, or the first one.
-    fn known(&self, activity: u16, number: Option<u64>) -> Option<Handle> {
-        let mut mine = self.of(activity);
-        mine.find(|h| number.is_none_or(|n| n == h.number))
+    /// Inodes of the files that are open for nobody any more.
+    #[cfg(test)]
+    pub(crate) fn left_now(&self) -> alloc::vec::Vec<u32> {
+        let left = self.handles.iter().filter(|h| h.activity.is_none());
+        left.map(|h| h.inode).collect()
+    }
+
+    /// The place of an open file of an activity.
+    fn known(&self, activity: u16, number: u64) -> Option<usize> {
+        let mine = |h: &Handle| h.activity == Some(activity) && h.number == number;
+        self.handles.iter().position(mine)
     }
 
     fn position(&self, owner: Owner, number: u64) -> Result<usize> {
-        let mine = |h: &Handle| h.owner == owner && h.number == number;
-        let found = self.handles.iter().position(mine);
+        let found = self.known(owner.activity, number);
+        let found = found.filter(|index| self.handles[*index].client == owner.client);
         found.ok_or(Status::InvalidHandle)
     }
 
@@ -126,21 +225,14 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Whether a client has a file open with a flag.
-    fn is_open(&self, inode: u32, flag: u64) -> bool {
-        let mut all = self.handles.iter();
-        all.any(|h| h.inode == inode && h.flags & flag == flag)
-    }
-
-    /// Whether blocks of a file can be given away: no client has it open or can access a piece of it.
+    /// Whether a client has a file open, or can access a piece of it.
     fn is_unused(&self, inode: u32) -> bool {
-        !self.is_open(inode, 0) && !self.pieces.any_of(inode)
+        !self.handles.iter().any(|h| h.inode == inode) && !self.pieces.any_of(inode)
     }
 
-    fn drop_handle(&mut self, owner: Owner, number: u64) -> Result<()> {
-        let index = self.position(owner, number)?;
+    fn drop_handle(&mut self, index: usize) -> Result<()> {
         let handle = self.handles.remove(index);
-        self.shares.give_back(handle.owner.client);
+        self.shares.give_back(handle.client);
         self.trim(handle.inode)
     }
 
@@ -156,12 +248,27 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Takes back pieces that could not be taken back before.
-    fn settle(&mut self) -> Result<()> {
-        while let Some(inode) = self.pieces.settle() {
-            self.trim(inode)?;
+    /// Checks that a client can have one more file open.
+    fn has_place(&self, client: Client) -> core::result::Result<(), Refusal> {
+        if self.shares.of(client) < HANDLES && self.shares.has_room(client) {
+            return Ok(());
         }
-        Ok(())
+        // The places that its activities left come first.
+        let mut left = self.handles.iter().filter(|h| h.activity.is_none());
+        let own = left.clone().find(|h| h.client == client);
+        match own.or_else(|| left.find(|h| self.shares.makes_room(h.client, client))) {
+            Some(handle) => Err(Refusal::Later(handle.inode)),
+            None => Err(Status::TooMany.into()),
+        }
+    }
+
+    /// Why there is no space: blocks that ended clients did not commit come back when their files are closed.
+    fn short_of(&self, status: Status) -> Refusal {
+        let mut left = self.handles.iter().filter(|h| h.activity.is_none());
+        match left.next() {
+            Some(handle) if status == Status::NoSpace => Refusal::Later(handle.inode),
+            _ => status.into(),
+        }
     }
 
     /// Opens a file.
@@ -169,37 +276,42 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// # Errors
     /// [`Status::Busy`] if another handle writes it, or if it would be emptied and is in use; [`Status::TooMany`];
     /// [`Status::NoRights`] without a session, because the end of the client would not be reported; and those of lookups.
-    pub fn open(&mut self, owner: Owner, request: &file::Open) -> Result<Opened> {
+    /// [`Refusal::Later`] if only what ended clients left is in the way.
+    pub fn open(
+        &mut self,
+        owner: Owner,
+        request: &file::Open,
+    ) -> core::result::Result<Opened, Refusal> {
         let file::Open { flags, path: bytes } = request;
         let (flags, path) = (*flags, path(bytes)?);
         let known = READ | WRITE | CREATE | TRUNCATE;
         let (writes, empties) = (flags & WRITE != 0, flags & TRUNCATE != 0);
         if flags & !known != 0 || flags & (READ | WRITE) == 0 || (empties && !writes) {
-            return Err(Status::BadRequest);
+            return Err(Status::BadRequest.into());
         }
         if !self.sessions.has(owner.activity) {
-            return Err(Status::NoRights);
+            return Err(Status::NoRights.into());
         }
-        if self.shares.of(owner.client) >= HANDLES || !self.shares.has_room(owner.client) {
-            return Err(Status::TooMany);
-        }
+        self.has_place(owner.client)?;
         self.system.charge_to(Account::of(owner.client));
-        self.settle()?;
         let mut numbers = 0..;
-        let number = numbers.find(|n| self.known(owner.activity, Some(*n)).is_none());
+        let number = numbers.find(|n| self.known(owner.activity, *n).is_none());
         let number = number.ok_or(Status::TooMany)?;
         let inode = match self.system.lookup(&path) {
             Err(Status::NotFound) if flags & CREATE != 0 && writes => {
-                self.system.create(&path, Kind::File)?
+                let made = self.system.create(&path, Kind::File);
+                made.map_err(|status| self.short_of(status))?
             }
             other => other?,
         };
         let stat = self.system.stat(inode)?;
         if stat.kind == Kind::Folder {
-            return Err(Status::IsAFolder);
+            return Err(Status::IsAFolder.into());
         }
-        if writes && self.is_open(inode, WRITE) || empties && !self.is_unused(inode) {
-            return Err(Status::Busy);
+        if writes {
+            let flag = if empties { 0 } else { WRITE };
+            let claimed = claim(&self.handles, &self.pieces, inode, flag);
+            claimed.map_err(|why| self.refused(why))?;
         }
         if empties {
             self.system.resize(inode, 0)?;
@@ -207,7 +319,8 @@ impl<S: Store, L: Lending> Files<S, L> {
         // There is room.
         self.shares.hold(owner.client, 1);
         self.handles.push(Handle {
-            owner,
+            client: owner.client,
+            activity: Some(owner.activity),
             number,
             inode,
             flags,
@@ -224,9 +337,9 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// # Errors
     /// [`Status::InvalidHandle`]; or the reason why a piece cannot be taken back: then the file is still open.
     pub fn close(&mut self, owner: Owner, number: u64) -> Result<u64> {
-        self.position(owner, number)?;
+        let index = self.position(owner, number)?;
         self.pieces.end_all((owner.activity, number))?;
-        self.drop_handle(owner, number)?;
+        self.drop_handle(index)?;
         Ok(0)
     }
 
@@ -272,27 +385,35 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Makes a folder.
     ///
     /// # Errors
-    /// Those of [`FileSystem::create`].
-    pub fn make_folder(&mut self, owner: Owner, request: &file::MakeFolder) -> Result<u64> {
+    /// Those of [`FileSystem::create`]; [`Refusal::Later`] if ended clients left something that may make room.
+    pub fn make_folder(
+        &mut self,
+        owner: Owner,
+        request: &file::MakeFolder,
+    ) -> core::result::Result<u64, Refusal> {
         self.system.charge_to(Account::of(owner.client));
-        self.system
-            .create(&path(&request.path)?, Kind::Folder)
-            .map(|_| 0)
+        let made = self.system.create(&path(&request.path)?, Kind::Folder);
+        made.map_err(|status| self.short_of(status)).map(|_| 0)
     }
 
     /// Removes a file or folder.
     ///
     /// # Errors
     /// [`Status::Busy`] if it is open, or a client can still access a piece of it; those of [`FileSystem::remove`].
-    pub fn remove(&mut self, request: &file::Remove) -> Result<u64> {
+    /// [`Refusal::Later`] if only what ended clients left is in the way.
+    pub fn remove(&mut self, request: &file::Remove) -> core::result::Result<u64, Refusal> {
         let path = path(&request.path)?;
-        self.settle()?;
-        let (handles, pieces) = (&self.handles, &self.pieces);
-        let may = |inode| match handles.iter().any(|h| h.inode == inode) || pieces.any_of(inode) {
-            true => Err(Status::Busy),
-            false => Ok(()),
-        };
-        self.system.remove(&path, may).map(|()| 0)
+        let (handles, pieces, mut refusal) = (&self.handles, &self.pieces, None);
+        let outcome = self.system.remove(&path, |inode| {
+            claim(handles, pieces, inode, 0).map_err(|why| {
+                refusal = Some(why);
+                Status::Busy
+            })
+        });
+        match refusal {
+            Some(why) => Err(self.refused(why)),
+            None => Ok(outcome.map(|()| 0)?),
+        }
     }
 
     /// Sets a file's size, which never shrinks this way: blocks that are granted to a client must not be given away.
@@ -324,8 +445,12 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Writes a few bytes.
     ///
     /// # Errors
-    /// [`Status::NoRights`], [`Status::BadRequest`], [`Status::NoSpace`].
-    pub fn write(&mut self, owner: Owner, request: &file::Write) -> Result<u64> {
+    /// [`Status::NoRights`], [`Status::BadRequest`], [`Status::NoSpace`]; [`Refusal::Later`] if ended clients left something that may make room.
+    pub fn write(
+        &mut self,
+        owner: Owner,
+        request: &file::Write,
+    ) -> core::result::Result<u64, Refusal> {
         let handle = self.find(owner, request.handle, WRITE)?;
         self.system.charge_to(Account::of(owner.client));
         let data = request.piece.data()?;
@@ -336,9 +461,10 @@ impl<S: Store, L: Lending> Files<S, L> {
             .checked_add(data.len() as u64)
             .ok_or(Status::BadRequest)?;
         if end > (blocks + u64::from(crate::GROW_MAX)) * BLOCK as u64 {
-            return Err(Status::NoSpace);
+            return Err(Status::NoSpace.into());
         }
-        self.system.write(handle.inode, request.offset, data)?;
+        let written = self.system.write(handle.inode, request.offset, data);
+        written.map_err(|status| self.short_of(status))?;
         Ok(self.system.stat(handle.inode)?.size)
     }
 
@@ -347,7 +473,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     ///
     /// # Errors
     /// [`Status::NoRights`], [`Status::InvalidHandle`], [`Status::NotFound`] behind the end, [`Status::NoSpace`],
-    /// [`Status::TooMany`].
+    /// [`Status::TooMany`]; [`Status::Busy`] if ended clients left something that may make room, one piece of which was just taken back.
     pub fn grant(
         &mut self,
         activity: u16,
@@ -355,15 +481,38 @@ impl<S: Store, L: Lending> Files<S, L> {
         offset: u64,
         write: bool,
     ) -> Result<(u16, Grant)> {
-        let handle = self.known(activity, Some(number));
-        let owner = handle.ok_or(Status::InvalidHandle)?.owner;
-        let handle = self.find(owner, number, if write { WRITE } else { READ })?;
-        self.system.charge_to(Account::of(owner.client));
-        self.settle()?;
-        let victim = self.pieces.victim(owner, number, PIECES)?;
-        let grant = self.piece(handle.inode, offset, write)?;
-        let place = (number, handle.inode);
-        let piece = self.pieces.lend(owner, place, &grant, victim)?;
+        let known = self
+            .known(activity, number)
+            .map(|index| self.handles[index]);
+        let Handle {
+            client,
+            inode,
+            flags,
+            ..
+        } = known.ok_or(Status::InvalidHandle)?;
+        if flags & (if write { WRITE } else { READ }) == 0 {
+            return Err(Status::NoRights);
+        }
+        let owner = Owner { client, activity };
+        self.system.charge_to(Account::of(client));
+        if let Some(piece) = self.pieces.in_the_way(owner, number, PIECES) {
+            self.take_back(piece);
+        }
+        let victim = self.pieces.victim(owner, number, PIECES);
+        if victim == Err(Status::TooMany) {
+            self.try_again();
+        }
+        let victim = victim?;
+        let grant =
+            self.piece(inode, offset, write)
+                .map_err(|status| match self.short_of(status) {
+                    Refusal::Status(status) => status,
+                    Refusal::Later(left) => {
+                        self.clean(Some(left));
+                        Status::Busy
+                    }
+                })?;
+        let piece = self.pieces.lend(owner, (number, inode), &grant, victim)?;
         Ok((piece, grant))
     }
 

@@ -1,7 +1,7 @@
 //! Who pays for blocks and inodes: nobody can use up what others have.
 
 use crate::tests::{Memory, fresh, memory};
-use crate::tests_serve::{Access, owner};
+use crate::tests_serve::{Access, owner, patiently};
 use crate::*;
 use bulkhead_common::file::{self, CREATE, Piece, READ, WRITE};
 use bulkhead_common::shares::{Seats, Shares};
@@ -37,22 +37,19 @@ fn client(number: u16) -> Owner {
 fn make(files: &mut Service, who: Owner, name: &str) -> Result<u64> {
     let path = file::path(name).expect("short");
     let flags = READ | WRITE | CREATE;
-    files
-        .open(who, &file::Open { flags, path })
-        .map(|opened| opened.handle)
+    let opened = patiently(files, |files| files.open(who, &file::Open { flags, path }));
+    opened.map(|opened| opened.handle)
 }
 
 fn write(files: &mut Service, who: Owner, handle: u64, block: u64) -> Result<u64> {
     let piece = Piece::new(&[1; 8]);
     let offset = block * BLOCK as u64;
-    files.write(
-        who,
-        &file::Write {
-            handle,
-            offset,
-            piece,
-        },
-    )
+    let request = file::Write {
+        handle,
+        offset,
+        piece,
+    };
+    patiently(files, |files| files.write(who, &request))
 }
 
 fn held(files: &Service, who: Owner) -> (usize, usize) {
@@ -84,7 +81,8 @@ fn a_full_share_refuses_only_its_owner() {
     // What is given back can be used again, and by whom it is said after a restart, too.
     files.end(1);
     let path = file::path("a").expect("short");
-    assert_eq!(files.remove(&file::Remove { path }), Ok(0));
+    let request = file::Remove { path };
+    assert_eq!(patiently(&mut files, |files| files.remove(&request)), Ok(0));
     assert_eq!(held(&files, one), (0, 3));
     assert!(write(&mut files, two, file, 4).is_ok());
     files.end(2);

@@ -5,115 +5,18 @@
 //! More cases: `./bulkhead test --fuzz`.
 
 use crate::tests::{Memory, fresh};
-use crate::tests_serve::{Access, owner};
+use crate::tests_serve::{Access, owner, patiently};
+use crate::tests_steps::{OWNERS, Step, padded, step};
 use crate::*;
-use bulkhead_common::file::{self, CREATE, PATH, Piece, READ, TRUNCATE, WRITE};
+use bulkhead_common::file::{self, CREATE, Piece, READ, TRUNCATE, WRITE};
 use bulkhead_common::shares::Shares;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::string::String;
-use std::vec;
 use std::vec::Vec;
 
 type Service = Files<Memory, Access>;
 type Names = Vec<String>;
-
-/// Labels and activities: two activities share a label, and one has two.
-pub const OWNERS: [(u64, u16); 5] = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
-
-#[derive(Clone, Debug)]
-pub enum Step {
-    Begin(u16),
-    End(u16),
-    Open(usize, Vec<u8>, u64),
-    Close(usize, u64),
-    Stat(Vec<u8>),
-    List(Vec<u8>, u64),
-    MakeFolder(Vec<u8>),
-    Remove(Vec<u8>),
-    Commit(usize, u64, u64),
-    Read(usize, u64, u64, u64),
-    Write(usize, u64, u64, u64, u8),
-    /// A piece is asked for and, if it may be written, written at an offset in it.
-    Grant(u16, u64, u64, bool, u64),
-    /// Taking back does not work from now on, or works again.
-    Stuck(bool),
-    /// The next bytes that the store writes are its last.
-    Power(u64),
-}
-
-fn name() -> impl Strategy<Value = String> {
-    let traps = [
-        "a",
-        "b",
-        "f",
-        "v..",
-        "a..",
-        "..",
-        ".",
-        "",
-        "...",
-        "..a",
-        "é",
-        "é..",
-        "\u{202e}x",
-        "a\n",
-        "\u{85}",
-        " ",
-    ];
-    prop_oneof![
-        8 => prop::sample::select(&["a", "b", "f", "v.."][..]).prop_map(String::from),
-        4 => prop::sample::select(traps.to_vec()).prop_map(String::from),
-        1 => (54usize..59).prop_map(|length| "n".repeat(length)),
-        1 => "[^/]{0,20}",
-    ]
-}
-
-/// A path as a request carries it: rarely no text at all.
-fn path() -> impl Strategy<Value = Vec<u8>> {
-    let joined = prop_oneof![
-        8 => prop::collection::vec(name(), 1..4),
-        1 => prop::collection::vec(name(), 0..12),
-    ];
-    prop_oneof![
-        20 => joined.prop_map(|names| names.join("/").into_bytes()),
-        1 => ".{0,240}".prop_map(String::into_bytes),
-        1 => prop::collection::vec(any::<u8>(), 0..40),
-    ]
-}
-
-fn number() -> impl Strategy<Value = u64> {
-    prop_oneof![20 => Just(0), 10 => 0u64..4, 1 => any::<u64>()]
-}
-
-fn offset() -> impl Strategy<Value = u64> {
-    prop_oneof![8 => 0u64..300, 4 => 0u64..30_000, 8 => (0u64..24).prop_map(|n| n * BLOCK as u64), 1 => any::<u64>()]
-}
-
-pub fn step() -> impl Strategy<Value = Step> {
-    let who = || 0usize..OWNERS.len();
-    let flags = prop_oneof![
-        4 => Just(READ | WRITE | CREATE),
-        3 => prop::sample::select([READ, WRITE, READ | WRITE, WRITE | CREATE | TRUNCATE].to_vec()),
-        1 => any::<u64>().prop_map(|flags| flags % 64),
-    ];
-    prop_oneof![
-        2 => (0u16..6).prop_map(Step::Begin),
-        1 => (0u16..6).prop_map(Step::End),
-        8 => (who(), path(), flags).prop_map(|(w, p, f)| Step::Open(w, p, f)),
-        3 => (who(), number()).prop_map(|(w, n)| Step::Close(w, n)),
-        2 => path().prop_map(Step::Stat),
-        2 => (path(), prop_oneof![Just(0u64), 0u64..70, any::<u64>()]).prop_map(|(p, n)| Step::List(p, n)),
-        4 => path().prop_map(Step::MakeFolder),
-        4 => path().prop_map(Step::Remove),
-        2 => (who(), number(), offset()).prop_map(|(w, n, size)| Step::Commit(w, n, size)),
-        3 => (who(), number(), offset(), prop_oneof![0u64..220, any::<u64>()]).prop_map(|(w, n, o, l)| Step::Read(w, n, o, l)),
-        4 => (who(), number(), offset(), prop_oneof![10 => 0u64..220, 1 => any::<u64>()], any::<u8>()).prop_map(|(w, n, o, l, b)| Step::Write(w, n, o, l, b)),
-        6 => (0u16..6, number(), offset(), any::<bool>(), offset()).prop_map(|(a, n, o, w, at)| Step::Grant(a, n, o, w, at)),
-        1 => any::<bool>().prop_map(Step::Stuck),
-        1 => (0u64..12_000).prop_map(Step::Power),
-    ]
-}
 
 /// A file of the model: what it holds, blocks that were granted behind its end too, and its size.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -135,8 +38,18 @@ struct Model {
     tree: BTreeMap<Names, Option<Content>>,
     sessions: BTreeMap<u16, u32>,
     open: BTreeMap<(u16, u64), Opened>,
-    /// Pieces by their numbers, and the files that they belong to.
-    lent: BTreeMap<u16, Names>,
+    /// Files that were open for clients whose sessions are over, as long as the service has not closed them.
+    left: Vec<Names>,
+    /// Pieces by their numbers.
+    lent: BTreeMap<u16, Lent>,
+}
+
+/// A piece: the file that it belongs to, the handle for which it was given, until its session is over, and whose account it is on.
+#[derive(Clone, Debug, PartialEq)]
+struct Lent {
+    path: Names,
+    handle: Option<(u16, u64)>,
+    label: u64,
 }
 
 /// A path read a second time, by other rules of Rust.
@@ -186,7 +99,8 @@ impl Model {
     }
 
     fn is_used(&self, path: &[String]) -> bool {
-        self.open.values().any(|o| o.path == path) || self.lent.values().any(|p| p == path)
+        let is_open = self.open.values().any(|o| o.path == path);
+        is_open || self.left.iter().any(|p| p == path) || self.lent.values().any(|l| l.path == path)
     }
 
     /// Blocks behind the end are gone when nobody uses the file.
@@ -213,6 +127,15 @@ impl Model {
         Ok(())
     }
 
+    /// Whether a handle can have no piece, because others have them whose sessions are not over.
+    fn is_full(&self, handle: (u16, u64), label: u64) -> bool {
+        let lent = || self.lent.values().filter(|lent| lent.handle.is_some());
+        let count = |label: u64| lent().filter(|lent| lent.label == label).count();
+        let beyond: usize = (0..4).map(|label| count(label).saturating_sub(1)).sum();
+        let has_none = !lent().any(|lent| lent.handle == Some(handle));
+        has_none && count(label) >= 1 && beyond >= 5
+    }
+
     fn find(&self, (label, activity): (u64, u16), number: u64, flag: u64) -> Result<Names> {
         let mine = self.open.get(&(activity, number));
         let mine = mine.filter(|o| o.label == label);
@@ -222,12 +145,6 @@ impl Model {
             false => Err(Status::NoRights),
         }
     }
-}
-
-pub fn padded(path: &[u8]) -> Option<[u8; PATH]> {
-    let mut bytes = [0; PATH];
-    bytes.get_mut(..path.len())?.copy_from_slice(path);
-    Some(bytes)
 }
 
 /// The service, what it stores, and the model of both.
@@ -309,7 +226,7 @@ impl World {
         assert_eq!(numbers, known);
         self.files.system.check().expect("consistent");
         for (number, grant) in lent {
-            let path = self.model.lent[&number].join("/");
+            let path = self.model.lent[&number].path.join("/");
             let path = Path::parse(&path).expect("it was one");
             let inode = self.files.system.lookup(&path).expect("it is used");
             let first = grant.offset / BLOCK as u64;
@@ -332,23 +249,30 @@ impl World {
         self.is_stuck = false;
         self.model.sessions.clear();
         self.model.open.clear();
+        self.model.left.clear();
         self.model.lent.clear();
     }
 
-    /// Pieces of handles that are gone, or all of them if nothing can be taken back.
-    fn forget_pieces(&mut self, before: &BTreeSet<u16>) {
-        let lent = &self.files.pieces_now();
-        for number in before.difference(lent) {
-            self.model.lent.remove(number);
-        }
+    /// Pieces that were taken back, and files that were closed because nobody has a session any more that had them open.
+    fn follow(&mut self) {
+        let lent = self.files.pieces_now();
+        self.model.lent.retain(|number, _| lent.contains(number));
+        let mut left = self.files.left_now();
+        let system = &mut self.files.system;
+        self.model.left.retain(|names| {
+            let path = names.join("/");
+            let inode = system.lookup(&Path::parse(&path).expect("it was one"));
+            let at = left.iter().position(|left| Ok(*left) == inode);
+            at.map(|at| left.swap_remove(at)).is_some()
+        });
+        self.model.trim_all();
     }
 
     /// Does a step; false: the power went.
     fn perform(&mut self, step: &Step) -> bool {
         let before = self.model.clone();
-        let had: BTreeSet<u16> = before.lent.keys().copied().collect();
         let (is, expected) = self.both(step);
-        self.forget_pieces(&had);
+        self.follow();
         if is == Err(Status::Transfer) {
             self.crash(step, before);
             return false;
@@ -364,8 +288,12 @@ impl World {
 
     /// The image is small, and how blocks lie in it is nothing that the model knows: nothing but this file's bytes may have changed.
     fn no_space(&mut self, step: &Step, before: Model) {
-        let lent = core::mem::take(&mut self.model.lent);
-        self.model = Model { lent, ..before };
+        let Model { lent, left, .. } = core::mem::take(&mut self.model);
+        self.model = Model {
+            lent,
+            left,
+            ..before
+        };
         let concerned = match step {
             Step::Write(who, number, ..) => self.model.find(OWNERS[*who], *number, WRITE).ok(),
             _ => None,
@@ -430,9 +358,19 @@ impl World {
                     *count -= 1;
                     if *count == 0 {
                         model.sessions.remove(activity);
-                        model.open.retain(|(of, _), _| of != activity);
+                        let gone = model.open.extract_if(.., |(of, _), _| of == activity);
+                        model.left.extend(gone.map(|(_, open)| open.path));
+                        for lent in model.lent.values_mut() {
+                            lent.handle.take_if(|(of, _)| of == activity);
+                        }
                     }
                 }
+                (Ok(0), Ok(0))
+            }
+            Step::Clean => {
+                let before = files.access().lent.len();
+                files.clean(None);
+                assert!(files.access().lent.len() + 1 >= before, "one at a time");
                 (Ok(0), Ok(0))
             }
             Step::Stuck(is_stuck) => {
@@ -448,23 +386,16 @@ impl World {
                 let Some(path) = padded(bytes) else {
                     return (Ok(0), Ok(0));
                 };
-                let is = files.open(
-                    who(*index),
-                    &file::Open {
-                        flags: *flags,
-                        path,
-                    },
-                );
-                let expected = self.open(*index, bytes, *flags);
+                let flags = *flags;
+                let request = file::Open { flags, path };
+                let is = patiently(files, |files| files.open(who(*index), &request));
+                self.follow();
+                let expected = self.open(*index, bytes, flags);
                 let expected = expected.map(|size| (is.map_or(0, |o| o.handle), size));
                 if let (Ok(opened), Ok(_)) = (is, &expected) {
                     let (label, activity) = OWNERS[*index];
                     let path = names(bytes).expect("a path");
-                    let open = Opened {
-                        path,
-                        flags: *flags,
-                        label,
-                    };
+                    let open = Opened { path, flags, label };
                     let old = self.model.open.insert((activity, opened.handle), open);
                     assert_eq!(old, None, "a handle is given twice");
                 }
@@ -538,22 +469,20 @@ impl World {
                 let Some(path) = padded(bytes) else {
                     return (Ok(0), Ok(0));
                 };
-                let is = files.make_folder(owner(0, 1), &file::MakeFolder { path });
-                (
-                    is,
-                    names(bytes)
-                        .and_then(|names| model.make(&names, None))
-                        .map(|()| 0),
-                )
+                let request = file::MakeFolder { path };
+                let is = patiently(files, |files| files.make_folder(owner(0, 1), &request));
+                self.follow();
+                let made = names(bytes).and_then(|names| self.model.make(&names, None));
+                (is, made.map(|()| 0))
             }
             Step::Remove(bytes) => {
                 let Some(path) = padded(bytes) else {
                     return (Ok(0), Ok(0));
                 };
-                let had: BTreeSet<u16> = model.lent.keys().copied().collect();
-                let is = files.remove(&file::Remove { path });
-                // What is settled first may be what kept it.
-                self.forget_pieces(&had);
+                let request = file::Remove { path };
+                let is = patiently(files, |files| files.remove(&request));
+                // What was taken back first may be what kept it.
+                self.follow();
                 (is, names(bytes).and_then(|names| self.remove(&names)))
             }
             Step::Commit(index, handle, size) => {
@@ -605,7 +534,9 @@ impl World {
                     offset: *offset,
                     piece,
                 };
-                let is = files.write(who(*index), &request);
+                let is = patiently(files, |files| files.write(who(*index), &request));
+                self.follow();
+                let model = &mut self.model;
                 let expected = model.find(OWNERS[*index], *handle, WRITE).and_then(|path| {
                     if *length > file::INLINE as u64 {
                         return Err(Status::BadRequest);
@@ -628,11 +559,27 @@ impl World {
             Step::Grant(activity, number, offset, write, at) => {
                 let flag = if *write { WRITE } else { READ };
                 let open = model.open.get(&(*activity, *number)).cloned();
-                let is = files.grant(*activity, *number, *offset, *write);
+                let had_stuck = files.has_stuck();
+                // A client asks again after each piece that was taken back so that there is space.
+                let is = loop {
+                    let left = files.left_now().len() + files.access().lent.len();
+                    let is = files.grant(*activity, *number, *offset, *write);
+                    let now = files.left_now().len() + files.access().lent.len();
+                    if is != Err(Status::Busy) || now == left {
+                        break is;
+                    }
+                };
+                self.follow();
                 let expected = match &open {
                     None => Err(Status::InvalidHandle),
                     Some(open) if open.flags & flag == 0 => Err(Status::NoRights),
-                    Some(open) => self.grant(open, *offset, *write, *at, is),
+                    Some(open) => {
+                        let handle = (*activity, *number);
+                        if is == Err(Status::TooMany) {
+                            assert!(had_stuck || self.model.is_full(handle, open.label));
+                        }
+                        self.grant(open, handle, *offset, *write, *at, is)
+                    }
                 };
                 (is.map(|_| 0), expected)
             }
@@ -681,7 +628,7 @@ impl World {
     fn pieces_of(&self, path: &[String]) -> usize {
         let now = self.files.pieces_now();
         let all = self.model.lent.iter();
-        all.filter(|(number, of)| *of == path && now.contains(number))
+        all.filter(|(number, of)| of.path == path && now.contains(number))
             .count()
     }
 
@@ -704,6 +651,7 @@ impl World {
     fn grant(
         &mut self,
         open: &Opened,
+        handle: (u16, u64),
         offset: u64,
         write: bool,
         at: u64,
@@ -725,7 +673,12 @@ impl World {
                 content
                     .bytes
                     .resize(content.bytes.len().next_multiple_of(BLOCK).max(end), 0);
-                self.model.lent.insert(number, open.path.clone());
+                let lent = Lent {
+                    path: open.path.clone(),
+                    handle: Some(handle),
+                    label: open.label,
+                };
+                self.model.lent.insert(number, lent);
                 let mut data = std::vec![0; grant.length as usize];
                 let store = self.files.system.store.inner();
                 store.read(grant.store, &mut data).expect("inside");
@@ -790,7 +743,10 @@ proptest! {
             }
         }
         // Pieces that could not be taken back at first are taken back now.
-        world.perform(&Step::Remove(b"nothing".to_vec()));
+        world.files.forget_hints();
+        while world.files.clean(None) {
+            world.follow();
+        }
         prop_assert!(world.files.access().lent.is_empty());
         world.restart();
         prop_assert_eq!(world.stored(), world.expected());

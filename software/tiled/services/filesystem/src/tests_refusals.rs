@@ -5,8 +5,8 @@
 
 use crate::layout::{BITS, LOG_BLOCKS};
 use crate::tests::{Memory, fresh};
-use crate::tests_fuzz::{OWNERS, Step, padded, step};
 use crate::tests_serve::{Access, owner};
+use crate::tests_steps::{OWNERS, Step, padded, step};
 use crate::*;
 use bulkhead_common::file::{self, Piece};
 use bulkhead_common::shares::Shares;
@@ -47,17 +47,26 @@ fn same(before: &(String, Vec<u8>), after: &(String, Vec<u8>)) -> core::result::
     }
 }
 
+/// A request that is for later has changed nothing, like one that is refused.
+fn once<T>(outcome: core::result::Result<T, Refusal>) -> Result<()> {
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(Refusal::Status(status)) => Err(status),
+        Err(Refusal::Later(_)) => Err(Status::Busy),
+    }
+}
+
 /// Does a step. None: it is no request.
 fn perform(files: &mut Service, step: &Step) -> Option<Result<()>> {
     let who = |index: usize| owner(OWNERS[index].0, OWNERS[index].1);
     Some(match step {
-        Step::Begin(_) | Step::End(_) | Step::Stuck(_) | Step::Power(_) => return None,
+        Step::Begin(_) | Step::End(_) | Step::Clean | Step::Stuck(_) | Step::Power(_) => {
+            return None;
+        }
         Step::Open(index, bytes, flags) => {
             let path = padded(bytes)?;
             let flags = *flags;
-            files
-                .open(who(*index), &file::Open { flags, path })
-                .map(drop)
+            once(files.open(who(*index), &file::Open { flags, path }))
         }
         Step::Close(index, handle) => files.close(who(*index), *handle).map(drop),
         Step::Stat(bytes) => files
@@ -71,15 +80,12 @@ fn perform(files: &mut Service, step: &Step) -> Option<Result<()>> {
         }
         Step::MakeFolder(bytes) => {
             let path = padded(bytes)?;
-            files
-                .make_folder(who(bytes.len() % OWNERS.len()), &file::MakeFolder { path })
-                .map(drop)
+            once(files.make_folder(who(bytes.len() % OWNERS.len()), &file::MakeFolder { path }))
         }
-        Step::Remove(bytes) => files
-            .remove(&file::Remove {
-                path: padded(bytes)?,
-            })
-            .map(drop),
+        Step::Remove(bytes) => {
+            let path = padded(bytes)?;
+            once(files.remove(&file::Remove { path }))
+        }
         Step::Commit(index, handle, size) => {
             let (handle, size) = (*handle, *size);
             files
@@ -106,7 +112,7 @@ fn perform(files: &mut Service, step: &Step) -> Option<Result<()>> {
                 offset,
                 piece,
             };
-            files.write(who(*index), &request).map(drop)
+            once(files.write(who(*index), &request))
         }
         Step::Grant(activity, handle, offset, write, _) => {
             files.grant(*activity, *handle, *offset, *write).map(drop)
@@ -183,6 +189,7 @@ proptest! {
             match step {
                 Step::Begin(activity) => files.begin(*activity),
                 Step::End(activity) => files.end(*activity),
+                Step::Clean => drop(files.clean(None)),
                 Step::Stuck(is_stuck) => files.access().is_stuck = *is_stuck,
                 _ => drop(perform(&mut files, step)),
             }

@@ -1,6 +1,6 @@
 //! Handles, pieces and sessions, one case after the other.
 
-use crate::tests::{Memory, fresh};
+use crate::tests::{Memory, fresh, memory};
 use crate::*;
 use bulkhead_common::file::{self, CREATE, Opened, Piece, READ, TRUNCATE, WRITE, path};
 use bulkhead_common::shares::Shares;
@@ -67,14 +67,37 @@ fn service(common: usize) -> Service {
     files
 }
 
+/// A request as the service performs it: it is asked again after each piece of what is in its way.
+pub fn patiently<T>(
+    files: &mut Service,
+    ask: impl Fn(&mut Service) -> core::result::Result<T, Refusal>,
+) -> Result<T> {
+    loop {
+        match ask(files) {
+            Ok(answer) => return Ok(answer),
+            Err(Refusal::Status(status)) => return Err(status),
+            Err(Refusal::Later(inode)) => {
+                let before = files.access().lent.len();
+                assert!(files.clean(Some(inode)), "nothing is in the way");
+                assert!(files.access().lent.len() + 1 >= before, "one at a time");
+            }
+        }
+    }
+}
+
 fn open(files: &mut Service, who: Owner, name: &str, flags: u64) -> Result<Opened> {
     let path = path(name).expect("short");
-    files.open(who, &file::Open { flags, path })
+    patiently(files, |files| files.open(who, &file::Open { flags, path }))
 }
 
 fn remove(files: &mut Service, name: &str) -> Result<u64> {
     let path = path(name).expect("short");
-    files.remove(&file::Remove { path })
+    patiently(files, |files| files.remove(&file::Remove { path }))
+}
+
+/// The turns of a service without requests.
+fn rest(files: &mut Service) {
+    while files.clean(None) {}
 }
 
 #[test]
@@ -97,17 +120,12 @@ fn what_is_open_is_neither_removed_nor_shortened_by_others() {
     let mut files = service(64);
     let writer = open(&mut files, client(1), "a", READ | WRITE | CREATE).expect("room");
     let piece = Piece::new(&[7; 200]);
-    assert_eq!(
-        files.write(
-            client(1),
-            &file::Write {
-                handle: writer.handle,
-                offset: 0,
-                piece
-            }
-        ),
-        Ok(200)
-    );
+    let request = file::Write {
+        handle: writer.handle,
+        offset: 0,
+        piece,
+    };
+    assert_eq!(files.write(client(1), &request), Ok(200));
     let reader = open(&mut files, client(2), "a", READ).expect("it is there");
     assert_eq!(reader.size, 200);
     assert_eq!(open(&mut files, client(2), "a", WRITE), Err(Status::Busy));
@@ -175,6 +193,7 @@ fn uncommitted_blocks_come_back() {
         Ok(size)
     );
     files.end(1);
+    rest(&mut files);
     let used = |summary: Result<crate::Summary>| summary.map(|s| s.used);
     // The file's two blocks, and the root folder's.
     assert_eq!(used(files.system.check()), used(before).map(|b| b + 3));
@@ -223,6 +242,7 @@ fn blocks_stay_with_their_file_until_access_has_ended() {
     // A client that closes hears of it, and the file is still open.
     assert_eq!(files.close(client(1), opened.handle), Err(Status::Busy));
     files.end(1);
+    rest(&mut files);
     assert_eq!(
         files.commit(client(1), &file::Commit { handle: 0, size: 0 }),
         Err(Status::InvalidHandle)
@@ -238,6 +258,8 @@ fn blocks_stay_with_their_file_until_access_has_ended() {
         others.store >= piece.store + piece.length || piece.store >= others.store + others.length
     );
     files.access().is_stuck = false;
+    // Whoever was refused has it tried again.
+    rest(&mut files);
     assert_eq!(remove(&mut files, "a"), Ok(0));
     assert_eq!(files.access().lent.len(), 1);
 }
@@ -260,6 +282,7 @@ fn nothing_is_kept_without_a_session() {
         assert!(open(&mut files, who, "a", READ).is_ok());
         files.end(activity);
         assert_eq!(files.close(who, opened.handle), Err(Status::InvalidHandle));
+        rest(&mut files);
         assert!(files.access().lent.is_empty());
     }
     assert!(open(&mut files, client(1), "a", WRITE | TRUNCATE).is_ok());
@@ -320,4 +343,95 @@ fn writing_by_messages_keeps_what_is_granted() {
     let other = open(&mut files, client(2), "b", WRITE | CREATE).map(|o| o.handle);
     let (_, others) = files.grant(2, other.expect("room"), 0, true).expect("room");
     assert!(others.store >= piece.store + piece.length);
+}
+
+/// A service whose first client has 16 files open and four pieces of each.
+fn with_much_open() -> Service {
+    let shares = Shares::new(64, 0);
+    let system = FileSystem::format(memory(512), 512, 30).expect("it fits");
+    let mut files = Files::new(system, Access::default(), Shares::new(16, 0), shares);
+    (1..4).for_each(|activity| files.begin(activity));
+    for number in 0..HANDLES as u64 {
+        let name = std::format!("{number}");
+        let opened = open(&mut files, client(1), &name, READ | WRITE | CREATE).expect("room");
+        for _ in 0..4 {
+            files.grant(1, opened.handle, 0, true).expect("room");
+        }
+    }
+    assert_eq!(files.access().lent.len(), 64);
+    files
+}
+
+/// All of it was taken back in one piece of work, before anybody else was served.
+#[test]
+fn the_end_of_a_client_is_many_short_pieces_of_work() {
+    let mut files = with_much_open();
+    files.end(1);
+    assert_eq!(files.access().lent.len(), 64);
+    for left in (0..64).rev() {
+        assert!(files.clean(None));
+        assert_eq!(files.access().lent.len(), left);
+    }
+    for _ in 0..HANDLES {
+        assert!(files.clean(None));
+    }
+    assert!(!files.clean(None));
+}
+
+/// A client that comes back at once finds its files, its places and its pieces, and pays only for what is in its way.
+#[test]
+fn who_comes_back_at_once_waits_only_for_what_he_asks_for() {
+    let mut files = with_much_open();
+    files.end(1);
+    files.begin(1);
+    // There is no place for it, and the first file is written by who is gone.
+    let again = open(&mut files, client(1), "0", READ | WRITE).expect("its own");
+    assert_eq!(files.access().lent.len(), 60);
+    // All pieces are on its account. One that is left makes room for each new one.
+    for _ in 0..4 {
+        files.grant(1, again.handle, 0, true).expect("room");
+        assert!(files.access().lent.len() <= 64);
+    }
+    // Reading what nobody empties or removes waits for nothing.
+    let before = files.access().lent.len();
+    open(&mut files, client(2), "5", READ).expect("room");
+    assert_eq!(files.access().lent.len(), before);
+    assert_eq!(remove(&mut files, "7"), Ok(0));
+    assert_eq!(files.access().lent.len(), before - 4);
+    // One activity of its own is there and one is gone, and only that one's are taken back.
+    rest(&mut files);
+    assert_eq!(files.access().lent.len(), 4);
+    assert_eq!(files.close(client(1), again.handle), Ok(0));
+}
+
+/// Blocks that an ended client did not commit are room for others, as soon as somebody needs them.
+#[test]
+fn what_was_not_committed_is_room_for_others() {
+    let mut files = with_much_open();
+    let made = open(&mut files, client(2), "more", WRITE | CREATE).expect("room");
+    let mut end = 0;
+    while let Ok((_, piece)) = files.grant(2, made.handle, end, true) {
+        end = piece.offset + piece.length;
+    }
+    let folder = path("folder").expect("short");
+    let request = file::MakeFolder { path: folder };
+    let piece = Piece::new(&[1]);
+    let write = file::Write {
+        handle: made.handle,
+        offset: end,
+        piece,
+    };
+    let none = Err(Refusal::Status(Status::NoSpace));
+    assert_eq!(files.write(client(2), &write), none);
+    files.end(1);
+    assert_eq!(files.make_folder(client(3), &request), Ok(0));
+    // One is closed for the kernel's question and one for the message.
+    let left = files.left_now().len();
+    assert_eq!(
+        files.grant(2, made.handle, end, true).map(drop),
+        Err(Status::Busy)
+    );
+    let written = patiently(&mut files, |files| files.write(client(2), &write));
+    assert_eq!(written, Ok(end + 1));
+    assert!(files.left_now().len() < left);
 }

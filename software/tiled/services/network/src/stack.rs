@@ -3,13 +3,15 @@
 //! Why it exists: see the crate. What it deliberately does not know: messages; a request has an item that comes back with its
 //! answer.
 //!
-//! A client owns at most a fixed number of sockets, each with buffers of a fixed size, so no client takes another's memory. The
-//! remains of a closed connection have no owner; there are at most [`ORPHANS`] of these, then the oldest is dropped.
+//! A client owns at most a fixed number of sockets, each with buffers of a fixed size. What the memory suffices for is divided at the start, and
+//! each client has some sockets that no other gets. The remains of a closed connection have no owner, but are still somebody's: there are
+//! at most [`ORPHANS`] of these, then the client with the most loses its oldest.
 
 mod arrivals;
 mod backlog;
 #[cfg(test)]
 mod tests_refusals;
+mod turns;
 
 use crate::card::Port;
 use crate::protocol::{
@@ -23,19 +25,23 @@ use backlog::Pending;
 use bulkhead_common::account::Terms;
 use bulkhead_common::network::Card;
 use bulkhead_common::payer::{Credit, PaidList, PaidQueue, Share};
+use bulkhead_common::shares::{Seats, Shares};
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::{Client, Owner};
 use core::cell::RefCell;
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface};
 use smoltcp::socket::{tcp, udp};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
-    EthernetRepr, IpAddress, IpCidr, IpEndpoint, Ipv4Address,
+    EthernetRepr, IpAddress, IpCidr, IpEndpoint, Ipv4Address, Ipv4Cidr,
 };
+use turns::{Handle, Sockets};
 
 /// Sockets of all clients at most.
 pub const SOCKETS: usize = 64;
+/// Bytes of a socket beside its two buffers.
+const OF_A_SOCKET: usize = 1024;
 /// Closed connections that still have something to say.
 const ORPHANS: usize = 16;
 /// Nanoseconds that they get for it.
@@ -52,6 +58,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 const DATAGRAMS: usize = 16;
 /// Bytes that must be left when a socket gets its buffers: requests that wait, answers and lists need some, and cannot do without.
 const SPARE: usize = 32 << 10;
+/// Nanoseconds until a neighbour is asked again for its hardware address.
+const ASK_AGAIN: u64 = 1_000_000_000;
 /// First port that is given to sockets that want any (RFC 6335).
 const ANY_PORT: u16 = 49152;
 
@@ -66,6 +74,8 @@ pub struct Options {
     pub gateway: Option<[u8; 4]>,
     /// Sockets of a client at most.
     pub sockets: usize,
+    /// The clients that there can be.
+    pub seats: Seats,
     /// Bytes that a socket keeps of arriving data, and as many of leaving data.
     pub buffer: usize,
     /// Seed of initial sequence numbers.
@@ -153,12 +163,51 @@ struct Entry {
     /// On whose account its memory is, as long as it has an owner.
     client: Client,
     kind: Kind,
-    handle: SocketHandle,
+    handle: Handle,
     generation: u32,
     /// For listening.
     port: u16,
     /// Since when a connection to it is being opened, if it listens.
     half_open: Option<u64>,
+    /// The neighbour that was asked for its hardware address on its behalf, and when.
+    met: Option<([u8; 4], u64)>,
+}
+
+/// How many sockets memory suffices for.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// Of clients.
+    sockets: usize,
+    /// Closed ones.
+    orphans: usize,
+    /// Connections that are being opened from outside.
+    pending: usize,
+}
+
+impl Room {
+    /// With this many bytes for each direction of each.
+    fn new(buffer: usize) -> Self {
+        let each = buffer.saturating_mul(2).saturating_add(OF_A_SOCKET);
+        let fits = |count: &usize| {
+            let bytes = count.saturating_mul(each).saturating_add(SPARE);
+            Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+        };
+        let most = SOCKETS + ORPHANS + backlog::PENDING;
+        let all = (0..=most).rev().find(fits).unwrap_or(0);
+        let (orphans, pending) = (ORPHANS.min(all / 6), backlog::PENDING.min(all / 6));
+        Self {
+            sockets: all - orphans - pending,
+            orphans,
+            pending,
+        }
+    }
+
+    /// Divides half of the sockets among all possible clients, at least one for each if there are as many. The rest is for all.
+    fn divide(&self, seats: Seats, most: usize) -> Shares<Client> {
+        let (count, all) = (seats.count().max(1), self.sockets);
+        let own = (all / 2 / count).max(usize::from(count <= all)).min(most);
+        Shares::among(seats, own, all - own * count)
+    }
 }
 
 struct Waiter<T> {
@@ -172,7 +221,9 @@ struct Waiter<T> {
 pub struct Stack<C: Card, T> {
     port: Port<C>,
     interface: Interface,
-    sockets: SocketSet<'static>,
+    sockets: Sockets,
+    room: Room,
+    shares: Shares<Client>,
     entries: PaidList<Share, Option<Entry>>,
     generation: u32,
     waiting: PaidList<Credit, Waiter<T>>,
@@ -211,10 +262,13 @@ impl<C: Card, T> Stack<C, T> {
             let routes = interface.routes_mut();
             let _ = routes.add_default_ipv4_route(Ipv4Address::from(gateway));
         }
+        let room = Room::new(options.buffer);
         Self {
             port,
             interface,
-            sockets: SocketSet::new(Vec::new()),
+            sockets: Sockets::default(),
+            shares: room.divide(options.seats, options.sockets),
+            room,
             entries: PaidList::default(),
             generation: 0,
             waiting: PaidList::default(),
@@ -294,6 +348,9 @@ impl<C: Card, T> Stack<C, T> {
             SEND | SEND_TO if data.len() > DATA => Err(Status::BadRequest),
             _ => self.attempt(owner, &request, data),
         };
+        if begun.is_ok() {
+            self.meet(owner, &request, now);
+        }
         match begun {
             Ok(Progress::Done(answer)) => self.done.push_back((item, answer)),
             Err(status) => self.done.push_back((item, Answer::failed(status))),
@@ -339,21 +396,56 @@ impl<C: Card, T> Stack<C, T> {
         let time = instant(now);
         self.interface.poll_maintenance(time);
         let more = self.take_frames(time, frames);
-        let (interface, sockets) = (&mut self.interface, &mut self.sockets);
-        interface.poll_egress(time, &mut self.port, sockets);
+        self.send(time);
         self.promote();
         self.expire(now);
         self.reap(now);
         self.answer(now);
         // Answers may have made room, or caused frames to send.
-        let (interface, sockets) = (&mut self.interface, &mut self.sockets);
-        interface.poll_egress(time, &mut self.port, sockets);
+        self.send(time);
         more
+    }
+
+    fn send(&mut self, time: Instant) {
+        let sockets = &mut self.sockets;
+        sockets.send(&mut self.interface, time, &mut self.port);
+    }
+
+    /// Asks for the hardware address of the next one on the way to where a request sends, on behalf of its socket. The protocols ask, too, but
+    /// only once a second for all sockets, so one that sends to addresses which nobody has would keep the others from asking.
+    fn meet(&mut self, owner: u16, request: &Request, now: u64) {
+        let kind = match request.operation {
+            CONNECT => Kind::Tcp,
+            SEND_TO => Kind::Udp,
+            _ => return,
+        };
+        let (own, prefix) = self.options.address;
+        let network = Ipv4Cidr::new(Ipv4Address::from(own), prefix);
+        let to = Ipv4Address::from(request.address);
+        let is_here = network.contains_addr(&to);
+        let everybody = to.is_broadcast() || network.broadcast() == Some(to);
+        let next = match self.options.gateway {
+            _ if everybody || to.is_multicast() || to.is_unspecified() => return,
+            _ if is_here => request.address,
+            Some(gateway) => gateway,
+            None => return,
+        };
+        let Ok(entry) = self.entry(owner, request.socket, kind) else {
+            return;
+        };
+        let knows = |met: ([u8; 4], u64)| met.0 == next && now < met.1.saturating_add(ASK_AGAIN);
+        if entry.met.is_some_and(knows) || !self.card().can_send() {
+            return;
+        }
+        if let Some(entry) = &mut self.entries[(request.socket & 0xFF) as usize] {
+            entry.met = Some((next, now));
+        }
+        self.greet(next);
     }
 
     /// When [`step`](Self::step) has something to do without a frame.
     pub fn next(&mut self, now: u64) -> Option<u64> {
-        let polled = self.interface.poll_at(instant(now), &self.sockets);
+        let polled = self.sockets.poll_at(&mut self.interface, instant(now));
         let polled = polled.map(|at| (at.total_micros().max(0) as u64).saturating_mul(1000));
         let until = self.waiting.iter().map(|w| w.request.until);
         let ends = self.entries.iter().flatten();
@@ -373,27 +465,17 @@ impl<C: Card, T> Stack<C, T> {
 
     /// A place for a socket on a client's account, however many activities share that.
     fn place(&self, client: Client) -> Result<usize, Status> {
-        if self.sockets_on(client) >= self.options.sockets {
+        if self.shares.of(client) >= self.options.sockets || !self.shares.has_room(client) {
             return Err(Status::TooMany);
         }
-        if let Some(free) = self.entries.iter().position(Option::is_none) {
-            return Ok(free);
-        }
-        match self.entries.len() {
-            SOCKETS.. => Err(Status::TooMany),
-            next => Ok(next),
-        }
+        let free = self.entries.iter().position(Option::is_none);
+        Ok(free.unwrap_or(self.entries.len()))
     }
 
     /// The handle of a new socket.
-    fn enter(
-        &mut self,
-        place: usize,
-        owner: Owner,
-        kind: Kind,
-        handle: SocketHandle,
-        port: u16,
-    ) -> u64 {
+    fn enter(&mut self, place: usize, owner: Owner, kind: Kind, handle: Handle, port: u16) -> u64 {
+        // There is room.
+        self.shares.hold(owner.client, 1);
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         if place == self.entries.len() {
@@ -407,6 +489,7 @@ impl<C: Card, T> Stack<C, T> {
             generation,
             port,
             half_open: None,
+            met: None,
         });
         u64::from(generation) << 8 | place as u64
     }
@@ -531,12 +614,23 @@ impl<C: Card, T> Stack<C, T> {
         if entry.kind == Kind::Udp {
             return self.remove(index);
         }
+        let client = entry.client;
         entry.owner = Err(now.saturating_add(LINGER));
-        let orphans = self.entries.iter().enumerate();
-        let orphans = orphans.filter_map(|(i, e)| Some((e.as_ref()?.owner.err()?, i)));
-        if orphans.clone().count() > ORPHANS
-            && let Some((_, oldest)) = orphans.min()
-        {
+        self.shares.give_back(client);
+        let entries = self.entries.iter().enumerate();
+        let orphans = entries.filter_map(|(i, e)| {
+            let entry = e.as_ref()?;
+            Some((entry.owner.err()?, i, entry.client))
+        });
+        if orphans.clone().count() <= self.room.orphans {
+            return;
+        }
+        // The client with the most makes room; of several the one that closes now.
+        let count = |of: Client| orphans.clone().filter(|o| o.2 == of).count();
+        let most = orphans.clone().map(|o| o.2);
+        let most = most.max_by_key(|of| (count(*of), *of == client));
+        let oldest = orphans.filter(|o| Some(o.2) == most).min();
+        if let Some((_, oldest, _)) = oldest {
             self.remove(oldest);
         }
     }
@@ -544,6 +638,9 @@ impl<C: Card, T> Stack<C, T> {
     fn remove(&mut self, index: usize) {
         if let Some(entry) = self.entries[index].take() {
             self.sockets.remove(entry.handle);
+            if entry.owner.is_ok() {
+                self.shares.give_back(entry.client);
+            }
         }
     }
 
@@ -578,6 +675,7 @@ impl<C: Card, T> Stack<C, T> {
             let answer = match attempt {
                 Ok(Progress::Done(answer)) => answer,
                 Ok(Progress::Wait) if until == 0 || now < until => {
+                    self.meet(waiter.owner, &waiter.request, now);
                     self.waiting.push(waiter);
                     continue;
                 }

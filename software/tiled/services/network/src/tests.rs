@@ -1,6 +1,7 @@
 //! Two stacks at the ends of a cable, and one alone against a hostile one.
 
 mod cables;
+mod clients;
 
 use crate::protocol::*;
 use crate::{Answer, Card, Options, Stack, Status, Terms};
@@ -9,6 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bulkhead_abi::network::FRAME_MAX;
 use bulkhead_common::network::Received;
+use bulkhead_common::shares::Seats;
 use bulkhead_common::waiting::{Client, Owner};
 use core::cell::Cell;
 use proptest::prelude::*;
@@ -68,6 +70,7 @@ pub fn options(address: [u8; 4]) -> Options {
         address: (address, 24),
         gateway: None,
         sockets: 4,
+        seats: Seats::new([16]),
         buffer: 4096,
         seed: address[3].into(),
         backlog: 4,

@@ -11,6 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Activities by the labels of their channels: the second has a child.
 const LABELS: [u64; 4] = [0, 1, 1, 2];
 
+/// A neighbour's, and traps: of nobody, its own, of everybody, of a group, of this host, of another network.
+const ADDRESSES: [[u8; 4]; 9] = [
+    [10, 0, 0, 2],
+    [10, 0, 0, 2],
+    HERE,
+    [0; 4],
+    [255; 4],
+    [10, 0, 0, 255],
+    [224, 0, 0, 1],
+    [127, 0, 0, 1],
+    [192, 168, 0, 1],
+];
+
 pub fn owner(activity: u16) -> Owner {
     let label = LABELS[usize::from(activity)];
     let client = Client { priority: 0, label };
@@ -85,7 +98,7 @@ impl World {
         let whose = owner(activity);
         let before = self.stack.sockets_on(whose.client);
         let opens = matches!(asked.operation, BIND | LISTEN | CONNECT);
-        asked.address = [10, 0, 0, 2];
+        asked.address = ADDRESSES[usize::from(asked.length) % ADDRESSES.len()];
         self.stack.request(whose, asked, data, item, self.now);
         let Some((answered, answer)) = self.stack.take() else {
             self.model.asked.insert(item, activity);

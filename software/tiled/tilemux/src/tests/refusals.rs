@@ -67,10 +67,9 @@ fn request() -> impl Strategy<Value = Request> {
     let physical = || prop_oneof![10 => (0u64..64).prop_map(|page| 0x8100_0000 + page * 4096), 1 => any::<u64>()];
     let rights =
         || prop_oneof![10 => 1u8..8, 3 => (1u8..8).prop_map(|r| r | MAP_LAZY), 1 => any::<u8>()];
-    let tables = || (0u64..32).prop_map(|place| 0x8800_0000 + place * 0x800);
     let few = || prop_oneof![10 => 0u64..8, 1 => any::<u64>()];
     prop_oneof![
-        3 => (id(), tables(), few()).prop_map(|(activity, tables, table_pages)| Request::Create { activity, tables, table_pages }),
+        3 => (id(), few()).prop_map(|(activity, table_pages)| Request::Create { activity, table_pages }),
         4 => (id(), pages(), physical(), rights()).prop_map(|(activity, (address, pages), physical, rights)| Request::Map {
             activity, address, physical, pages, rights,
         }),
@@ -81,8 +80,11 @@ fn request() -> impl Strategy<Value = Request> {
         3 => id().prop_map(|activity| Request::Start { activity, entry: ENVIRONMENT_BASE, stack: ENVIRONMENT_BASE }),
         1 => id().prop_map(|activity| Request::Wake { activity }),
         1 => id().prop_map(|activity| Request::Stop { activity }),
-        2 => (id(), any::<u16>(), pages(), tables(), few()).prop_map(|(activity, endpoint, (address, pages), tables, table_pages)| Request::SetPager {
-            activity, endpoint, address, pages, tables, table_pages,
+        2 => (id(), any::<u16>(), pages(), few()).prop_map(|(activity, endpoint, (address, pages), table_pages)| Request::SetPager {
+            activity, endpoint, address, pages, table_pages,
+        }),
+        1 => (id(), any::<u8>(), few()).prop_map(|(activity, place, pages)| Request::Tables {
+            activity, physical: 0x9000_0000 + u64::from(place) * 0x800, pages,
         }),
         4 => (id(), pages(), physical(), 0u8..9).prop_map(|(activity, (address, pages), physical, rights)| Request::MapPages {
             activity, address, physical, pages, rights,
@@ -154,7 +156,6 @@ fn translations_end_with_what_they_lead_to() {
         for id in [1, 2] {
             let create = Request::Create {
                 activity: id,
-                tables: 0x8800_0000 + u64::from(id) * 0x10_0000,
                 table_pages: 8,
             };
             let paged = Request::SetPager {
@@ -162,7 +163,6 @@ fn translations_end_with_what_they_lead_to() {
                 endpoint: 30,
                 address: base,
                 pages: 4,
-                tables: 0x8900_0000 + u64::from(id) * 0x10_0000,
                 table_pages: 8,
             };
             for request in [create, paged] {
@@ -187,7 +187,6 @@ fn translations_end_with_what_they_lead_to() {
         if mux.place(1).is_none() {
             let create = Request::Create {
                 activity: 1,
-                tables: 0x8A00_0000,
                 table_pages: 8,
             };
             mux.request(&mut tile, create, 0).unwrap();
@@ -211,8 +210,8 @@ proptest! {
             match step {
                 Step::Request(mut request) => {
                     // The kernel gives no memory for tables twice.
-                    if let Request::Create { tables, .. } | Request::SetPager { tables, .. } = &mut request {
-                        *tables += index as u64 * 0x10_0000;
+                    if let Request::Tables { physical, .. } = &mut request {
+                        *physical += index as u64 * 0x10_0000;
                     }
                     let before = digest(&mux, &tile);
                     if let Err(error) = mux.request(&mut tile, request, now) {

@@ -19,10 +19,13 @@ fn digest(stack: &Stack<Wire, u32>) -> String {
     let sockets: Vec<_> = stack
         .sockets
         .iter()
-        .map(|(handle, s)| format!("{handle} {s:?}"))
+        .map(|(handle, s)| format!("{handle:?} {s:?}"))
         .collect();
+    let mut shares = stack.shares.clone();
+    shares.sort();
     let tables = (
         &stack.entries,
+        shares,
         stack.generation,
         waiting,
         stack.next_port,

@@ -1,0 +1,93 @@
+//! Where the lines of a tile's caches come from.
+//!
+//! Why it exists: a window may move while lines of it are in the caches. Where lines hold data, the caches therefore know a line by the memory
+//! and the address that it comes from, its home: a dirty line goes there, whatever the window means by then, and a line is found again
+//! when its memory comes back. Two windows onto one memory find the same lines. Where memory is flat, lines have tile-physical
+//! addresses. What it deliberately does not know: rights.
+
+use super::Window;
+use crate::config::{HOME_ALIGNMENT, MemoryConfig};
+use crate::types::TileId;
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+
+/// The memories of a chip, one behind the other, and then room for addresses that have no home.
+#[derive(Debug)]
+pub(super) struct Homes {
+    /// First home, number and bytes of each memory.
+    memories: Vec<(u64, TileId, u64)>,
+    /// The first one of no memory.
+    nowhere: u64,
+}
+
+impl Homes {
+    pub fn new(memories: &[MemoryConfig]) -> Self {
+        let mut nowhere = 0;
+        let mut places = Vec::new();
+        for memory in memories {
+            places.push((nowhere, memory.id, memory.size));
+            nowhere = (nowhere + memory.size).next_multiple_of(HOME_ALIGNMENT);
+        }
+        Self {
+            memories: places,
+            nowhere,
+        }
+    }
+
+    /// The home of an address of a memory (its number).
+    pub fn of(&self, memory: usize, address: u64) -> u64 {
+        self.memories[memory].0 + address
+    }
+
+    /// The tile of a home's memory, and the address there; `None` if it is nowhere.
+    pub fn place(&self, home: u64) -> Option<(TileId, u64)> {
+        let last = self.memories.iter().rfind(|memory| memory.0 <= home)?;
+        let address = home - last.0;
+        (address < last.2).then_some((last.1, address))
+    }
+
+    /// The home of a tile-physical address; one of no memory if the address is outside the tile's windows.
+    #[inline]
+    pub fn home(&self, windows: &[Window], physical: u64) -> u64 {
+        let relative = physical.wrapping_sub(MEMORY_BASE);
+        let offset = relative % PMP_WINDOW_SIZE;
+        match windows.get((relative / PMP_WINDOW_SIZE) as usize) {
+            Some(window) if offset < window.size() => window.home + offset,
+            _ => self.nowhere + relative % (PMP_WINDOWS * PMP_WINDOW_SIZE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DramConfig;
+
+    #[test]
+    fn each_byte_of_each_memory_has_one_home() {
+        let memory = |id, size| MemoryConfig {
+            id,
+            dram: DramConfig::default(),
+            size,
+            router: 0,
+        };
+        let homes = Homes::new(&[memory(7, 0x1800), memory(9, 0x4000)]);
+        assert_eq!(homes.of(1, 0), 0x2000);
+        assert_eq!(homes.place(0x17FF), Some((7, 0x17FF)));
+        // Behind the end of a memory there is nothing.
+        assert_eq!(homes.place(0x1800), None);
+        assert_eq!(homes.place(0x2000), Some((9, 0)));
+        assert_eq!(homes.place(0x5FFF), Some((9, 0x3FFF)));
+        assert_eq!(homes.place(0x6000), None);
+        let mut windows = [Window::default(); PMP_WINDOWS as usize];
+        windows[1] = Window {
+            readable: 0x1000,
+            home: homes.of(1, 0x1000),
+            ..Window::default()
+        };
+        let at = MEMORY_BASE + PMP_WINDOW_SIZE;
+        assert_eq!(homes.home(&windows, at + 0xFFF), 0x3FFF);
+        for outside in [at + 0x1000, at - 1, 0, u64::MAX] {
+            assert_eq!(homes.place(homes.home(&windows, outside)), None);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Requests to a TileMux: the most important caller's comes first, and nothing comes in the wrong order for that.
+
+use super::*;
+
+/// A page of an activity is mapped at an address.
+fn map(activity: u16, address: u64) -> Syscall {
+    Syscall::Map {
+        activity,
+        address,
+        offset: 0,
+        pages: 1,
+        rights: 1,
+    }
+}
+
+/// A call that its TileMux has yet to answer; all that the kernel can do without that answer is done.
+fn begin(system: &mut System, chip: &mut Chip, caller: u16, request: Syscall) {
+    let ticket = ticket(system, caller);
+    assert!(matches!(system.call(chip, ticket, request), Ok(None)));
+    while let Some(level) = (0..3).rev().find(|level| system.has_step(*level)) {
+        system.step(chip, level);
+    }
+}
+
+/// Before, requests waited in the order in which they came: whoever mapped without a pause, with many activities, kept a more important starter waiting
+/// for all of them.
+#[test]
+fn a_request_waits_for_no_less_important_ones() {
+    let (mut system, mut chip) = boot();
+    let [_, first, second] =
+        [APP, 200, 400].map(|at| create(&mut system, &mut chip, at, SEL_TILES + 2));
+    for activity in [200, 400] {
+        let (source, target) = (APP, 50);
+        let give = Syscall::Delegate {
+            activity,
+            source,
+            target,
+        };
+        call(&mut system, &mut chip, 1, give).unwrap();
+    }
+    let [a, b, c] = [0x1000_0000, 0x1000_1000, 0x1000_2000];
+    let before = chip.requests.len();
+    begin(&mut system, &mut chip, first, map(50, a));
+    begin(&mut system, &mut chip, second, map(50, b));
+    begin(&mut system, &mut chip, 1, map(APP, c));
+    finish(&mut system, &mut chip);
+    let maps = chip.requests[before..].iter();
+    let maps = maps.filter_map(|(_, request)| match request {
+        Request::Map { address, .. } => Some(*address),
+        _ => None,
+    });
+    assert_eq!(maps.collect::<Vec<_>>(), [a, c, b]);
+    check(&mut system);
+}
+
+/// Whoever is stopped while his creation waits is created first: otherwise his TileMux would know him afterwards, with page tables that may be another's.
+#[test]
+fn a_stop_comes_after_the_creation() {
+    let (mut system, mut chip) = boot();
+    let first = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let resources = |at: u16, bytes: u64| {
+        let cut = Syscall::CutMemory {
+            source: 99,
+            target: at + 1,
+            size: 1 << 16,
+        };
+        let purse = Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: at + 2,
+            bytes,
+        };
+        [cut, purse]
+    };
+    for request in resources(400, 1 << 16)
+        .into_iter()
+        .chain(resources(500, 4096))
+    {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let made = call(&mut system, &mut chip, 1, creation(400, SEL_TILES + 2, 0)).unwrap();
+    let creator = made[0] as u16;
+    for (source, target) in [(SEL_TILES + 2, 50), (501, 51), (502, 52), (APP, 60)] {
+        let give = Syscall::Delegate {
+            activity: 400,
+            source,
+            target,
+        };
+        call(&mut system, &mut chip, 1, give).unwrap();
+    }
+    let give = Syscall::Delegate {
+        activity: APP,
+        source: APP,
+        target: 60,
+    };
+    call(&mut system, &mut chip, 1, give).unwrap();
+    // TileMux is busy with something else.
+    begin(&mut system, &mut chip, first, map(60, 0x1000_0000));
+    let mut creation = creation(50, 50, 0);
+    if let Syscall::CreateActivity {
+        target,
+        purse,
+        memory,
+        ..
+    } = &mut creation
+    {
+        (*target, *purse, *memory) = (55, 52, 51);
+    }
+    begin(&mut system, &mut chip, creator, creation);
+    let back = Syscall::Revoke {
+        selector: 501,
+        keep: 0,
+    };
+    begin(&mut system, &mut chip, 1, back);
+    let before = chip.requests.len();
+    finish(&mut system, &mut chip);
+    let later: Vec<_> = chip.requests[before..]
+        .iter()
+        .map(|(_, request)| *request)
+        .collect();
+    let [
+        Request::Create { activity: made, .. },
+        Request::Stop { activity: ended },
+        ..,
+    ] = later[..]
+    else {
+        panic!("{later:?}");
+    };
+    assert_eq!(made, ended);
+    check(&mut system);
+}
+
+/// Whoever is more important and has ended is said to have ended first: his restart waits for that.
+#[test]
+fn the_end_of_the_most_important_is_said_first() {
+    let (mut system, mut chip) = boot();
+    let low = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    let stop = Syscall::Stop { activity: 200 };
+    call(&mut system, &mut chip, 1, stop).unwrap();
+    let made = call(&mut system, &mut chip, 1, creation(200, SEL_TILES + 2, 2)).unwrap();
+    let high = made[0] as u16;
+    for at in [APP, 200] {
+        start(&mut system, &mut chip, at);
+    }
+    for id in [low, high] {
+        system.notified(&mut chip, 2, id, StopCause::Panic);
+    }
+    assert_eq!(system.report_level(), Some(2));
+    assert_eq!(system.take_report(), Some((high, StopCause::Panic)));
+    assert_eq!(system.take_report(), Some((low, StopCause::Panic)));
+    assert_eq!(system.report_level(), None);
+    finish(&mut system, &mut chip);
+    check(&mut system);
+}

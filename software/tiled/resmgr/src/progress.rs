@@ -1,0 +1,319 @@
+//! How far applications are on their way to their start, and whose turn it is.
+//!
+//! Why it exists: a start is dozens of system calls and pages. Somebody more critical must not wait for all of them, so the manager takes
+//! one piece at a time, and how far an application is, is part of its state. What it deliberately does not know: what a piece does.
+
+use core::cmp::Reverse;
+
+/// The parts of the way to the start of an application, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Its activity is created.
+    Create,
+    /// A receive endpoint of its own.
+    Receive,
+    /// The device of its tile.
+    Device,
+    /// It is brought together with its pager.
+    Pager,
+    /// Who sends to it hears that it receives.
+    Tell,
+    /// A gate to send.
+    Send,
+    /// A memory gate.
+    Memory,
+    /// A piece of its memory is mapped or filled.
+    Fill,
+    /// It runs.
+    Run,
+}
+
+/// Number of [`Part`]s.
+const PARTS: usize = Part::Run as usize + 1;
+
+impl Part {
+    const ALL: [Self; PARTS] = [
+        Self::Create,
+        Self::Receive,
+        Self::Device,
+        Self::Pager,
+        Self::Tell,
+        Self::Send,
+        Self::Memory,
+        Self::Fill,
+        Self::Run,
+    ];
+}
+
+/// A piece of the way: the part, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The part.
+    pub part: Part,
+    /// Counted from 0.
+    pub number: usize,
+}
+
+impl Place {
+    /// The first piece of all.
+    pub const BEGIN: Self = Self::first(Part::Create);
+
+    /// The first piece of a part.
+    pub const fn first(part: Part) -> Self {
+        Self { part, number: 0 }
+    }
+
+    /// The piece behind this one, where `pieces` says how many a part has; the last part is [`Part::Run`].
+    pub fn after(self, pieces: impl Fn(Part) -> usize) -> Self {
+        let next = Self {
+            number: self.number + 1,
+            ..self
+        };
+        next.found(pieces)
+    }
+
+    /// This piece, or if its part has no such piece, the first one behind it.
+    pub fn found(self, pieces: impl Fn(Part) -> usize) -> Self {
+        if self.part == Part::Run || self.number < pieces(self.part) {
+            return self;
+        }
+        let mut later = Part::ALL.into_iter().filter(|part| *part > self.part);
+        let next = later.find(|part| *part == Part::Run || pieces(*part) > 0);
+        Self::first(next.unwrap_or(Part::Run))
+    }
+}
+
+/// How far an application or manager is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// This piece is next. At the first one it has failed, and is to be started again.
+    Comes(Place),
+    /// It waits for a gate or a service, and then goes on with this piece.
+    Waits(Place),
+    /// It runs.
+    Runs,
+    /// It has ended with its pager, and waits for that one to come back.
+    Paused,
+    /// It has ended, or never will run.
+    Over,
+}
+
+/// What is to be done for an application next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The send gate with this number is connected again.
+    Connect(usize),
+    /// It gets the service behind the send gate with this number.
+    Give(usize),
+    /// A piece of the way to its start.
+    Piece(Place),
+}
+
+/// What is to be done for an application. It has at most 32 send gates, because all of its credits together are fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// How far it is.
+    pub phase: Phase,
+    /// A bit for each send gate whose receiver has come back.
+    connect: u32,
+    /// A bit for each send gate whose service is there and has not been given.
+    give: u32,
+}
+
+impl Progress {
+    /// Nothing is to be done besides.
+    pub const fn new(phase: Phase) -> Self {
+        let (connect, give) = (0, 0);
+        Self {
+            phase,
+            connect,
+            give,
+        }
+    }
+
+    /// Whether it has an activity.
+    pub fn is_there(&self) -> bool {
+        match self.phase {
+            Phase::Comes(place) | Phase::Waits(place) => place != Place::BEGIN,
+            Phase::Runs => true,
+            Phase::Paused | Phase::Over => false,
+        }
+    }
+
+    /// A gate must be connected again, if it is there; whatever appears later is connected anyway.
+    pub fn reconnect(&mut self, gate: usize) {
+        if self.is_there() {
+            self.connect |= bit(gate);
+        }
+    }
+
+    /// The service behind a gate is there; whatever appears later gets it then.
+    pub fn serve(&mut self, gate: usize) {
+        if self.is_there() {
+            self.give |= bit(gate);
+        }
+    }
+
+    /// Something is new of what it sends to: if it waits, it looks again.
+    pub fn wake(&mut self) {
+        self.phase = match self.phase {
+            Phase::Waits(place) => Phase::Comes(place),
+            // A gate that was looked at before may be there now.
+            Phase::Comes(place) if place.part == Part::Send => {
+                Phase::Comes(Place::first(Part::Send))
+            }
+            phase => phase,
+        };
+    }
+
+    /// What is next: what it has lost while it lives, and then the way to its start.
+    pub fn next(&self) -> Option<Work> {
+        match (self.connect, self.give, self.phase) {
+            (0, 0, Phase::Comes(place)) => Some(Work::Piece(place)),
+            (0, 0, _) => None,
+            (0, give, _) => Some(Work::Give(give.trailing_zeros() as usize)),
+            (connect, ..) => Some(Work::Connect(connect.trailing_zeros() as usize)),
+        }
+    }
+
+    /// Gates that were handled need it no more.
+    pub fn done(&mut self, work: Work) {
+        match work {
+            Work::Connect(gate) => self.connect &= !bit(gate),
+            Work::Give(gate) => self.give &= !bit(gate),
+            Work::Piece(_) => {}
+        }
+    }
+}
+
+fn bit(gate: usize) -> u32 {
+    1u32.checked_shl(gate as u32).unwrap_or(0)
+}
+
+/// The application whose piece is next, of all with their priorities and how often they were started again: the most important one. Of equals,
+/// gates of those that live come first, then whoever is furthest (so of one priority, at most one has begun to be filled), and then whoever
+/// was started again least often.
+pub fn turn<'a>(all: impl Iterator<Item = (u8, u32, &'a Progress)>) -> Option<usize> {
+    let open = all
+        .enumerate()
+        .filter_map(|(index, (priority, restarts, progress))| {
+            let place = match progress.next()? {
+                Work::Piece(place) => Some(place),
+                _ => None,
+            };
+            let last = Reverse((restarts, index));
+            Some((priority, place.is_none(), place, last))
+        });
+    open.max().map(|(.., Reverse((_, index)))| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The number of pieces of each part.
+    type Way = [usize; PARTS];
+
+    fn pieces(way: &Way) -> impl Fn(Part) -> usize + '_ {
+        |part| way[part as usize]
+    }
+
+    #[test]
+    fn whoever_is_more_important_waits_for_one_piece() {
+        let [low, high] = [
+            Phase::Comes(Place {
+                part: Part::Fill,
+                number: 3,
+            }),
+            Phase::Comes(Place::BEGIN),
+        ];
+        let all = [(0, Progress::new(low)), (2, Progress::new(high))];
+        let turn = |all: &[(u8, Progress)]| turn(all.iter().map(|(p, progress)| (*p, 0, progress)));
+        assert_eq!(turn(&all), Some(1));
+        // Of equals, the one that has begun.
+        assert_eq!(turn(&[all[0], (0, all[1].1)]), Some(0));
+        assert_eq!(turn(&[(0, Progress::new(Phase::Runs))]), None);
+        // Whoever fails over and over keeps no equal waiting.
+        let often = [(0, 5, &all[1].1), (0, 4, &all[1].1)];
+        assert_eq!(super::turn(often.into_iter()), Some(1));
+    }
+
+    #[test]
+    fn gates_of_those_that_live_come_first() {
+        let mut runs = Progress::new(Phase::Runs);
+        runs.reconnect(31);
+        runs.serve(2);
+        assert_eq!(runs.next(), Some(Work::Connect(31)));
+        runs.done(Work::Connect(31));
+        assert_eq!(runs.next(), Some(Work::Give(2)));
+        runs.done(Work::Give(2));
+        assert_eq!(runs.next(), None);
+        // Whoever has failed gets everything when it appears.
+        let mut failed = Progress::new(Phase::Comes(Place::BEGIN));
+        failed.serve(1);
+        assert_eq!(failed.next(), Some(Work::Piece(Place::BEGIN)));
+    }
+
+    #[test]
+    fn a_gate_that_was_looked_at_is_looked_at_again() {
+        let number = 4;
+        let part = Part::Send;
+        let mut comes = Progress::new(Phase::Comes(Place { part, number }));
+        comes.wake();
+        assert_eq!(comes.phase, Phase::Comes(Place::first(part)));
+        let mut fills = Progress::new(Phase::Comes(Place::first(Part::Fill)));
+        fills.wake();
+        assert_eq!(fills.phase, Phase::Comes(Place::first(Part::Fill)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_piece_comes_once_and_in_order(mut way in any::<[u8; PARTS]>().prop_map(|way| way.map(|n| usize::from(n % 5)))) {
+            way[0] = 1;
+            way[PARTS - 1] = 1;
+            let all = Part::ALL.into_iter().flat_map(|part| (0..way[part as usize]).map(move |number| Place { part, number }));
+            let mut place = Place::BEGIN;
+            for expected in all {
+                prop_assert_eq!(place, expected);
+                place = place.after(pieces(&way));
+            }
+        }
+
+        /// Applications that fail at any time: a piece belongs to nobody less important than one who is on the way, at most one of a
+        /// priority is being filled, and all of them run in the end.
+        #[test]
+        fn the_most_important_is_next_whenever_others_fail(
+            apps in prop::collection::vec((0u8..3, any::<[u8; PARTS]>()), 1..8),
+            failures in prop::collection::vec((0usize..40, 0usize..8), 0..20),
+        ) {
+            let ways: Vec<Way> = apps.iter().map(|(_, way)| way.map(|n| usize::from(n % 4).max(1))).collect();
+            let mut all: Vec<(u8, Progress)> = apps.iter().map(|(priority, _)| (*priority, Progress::new(Phase::Comes(Place::BEGIN)))).collect();
+            let count = all.len();
+            for step in 0.. {
+                for (_, app) in failures.iter().filter(|(at, app)| *at == step && *app < count) {
+                    all[*app].1 = Progress::new(Phase::Comes(Place::BEGIN));
+                }
+                let Some(index) = turn(all.iter().map(|(p, progress)| (*p, 0, progress))) else {
+                    if step >= 40 { break }
+                    continue;
+                };
+                let on_the_way = all.iter().filter(|(_, progress)| progress.next().is_some());
+                prop_assert_eq!(on_the_way.map(|(priority, _)| *priority).max(), Some(all[index].0));
+                let Some(Work::Piece(place)) = all[index].1.next() else { unreachable!() };
+                all[index].1.phase = match place.part {
+                    Part::Run => Phase::Runs,
+                    _ => Phase::Comes(place.after(pieces(&ways[index]))),
+                };
+                for priority in 0..3 {
+                    let fills = all.iter().filter(|(p, progress)| {
+                        let begun = Place { part: Part::Fill, number: 1 };
+                        *p == priority && matches!(progress.phase, Phase::Comes(at) if at.part == Part::Fill && at >= begun)
+                    });
+                    prop_assert!(fills.count() <= 1);
+                }
+            }
+            prop_assert!(all.iter().all(|(_, progress)| progress.phase == Phase::Runs));
+        }
+    }
+}
