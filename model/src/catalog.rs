@@ -125,6 +125,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "oneshot/pipeline",
         include_str!("../../catalog/systems/oneshot/pipeline.xml"),
     ),
+    (
+        "oneshot/queue",
+        include_str!("../../catalog/systems/oneshot/queue.xml"),
+    ),
     ("pager", include_str!("../../catalog/systems/pager.xml")),
     (
         "quickstart",

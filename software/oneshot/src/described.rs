@@ -50,12 +50,13 @@ impl Releases {
     }
 }
 
-/// A port of the table: its core, its index, the bytes of an item, and where its data is.
+/// A port of the table: its core, its index, the bytes of an item, where its data is, and the places of a queue.
 struct Place {
     core: u16,
     index: u16,
     size: usize,
     data: u64,
+    slots: u16,
 }
 
 impl Place {
@@ -63,11 +64,13 @@ impl Place {
     fn of(number: u64) -> Self {
         let at = word(table::PORTS) + number * table::PORT_WORDS as u64;
         let name = arch::table_word(at as usize + table::NAME);
+        let data = arch::table_word(at as usize + table::DATA);
         Self {
             core: (name >> table::CORE_SHIFT) as u16,
             index: name as u16,
             size: (name >> table::SIZE_SHIFT) as u32 as usize,
-            data: arch::table_word(at as usize + table::DATA),
+            data: u64::from(data as u32),
+            slots: (data >> table::SLOTS_SHIFT) as u16,
         }
     }
 
@@ -118,7 +121,7 @@ impl RawInput {
             return Err(Failure::Size);
         }
         let place = Place::of(self.number);
-        let port = RawPort::initialise(place.index.into(), place.data, place.size)?;
+        let port = RawPort::initialise(place.index.into(), place.data, place.size, place.slots)?;
         let open = (port.ok_or(Failure::Size)?, place.marked());
         self.open = Some(open);
         Ok(open)
@@ -141,7 +144,7 @@ impl<T: FromBytes + IntoBytes + Immutable> Input<T> {
         }
     }
 
-    /// A new item, if there is one. Without one, no lock is taken.
+    /// A new item, if there is one; of a queue, the oldest one. Without one, no lock is taken.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or other items; [`Failure::Locked`].
@@ -189,7 +192,7 @@ impl RawOutput {
     /// Writes an item; whether it did: until the reader's core has initialised its port, nobody takes one.
     ///
     /// # Errors
-    /// As of [`RawOutput::is_ready`], and [`Failure::Locked`].
+    /// As of [`RawOutput::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
     pub fn put(&mut self, item: &[u8]) -> Result<bool, Failure> {
         self.is_ready(item.len())?;
         let Some((port, name)) = self.open else {
@@ -197,6 +200,9 @@ impl RawOutput {
         };
         custom::<{ marker::PUT }>(name);
         let result = port.write(item);
+        if result == Err(Failure::Full) {
+            custom::<{ marker::FULL }>(name);
+        }
         custom::<{ marker::PUT_DONE }>(name);
         result.map(|()| true)
     }
@@ -226,10 +232,11 @@ impl<T: IntoBytes + Immutable> Output<T> {
         self.raw.is_ready(size_of::<T>())
     }
 
-    /// Writes an item over the one that is there; whether it did: until the reader's core has initialised its port, nobody takes one.
+    /// Writes an item: over the one that is there, or behind those that wait in a queue. Whether it did: until the reader's core has initialised its
+    /// port, nobody takes one.
     ///
     /// # Errors
-    /// As of [`Output::is_ready`], and [`Failure::Locked`].
+    /// As of [`Output::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
     pub fn put(&mut self, item: &T) -> Result<bool, Failure> {
         self.raw.put(item.as_bytes())
     }

@@ -2,11 +2,12 @@
 //!
 //! Why it exists and what it does not know: see the parent module. What holds of every task system is checked there.
 
-use super::{OneShot, PORTS, TASKS, TICK};
+use super::{OneShot, PORTS, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
+use crate::tasks::ChannelKind;
 use crate::text::suggestion;
 use crate::tree::Element;
 use std::collections::BTreeMap;
@@ -22,7 +23,11 @@ const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
 /// Bytes of an item at most.
 const ITEM: u64 = 4096;
 
-fn wrong(what: impl Into<String>, place: &crate::source::Span, help: &str) -> Diagnostic {
+fn wrong(
+    what: impl Into<String>,
+    place: &crate::source::Span,
+    help: impl Into<String>,
+) -> Diagnostic {
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
 }
 
@@ -219,11 +224,20 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 "write size=\"...\", 1B to 4KiB: the port's owner has so many bytes for it",
             ));
         }
-        if channel.kind == crate::tasks::ChannelKind::Queue {
+        if channel.kind == ChannelKind::Queue && channel.slots > SLOTS {
             errors.push(wrong(
-                "a queue between tasks of the one-shot RTOS",
-                node.place("kind"),
-                "write kind=\"sampling\": its kernel has no other ports",
+                format!("a queue with {} places", channel.slots),
+                node.place("slots"),
+                format!(
+                    "write slots=\"...\", 1 to {SLOTS}: its record has no more room for the number"
+                ),
+            ));
+        }
+        if channel.kind == ChannelKind::Sampling && channel.slots > 1 {
+            errors.push(wrong(
+                "places of a sampling port, which has the last item only",
+                node.place("slots"),
+                "remove it, or write kind=\"queue\"",
             ));
         }
         let owner = system.core(channel.to);

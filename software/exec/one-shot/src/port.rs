@@ -84,6 +84,10 @@ pub struct Port {
 }
 
 impl Port {
+    pub(crate) fn new(record: u64, data: u64, size: u32) -> Self {
+        Self { record, data, size }
+    }
+
     /// Size of its data in bytes.
     pub fn size(&self) -> u32 {
         self.size

@@ -7,7 +7,7 @@
 //! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: who loses what is
 //! a decision of the writers. Several cores may write, and several may read. Places lie one behind the other, each at a multiple of 8 bytes.
 
-use crate::port::{Caller, Failure, Memory, initialise_record, lock, unlock};
+use crate::port::{Caller, Failure, Memory, Port, initialise_record, lock, unlock};
 use bulkhead_abi::one_shot::port::{
     ADDRESS, HOLDER, INITIALISED, LOCK, QUEUE, SLOTS_MAX, SLOTS_SHIFT, STATE, WAITING_SHIFT,
 };
@@ -95,25 +95,48 @@ pub fn initialise<M: Memory>(
     }))
 }
 
-/// The queue with this record; none if it is not initialised, or a sampling port.
+/// A port of either kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Any {
+    /// The last item only.
+    Sampling(Port),
+    /// Each item once.
+    Queue(Queue),
+}
+
+/// The port with this record, of either kind; none if it is not initialised.
 ///
 /// # Errors
 /// The memory's.
-pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Queue>, Failure<M::Error>> {
+pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failure<M::Error>> {
     let state = memory.load_double(record + STATE)?;
-    let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
-    if state & INITIALISED == 0 || slots == 0 {
+    if state & INITIALISED == 0 {
         return Ok(None);
     }
     memory.order()?;
     let data = memory.load_double(record + ADDRESS)?;
     let size = state as u32;
-    Ok(Some(Queue {
-        record,
-        data,
-        size,
-        slots,
+    let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
+    Ok(Some(match slots {
+        0 => Any::Sampling(Port::new(record, data, size)),
+        slots => Any::Queue(Queue {
+            record,
+            data,
+            size,
+            slots,
+        }),
     }))
+}
+
+/// The queue with this record; none if it is not initialised, or a sampling port.
+///
+/// # Errors
+/// The memory's.
+pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Queue>, Failure<M::Error>> {
+    match any(memory, record)? {
+        Some(Any::Queue(queue)) => Ok(Some(queue)),
+        _ => Ok(None),
+    }
 }
 
 /// Puts an item behind all others.

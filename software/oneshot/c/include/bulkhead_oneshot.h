@@ -135,12 +135,14 @@ typedef struct {
 #define BH_SIZE -1
 /* Whoever took the channel's lock has not given it back. */
 #define BH_LOCKED -2
+/* Each place of the queue has an item that nobody has taken. */
+#define BH_FULL -3
 
-/* Takes a new item: 1 if there was one, 0 if not. It never waits: who expects an item asks in its next job again. */
+/* Takes a new item, of a queue the oldest one: 1 if there was one, 0 if not. It never waits: who expects an item asks in its next job again. */
 int bh_take(bh_input *input, void *item, size_t size);
 /* Whether the reader takes items already: 1 or 0. */
 int bh_is_ready(bh_output *output, size_t size);
-/* Writes an item over the last one, read or not: 1, or 0 if nobody takes items yet. */
+/* Writes an item over the last one, read or not, or behind those that wait in a queue: 1, or 0 if nobody takes items yet. */
 int bh_put(bh_output *output, const void *item, size_t size);
 
 /* Markers for measurements; a flow begins in one task and ends in another one, with the same number. */

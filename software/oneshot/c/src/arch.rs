@@ -135,12 +135,13 @@ unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
     unsafe { lazy.object.assume_init_mut() }
 }
 
-/// `BH_SIZE`, `BH_LOCKED`.
+/// `BH_SIZE`, `BH_LOCKED`, `BH_FULL`.
 fn code(failure: &Failure) -> i32 {
     match failure {
         Failure::Size => -1,
         Failure::Locked { .. } => -2,
-        _ => -3,
+        Failure::Full => -3,
+        _ => -4,
     }
 }
 
