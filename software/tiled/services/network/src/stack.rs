@@ -192,9 +192,9 @@ impl Room {
         };
         let most = SOCKETS + ORPHANS + backlog::PENDING;
         let all = (0..=most).rev().find(fits).unwrap_or(0);
-        let (orphans, pending) = (ORPHANS.min(all / 6), backlog::PENDING.min(all / 6));
+        let (orphans, pending) = (ORPHANS.min(all / 4), backlog::PENDING.min(all / 4));
         Self {
-            sockets: all - orphans - pending,
+            sockets: SOCKETS.min(all - orphans - pending),
             orphans,
             pending,
         }
