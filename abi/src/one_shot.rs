@@ -33,8 +33,10 @@ pub mod table {
     pub const PORT_WORDS: usize = 2;
     /// Word of a port: index of its record, bytes of an item from [`SIZE_SHIFT`] on, number of its core from [`CORE_SHIFT`] on.
     pub const NAME: usize = 0;
-    /// Word of a port that is read: address of its data in the local alias.
+    /// Word of a port that is read: address of its data in the local alias, and its places from [`SLOTS_SHIFT`] on (none: a sampling port).
     pub const DATA: usize = 1;
+    /// See [`DATA`].
+    pub const SLOTS_SHIFT: u32 = 32;
     /// See [`NAME`].
     pub const SIZE_SHIFT: u32 = 16;
     /// See [`NAME`].
@@ -47,9 +49,12 @@ pub mod port {
     pub const LOCK: u64 = 0;
     /// 4 bytes: [`NEVER_WRITTEN`], [`NEW_DATA`] or [`WAS_READ`].
     pub const NEWS: u64 = 4;
-    /// 8 bytes: size of the data in bytes in the low half; [`INITIALISED`]; the number of the core that owns it from [`OWNER_SHIFT`] on.
+    /// 4 bytes of a queue at the same place: the number of the oldest item's place, and how many items wait from [`WAITING_SHIFT`] on.
+    pub const QUEUE: u64 = NEWS;
+    /// 8 bytes: size of an item in bytes in the low half; [`INITIALISED`]; the places of a queue from [`SLOTS_SHIFT`] on (none: a sampling port);
+    /// the number of the core that owns it from [`OWNER_SHIFT`] on.
     pub const STATE: u64 = 8;
-    /// 8 bytes: chip-global address of the data.
+    /// 8 bytes: chip-global address of the data. Places of a queue follow each other, each at a multiple of 8 bytes.
     pub const ADDRESS: u64 = 16;
     /// 4 bytes: number of the core that took the lock last.
     pub const HOLDER: u64 = 24;
@@ -61,6 +66,12 @@ pub mod port {
     pub const WAS_READ: u32 = 2;
     /// Bit of [`STATE`].
     pub const INITIALISED: u64 = 1 << 32;
+    /// Where the number of places begins in [`STATE`], at most [`SLOTS_MAX`].
+    pub const SLOTS_SHIFT: u32 = 33;
+    /// Most places of a queue.
+    pub const SLOTS_MAX: u16 = (1 << (OWNER_SHIFT - SLOTS_SHIFT)) - 1;
+    /// See [`QUEUE`].
+    pub const WAITING_SHIFT: u32 = 16;
     /// Where the owner's number begins in [`STATE`].
     pub const OWNER_SHIFT: u32 = 48;
 }
@@ -103,6 +114,8 @@ pub mod marker {
     pub const TAKE: u16 = 0x7E7;
     /// It has read, or failed.
     pub const TAKEN: u16 = 0x7E8;
+    /// It has failed to write, because a queue has no place.
+    pub const FULL: u16 = 0x7E9;
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
-use bulkhead_model::tasks::TaskSystem;
+use bulkhead_model::tasks::{ChannelKind, TaskSystem};
 use bulkhead_model::units::{Frequency, Time};
 use std::collections::BTreeMap;
 
@@ -38,8 +38,10 @@ const ACCESS: u64 = 2;
 const WRITES: u64 = 2;
 /// Words of a write beside the item: the owner of the lock, news, and the lock.
 const WORDS: u64 = 3;
-/// Requests of a write that ask for an answer beside those for the lock: state and address of a port that was not open.
-const QUESTIONS: u64 = 2;
+/// Requests of a write that ask for an answer beside those for the lock: state and address of a port that was not open, and the positions of a queue.
+const QUESTIONS: u64 = 3;
+/// Cycles of an operation on a queue more than on a sampling port: its positions.
+const POSITIONS: u64 = 40;
 
 /// What a channel's operations take at most, in cycles of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,12 +87,21 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     let mut ports: Vec<Port> = Vec::new();
     for channel in &tasks.channels {
         let hops = mesh.hops(system.core(channel.from), system.core(channel.to));
-        let copy = BYTE * channel.size.0;
-        let answers = if hops == 0 { 0 } else { 2 * mesh.round(hops) };
+        // The lock, the positions of a queue, and the acknowledgement of what was written.
+        let (questions, positions) = match channel.kind {
+            ChannelKind::Sampling => (2, 0),
+            ChannelKind::Queue => (3, POSITIONS),
+        };
+        let alone = OPERATION + positions + BYTE * channel.size.0;
+        let answers = if hops == 0 {
+            0
+        } else {
+            questions * mesh.round(hops)
+        };
         ports.push(Port {
             hops,
-            write: OPERATION + copy + answers,
-            read: OPERATION + copy,
+            write: alone + answers,
+            read: alone,
             ..Port::default()
         });
     }

@@ -310,11 +310,11 @@ fn work(
         }
         let heads: Vec<usize> = heads.into_values().collect();
         // Samples of the flow last, often.
-        let others = heads
+        let mut others = heads
             .iter()
             .copied()
             .filter(|&head| messages[head].2.0 != 0);
-        let chosen = match others.last() {
+        let chosen = match others.next_back() {
             Some(other) if random.chance(70) => other,
             _ => heads[random.below(heads.len() as u64) as usize],
         };

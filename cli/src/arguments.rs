@@ -72,8 +72,11 @@ pub enum Command {
         #[arg(long, value_enum, default_value = "rust")]
         language: Language,
         /// 1: one periodic task. 2: a sender and a receiver on two tiles, with a flow and its deadline
-        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2), conflicts_with = "paradigm")]
         tiles: u8,
+        /// `one-shot`: a sender and a receiver on two cores of the one-shot RTOS, with a flow and its deadline
+        #[arg(long, value_enum)]
+        paradigm: Option<Paradigm>,
     },
     /// Print what a shell needs to complete commands; source it from the shell's start-up file
     Completions {
@@ -415,6 +418,15 @@ pub enum Language {
     Rust,
     /// C11, freestanding
     C,
+}
+
+/// Paradigms of new applications.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Paradigm {
+    /// Applications of the tiled OS, on one tile or two
+    Tiled,
+    /// Tasks of the one-shot RTOS
+    OneShot,
 }
 
 /// Papers.

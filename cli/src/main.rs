@@ -44,7 +44,8 @@ fn carry_out(command: Command) -> commands::Outcome {
             folder,
             language,
             tiles,
-        } => commands::new::new(&folder, language, tiles),
+            paradigm,
+        } => commands::new::new(&folder, language, tiles, paradigm),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { folder } => commands::shell::manual(&folder),
     }

@@ -118,8 +118,16 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/network/two-chips.xml"),
     ),
     (
+        "oneshot/pair",
+        include_str!("../../catalog/systems/oneshot/pair.xml"),
+    ),
+    (
         "oneshot/pipeline",
         include_str!("../../catalog/systems/oneshot/pipeline.xml"),
+    ),
+    (
+        "oneshot/queue",
+        include_str!("../../catalog/systems/oneshot/queue.xml"),
     ),
     ("pager", include_str!("../../catalog/systems/pager.xml")),
     (

@@ -33,11 +33,88 @@ pub fn compiler() -> Option<(&'static str, &'static [&'static str])> {
     })
 }
 
+/// What every file is compiled with.
+const FLAGS: &[&str] = &[
+    "-march=rv64gc",
+    "-mabi=lp64d",
+    "-mcmodel=medany",
+    "-std=c11",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-ffreestanding",
+];
+
 /// Compiles `source` and links it with `library`; gives the ELF file, which lies in `folder`.
 ///
 /// # Errors
 /// If there is no compiler, or it refuses.
 pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Result<PathBuf, Error> {
+    let mut command = command(root, source)?;
+    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let key = bulkhead_abi::syscall::module_key(source.as_os_str().as_encoded_bytes());
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let target = folder.join(format!("{stem}-{key:016x}.elf"));
+    command
+        .args([
+            "-O2",
+            "-nostdlib",
+            "-nostartfiles",
+            "-static",
+            "-Wl,--gc-sections",
+            "-Wl,--build-id=none",
+        ])
+        .arg("-I")
+        .arg(root.join("software/lib/c/include"))
+        .arg("-T")
+        .arg(root.join("software/lib/bulkhead-app.x"))
+        .arg(source)
+        .arg(library)
+        .arg("-o")
+        .arg(&target);
+    finish(command, source)?;
+    Ok(target)
+}
+
+/// What the compiler refuses in tasks that share one stack: a job whose end says nothing, an end that nobody uses, pointers to what is gone at the
+/// job's end, and stacks of unknown size.
+const ONE_STACK: &[&str] = &[
+    "-Werror=return-type",
+    "-Werror=unused-result",
+    "-Werror=uninitialized",
+    "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=return-local-addr",
+    "-Werror=dangling-pointer",
+    "-Werror=vla",
+];
+
+/// Compiles tasks of the one-shot RTOS, in `folder`; gives the object file. `copies`: how many tasks of an image may be the same.
+///
+/// # Errors
+/// If there is no compiler, or it refuses.
+pub fn object(root: &Path, source: &Path, folder: &Path, copies: usize) -> Result<Vec<u8>, Error> {
+    let mut command = command(root, source)?;
+    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let target = folder.join(format!("tasks-{}.o", std::process::id()));
+    command
+        .args(["-c", "-Os", "-ffunction-sections", "-fdata-sections"])
+        .args(["-fno-asynchronous-unwind-tables"])
+        .args(ONE_STACK)
+        .arg(format!("-DBH_COPIES={copies}"))
+        .arg("-I")
+        .arg(root.join("software/oneshot/c/include"))
+        .arg(source)
+        .arg("-o")
+        .arg(&target);
+    finish(command, source)?;
+    let bytes = crate::place::read(&target)?;
+    std::fs::remove_file(&target).map_err(|error| Error::file(&target, error))?;
+    Ok(bytes)
+}
+
+/// The compiler with what is common. Folders of this machine do not reach the program.
+fn command(root: &Path, source: &Path) -> Result<Command, Error> {
     let Some((name, arguments)) = compiler() else {
         return Err(Error::input(
             format!(
@@ -47,47 +124,23 @@ pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Resul
             "install one: apt-get install gcc-riscv64-unknown-elf",
         ));
     };
-    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    let key = bulkhead_abi::syscall::module_key(source.as_os_str().as_encoded_bytes());
-    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let target = folder.join(format!("{stem}-{key:016x}.elf"));
-    let output = Command::new(name)
+    let mut command = Command::new(name);
+    let folder = source.parent().unwrap_or(root);
+    command
         .args(arguments)
-        .args([
-            "-march=rv64gc",
-            "-mabi=lp64d",
-            "-mcmodel=medany",
-            "-std=c11",
-            "-O2",
-            "-g",
-            "-Wall",
-            "-Wextra",
-        ])
-        .args([
-            "-ffreestanding",
-            "-nostdlib",
-            "-nostartfiles",
-            "-static",
-            "-Wl,--gc-sections",
-            "-Wl,--build-id=none",
-        ])
-        .arg(format!(
-            "-ffile-prefix-map={}=.",
-            source.parent().unwrap_or(root).display()
-        ))
-        .arg("-I")
-        .arg(root.join("software/lib/c/include"))
-        .arg("-T")
-        .arg(root.join("software/lib/bulkhead-app.x"))
-        .arg(source)
-        .arg(library)
-        .arg("-o")
-        .arg(&target)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| Error::Machine(format!("cannot run {name}: {error}")))?;
+        .args(FLAGS)
+        .arg(format!("-ffile-prefix-map={}=.", folder.display()));
+    Ok(command)
+}
+
+/// Runs the compiler.
+fn finish(mut command: Command, source: &Path) -> Result<(), Error> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| {
+        let name = command.get_program().display();
+        Error::Machine(format!("cannot run {name}: {error}"))
+    })?;
     if output.status.success() {
-        return Ok(target);
+        return Ok(());
     }
     Err(Error::Build {
         program: source.display().to_string(),

@@ -14,6 +14,18 @@ const PACKAGE: [File; 2] = [
     ("build.rs", include_str!("../template/rust/build.rs.in")),
 ];
 
+/// A package of tasks of the one-shot RTOS.
+const TASKS: [File; 2] = [
+    (
+        "tasks/Cargo.toml",
+        include_str!("../template/one-shot/Cargo.toml.in"),
+    ),
+    (
+        "tasks/src/lib.rs",
+        include_str!("../template/one-shot/lib.rs.in"),
+    ),
+];
+
 /// Language of a new application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -30,6 +42,8 @@ pub enum Kind {
     One,
     /// A sender and a receiver on two tiles, and a flow between them.
     Two,
+    /// The same as tasks of the one-shot RTOS on two cores.
+    OneShot,
 }
 
 /// Sources, and what the description names: the files, then the words of its template.
@@ -78,6 +92,25 @@ fn sources(
             ],
             &[("SENDER", "sender.c"), ("RECEIVER", "receiver.c")],
         ),
+        (Language::Rust, Kind::OneShot) => (
+            &TASKS,
+            &[
+                ("SENDER", "tasks::Sender"),
+                ("RECEIVER", "tasks::Receiver"),
+                (
+                    "WHAT",
+                    "the folder of a Cargo package, and a type of its library",
+                ),
+            ],
+        ),
+        (Language::C, Kind::OneShot) => (
+            &[("tasks.c", include_str!("../template/one-shot/tasks.c.in"))],
+            &[
+                ("SENDER", "tasks.c::sender"),
+                ("RECEIVER", "tasks.c::receiver"),
+                ("WHAT", "a file in C, and a task that it defines"),
+            ],
+        ),
     }
 }
 
@@ -117,16 +150,19 @@ pub fn create(
     let system = match kind {
         Kind::One => include_str!("../template/one.xml.in"),
         Kind::Two => include_str!("../template/two.xml.in"),
+        Kind::OneShot => include_str!("../template/one-shot/system.xml.in"),
     };
-    let package = match language {
-        Language::Rust => &PACKAGE[..],
-        Language::C => &[],
+    let package = match (language, kind) {
+        (Language::Rust, Kind::One | Kind::Two) => &PACKAGE[..],
+        (_, Kind::OneShot) | (Language::C, _) => &[],
     };
     let library = root.join("software").join("lib").display().to_string();
+    let kernel = root.join("software").join("oneshot").display().to_string();
     let schema = root.join("model/schema/system.xsd").display().to_string();
     let always = [
         ("NAME", name.as_str()),
         ("LIBRARY", &library),
+        ("KERNEL", &kernel),
         ("SCHEMA", &schema),
     ];
     let mut made = Vec::new();
@@ -165,14 +201,20 @@ mod tests {
     fn a_new_application_has_a_valid_system() {
         let folder = tempfile::tempdir().expect("a folder");
         for language in [Language::Rust, Language::C] {
-            for kind in [Kind::One, Kind::Two] {
+            for kind in [Kind::One, Kind::Two, Kind::OneShot] {
                 let path = folder
                     .path()
                     .join(format!("{language:?}-{kind:?}").to_lowercase());
                 let made = create(&path, &root(), language, kind).expect("writes");
                 let system = load_system(path.join("system.xml"), &LoadOptions::default());
                 let system = system.expect("valid");
-                assert_eq!(system.apps.len(), if kind == Kind::One { 1 } else { 2 });
+                let tasks = system.one_shot.as_ref().map_or(0, |one| one.programs.len());
+                let parts = if kind == Kind::One { 1 } else { 2 };
+                assert_eq!(system.apps.len() + tasks, parts);
+                for program in system.one_shot.iter().flat_map(|one| &one.programs) {
+                    let file = program.name.split_once("::").map(|one| path.join(one.0));
+                    assert!(file.is_some_and(|file| file.exists()), "{}", program.name);
+                }
                 for app in &system.apps {
                     assert!(path.join(&app.program).exists(), "{}", app.program);
                 }

@@ -207,13 +207,31 @@ pub struct TaskPackage {
 
 /// Tasks of descriptions, and what is generated from them.
 impl Library {
-    /// The folder of `FOLDER::module::Type`: of the checkout's workloads, or beside the description.
+    /// The folder of `FOLDER::module::Type`, or the file of `FILE.c::NAME`: of the checkout's workloads, or beside the description.
     fn task_folder(&self, name: &str) -> Option<PathBuf> {
         let (folder, _) = name.split_once("::")?;
         let ours = self.root.join("workloads").join(folder);
         let all = [ours, Path::new(".").join(&self.base).join(folder)];
         let mut all = all.into_iter();
-        all.find(|folder| folder.join("Cargo.toml").is_file())
+        all.find(|path| match is_c(folder) {
+            true => path.is_file(),
+            false => path.join("Cargo.toml").is_file(),
+        })
+    }
+
+    /// Compiles tasks in C; gives the object file's contents. `copies`: how many tasks of an image may be the same.
+    ///
+    /// # Errors
+    /// If there is no such file or no compiler, or the compiler refuses.
+    pub fn c_tasks(&self, file: &str, copies: usize) -> Result<Vec<u8>, Error> {
+        let path = self.task_folder(&format!("{file}::")).ok_or_else(|| {
+            Error::input(
+                format!("{file}: there is no such file"),
+                "name a C file, relative to the description",
+            )
+        })?;
+        let path = std::fs::canonicalize(&path).map_err(|error| Error::file(&path, error))?;
+        c_programs::object(&self.root, &path, &self.generated().join("c"), copies)
     }
 
     /// The package in such a folder.
@@ -283,6 +301,11 @@ impl Library {
         let paths = built.into_iter().map(|one| (one.name, one.executable));
         Ok(paths.collect())
     }
+}
+
+/// Whether what a task's name begins with is a file in C.
+pub fn is_c(folder: &str) -> bool {
+    folder.ends_with(".c")
 }
 
 /// What Cargo knows of the packages in a folder.

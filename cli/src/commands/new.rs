@@ -1,20 +1,20 @@
 //! `bulkhead new`.
 
 use super::{Outcome, say};
-use crate::arguments::Language;
+use crate::arguments::{Language, Paradigm};
 use bulkhead_runner::{new, place};
 use std::path::Path;
 
 /// Makes the application.
-pub fn new(folder: &Path, language: Language, tiles: u8) -> Outcome {
+pub fn new(folder: &Path, language: Language, tiles: u8, paradigm: Option<Paradigm>) -> Outcome {
     let language = match language {
         Language::Rust => new::Language::Rust,
         Language::C => new::Language::C,
     };
-    let kind = if tiles == 2 {
-        new::Kind::Two
-    } else {
-        new::Kind::One
+    let kind = match (paradigm, tiles) {
+        (Some(Paradigm::OneShot), _) => new::Kind::OneShot,
+        (_, 2) => new::Kind::Two,
+        _ => new::Kind::One,
     };
     for path in new::create(folder, &place::root()?, language, kind)? {
         say(&format!("made {}", path.display()));

@@ -16,7 +16,7 @@ pub const PARADIGM: AttributeRule = default(
 pub const PROGRAM: AttributeRule = optional(
     "program",
     Text { max: 1000 },
-    "Only in a system of the one-shot RTOS: the folder of a Cargo package and the task's type in its library, such as `one-shot::pipeline::Stage`.",
+    "Only in a system of the one-shot RTOS: the folder of a Cargo package and the task's type in its library, such as `one-shot::pipeline::Stage`; or a C file and its task, such as `tasks.c::sender`.",
 );
 /// Of `<task>`.
 pub const STACK: AttributeRule = optional(

@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::place;
-use crate::programs::{Library, Program, TaskPackage};
+use crate::programs::{Library, Program, TaskPackage, is_c};
 use bulkhead_analysis::one_shot::Bounds;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
@@ -57,21 +57,41 @@ impl Recipe {
         format!("image of {} (stack {})", tasks.join(", "), self.stack)
     }
 
+    /// The files in C with its tasks, and how many of these are the same at most.
+    fn c_files(&self) -> BTreeMap<&str, usize> {
+        let mut files = BTreeMap::new();
+        for (name, _) in &self.tasks {
+            let file = name.split_once("::").map_or("", |one| one.0);
+            let same = self.tasks.iter().filter(|one| one.0 == *name).count();
+            if is_c(file) {
+                let most = files.entry(file).or_insert(1);
+                *most = same.max(*most);
+            }
+        }
+        files
+    }
+
     /// The source of the image; `packages`: the crate of each folder.
     fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
         let mut tasks = String::new();
         for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
             let (folder, path) = name.split_once("::").unwrap_or((name, ""));
-            let krate = packages.get(folder).map_or("", |one| &one.0);
-            let path = format!("{krate}::{path}");
+            let task = if is_c(folder) {
+                let same = |one: &&(String, u64)| one.0 == *name;
+                let copy = self.tasks[self.tasks.len() - urgency..].iter().filter(same);
+                let copy = copy.count();
+                format!(
+                    "bulkhead_oneshot_c::CTask: bulkhead_oneshot_c::task!(bh_task_{path}, {copy})"
+                )
+            } else {
+                let krate = packages.get(folder).map_or("", |one| &one.0);
+                let path = format!("{krate}::{path}");
+                format!("{path}: <{path} as bulkhead_oneshot::Described>::FIRST")
+            };
             // A longer budget is none that the kernel can watch.
             let budget = u32::try_from(*budget).map_or(String::new(), |b| format!(", budget {b}"));
             // Writing to a string cannot fail.
-            let _ = writeln!(
-                tasks,
-                "        {path}: <{path} as bulkhead_oneshot::Described>::FIRST, priority {}{budget};",
-                urgency + 1
-            );
+            let _ = writeln!(tasks, "        {task}, priority {}{budget};", urgency + 1);
         }
         format!(
             "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\nbulkhead_oneshot::system! {{\n    \
@@ -109,7 +129,7 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
     for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
         let folder = name.split_once("::").map_or(&**name, |one| one.0);
-        if !packages.contains_key(folder) {
+        if !is_c(folder) && !packages.contains_key(folder) {
             let krate = format!("tasks_{}", packages.len());
             let package = library.task_package(folder)?;
             packages.insert(folder.to_owned(), (krate, package));
@@ -117,10 +137,12 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     }
     let name = systems.first().map_or("system", |system| &system.name);
     let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
-    let mark = mark(&sources, &packages);
+    let objects = objects(library, &recipes)?;
+    let mark = mark(&sources, &packages, &objects);
     let folder = library.generated().join("one-shot").join(&mark);
-    let mut manifest = String::from(
-        "# Made by Bulkhead from a description.\n[package]\nname = \"images\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+    // Cargo would take the build script of another package of this name for this one's.
+    let mut manifest = format!(
+        "# Made by Bulkhead from a description.\n[package]\nname = \"images-{mark}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          publish = false\nautobins = false\n\n[workspace]\n",
     );
     for number in 0..recipes.len() {
@@ -141,15 +163,36 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
             package.name, package.folder
         );
     }
+    if !objects.is_empty() {
+        let c = library.kernel_package("software/oneshot/c");
+        let _ = writeln!(manifest, "bulkhead-oneshot-c = {{ path = {c:?} }}");
+    }
     manifest.push_str(
         "\n[profile.chip]\ninherits = \"release\"\npanic = \"abort\"\nopt-level = \"s\"\nlto = \"fat\"\ncodegen-units = 1\n\
          debug = \"line-tables-only\"\n",
     );
-    let script = "//! Links images of the one-shot RTOS; the loader says what does not fit.\nfn main() {\n    \
-                  println!(\"cargo:rustc-link-arg-bins=-Tbulkhead-oneshot.x\");\n    \
-                  println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n}\n";
+    let mut script = String::from(
+        "//! Links images of the one-shot RTOS; the loader says what does not fit.\nfn main() {\n    \
+         println!(\"cargo:rustc-link-arg-bins=-Tbulkhead-oneshot.x\");\n    \
+         println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n",
+    );
+    for (number, recipe) in recipes.iter().enumerate() {
+        for key in recipe.c_files() {
+            let Some((name, bytes)) = objects.get(&key) else {
+                continue;
+            };
+            let path = folder.join(name);
+            place::write(&path, bytes)?;
+            let argument = format!(
+                "cargo:rustc-link-arg-bin=image-{mark}-{number}={}",
+                path.display()
+            );
+            let _ = writeln!(script, "    println!(\"{{}}\", {argument:?});");
+        }
+    }
+    script.push_str("}\n");
     changed(&folder.join("Cargo.toml"), &manifest)?;
-    changed(&folder.join("build.rs"), script)?;
+    changed(&folder.join("build.rs"), &script)?;
     for (number, source) in sources.iter().enumerate() {
         let path = folder.join("src").join(format!("image_{number}.rs"));
         changed(&path, source)?;
@@ -169,8 +212,30 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     Ok(programs)
 }
 
+/// An object file: its name in the folder of the images, and its bytes.
+type Object = (String, Vec<u8>);
+
+/// The files in C of all images, compiled, by file and number of copies.
+fn objects<'r>(
+    library: &Library,
+    recipes: &'r [Recipe],
+) -> Result<BTreeMap<(&'r str, usize), Object>, Error> {
+    let mut all = BTreeMap::new();
+    for key in recipes.iter().flat_map(Recipe::c_files) {
+        if !all.contains_key(&key) {
+            let name = format!("tasks_{}.o", all.len());
+            all.insert(key, (name, library.c_tasks(key.0, key.1)?));
+        }
+    }
+    Ok(all)
+}
+
 /// A name for what is made of these sources: nobody else's images have it, so that runs at the same time do not take each other's.
-fn mark(sources: &[String], packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
+fn mark(
+    sources: &[String],
+    packages: &BTreeMap<String, (String, TaskPackage)>,
+    objects: &BTreeMap<(&str, usize), Object>,
+) -> String {
     let mut hash = Sha256::new();
     for source in sources {
         hash.update(source);
@@ -179,6 +244,11 @@ fn mark(sources: &[String], packages: &BTreeMap<String, (String, TaskPackage)>) 
         hash.update(krate);
         hash.update(&package.name);
         hash.update(package.folder.as_os_str().as_encoded_bytes());
+    }
+    for ((file, _), (name, bytes)) in objects {
+        hash.update(file);
+        hash.update(name);
+        hash.update(bytes);
     }
     let digest = hash.finalize();
     digest

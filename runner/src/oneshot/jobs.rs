@@ -32,9 +32,21 @@ pub struct Seen {
     pub writes: Vec<Vec<u64>>,
     /// For each channel: how long each read of something new took.
     pub reads: Vec<Vec<u64>>,
+    /// For each channel: the items of a queue.
+    pub queues: Vec<Queue>,
     /// For each flow: its markers.
     begins: Vec<Vec<MarkerEvent>>,
     ends: Vec<Vec<MarkerEvent>>,
+}
+
+/// Items of a queue: from the moment at which a task begins to put one until one was taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queue {
+    waiting: u64,
+    /// Most at a time, with one that finds no place.
+    pub most: u64,
+    /// Items that found no place.
+    pub lost: u64,
 }
 
 /// What is under way on a core.
@@ -54,6 +66,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         jobs: vec![Jobs::default(); tasks.tasks.len()],
         writes: vec![Vec::new(); tasks.channels.len()],
         reads: vec![Vec::new(); tasks.channels.len()],
+        queues: vec![Queue::default(); tasks.channels.len()],
         begins: vec![Vec::new(); tasks.flows.len()],
         ends: vec![Vec::new(); tasks.flows.len()],
     };
@@ -99,7 +112,20 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     seen.jobs[task].overruns += 1;
                 }
             }
-            marker::PUT | marker::TAKE => core.operation = Some(event.at),
+            marker::PUT | marker::TAKE => {
+                core.operation = Some(event.at);
+                let channel = channels
+                    .get(&event.value)
+                    .filter(|_| event.kind == marker::PUT);
+                if let Some(&channel) = channel {
+                    seen.queues[channel].put();
+                }
+            }
+            marker::FULL => {
+                if let Some(&channel) = channels.get(&event.value) {
+                    seen.queues[channel].lose();
+                }
+            }
             marker::PUT_DONE | marker::TAKEN => {
                 let lists = match event.kind {
                     marker::TAKEN => &mut seen.reads,
@@ -109,6 +135,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     (core.operation.take(), channels.get(&event.value))
                 {
                     lists[channel].push(event.at - begin);
+                    if event.kind == marker::TAKEN {
+                        seen.queues[channel].take();
+                    }
                 }
             }
             kind => {
@@ -134,6 +163,23 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         }
     }
     seen
+}
+
+impl Queue {
+    fn put(&mut self) {
+        self.waiting += 1;
+        self.most = self.most.max(self.waiting);
+    }
+
+    /// The item that was put last found no place.
+    fn lose(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.lost += 1;
+    }
+
+    fn take(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+    }
 }
 
 impl Seen {

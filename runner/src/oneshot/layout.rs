@@ -12,7 +12,7 @@ use crate::programs::Program;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::one_shot::table::{
     CORE_SHIFT, DATA, INPUTS, NAME, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS, SIZE_SHIFT,
-    TASK_WORDS,
+    SLOTS_SHIFT, TASK_WORDS,
 };
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORTS_OFFSET};
 use bulkhead_machine::image::Image;
@@ -91,7 +91,7 @@ pub fn number(system: &System, core: u16) -> u16 {
 
 /// Every part with its bytes, the largest first.
 fn too_large(core: u16, one_shot: &OneShot, sizes: &Footprint, table: &Table, taken: u64) -> Error {
-    let ports = PORTS_OFFSET - table.bottom;
+    let ports = PORTS_OFFSET - table.start + table.needed;
     let mut parts = [
         ("code and constants", sizes.text),
         ("data", sizes.data),
@@ -125,7 +125,9 @@ fn too_large(core: u16, one_shot: &OneShot, sizes: &Footprint, table: &Table, ta
 struct Table {
     words: Vec<u64>,
     start: u64,
-    /// Below this is the image's.
+    /// Bytes of the data of ports, which lies below it.
+    needed: u64,
+    /// Below this is the image's; 0 if there is no room for it.
     bottom: u64,
 }
 
@@ -139,7 +141,7 @@ impl Table {
         let ports: usize = here.iter().map(|&task| channels(task).1.len()).sum();
         let size = (here.len() * TASK_WORDS + ports * PORT_WORDS) as u64 * 8;
         let start = POINTER - size;
-        let mut bottom = start;
+        let (mut bottom, mut needed) = (start, 0);
         let mut tasks = Vec::new();
         let mut names = Vec::new();
         for task in here.iter().copied() {
@@ -158,8 +160,12 @@ impl Table {
                     | (size << SIZE_SHIFT)
                     | (u64::from(owner) << CORE_SHIFT);
                 if place < inputs {
-                    bottom -= size.next_multiple_of(ALIGNMENT);
-                    words[DATA] = MEMORY_BASE + bottom;
+                    let slots = u64::from(one_shot.slots(channel));
+                    let data = size.next_multiple_of(ALIGNMENT) * slots.max(1);
+                    // What does not fit is told with its size.
+                    needed += data;
+                    bottom = start.saturating_sub(needed);
+                    words[DATA] = (MEMORY_BASE + bottom) | slots << SLOTS_SHIFT;
                 }
                 names.extend(words);
             }
@@ -167,6 +173,7 @@ impl Table {
         Self {
             words: [tasks, names].concat(),
             start,
+            needed,
             bottom,
         }
     }

@@ -4,7 +4,7 @@
 
 use super::console::{Ring, read};
 use super::images::{self, Recipe};
-use super::{layout, results};
+use super::{jobs, layout, results};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
@@ -114,7 +114,7 @@ impl Paradigm for OneShot {
         _: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident> {
         match described(system) {
-            Ok(one_shot) => incidents(one_shot, seen),
+            Ok(one_shot) => incidents(system, one_shot, seen),
             Err(_) => Vec::new(),
         }
     }
@@ -152,9 +152,9 @@ impl Paradigm for OneShot {
     }
 }
 
-/// Tasks that stopped or had more than their budget, cores that stopped or never started.
-fn incidents(one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
-    let mut all = Vec::new();
+/// Tasks that stopped or had more than their budget, items that found no place in a queue, cores that stopped or never started.
+fn incidents(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
+    let mut all = overflows(system, one_shot, seen);
     for event in seen.markers {
         let (kind, what) = match event.kind {
             marker::STOPPED => (IncidentKind::Crash, "stopped"),
@@ -207,6 +207,27 @@ fn incidents(one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
                 tile: core,
                 application: format!("core {core}"),
                 what: "no job of its tasks ever began".to_owned(),
+            });
+        }
+    }
+    all
+}
+
+/// Queues without a place for an item: each is told once, with the number of items.
+fn overflows(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
+    let read = jobs::read(system, one_shot, seen.markers, 1);
+    let mut all = Vec::new();
+    for (index, channel) in one_shot.tasks.channels.iter().enumerate() {
+        let lost = read.queues[index].lost;
+        if lost > 0 {
+            let (name, places) = (&channel.name, one_shot.slots(index));
+            all.push(Incident {
+                crash: None,
+                kind: IncidentKind::Stopped,
+                at: None,
+                tile: one_shot.core(channel.from),
+                application: one_shot.tasks.tasks[channel.from].name.clone(),
+                what: format!("{lost} items found no place in the queue {name} of {places}; its writer was told"),
             });
         }
     }

@@ -15,13 +15,16 @@ use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::format::grouped;
 use bulkhead_report::result::{
-    Bound, FlowResult, RequestResult, Sample, TaskResult, VariantResult,
+    Bound, FlowResult, QuotaUse, RequestResult, Sample, TaskResult, VariantResult,
 };
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::Promise;
 
 /// What a response is called in results.
 const RESPONSE: &str = "response";
+
+/// What the places of a queue are called.
+const PLACES: &str = "places";
 
 /// What the bounds of responses and flows rest on.
 const COVERS: &str = "the costs that the description states, the kernel's switches and interrupts, locks and the traffic of all others on the mesh";
@@ -54,6 +57,7 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
         .map(|task| reading.task(task))
         .collect();
     variant.requests = reading.requests();
+    variant.quotas = reading.queues();
     variant.flows = (0..one_shot.tasks.flows.len())
         .map(|flow| reading.flow(flow))
         .collect();
@@ -152,6 +156,21 @@ impl Reading<'_> {
         all
     }
 
+    /// The places of queues, and how many were taken at most.
+    fn queues(&self) -> Vec<QuotaUse> {
+        let channels = self.one_shot.tasks.channels.iter().enumerate();
+        let queues = channels.filter(|(index, _)| self.one_shot.slots(*index) > 0);
+        queues
+            .map(|(index, channel)| QuotaUse {
+                of: channel.name.clone(),
+                quota: PLACES.to_owned(),
+                tile: Some(self.one_shot.core(channel.to)),
+                used: self.seen.queues[index].most,
+                limit: self.one_shot.slots(index).into(),
+            })
+            .collect()
+    }
+
     /// The bound of an operation of a task, which interrupts lengthen, too.
     fn operation(&self, task: usize, cycles: u64) -> Bound {
         let here = self.one_shot.on_core(self.one_shot.core(task)).len() as u64;
@@ -213,6 +232,42 @@ impl Reading<'_> {
         way.reverse();
         way
     }
+}
+
+/// Of each queue: what waited at most, its bound, and its places.
+fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
+    let mut uses = variant
+        .quotas
+        .iter()
+        .filter(|one| one.quota == PLACES)
+        .peekable();
+    let (Some(one_shot), Some(_)) = (&system.one_shot, uses.peek()) else {
+        return Vec::new();
+    };
+    let judged = plan(&bounds(one_shot, &system.platform).tasks);
+    let constraints = judged.map(|plan| plan.constraints).unwrap_or_default();
+    let mut all = Vec::new();
+    for queue in uses {
+        let what = format!("queue {}", queue.of);
+        let (used, limit) = (queue.used, queue.limit);
+        let mut found = constraints.iter();
+        let bound = found.find(|one| one.kind == Kind::Queue && one.subject == queue.of);
+        match bound.and_then(|one| one.bound) {
+            Some(most) => {
+                let text = format!("{what}: {used} items at most within the bound of {most}");
+                all.push(Promise::judged(&variant.name, text, used <= most));
+                let text = format!("{what}: bound of {most} items within {limit} places");
+                let promise = Promise::judged(&variant.name, text, most <= limit);
+                all.push(promise.if_expected(system.misses_expected));
+            }
+            None => {
+                let text = format!("{what}: a bound within {limit} places");
+                let why = "its reader is slower than its writer, or a response has no bound";
+                all.push(Promise::not_judged(&variant.name, text, why));
+            }
+        }
+    }
+    all
 }
 
 /// The promises of a variant; `cycle`: ticks of a cycle.
@@ -281,6 +336,7 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             all.push(deadline(what, &response.bound, limit, &response.unbounded));
         }
     }
+    all.extend(queues(system, variant));
     for request in &variant.requests {
         let what = format!(
             "{} of {} ({})",

@@ -14,8 +14,13 @@ pub fn line(text: &str) {
 
 /// Writes a line: a text, and a number in decimal behind it.
 pub fn number(text: &str, number: u64) {
+    number_behind(text.as_bytes(), number);
+}
+
+/// The same behind bytes.
+pub fn number_behind(text: &[u8], number: u64) {
     let mut digits = [0; 20];
-    pieces(&[text.as_bytes(), decimal(number, &mut digits)]);
+    pieces(&[text, decimal(number, &mut digits)]);
 }
 
 /// Writes a line that comes in pieces. Bytes are not looked at.

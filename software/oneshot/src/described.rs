@@ -6,11 +6,12 @@
 //! The functions here are for jobs: they ask for the task whose job runs. In an image without a table they trap, and the task stops.
 
 use crate::kernel;
-use crate::port::{Failure, SamplingPort};
+use crate::port::{Failure, RawPort};
 use crate::task::{Done, Job, Task};
 use crate::{arch, time};
 use bulkhead_abi::one_shot::{marker, table};
 use bulkhead_hal::marker::custom;
+use core::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A task that a description can name.
@@ -49,12 +50,13 @@ impl Releases {
     }
 }
 
-/// A port of the table: its core, its index, the bytes of an item, and where its data is.
+/// A port of the table: its core, its index, the bytes of an item, where its data is, and the places of a queue.
 struct Place {
     core: u16,
     index: u16,
     size: usize,
     data: u64,
+    slots: u16,
 }
 
 impl Place {
@@ -62,11 +64,13 @@ impl Place {
     fn of(number: u64) -> Self {
         let at = word(table::PORTS) + number * table::PORT_WORDS as u64;
         let name = arch::table_word(at as usize + table::NAME);
+        let data = arch::table_word(at as usize + table::DATA);
         Self {
             core: (name >> table::CORE_SHIFT) as u16,
             index: name as u16,
             size: (name >> table::SIZE_SHIFT) as u32 as usize,
-            data: arch::table_word(at as usize + table::DATA),
+            data: u64::from(data as u32),
+            slots: (data >> table::SLOTS_SHIFT) as u16,
         }
     }
 
@@ -76,64 +80,148 @@ impl Place {
     }
 }
 
-/// A channel that the task reads: the first one of the description is number 0.
+/// A channel that the task reads, whose items are bytes.
+///
+/// What [`Input`] and other languages are made of.
 #[derive(Debug)]
-pub struct Input<T> {
+pub struct RawInput {
     number: u64,
-    open: Option<(SamplingPort<T>, u64)>,
+    open: Option<(RawPort, u64)>,
 }
 
-impl<T: FromBytes + IntoBytes + Immutable> Input<T> {
+impl RawInput {
     /// The task's channel with this number. Its port is initialised when a job first asks.
     pub const fn new(number: u64) -> Self {
         Self { number, open: None }
     }
 
-    /// A new item, if there is one. Without one, no lock is taken.
+    /// Copies a new item to `item`; whether there was one. Without one, no lock is taken.
     ///
     /// # Errors
-    /// [`Failure::Size`]: the description has no such channel, or other items; [`Failure::Locked`].
-    pub fn take(&mut self) -> Result<Option<T>, Failure> {
+    /// [`Failure::Size`]: the description has no such channel, or items of another size than `item`; [`Failure::Locked`].
+    pub fn take(&mut self, item: &mut [u8]) -> Result<bool, Failure> {
         let (port, name) = match self.open {
             Some(open) => open,
             None => self.initialise()?,
         };
-        if !port.has_news()? {
-            return Ok(None);
+        if port.size() != item.len() {
+            return Err(Failure::Size);
         }
-        let mut item = T::new_zeroed();
+        if !port.has_news()? {
+            return Ok(false);
+        }
         custom::<{ marker::TAKE }>(name);
-        let result = port.read(&mut item);
+        let result = port.read(item);
         custom::<{ marker::TAKEN }>(name);
-        Ok(result?.then_some(item))
+        result
     }
 
-    fn initialise(&mut self) -> Result<(SamplingPort<T>, u64), Failure> {
+    fn initialise(&mut self) -> Result<(RawPort, u64), Failure> {
         if self.number >= word(table::INPUTS) {
             return Err(Failure::Size);
         }
         let place = Place::of(self.number);
-        if place.size != size_of::<T>() {
-            return Err(Failure::Size);
-        }
-        let port = SamplingPort::initialise_at(place.index.into(), place.data)?;
+        let port = RawPort::initialise(place.index.into(), place.data, place.size, place.slots)?;
         let open = (port.ok_or(Failure::Size)?, place.marked());
         self.open = Some(open);
         Ok(open)
     }
 }
 
-/// A channel that the task writes: the first one of the description is number 0.
+/// A channel that the task reads: the first one of the description is number 0.
 #[derive(Debug)]
-pub struct Output<T> {
-    number: u64,
-    open: Option<(SamplingPort<T>, u64)>,
+pub struct Input<T> {
+    raw: RawInput,
+    item: PhantomData<fn() -> T>,
 }
 
-impl<T: FromBytes + IntoBytes + Immutable> Output<T> {
+impl<T: FromBytes + IntoBytes + Immutable> Input<T> {
+    /// The task's channel with this number. Its port is initialised when a job first asks.
+    pub const fn new(number: u64) -> Self {
+        Self {
+            raw: RawInput::new(number),
+            item: PhantomData,
+        }
+    }
+
+    /// A new item, if there is one; of a queue, the oldest one. Without one, no lock is taken.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: the description has no such channel, or other items; [`Failure::Locked`].
+    pub fn take(&mut self) -> Result<Option<T>, Failure> {
+        let mut item = T::new_zeroed();
+        let is_new = self.raw.take(item.as_mut_bytes())?;
+        Ok(is_new.then_some(item))
+    }
+}
+
+/// A channel that the task writes, whose items are bytes.
+///
+/// What [`Output`] and other languages are made of.
+#[derive(Debug)]
+pub struct RawOutput {
+    number: u64,
+    open: Option<(RawPort, u64)>,
+}
+
+impl RawOutput {
     /// The task's channel with this number.
     pub const fn new(number: u64) -> Self {
         Self { number, open: None }
+    }
+
+    /// Whether the reader has initialised its port, for items of so many bytes.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: the description has no such channel, or other items.
+    pub fn is_ready(&mut self, size: usize) -> Result<bool, Failure> {
+        if self.open.is_none() {
+            if self.number >= word(table::OUTPUTS) {
+                return Err(Failure::Size);
+            }
+            let place = Place::of(word(table::INPUTS) + self.number);
+            let port = RawPort::get(place.core, place.index.into())?;
+            self.open = port.map(|port| (port, place.marked()));
+        }
+        match &self.open {
+            Some((port, _)) if port.size() != size => Err(Failure::Size),
+            open => Ok(open.is_some()),
+        }
+    }
+
+    /// Writes an item; whether it did: until the reader's core has initialised its port, nobody takes one.
+    ///
+    /// # Errors
+    /// As of [`RawOutput::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
+    pub fn put(&mut self, item: &[u8]) -> Result<bool, Failure> {
+        self.is_ready(item.len())?;
+        let Some((port, name)) = self.open else {
+            return Ok(false);
+        };
+        custom::<{ marker::PUT }>(name);
+        let result = port.write(item);
+        if result == Err(Failure::Full) {
+            custom::<{ marker::FULL }>(name);
+        }
+        custom::<{ marker::PUT_DONE }>(name);
+        result.map(|()| true)
+    }
+}
+
+/// A channel that the task writes: the first one of the description is number 0.
+#[derive(Debug)]
+pub struct Output<T> {
+    raw: RawOutput,
+    item: PhantomData<fn(T)>,
+}
+
+impl<T: IntoBytes + Immutable> Output<T> {
+    /// The task's channel with this number.
+    pub const fn new(number: u64) -> Self {
+        Self {
+            raw: RawOutput::new(number),
+            item: PhantomData,
+        }
     }
 
     /// Whether the reader has initialised its port.
@@ -141,29 +229,15 @@ impl<T: FromBytes + IntoBytes + Immutable> Output<T> {
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or other items.
     pub fn is_ready(&mut self) -> Result<bool, Failure> {
-        if self.open.is_none() {
-            if self.number >= word(table::OUTPUTS) {
-                return Err(Failure::Size);
-            }
-            let place = Place::of(word(table::INPUTS) + self.number);
-            let port = SamplingPort::get(place.core, place.index.into())?;
-            self.open = port.map(|port| (port, place.marked()));
-        }
-        Ok(self.open.is_some())
+        self.raw.is_ready(size_of::<T>())
     }
 
-    /// Writes an item over the one that is there; whether it did: until the reader's core has initialised its port, nobody takes one.
+    /// Writes an item: over the one that is there, or behind those that wait in a queue. Whether it did: until the reader's core has initialised its
+    /// port, nobody takes one.
     ///
     /// # Errors
-    /// As of [`Output::is_ready`], and [`Failure::Locked`].
+    /// As of [`Output::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
     pub fn put(&mut self, item: &T) -> Result<bool, Failure> {
-        self.is_ready()?;
-        let Some((port, name)) = self.open else {
-            return Ok(false);
-        };
-        custom::<{ marker::PUT }>(name);
-        let result = port.write(item);
-        custom::<{ marker::PUT_DONE }>(name);
-        result.map(|()| true)
+        self.raw.put(item.as_bytes())
     }
 }

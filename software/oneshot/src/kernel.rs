@@ -219,6 +219,11 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     fail([b", panic at ", file.as_bytes(), b":", line, b"", b""])
 }
 
+/// The task whose job runs stops for ever; the reason goes to the console.
+pub fn stop(reason: &str) -> ! {
+    fail([b", ", reason.as_bytes(), b"", b"", b"", b""])
+}
+
 /// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.
 /// A job that stops leaves nothing behind on the stack.
 fn fail(detail: [&[u8]; 6]) -> ! {

@@ -40,9 +40,11 @@ mod task;
 pub mod time;
 
 pub use arch::core_number;
+/// Markers for measurements; they cost nothing on the model.
+pub use bulkhead_hal::marker;
 pub use configuration::{Configuration, Descriptor, ordered};
 pub use described::Described;
-pub use kernel::exit;
+pub use kernel::{exit, stop};
 pub use task::{Done, Job, Start, Task};
 
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Sampling ports between tasks of any cores, spinlocks, and doorbells.
+//! Sampling ports and queues between tasks of any cores, spinlocks, and doorbells.
 //!
 //! Why it exists: the policy's ports over the memory of the chip, typed. What it deliberately does not know: the protocol (it is in `exec`).
 //!
@@ -10,6 +10,7 @@ use crate::arch::{self, Chip};
 use bulkhead_abi::one_shot::port::{HOLDER, LOCK};
 use bulkhead_abi::one_shot::{PORT_SIZE, PORTS};
 use bulkhead_exec_one_shot::port;
+use bulkhead_exec_one_shot::queue::{self, Any};
 use core::convert::Infallible;
 use core::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -21,6 +22,77 @@ pub type Failure = port::Failure<Infallible>;
 
 /// Attempts to take a lock: whoever holds it copies some words, so he who waits for longer waits for somebody who stopped.
 const PATIENCE: u32 = 1000;
+
+/// A port of either kind, for items of so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawPort(Any);
+
+impl RawPort {
+    /// Initialises a port of this core, whose data lies at an address of this core that nobody else uses: a queue with so many places, or a sampling port
+    /// (0).
+    pub(crate) fn initialise(
+        index: usize,
+        data: u64,
+        size: usize,
+        slots: u16,
+    ) -> Result<Option<Self>, Failure> {
+        let core = arch::core_number();
+        let Some(record) = record(core, index) else {
+            return Ok(None);
+        };
+        let own = (core, arch::global(data), size as u32);
+        let port = match slots {
+            0 => port::initialise(&mut Chip, record, caller(), own)?.map(Any::Sampling),
+            slots => queue::initialise(&mut Chip, record, caller(), own, slots)?.map(Any::Queue),
+        };
+        Ok(port.map(Self::of))
+    }
+
+    /// A port of any core.
+    pub(crate) fn get(core: u16, index: usize) -> Result<Option<Self>, Failure> {
+        let Some(record) = record(core, index) else {
+            return Ok(None);
+        };
+        Ok(queue::any(&mut Chip, record)?.map(Self::of))
+    }
+
+    fn of(port: Any) -> Self {
+        // What is in the own memory is reached without the network.
+        Self(match port {
+            Any::Sampling(port) => Any::Sampling(port.moved(arch::local(port.data()))),
+            Any::Queue(queue) => Any::Queue(queue.moved(arch::local(queue.data()))),
+        })
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        let size = match &self.0 {
+            Any::Sampling(port) => port.size(),
+            Any::Queue(queue) => queue.size(),
+        };
+        size as usize
+    }
+
+    pub(crate) fn write(&self, item: &[u8]) -> Result<(), Failure> {
+        match &self.0 {
+            Any::Sampling(port) => port::write(&mut Chip, port, caller(), item),
+            Any::Queue(queue) => queue::put(&mut Chip, queue, caller(), item),
+        }
+    }
+
+    pub(crate) fn read(&self, item: &mut [u8]) -> Result<bool, Failure> {
+        match &self.0 {
+            Any::Sampling(port) => port::read(&mut Chip, port, caller(), item),
+            Any::Queue(queue) => queue::take(&mut Chip, queue, caller(), item),
+        }
+    }
+
+    pub(crate) fn has_news(&self) -> Result<bool, Failure> {
+        match &self.0 {
+            Any::Sampling(port) => port::has_news(&mut Chip, port),
+            Any::Queue(queue) => Ok(queue::waiting(&mut Chip, queue)? > 0),
+        }
+    }
+}
 
 /// A port for items of one type: the numbers of its core and of its record.
 #[derive(Debug)]
@@ -55,21 +127,16 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     /// # Errors
     /// [`Failure::Locked`].
     pub fn initialise(index: usize, data: &'static Data<T>) -> Result<Option<Self>, Failure> {
-        Self::initialise_at(index, data.address())
-    }
-
-    /// The same; the data lies at an address of this core that nobody else uses.
-    pub(crate) fn initialise_at(index: usize, data: u64) -> Result<Option<Self>, Failure> {
         let core = arch::core_number();
         let Some(record) = record(core, index) else {
             return Ok(None);
         };
-        let own = (core, arch::global(data), size_of::<T>() as u32);
+        let own = (core, arch::global(data.address()), size_of::<T>() as u32);
         let port = port::initialise(&mut Chip, record, caller(), own)?;
         Ok(port.map(Self::of))
     }
 
-    /// A port of any core. None: there is no such index, or it is not initialised yet.
+    /// A port of any core. None: there is no such index, it is not initialised yet, or it is a queue.
     ///
     /// # Errors
     /// [`Failure::Size`]: it is for items of another size.
@@ -115,6 +182,107 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     #[inline]
     pub fn has_news(&self) -> Result<bool, Failure> {
         port::has_news(&mut Chip, &self.port)
+    }
+}
+
+/// The places of a queue. Each begins at a multiple of eight bytes, as [`Data`] does.
+pub struct Places<T, const N: usize>(Data<[Data<T>; N]>);
+
+impl<T, const N: usize> Default for Places<T, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, const N: usize> Places<T, N> {
+    /// All are empty.
+    pub const fn new() -> Self {
+        Self(Data::new())
+    }
+}
+
+/// A queue for items of one type: each is read once, in the order in which they were written.
+#[derive(Debug)]
+pub struct QueuingPort<T> {
+    queue: queue::Queue,
+    item: PhantomData<fn(T) -> T>,
+}
+
+impl<T> Clone for QueuingPort<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for QueuingPort<T> {}
+
+impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
+    /// Initialises a queue of this core, with these places. None: there is no such index, it is initialised already, or there are no places or too many.
+    ///
+    /// # Errors
+    /// [`Failure::Locked`].
+    pub fn initialise<const N: usize>(
+        index: usize,
+        places: &'static Places<T, N>,
+    ) -> Result<Option<Self>, Failure> {
+        let core = arch::core_number();
+        let (Some(record), Ok(slots)) = (record(core, index), u16::try_from(N)) else {
+            return Ok(None);
+        };
+        let own = (
+            core,
+            arch::global(places.0.address()),
+            size_of::<T>() as u32,
+        );
+        let queue = queue::initialise(&mut Chip, record, caller(), own, slots)?;
+        Ok(queue.map(Self::of))
+    }
+
+    /// A queue of any core. None: there is no such index, it is not initialised yet, or it is a sampling port.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: it is for items of another size.
+    pub fn get(core: u16, index: usize) -> Result<Option<Self>, Failure> {
+        let Some(record) = record(core, index) else {
+            return Ok(None);
+        };
+        match queue::get(&mut Chip, record)? {
+            Some(queue) if queue.size() as usize != size_of::<T>() => Err(Failure::Size),
+            queue => Ok(queue.map(Self::of)),
+        }
+    }
+
+    fn of(queue: queue::Queue) -> Self {
+        let queue = queue.moved(arch::local(queue.data()));
+        let item = PhantomData;
+        Self { queue, item }
+    }
+
+    /// Puts an item behind all others.
+    ///
+    /// # Errors
+    /// [`Failure::Full`]: no place is free, and nothing was written; [`Failure::Locked`].
+    #[inline]
+    pub fn put(&self, item: &T) -> Result<(), Failure> {
+        queue::put(&mut Chip, &self.queue, caller(), item.as_bytes())
+    }
+
+    /// Takes the oldest item; whether there was one.
+    ///
+    /// # Errors
+    /// [`Failure::Locked`].
+    #[inline]
+    pub fn take(&self, item: &mut T) -> Result<bool, Failure> {
+        queue::take(&mut Chip, &self.queue, caller(), item.as_mut_bytes())
+    }
+
+    /// How many items wait. Takes no lock.
+    ///
+    /// # Errors
+    /// None happens; the type is that of all operations.
+    #[inline]
+    pub fn waiting(&self) -> Result<u32, Failure> {
+        queue::waiting(&mut Chip, &self.queue)
     }
 }
 

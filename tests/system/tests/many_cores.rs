@@ -8,7 +8,7 @@ const TICK: u64 = 600_000;
 
 /// What `port_times` measures: name, the paper's figure in cycles one hop away, and cycles of a hop there and back that an operation
 /// waits for, by the number of answers: 3 for each (docs/reference/mesh.md).
-const OPERATIONS: [(u64, &str, f64, u64); 7] = [
+const OPERATIONS: [(u64, &str, f64, u64); 9] = [
     // State, then address.
     (1, "get", 88.0, 6),
     // The lock; then acknowledgements of data and news.
@@ -21,6 +21,10 @@ const OPERATIONS: [(u64, &str, f64, u64); 7] = [
     (6, "lock", 127.0, 3),
     // What is given back is posted.
     (7, "unlock", 80.0, 0),
+    // The lock, positions, and the acknowledgement of item and positions; less than the paper's write and read of a sampling port.
+    (8, "put 8 bytes into a queue", 358.0, 9),
+    // The lock, positions, item, and the acknowledgement of the positions.
+    (9, "take 8 bytes from a queue", 524.0, 12),
 ];
 
 #[test]

@@ -6,7 +6,10 @@ use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{self, Finished, Options};
 use std::fmt::Write;
 
-fn run(system: &std::path::Path, overrides: &[&str]) -> Result<Finished, bulkhead_runner::Error> {
+pub fn run(
+    system: &std::path::Path,
+    overrides: &[&str],
+) -> Result<Finished, bulkhead_runner::Error> {
     let options = Options {
         system: system.to_path_buf(),
         overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
@@ -24,7 +27,7 @@ fn described(name: &str, text: &str) -> Result<Finished, bulkhead_runner::Error>
 }
 
 /// Everything that was seen is within its bound, and nothing went wrong.
-fn holds(result: &RunResult) {
+pub fn holds(result: &RunResult) {
     let failed = result.verdict.promises().iter();
     let failed: Vec<_> = failed
         .filter(|one| one.judgement != Judgement::Held)
@@ -99,27 +102,65 @@ fn an_image_that_does_not_fit_says_how_many_bytes_each_part_has() {
         r#"<system name="large" paradigm="one-shot" platform="epiphany3" duration="2ms">
           <task name="sink" program="one-shot::pipeline::Sink" core="1" priority="1" period="1ms" cost="9us" stack="16KiB"/>"#,
     );
-    for number in 0..4 {
-        let _ = write!(
-            text,
-            r#"<task name="source-{number}" program="one-shot::pipeline::Source" core="0" priority="{}" period="1ms" cost="9us"/>
+    let few = text.clone();
+    // More than the whole memory is told in the same way.
+    for (count, bytes) in [(4, "16"), (10, "41")] {
+        text = few.clone();
+        for number in 0..count {
+            let _ = write!(
+                text,
+                r#"<task name="source-{number}" program="one-shot::pipeline::Source" core="0" priority="{}" period="1ms" cost="9us"/>
                <channel name="c{number}" from="source-{number}" to="sink" size="4KiB"/>"#,
-            number + 1
+                number + 1
+            );
+        }
+        let error = described("large", &(text + "</system>"))
+            .map(drop)
+            .expect_err("32 KiB");
+        let text = error.to_string();
+        assert!(text.starts_with("core 1 (`sink`) needs "), "{text}");
+        assert!(
+            text.contains(&format!(
+                "bytes of its 32768: table and data of ports {bytes}"
+            )),
+            "{text}"
+        );
+        assert!(
+            text.contains("the stack 16384") && text.contains("port records 512"),
+            "{text}"
         );
     }
-    let error = described("large", &(text + "</system>"))
-        .map(drop)
-        .expect_err("32 KiB");
-    let text = error.to_string();
-    assert!(text.starts_with("core 1 (`sink`) needs "), "{text}");
-    assert!(
-        text.contains("bytes of its 32768: table and data of ports 16"),
-        "{text}"
+}
+
+/// All readings arrive, in their order. If the reader is too slow, the queue gets full, and the writer and the run say so.
+#[test]
+fn queues_keep_all_items_in_order_or_tell_what_they_lose() {
+    let finished = run("oneshot/queue".as_ref(), &[]).expect("it runs");
+    holds(&finished.result);
+    let variant = &finished.result.variants[0];
+    let queue = &variant.quotas[0];
+    assert_eq!((&*queue.of, queue.limit), ("readings", 4));
+    assert!((1..=3).contains(&queue.used), "{queue:?}");
+    let lines = finished.consoles[0].lines();
+    let numbers: Vec<u64> = lines
+        .filter_map(|line| line.strip_prefix("core 9: item ")?.parse().ok())
+        .collect();
+    let first = numbers[0];
+    assert_eq!(
+        numbers,
+        (first..first + numbers.len() as u64).collect::<Vec<_>>()
     );
-    assert!(
-        text.contains("the stack 16384") && text.contains("port records 512"),
-        "{text}"
-    );
+    assert!(numbers.len() >= 40, "{numbers:?}");
+    // A reader that is too slow has no bound, and its writer is told of each item.
+    let slow = run("oneshot/queue".as_ref(), &["task[keeper]@period=7ms"]).expect("it runs");
+    let variant = &slow.result.variants[0];
+    assert_eq!(variant.quotas[0].used, 5);
+    let told = variant.incidents.iter().map(|one| one.what.as_str());
+    let told: Vec<&str> = told
+        .filter(|what| what.contains("found no place in the queue readings of 4"))
+        .collect();
+    assert_eq!(told.len(), 1, "{:?}", variant.incidents);
+    assert!(slow.consoles[0].contains("core 0: no place for item "));
 }
 
 /// A plain generator: its state is the seed.
@@ -199,4 +240,51 @@ fn systems_drawn_at_random_keep_their_bounds() {
         let finished = described("drawn", &(text + &channels + "</system>"));
         holds(&finished.expect("it runs").result);
     }
+}
+
+/// 64 chains of 32 cores, two over each row of the chip, so that each of 1024 cores has two tasks in each tick: a second of simulated time. The host's
+/// time is printed and no part of the result.
+#[test]
+#[ignore = "minutes; a promise with a command of its own"]
+fn a_thousand_cores_for_a_second() {
+    let mut text = String::from(
+        r#"<system name="thousand" paradigm="one-shot" platform="epiphany5" duration="1s">"#,
+    );
+    let mut joined = String::new();
+    for chain in 0..64u64 {
+        for place in 0..32 {
+            // Along the row and back.
+            let column = if chain % 2 == 0 { place } else { 31 - place };
+            let core = chain / 2 * 32 + column;
+            let kind = match place {
+                0 => "Source",
+                31 => "Sink",
+                _ => "Stage",
+            };
+            let _ = write!(
+                text,
+                r#"<task name="t{chain}-{place}" program="one-shot::pipeline::{kind}" core="{core}" priority="{}" period="1ms" cost="10us"/>"#,
+                chain % 2 + 1
+            );
+            if place > 0 {
+                let _ = write!(
+                    joined,
+                    r#"<channel name="c{chain}-{place}" from="t{chain}-{}" to="t{chain}-{place}" size="16B"/>"#,
+                    place - 1
+                );
+            }
+        }
+        let _ = write!(
+            joined,
+            r#"<flow name="f{chain}" from="t{chain}-0" to="t{chain}-31"/>"#
+        );
+    }
+    let begin = std::time::Instant::now();
+    let finished = described("thousand", &(text + &joined + "</system>")).expect("it runs");
+    println!(
+        "1024 cores for a second: {:.0} s of the host",
+        begin.elapsed().as_secs_f64()
+    );
+    holds(&finished.result);
+    assert_eq!(finished.result.verdict.promises().len(), 10_176);
 }

@@ -2,11 +2,12 @@
 //!
 //! Why it exists and what it does not know: see the parent module. What holds of every task system is checked there.
 
-use super::{OneShot, PORTS, TASKS, TICK};
+use super::{OneShot, PORTS, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
+use crate::tasks::ChannelKind;
 use crate::text::suggestion;
 use crate::tree::Element;
 use std::collections::BTreeMap;
@@ -22,7 +23,11 @@ const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
 /// Bytes of an item at most.
 const ITEM: u64 = 4096;
 
-fn wrong(what: impl Into<String>, place: &crate::source::Span, help: &str) -> Diagnostic {
+fn wrong(
+    what: impl Into<String>,
+    place: &crate::source::Span,
+    help: impl Into<String>,
+) -> Diagnostic {
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
 }
 
@@ -112,11 +117,13 @@ pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// Whether a text is the path of a type: names of Rust, joined by `::`. It becomes a part of a program.
-fn is_path(text: &str) -> bool {
+/// Whether a text is the path of a type behind a folder: names of Rust, joined by `::`; or one name of a task behind a file in C. It becomes a part of
+/// a program.
+fn is_path((folder, path): (&str, &str)) -> bool {
     let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let goes_on = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    text.split("::").all(|name| starts(name) && goes_on(name))
+    let is_one = !folder.ends_with(".c") || !path.contains("::");
+    is_one && path.split("::").all(|name| starts(name) && goes_on(name))
 }
 
 /// What a task of a chip must say beside what every task must.
@@ -166,12 +173,12 @@ pub(super) fn tasks(
             continue;
         };
         let known = programs.map(|programs| (programs.contains(&name), programs.names()));
-        let path = name.split_once("::").map(|(_, path)| path);
-        match (path.filter(|path| is_path(path)), known) {
+        let path = name.split_once("::");
+        match (path.filter(|path| is_path(*path)), known) {
             (None, _) => errors.push(wrong(
                 format!("`{name}` names no type of a task"),
                 node.place("program"),
-                "write FOLDER::module::Type: the folder of a Cargo package, and the task's type in its library",
+                "write FOLDER::module::Type, the folder of a Cargo package and the task's type in its library, or FILE.c::NAME, a file and a task in it",
             )),
             (Some(_), Some((false, names))) => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -217,11 +224,20 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 "write size=\"...\", 1B to 4KiB: the port's owner has so many bytes for it",
             ));
         }
-        if channel.kind == crate::tasks::ChannelKind::Queue {
+        if channel.kind == ChannelKind::Queue && channel.slots > SLOTS {
             errors.push(wrong(
-                "a queue between tasks of the one-shot RTOS",
-                node.place("kind"),
-                "write kind=\"sampling\": its kernel has no other ports",
+                format!("a queue with {} places", channel.slots),
+                node.place("slots"),
+                format!(
+                    "write slots=\"...\", 1 to {SLOTS}: its record has no more room for the number"
+                ),
+            ));
+        }
+        if channel.kind == ChannelKind::Sampling && channel.slots > 1 {
+            errors.push(wrong(
+                "places of a sampling port, which has the last item only",
+                node.place("slots"),
+                "remove it, or write kind=\"queue\"",
             ));
         }
         let owner = system.core(channel.to);

@@ -1,4 +1,4 @@
-//! Systems of the one-shot RTOS: tasks on the cores of a mesh, joined by sampling ports.
+//! Systems of the one-shot RTOS: tasks on the cores of a mesh, joined by sampling ports and queues.
 //!
 //! Why it exists: such a system has no kernel tile, managers and applications; it has tasks, channels and flows, as a `<task-system>` has, and
 //! each task has a program. What it deliberately does not know: how images are built, and what the kernel costs.
@@ -14,7 +14,7 @@ pub(crate) use check::{foreign, tiled};
 pub(crate) use read::read;
 pub(crate) use write::write;
 
-use crate::tasks::TaskSystem;
+use crate::tasks::{ChannelKind, TaskSystem};
 use crate::units::{Size, Time};
 use serde::Serialize;
 
@@ -24,6 +24,8 @@ pub const TICK: Time = Time(1_000_000_000);
 pub const TASKS: usize = 64;
 /// Ports that a core owns at most (`bulkhead_abi::one_shot::PORTS`).
 pub const PORTS: usize = 16;
+/// Places of a queue at most (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
+pub const SLOTS: u32 = 32_767;
 
 /// What runs on a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +76,15 @@ impl OneShot {
     /// The channels that a task writes: its outputs, in the order of the file.
     pub fn outputs(&self, task: usize) -> Vec<usize> {
         self.ends(|channel| channel.from == task)
+    }
+
+    /// The places of a channel that is a queue; 0 of a sampling port.
+    pub fn slots(&self, channel: usize) -> u16 {
+        let channel = &self.tasks.channels[channel];
+        match channel.kind {
+            ChannelKind::Queue => u16::try_from(channel.slots).unwrap_or(u16::MAX),
+            ChannelKind::Sampling => 0,
+        }
     }
 
     fn ends(&self, is: impl Fn(&crate::tasks::Channel) -> bool) -> Vec<usize> {

@@ -5,6 +5,7 @@
 use super::OneShot;
 use crate::canonical::{Writer, write_platform};
 use crate::system::System;
+use crate::tasks::ChannelKind;
 
 /// Writes the whole description; it needs no other file.
 pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
@@ -40,8 +41,13 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
             .attribute("name", &channel.name)
             .attribute("from", &tasks.tasks[channel.from].name)
             .attribute("to", &tasks.tasks[channel.to].name)
-            .size("size", channel.size)
-            .end();
+            .size("size", channel.size);
+        if channel.kind == ChannelKind::Queue {
+            writer
+                .attribute("kind", "queue")
+                .attribute("slots", channel.slots);
+        }
+        writer.end();
     }
     for flow in &tasks.flows {
         writer

@@ -18,6 +18,7 @@ pub mod arrivals;
 pub mod events;
 pub mod port;
 pub mod protected;
+pub mod queue;
 pub mod ring;
 pub mod suspension;
 pub mod tasks;
@@ -31,3 +32,5 @@ pub const TASKS: usize = 64;
 
 #[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod orders;

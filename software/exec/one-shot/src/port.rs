@@ -12,7 +12,8 @@
 //! error.
 
 use bulkhead_abi::one_shot::port::{
-    ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE, WAS_READ,
+    ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, SLOTS_MAX,
+    SLOTS_SHIFT, STATE, WAS_READ,
 };
 
 /// Memory of all cores, by chip-global addresses.
@@ -55,6 +56,8 @@ pub enum Failure<E> {
     Size,
     /// Nothing was written yet.
     NoData,
+    /// Each place of the queue has an item that nobody has read.
+    Full,
 }
 
 impl<E> From<E> for Failure<E> {
@@ -81,6 +84,10 @@ pub struct Port {
 }
 
 impl Port {
+    pub(crate) fn new(record: u64, data: u64, size: u32) -> Self {
+        Self { record, data, size }
+    }
+
     /// Size of its data in bytes.
     pub fn size(&self) -> u32 {
         self.size
@@ -138,28 +145,43 @@ pub fn initialise<M: Memory>(
     memory: &mut M,
     record: u64,
     caller: Caller,
-    (owner, data, size): (u16, u64, u32),
+    own: (u16, u64, u32),
 ) -> Result<Option<Port>, Failure<M::Error>> {
+    let is_new = initialise_record(memory, record, caller, own, 0)?;
+    let (_, data, size) = own;
+    Ok(is_new.then_some(Port { record, data, size }))
+}
+
+/// The same of a record with so many places, 0 for a sampling port. Whether it was not initialised before.
+pub(crate) fn initialise_record<M: Memory>(
+    memory: &mut M,
+    record: u64,
+    caller: Caller,
+    (owner, data, size): (u16, u64, u32),
+    slots: u16,
+) -> Result<bool, Failure<M::Error>> {
     lock(memory, record + LOCK, record + HOLDER, caller)?;
     let is_initialised = memory.load_double(record + STATE)? & INITIALISED != 0;
     if !is_initialised {
         memory.store_double(record + ADDRESS, data)?;
         memory.store(record + NEWS, NEVER_WRITTEN)?;
         memory.order()?;
-        let state = INITIALISED | u64::from(size) | u64::from(owner) << OWNER_SHIFT;
+        let slots = u64::from(slots.min(SLOTS_MAX)) << SLOTS_SHIFT;
+        let state = INITIALISED | u64::from(size) | slots | u64::from(owner) << OWNER_SHIFT;
         memory.store_double(record + STATE, state)?;
     }
     unlock(memory, record + LOCK)?;
-    Ok((!is_initialised).then_some(Port { record, data, size }))
+    Ok(!is_initialised)
 }
 
-/// The port with this record; none if it is not initialised.
+/// The port with this record; none if it is not initialised, or a queue.
 ///
 /// # Errors
 /// The memory's.
 pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Port>, Failure<M::Error>> {
+    const KIND: u64 = INITIALISED | (SLOTS_MAX as u64) << SLOTS_SHIFT;
     let state = memory.load_double(record + STATE)?;
-    if state & INITIALISED == 0 {
+    if state & KIND != INITIALISED {
         return Ok(None);
     }
     memory.order()?;

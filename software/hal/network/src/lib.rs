@@ -175,6 +175,14 @@ impl Card for NetworkCard {
         !self.spare.is_empty() && self.queues.can_send()
     }
 
+    fn has_room(&mut self, frames: usize) -> bool {
+        let frames = frames.min(QUEUE);
+        if self.spare.len() < frames {
+            self.reclaim();
+        }
+        self.spare.len() >= frames
+    }
+
     fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
         if bytes > FRAME_MAX || !self.can_send() {
             return false;

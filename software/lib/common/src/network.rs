@@ -50,6 +50,8 @@ pub trait Card {
     fn give_back(&mut self, buffer: Box<[u8]>);
     /// Whether a frame can be sent.
     fn can_send(&mut self) -> bool;
+    /// Whether this many frames can be sent, or as many as there are places.
+    fn has_room(&mut self, frames: usize) -> bool;
     /// Sends a frame of this many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. Returns
     /// false if that is not possible; then the frame is lost, as any frame may be.
     fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool;

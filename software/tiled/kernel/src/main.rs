@@ -178,10 +178,11 @@ enum Work {
 /// Takes a message of a tile or server and finds the most important work; a step of a job is done at once.
 #[inline(never)]
 fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &mut usize) -> Work {
-    // Each of the three kinds has its turn.
+    // Each of the three kinds has its turn. What a server agreed to is work for whoever asked: more important steps come first.
+    let is_later = (system.asked_level() + 1..PRIORITIES).any(|level| system.has_step(level));
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
-        if hear(system, unit, *ear).is_some() {
+        if !(is_later && *ear == 1) && hear(system, unit, *ear).is_some() {
             break;
         }
     }

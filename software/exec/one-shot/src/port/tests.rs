@@ -1,132 +1,14 @@
-//! Ports under every order of accesses.
-//!
-//! Each operation is run again from its start with the answers that it has got so far, up to its next access. So a state consists
-//! of the memory, the answers and the stores under way, and the tests visit all states. Stores are posted as on a chip whose stores
-//! to different addresses may arrive in any order; only `order` waits for them.
+//! Sampling ports under every order of accesses ([`crate::orders`]).
 
 use super::*;
+use crate::orders::{Action, Bytes, Later, Plain, Turn, explore, load, store};
 use std::collections::HashSet;
 
 const RECORD: u64 = 0;
 const DATA: u64 = 32;
 const SIZE: usize = 16;
-
-/// The operation must wait for its turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Later;
-
-type Memory48 = [u8; 48];
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Agent {
-    /// The answers of its accesses.
-    answers: Vec<u64>,
-    /// Stores under way: address, length, value.
-    stores: Vec<(u64, u8, u64)>,
-}
-
-struct Turn<'a> {
-    memory: &'a mut Memory48,
-    agent: &'a mut Agent,
-    at: usize,
-    acted: bool,
-}
-
-fn load(memory: &Memory48, address: u64, bytes: u8) -> u64 {
-    let at = address as usize;
-    let mut word = [0; 8];
-    word[..bytes.into()].copy_from_slice(&memory[at..at + usize::from(bytes)]);
-    u64::from_le_bytes(word)
-}
-
-fn store(memory: &mut Memory48, (address, bytes, value): (u64, u8, u64)) {
-    let at = address as usize;
-    memory[at..at + usize::from(bytes)].copy_from_slice(&value.to_le_bytes()[..bytes.into()]);
-}
-
-impl Turn<'_> {
-    /// One access: a new one, if this turn had none yet and `ready` says so.
-    fn act(
-        &mut self,
-        ready: impl FnOnce(&Agent) -> bool,
-        access: impl FnOnce(&mut Memory48, &mut Agent) -> u64,
-    ) -> Result<u64, Later> {
-        if let Some(answer) = self.agent.answers.get(self.at) {
-            self.at += 1;
-            return Ok(*answer);
-        }
-        if self.acted || !ready(self.agent) {
-            return Err(Later);
-        }
-        self.acted = true;
-        self.at += 1;
-        let answer = access(self.memory, self.agent);
-        self.agent.answers.push(answer);
-        Ok(answer)
-    }
-
-    /// No older store of the same agent to the same eight bytes is under way.
-    fn settled(address: u64) -> impl FnOnce(&Agent) -> bool {
-        move |agent| agent.stores.iter().all(|s| s.0 / 8 != address / 8)
-    }
-
-    fn load(&mut self, address: u64, bytes: u8) -> Result<u64, Later> {
-        self.act(Self::settled(address), |memory, _| {
-            load(memory, address, bytes)
-        })
-    }
-
-    fn store(&mut self, address: u64, bytes: u8, value: u64) -> Result<(), Later> {
-        let post = |_: &mut Memory48, agent: &mut Agent| {
-            agent.stores.push((address, bytes, value));
-            0
-        };
-        self.act(Self::settled(address), post).map(|_| ())
-    }
-}
-
-impl Memory for Turn<'_> {
-    type Error = Later;
-
-    fn load(&mut self, address: u64) -> Result<u32, Later> {
-        self.load(address, 4).map(|value| value as u32)
-    }
-    fn load_double(&mut self, address: u64) -> Result<u64, Later> {
-        self.load(address, 8)
-    }
-    fn store(&mut self, address: u64, value: u32) -> Result<(), Later> {
-        self.store(address, 4, value.into())
-    }
-    fn store_double(&mut self, address: u64, value: u64) -> Result<(), Later> {
-        self.store(address, 8, value)
-    }
-    fn swap(&mut self, address: u64, value: u32) -> Result<u32, Later> {
-        let exchange = |memory: &mut Memory48, _: &mut Agent| {
-            let old = load(memory, address, 4);
-            store(memory, (address, 4, value.into()));
-            old
-        };
-        self.act(Self::settled(address), exchange)
-            .map(|old| old as u32)
-    }
-    fn order(&mut self) -> Result<(), Later> {
-        self.act(|agent| agent.stores.is_empty(), |_, _| 0)
-            .map(|_| ())
-    }
-    fn copy_to(&mut self, address: u64, bytes: &[u8]) -> Result<(), Later> {
-        for (index, word) in bytes.chunks_exact(8).enumerate() {
-            let value = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-            self.store(address + 8 * index as u64, 8, value)?;
-        }
-        Ok(())
-    }
-    fn copy_from(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Later> {
-        for (index, word) in bytes.chunks_exact_mut(8).enumerate() {
-            word.copy_from_slice(&self.load(address + 8 * index as u64, 8)?.to_le_bytes());
-        }
-        Ok(())
-    }
-}
+/// Where the data ends.
+const END: usize = DATA as usize + SIZE;
 
 /// An agent's operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,7 +40,7 @@ fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome
         // The holder is known only after it has had time to write its number.
         Failure::Locked { .. } => Ok(Outcome::Failed("locked")),
         Failure::NoData => Ok(Outcome::Failed("no data")),
-        Failure::Size => Ok(Outcome::Failed("size")),
+        Failure::Size | Failure::Full => Ok(Outcome::Failed("size")),
     };
     if operation == Operation::Initialise {
         let own = (number as u16, DATA, SIZE as u32);
@@ -187,69 +69,30 @@ fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome
     }
 }
 
-type State = (Memory48, Vec<Agent>);
-
-/// Visits every state. Returns all ends: the outcomes in the order of the agents, and the memory.
-fn explore(memory: Memory48, operations: &[Operation]) -> HashSet<(Vec<Outcome>, Memory48)> {
-    let mut ends = HashSet::new();
-    let mut seen: HashSet<State> = HashSet::new();
-    let mut open: Vec<State> = vec![(memory, vec![Agent::default(); operations.len()])];
-    while let Some(state) = open.pop() {
-        if !seen.insert(state.clone()) {
-            continue;
-        }
-        let mut outcomes = Vec::new();
-        let mut moved = false;
-        for (number, operation) in operations.iter().enumerate() {
-            // A store arrives: any one that is under way.
-            for index in 0..state.1[number].stores.len() {
-                let (mut memory, mut agents) = state.clone();
-                store(&mut memory, agents[number].stores.remove(index));
-                moved = true;
-                open.push((memory, agents));
-            }
-            let (mut memory, mut agents) = state.clone();
-            let mut turn = Turn {
-                memory: &mut memory,
-                agent: &mut agents[number],
-                at: 0,
-                acted: false,
-            };
-            let end = run(*operation, number as u32, &mut turn);
-            if turn.acted {
-                moved = true;
-                open.push((memory, agents));
-            } else if let Ok(outcome) = end {
-                outcomes.push(outcome);
-            }
-        }
-        if !moved {
-            assert_eq!(
-                outcomes.len(),
-                operations.len(),
-                "nobody can go on: {state:?}"
-            );
-            ends.insert((outcomes, state.0));
-        }
-    }
-    assert!(
-        ends.iter().all(|(_, memory)| load(memory, LOCK, 4) == 0),
-        "a lock is left behind"
-    );
-    ends
+/// All ends of these operations.
+fn ends(memory: Bytes, operations: &[Operation]) -> HashSet<(Vec<Outcome>, Bytes)> {
+    let actions: Vec<_> = operations
+        .iter()
+        .map(|&operation| move |number, turn: &mut Turn<'_>| run(operation, number, turn))
+        .collect();
+    let actions: Vec<Action<'_, Outcome>> = actions
+        .iter()
+        .map(|one| one as Action<'_, Outcome>)
+        .collect();
+    explore(memory, &actions)
 }
 
 /// A port that holds this value, or nothing yet.
-fn port(news: u32, value: u8) -> Memory48 {
-    let mut memory = [0; 48];
+fn port(news: u32, value: u8) -> Bytes {
+    let mut memory = [0; crate::orders::SIZE];
     store(&mut memory, (STATE, 8, INITIALISED | SIZE as u64));
     store(&mut memory, (ADDRESS, 8, DATA));
     store(&mut memory, (NEWS, 4, news.into()));
-    memory[DATA as usize..].fill(value);
+    memory[DATA as usize..END].fill(value);
     memory
 }
 
-fn outcomes(ends: &HashSet<(Vec<Outcome>, Memory48)>) -> Vec<Vec<Outcome>> {
+fn outcomes(ends: &HashSet<(Vec<Outcome>, Bytes)>) -> Vec<Vec<Outcome>> {
     let mut all: Vec<_> = ends.iter().map(|(outcomes, _)| outcomes.clone()).collect();
     all.sort();
     all.dedup();
@@ -267,7 +110,7 @@ fn whole(outcome: &Outcome, values: &[u8]) -> bool {
 
 #[test]
 fn a_read_beside_a_write_sees_the_one_or_the_other() {
-    let ends = explore(port(WAS_READ, 1), &[Operation::Write(2), Operation::Read]);
+    let ends = ends(port(WAS_READ, 1), &[Operation::Write(2), Operation::Read]);
     for (outcomes, memory) in &ends {
         assert!(whole(&outcomes[1], &[1, 2]), "{outcomes:?}");
         let news = load(memory, NEWS, 4) as u32;
@@ -290,12 +133,12 @@ fn a_read_beside_a_write_sees_the_one_or_the_other() {
 
 #[test]
 fn two_writers_leave_one_whole_item() {
-    let ends = explore(
+    let ends = ends(
         port(NEVER_WRITTEN, 0),
         &[Operation::Write(1), Operation::Write(2)],
     );
     for (outcomes, memory) in &ends {
-        let data = &memory[DATA as usize..];
+        let data = &memory[DATA as usize..END];
         assert!(data.iter().all(|byte| *byte == data[0]) && data[0] != 0);
         assert_eq!(load(memory, NEWS, 4) as u32, NEW_DATA);
         assert!(outcomes.contains(&Outcome::Written));
@@ -304,7 +147,7 @@ fn two_writers_leave_one_whole_item() {
 
 #[test]
 fn two_readers_read_it_as_new_once() {
-    let ends = explore(port(NEW_DATA, 7), &[Operation::Read, Operation::Read]);
+    let ends = ends(port(NEW_DATA, 7), &[Operation::Read, Operation::Read]);
     for (outcomes, _) in &ends {
         let news = outcomes
             .iter()
@@ -318,7 +161,7 @@ fn two_readers_read_it_as_new_once() {
 #[test]
 fn two_writers_and_a_reader() {
     let operations = [Operation::Write(1), Operation::Write(2), Operation::Read];
-    for (outcomes, memory) in explore(port(NEVER_WRITTEN, 0), &operations) {
+    for (outcomes, memory) in ends(port(NEVER_WRITTEN, 0), &operations) {
         assert!(whole(&outcomes[2], &[1, 2]), "{outcomes:?}");
         let value = memory[DATA as usize];
         let expected = match &outcomes[2] {
@@ -339,7 +182,7 @@ fn a_port_is_initialised_once_and_nobody_sees_half_of_it() {
         Operation::Initialise,
         Operation::Write(3),
     ];
-    for (outcomes, memory) in explore([0; 48], &operations) {
+    for (outcomes, memory) in ends([0; crate::orders::SIZE], &operations) {
         let made = outcomes
             .iter()
             .filter(|o| **o == Outcome::Initialised(true))
@@ -353,43 +196,6 @@ fn a_port_is_initialised_once_and_nobody_sees_half_of_it() {
     }
 }
 
-/// A chip whose accesses are performed one after another.
-struct Plain(Memory48);
-
-impl Memory for Plain {
-    type Error = core::convert::Infallible;
-    fn load(&mut self, address: u64) -> Result<u32, Self::Error> {
-        Ok(load(&self.0, address, 4) as u32)
-    }
-    fn load_double(&mut self, address: u64) -> Result<u64, Self::Error> {
-        Ok(load(&self.0, address, 8))
-    }
-    fn store(&mut self, address: u64, value: u32) -> Result<(), Self::Error> {
-        store(&mut self.0, (address, 4, value.into()));
-        Ok(())
-    }
-    fn store_double(&mut self, address: u64, value: u64) -> Result<(), Self::Error> {
-        store(&mut self.0, (address, 8, value));
-        Ok(())
-    }
-    fn swap(&mut self, address: u64, value: u32) -> Result<u32, Self::Error> {
-        let old = self.load(address);
-        store(&mut self.0, (address, 4, value.into()));
-        old
-    }
-    fn order(&mut self) -> Result<(), Self::Error> {
-        Ok(())
-    }
-    fn copy_to(&mut self, address: u64, bytes: &[u8]) -> Result<(), Self::Error> {
-        self.0[address as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(())
-    }
-    fn copy_from(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Self::Error> {
-        bytes.copy_from_slice(&self.0[address as usize..][..bytes.len()]);
-        Ok(())
-    }
-}
-
 const CALLER: Caller = Caller {
     core: 4,
     patience: 3,
@@ -397,7 +203,7 @@ const CALLER: Caller = Caller {
 
 #[test]
 fn the_life_of_a_port() {
-    let mut chip = Plain([0; 48]);
+    let mut chip = Plain([0; crate::orders::SIZE]);
     assert_eq!(get(&mut chip, RECORD), Ok(None));
     let port = initialise(&mut chip, RECORD, CALLER, (9, DATA, 8))
         .expect("free")

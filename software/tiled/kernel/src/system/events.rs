@@ -147,9 +147,7 @@ impl System {
     pub(super) fn wait_no_more(&mut self, id: u16) -> Option<Waiting> {
         let waiting = self.activities.get(id)?.waits?;
         match waiting.why {
-            Why::Event => {
-                self.activities.get_mut(id)?.waits = None;
-            }
+            Why::Event => self.activities.get_mut(id)?.waits = None,
             Why::Semaphore(node) | Why::Server(node, _) => {
                 let line = self.space.line(node)?;
                 self.activities.step_out(line, id);
@@ -157,6 +155,7 @@ impl System {
         }
         if matches!(waiting.why, Why::Server(..)) {
             self.questions -= 1;
+            self.asking[waiting.ticket.level] -= 1;
         }
         self.timers.remove(&(waiting.until, id));
         Some(waiting)

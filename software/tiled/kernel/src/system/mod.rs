@@ -112,6 +112,8 @@ pub struct System {
     /// Number of activities that wait for a server, of unanswered questions, and of closed sessions that servers do not know of
     /// yet.
     questions: usize,
+    /// Number of activities of each priority that wait for a server.
+    asking: [usize; PRIORITIES],
     /// For each activity: the number of its closed sessions that servers do not know of yet and, once it has ended, of requests
     /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
@@ -185,6 +187,7 @@ impl System {
             jobs: revoke::Jobs::default(),
             question: 0,
             questions: 0,
+            asking: [0; PRIORITIES],
             mentions: Paid::default(),
             replies: Line::default(),
             reports: Ranks::default(),

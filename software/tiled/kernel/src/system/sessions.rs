@@ -93,6 +93,12 @@ impl System {
         self.questions > 0
     }
 
+    /// The highest priority of an activity that waits for a server; the lowest if none does.
+    pub fn asked_level(&self) -> usize {
+        let highest = self.asking.iter().rposition(|count| *count > 0);
+        highest.unwrap_or(0)
+    }
+
     /// A number for a question to a server; it contains the service's node.
     fn number_for(&mut self, service: NodeId) -> u64 {
         self.question += 1;
@@ -112,6 +118,7 @@ impl System {
         let question = Question { number, purpose };
         self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
         self.questions += 1;
+        self.asking[ticket.level] += 1;
         self.ask_next(hardware, service);
         Ok(())
     }
@@ -252,8 +259,7 @@ impl System {
     /// The activity that waits for the answer to a question. It was the first of its priority when the question was asked, and
     /// still is.
     fn asked_by(&self, line: &bulkhead_capabilities::Line, number: u64) -> Option<u16> {
-        let firsts = line.first.iter().copied();
-        let mut firsts = firsts.filter(|id| *id != 0);
+        let mut firsts = line.first.iter().copied();
         firsts.find(|id| self.question_of(*id).is_some_and(|q| q.number == number))
     }
 

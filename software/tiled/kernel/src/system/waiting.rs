@@ -84,6 +84,5 @@ impl Activities {
 
 /// The first activity of the highest priority in a queue.
 pub(crate) fn first(line: &Line) -> Option<u16> {
-    let all = line.first.iter().rev().copied();
-    all.into_iter().find(|id| *id != 0)
+    line.first.iter().rev().copied().find(|id| *id != 0)
 }

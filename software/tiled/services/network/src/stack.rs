@@ -11,7 +11,6 @@ mod arrivals;
 mod backlog;
 #[cfg(test)]
 mod tests_refusals;
-mod turns;
 
 use crate::card::Port;
 use crate::protocol::{
@@ -29,17 +28,16 @@ use bulkhead_common::shares::{Seats, Shares};
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::{Client, Owner};
 use core::cell::RefCell;
-use smoltcp::iface::{Config, Interface};
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::{tcp, udp};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
     EthernetRepr, IpAddress, IpCidr, IpEndpoint, Ipv4Address, Ipv4Cidr,
 };
-use turns::{Handle, Sockets};
 
-/// Sockets of all clients at most.
-pub const SOCKETS: usize = 64;
+/// Sockets of all clients at most: as many as the card takes frames, so that each gets its turn (see `Stack::send`).
+pub const SOCKETS: usize = 32;
 /// Bytes of a socket beside its two buffers.
 const OF_A_SOCKET: usize = 1024;
 /// Closed connections that still have something to say.
@@ -163,7 +161,7 @@ struct Entry {
     /// On whose account its memory is, as long as it has an owner.
     client: Client,
     kind: Kind,
-    handle: Handle,
+    handle: SocketHandle,
     generation: u32,
     /// For listening.
     port: u16,
@@ -194,9 +192,9 @@ impl Room {
         };
         let most = SOCKETS + ORPHANS + backlog::PENDING;
         let all = (0..=most).rev().find(fits).unwrap_or(0);
-        let (orphans, pending) = (ORPHANS.min(all / 6), backlog::PENDING.min(all / 6));
+        let (orphans, pending) = (ORPHANS.min(all / 4), backlog::PENDING.min(all / 4));
         Self {
-            sockets: all - orphans - pending,
+            sockets: SOCKETS.min(all - orphans - pending),
             orphans,
             pending,
         }
@@ -221,7 +219,7 @@ struct Waiter<T> {
 pub struct Stack<C: Card, T> {
     port: Port<C>,
     interface: Interface,
-    sockets: Sockets,
+    sockets: SocketSet<'static>,
     room: Room,
     shares: Shares<Client>,
     entries: PaidList<Share, Option<Entry>>,
@@ -262,11 +260,12 @@ impl<C: Card, T> Stack<C, T> {
             let routes = interface.routes_mut();
             let _ = routes.add_default_ipv4_route(Ipv4Address::from(gateway));
         }
+        let sockets = Vec::with_capacity(SOCKETS + ORPHANS + backlog::PENDING);
         let room = Room::new(options.buffer);
         Self {
             port,
             interface,
-            sockets: Sockets::default(),
+            sockets: SocketSet::new(sockets),
             shares: room.divide(options.seats, options.sockets),
             room,
             entries: PaidList::default(),
@@ -406,9 +405,14 @@ impl<C: Card, T> Stack<C, T> {
         more
     }
 
+    /// Sends a frame of each socket that has one. The protocols do that in the order of the sockets until the card is full, so there must be room
+    /// for one of each: otherwise the first one, if it always has something to say, silences the others.
     fn send(&mut self, time: Instant) {
-        let sockets = &mut self.sockets;
-        sockets.send(&mut self.interface, time, &mut self.port);
+        let sockets = self.sockets.iter().count();
+        if self.card().has_room(sockets) {
+            let (interface, sockets) = (&mut self.interface, &mut self.sockets);
+            interface.poll_egress(time, &mut self.port, sockets);
+        }
     }
 
     /// Asks for the hardware address of the next one on the way to where a request sends, on behalf of its socket. The protocols ask, too, but
@@ -445,7 +449,7 @@ impl<C: Card, T> Stack<C, T> {
 
     /// When [`step`](Self::step) has something to do without a frame.
     pub fn next(&mut self, now: u64) -> Option<u64> {
-        let polled = self.sockets.poll_at(&mut self.interface, instant(now));
+        let polled = self.interface.poll_at(instant(now), &self.sockets);
         let polled = polled.map(|at| (at.total_micros().max(0) as u64).saturating_mul(1000));
         let until = self.waiting.iter().map(|w| w.request.until);
         let ends = self.entries.iter().flatten();
@@ -473,7 +477,14 @@ impl<C: Card, T> Stack<C, T> {
     }
 
     /// The handle of a new socket.
-    fn enter(&mut self, place: usize, owner: Owner, kind: Kind, handle: Handle, port: u16) -> u64 {
+    fn enter(
+        &mut self,
+        place: usize,
+        owner: Owner,
+        kind: Kind,
+        handle: SocketHandle,
+        port: u16,
+    ) -> u64 {
         // There is room.
         self.shares.hold(owner.client, 1);
         self.generation = self.generation.wrapping_add(1);

@@ -43,7 +43,10 @@ impl Card for Wire {
         self.out -= 1;
     }
     fn can_send(&mut self) -> bool {
-        self.left.len() < 8
+        self.has_room(1)
+    }
+    fn has_room(&mut self, frames: usize) -> bool {
+        self.left.len() + frames.min(8) <= 8
     }
     fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
         let mut frame = vec![0; bytes];

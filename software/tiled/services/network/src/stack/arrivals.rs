@@ -9,7 +9,6 @@
 //! Dropping takes time, too. It is counted, but on no account: on one it would keep good frames out for as long as a flood lasts,
 //! and after it.
 
-use super::turns::Handle;
 use super::{Kind, Options, Stack, tcp};
 use alloc::collections::BTreeMap;
 use bulkhead_common::account::{Account, Terms, Verdict};
@@ -17,8 +16,8 @@ use bulkhead_common::network::Card;
 use bulkhead_common::payer::{Holder, Paid};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
-    EthernetFrame, EthernetProtocol, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Cidr, Ipv4Packet,
-    TcpPacket, UdpPacket,
+    EthernetFrame, EthernetProtocol, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
+    UdpPacket,
 };
 
 /// Time for frames, of each client and of no client.
@@ -77,16 +76,14 @@ pub(super) enum About {
 }
 
 /// The subject of a frame. Checksums are not checked: a wrong one is found later, at the expense of the same account.
-pub(super) fn about(frame: &[u8], (own, prefix): ([u8; 4], u8)) -> About {
+pub(super) fn about(frame: &[u8], own: [u8; 4]) -> About {
     let read = || {
         let ethernet = EthernetFrame::new_checked(frame).ok()?;
         if ethernet.ethertype() != EthernetProtocol::Ipv4 {
             return None;
         }
         let packet = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
-        let (own, to) = (Ipv4Address::from(own), packet.dst_addr());
-        let is_for_all = || to.is_broadcast() || Ipv4Cidr::new(own, prefix).broadcast() == Some(to);
-        if to != own && !is_for_all() || packet.frag_offset() != 0 {
+        if packet.dst_addr() != Ipv4Address::from(own) || packet.frag_offset() != 0 {
             return None;
         }
         match packet.next_header() {
@@ -94,7 +91,7 @@ pub(super) fn about(frame: &[u8], (own, prefix): ([u8; 4], u8)) -> About {
                 let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
                 Some(About::Datagram(datagram.dst_port()))
             }
-            IpProtocol::Tcp if to == own => {
+            IpProtocol::Tcp => {
                 let segment = TcpPacket::new_checked(packet.payload()).ok()?;
                 Some(About::Segment {
                     port: segment.dst_port(),
@@ -171,31 +168,8 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// The socket that takes a frame, if there is one.
-    fn receiver(&self, about: About) -> Option<Handle> {
-        let mut entries = self.entries.iter().flatten();
-        match about {
-            About::Other => None,
-            About::Datagram(port) => {
-                let found = entries.find(|e| e.kind == Kind::Udp && e.port == port);
-                found.map(|entry| entry.handle)
-            }
-            About::Segment { port, remote, .. } => {
-                let streams = entries.filter(|e| e.kind == Kind::Tcp && e.port == port);
-                let pending = self.backlog.iter().filter(|p| p.port == port);
-                let all = streams.map(|e| e.handle).chain(pending.map(|p| p.handle));
-                let socket = |handle: &Handle| self.sockets.get::<tcp::Socket>(*handle);
-                let mut connected = all
-                    .clone()
-                    .filter(|h| socket(h).remote_endpoint() == Some(remote));
-                let mut listening = all.filter(|h| socket(h).is_listening());
-                connected.next().or_else(|| listening.next())
-            }
-        }
-    }
-
     /// Whether a socket listens, or a connection to it is being opened.
-    pub(super) fn is_early(&self, handle: Handle) -> bool {
+    pub(super) fn is_early(&self, handle: super::SocketHandle) -> bool {
         let state = self.sockets.get::<tcp::Socket>(handle).state();
         matches!(state, tcp::State::Listen | tcp::State::SynReceived)
     }
@@ -214,8 +188,7 @@ impl<C: Card, T> Stack<C, T> {
             };
             let (buffer, start, bytes) = &frame;
             let seen = buffer.get(*start..start + bytes).unwrap_or_default();
-            let subject = about(seen, self.options.address);
-            let whose = self.whose(subject);
+            let whose = self.whose(about(seen, self.options.address.0));
             let account = self.accounts.of(&whose, begin);
             let has_time = account.is_none_or(|a| a.judge(begin, 0) == Verdict::Serve);
             // A connection that is already being opened is answered again automatically.
@@ -232,10 +205,9 @@ impl<C: Card, T> Stack<C, T> {
                 begin += clock() - others;
                 self.make_room(owner, port, begin);
             }
-            let to = self.receiver(subject);
             self.port.next = Some(frame);
-            let sockets = &mut self.sockets;
-            sockets.receive(&mut self.interface, time, &mut self.port, to);
+            let (interface, sockets) = (&mut self.interface, &mut self.sockets);
+            interface.poll_ingress_single(time, &mut self.port, sockets);
             if let Some((owner, port)) = whose.opens {
                 // Nothing else is pending, so this sends the answer to it.
                 self.send(time);

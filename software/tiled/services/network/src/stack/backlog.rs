@@ -5,9 +5,9 @@
 //! when all are taken, the oldest one makes room (RFC 4987, section 3.4): a real client confirms within a round trip, and only as many
 //! forged segments in that time as there are places can keep it out. What it deliberately does not know: frames.
 
-use super::turns::{Handle, Sockets};
 use super::{Kind, Stack, tcp};
 use bulkhead_common::network::Card;
+use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::Socket;
 
 /// Of all clients together at most.
@@ -17,14 +17,18 @@ pub(super) const PENDING: usize = 16;
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) owner: u16,
-    pub(super) handle: Handle,
+    pub(super) handle: SocketHandle,
     pub(super) port: u16,
     since: u64,
 }
 
 /// Lets a socket listen at a port, whatever it did before. It becomes like a new one: it forgets what it waited for, such as the
 /// hardware address of a sender that does not exist.
-fn listens_again(sockets: &mut Sockets, mut socket: tcp::Socket<'static>, port: u16) -> Handle {
+fn listens_again(
+    sockets: &mut SocketSet<'static>,
+    mut socket: tcp::Socket<'static>,
+    port: u16,
+) -> SocketHandle {
     socket.abort();
     // A socket listens at this port, so the port is valid.
     let _ = socket.listen(port);

@@ -1,0 +1,200 @@
+//! Queuing ports: a record and a bounded queue of items in the owner's memory, for tasks of any core.
+//!
+//! Why it exists: a sampling port has the last item only; here each item is read once, in the order in which their writers had the lock
+//! (m2os-mc-ngres21 leaves such ports to the future). What it deliberately does not know: where memory is and what an access costs, as
+//! [`super::port`], whose records and locks it uses.
+//!
+//! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: who loses what is
+//! a decision of the writers. Several cores may write, and several may read. Places lie one behind the other, each at a multiple of 8 bytes.
+
+use crate::port::{Caller, Failure, Memory, Port, initialise_record, lock, unlock};
+use bulkhead_abi::one_shot::port::{
+    ADDRESS, HOLDER, INITIALISED, LOCK, QUEUE, SLOTS_MAX, SLOTS_SHIFT, STATE, WAITING_SHIFT,
+};
+
+/// An initialised queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    record: u64,
+    data: u64,
+    size: u32,
+    slots: u32,
+}
+
+impl Queue {
+    /// Size of an item in bytes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Number of places.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Address of the places.
+    pub fn data(&self) -> u64 {
+        self.data
+    }
+
+    /// The same queue, whose places are reached at another address.
+    #[must_use]
+    pub fn moved(self, data: u64) -> Self {
+        Self { data, ..self }
+    }
+
+    fn place(&self, number: u32) -> u64 {
+        self.data + u64::from(number) * stride(self.size)
+    }
+
+    /// From the record's word: the number of the oldest item's place, and how many wait. A record that somebody wrote over leads to no other memory.
+    fn positions(&self, word: u32) -> (u32, u32) {
+        let first = word & ((1 << WAITING_SHIFT) - 1);
+        let first = if first < self.slots { first } else { 0 };
+        (first, word >> WAITING_SHIFT)
+    }
+
+    /// The place so many behind another one.
+    fn behind(&self, first: u32, count: u32) -> u32 {
+        let place = first + count;
+        if place < self.slots {
+            place
+        } else {
+            place - self.slots
+        }
+    }
+}
+
+/// Bytes from one place to the next.
+pub const fn stride(size: u32) -> u64 {
+    (size as u64).next_multiple_of(8)
+}
+
+/// Initialises the queue with this record for `slots` items of `size` bytes at an address, all in the memory of core `owner`. Returns `None` if it is
+/// initialised already, or if there would be no place or more than [`SLOTS_MAX`].
+///
+/// # Errors
+/// [`Failure::Locked`], or the memory's.
+pub fn initialise<M: Memory>(
+    memory: &mut M,
+    record: u64,
+    caller: Caller,
+    own: (u16, u64, u32),
+    slots: u16,
+) -> Result<Option<Queue>, Failure<M::Error>> {
+    if slots == 0 || slots > SLOTS_MAX {
+        return Ok(None);
+    }
+    let is_new = initialise_record(memory, record, caller, own, slots)?;
+    let (_, data, size) = own;
+    Ok(is_new.then_some(Queue {
+        record,
+        data,
+        size,
+        slots: slots.into(),
+    }))
+}
+
+/// A port of either kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Any {
+    /// The last item only.
+    Sampling(Port),
+    /// Each item once.
+    Queue(Queue),
+}
+
+/// The port with this record, of either kind; none if it is not initialised.
+///
+/// # Errors
+/// The memory's.
+pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failure<M::Error>> {
+    let state = memory.load_double(record + STATE)?;
+    if state & INITIALISED == 0 {
+        return Ok(None);
+    }
+    memory.order()?;
+    let data = memory.load_double(record + ADDRESS)?;
+    let size = state as u32;
+    let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
+    Ok(Some(match slots {
+        0 => Any::Sampling(Port::new(record, data, size)),
+        slots => Any::Queue(Queue {
+            record,
+            data,
+            size,
+            slots,
+        }),
+    }))
+}
+
+/// The queue with this record; none if it is not initialised, or a sampling port.
+///
+/// # Errors
+/// The memory's.
+pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Queue>, Failure<M::Error>> {
+    match any(memory, record)? {
+        Some(Any::Queue(queue)) => Ok(Some(queue)),
+        _ => Ok(None),
+    }
+}
+
+/// Puts an item behind all others.
+///
+/// # Errors
+/// [`Failure::Size`] if it has another size, [`Failure::Full`] if there is no place, [`Failure::Locked`], or the memory's.
+pub fn put<M: Memory>(
+    memory: &mut M,
+    queue: &Queue,
+    caller: Caller,
+    item: &[u8],
+) -> Result<(), Failure<M::Error>> {
+    if item.len() != queue.size as usize {
+        return Err(Failure::Size);
+    }
+    lock(memory, queue.record + LOCK, queue.record + HOLDER, caller)?;
+    let (first, waiting) = queue.positions(memory.load(queue.record + QUEUE)?);
+    let has_place = waiting < queue.slots;
+    if has_place {
+        memory.copy_to(queue.place(queue.behind(first, waiting)), item)?;
+        let word = first | (waiting + 1) << WAITING_SHIFT;
+        memory.store(queue.record + QUEUE, word)?;
+    }
+    unlock(memory, queue.record + LOCK)?;
+    has_place.then_some(()).ok_or(Failure::Full)
+}
+
+/// Takes the oldest item. Returns whether there was one; if not, `room` is unchanged.
+///
+/// # Errors
+/// [`Failure::Size`] if the buffer has another size than the items, [`Failure::Locked`], or the memory's.
+pub fn take<M: Memory>(
+    memory: &mut M,
+    queue: &Queue,
+    caller: Caller,
+    room: &mut [u8],
+) -> Result<bool, Failure<M::Error>> {
+    if room.len() != queue.size as usize {
+        return Err(Failure::Size);
+    }
+    lock(memory, queue.record + LOCK, queue.record + HOLDER, caller)?;
+    let (first, waiting) = queue.positions(memory.load(queue.record + QUEUE)?);
+    if waiting > 0 {
+        memory.copy_from(queue.place(first), room)?;
+        let word = queue.behind(first, 1) | (waiting - 1) << WAITING_SHIFT;
+        memory.store(queue.record + QUEUE, word)?;
+    }
+    unlock(memory, queue.record + LOCK)?;
+    Ok(waiting > 0)
+}
+
+/// How many items wait. Takes no lock, so it suits polling.
+///
+/// # Errors
+/// The memory's.
+pub fn waiting<M: Memory>(memory: &mut M, queue: &Queue) -> Result<u32, Failure<M::Error>> {
+    Ok(memory.load(queue.record + QUEUE)? >> WAITING_SHIFT)
+}
+
+#[cfg(test)]
+mod tests;

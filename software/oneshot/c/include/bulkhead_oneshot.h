@@ -1,0 +1,154 @@
+/*
+ * Tasks of the one-shot RTOS in C.
+ *
+ * A task has fields, which survive from job to job, and a function that runs one job. The job's last statement returns what the task waits
+ * for. All tasks share one stack: nothing on it survives a job, and no operation here waits on it.
+ *
+ *     struct blink { bh_releases releases; };
+ *
+ *     static bh_done blink(struct blink *self, bh_job job)
+ *     {
+ *         bh_print("blink");
+ *         return bh_next(&self->releases, job);
+ *     }
+ *
+ *     BH_TASK(blink, struct blink, blink, {0})
+ *
+ * A description names it by the file and the task's name: program="blink.c::blink".
+ *
+ * The build refuses a job that may end without saying what its task waits for, a call whose answer to that is not used, a pointer to a local
+ * variable that the compiler sees leave the job, and arrays whose length is known only at run time.
+ */
+#ifndef BULKHEAD_ONESHOT_H
+#define BULKHEAD_ONESHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BH_MUST_RETURN __attribute__((warn_unused_result))
+
+/* The job that runs. Pass it to the operation that ends it. */
+typedef struct {
+    uint64_t bh_private;
+} bh_job;
+
+/* What the task waits for. Return it from the job. */
+typedef struct {
+    uint64_t bh_kind;
+    uint64_t bh_value;
+} bh_done;
+
+/* What BH_TASK defines. */
+typedef struct {
+    bh_done (*run)(void *fields, bh_job job);
+    void *fields;
+    size_t size;
+    size_t copies;
+} bh_task;
+
+/* How many tasks of an image may be the same; the build says so. */
+#ifndef BH_COPIES
+#define BH_COPIES 1
+#endif
+
+/* Defines the task `name`: the type of its fields, the function of its jobs, and the fields that its first job finds. */
+#define BH_TASK(name, type, function, ...)                                                    \
+    static type bh_fields_##name[BH_COPIES] = {[0 ... BH_COPIES - 1] = __VA_ARGS__};           \
+    static bh_done bh_run_##name(void *fields, bh_job job)                                     \
+    {                                                                                         \
+        return function((type *)fields, job);                                                 \
+    }                                                                                         \
+    const bh_task bh_task_##name = {bh_run_##name, bh_fields_##name, sizeof(type), BH_COPIES};
+
+/* Time: ticks of 1 ms, the same on all cores; cycles of this core; the period of the running task in ticks. */
+uint64_t bh_now(void);
+uint64_t bh_cycles(void);
+uint64_t bh_period(void);
+/* Number of this core: row << 6 | column. */
+uint16_t bh_core(void);
+
+/* What ends a job. */
+#define BH_DELAY 0x79616c65645f6862
+#define BH_WAIT 0x746961775f686221
+#define BH_END 0x646e655f68622121
+
+/* The task is ready again at a tick; at once if it has come. */
+BH_MUST_RETURN static inline bh_done bh_delay_until(bh_job job, uint64_t tick)
+{
+    (void)job;
+    return (bh_done){BH_DELAY, tick};
+}
+
+/* The task never runs again. */
+BH_MUST_RETURN static inline bh_done bh_end(bh_job job)
+{
+    (void)job;
+    return (bh_done){BH_END, 0};
+}
+
+/* Periodic releases without drift. Begin with {0}: the first release is the first job. */
+typedef struct {
+    uint64_t bh_at;
+} bh_releases;
+
+BH_MUST_RETURN static inline bh_done bh_next(bh_releases *releases, bh_job job)
+{
+    if (releases->bh_at == 0)
+        releases->bh_at = bh_now();
+    releases->bh_at += bh_period();
+    return bh_delay_until(job, releases->bh_at);
+}
+
+/* A condition that one task waits for. Static; begins with {0}: false. */
+typedef struct {
+    uint64_t bh_private[4];
+} bh_suspension;
+
+/* Releases the task that waits, or lets the next one go on. */
+void bh_set_true(bh_suspension *object);
+void bh_set_false(bh_suspension *object);
+bool bh_is_true(bh_suspension *object);
+
+/* The task is ready again when the object is true, which is false then. A second task that waits for it stops for good. */
+BH_MUST_RETURN static inline bh_done bh_wait(bh_suspension *object, bh_job job)
+{
+    (void)job;
+    return (bh_done){BH_WAIT, (uintptr_t)object};
+}
+
+/* Writes a line to the console of this core, at most 254 bytes; the second one with a number in decimal behind it. */
+void bh_print(const char *line);
+void bh_print_number(const char *text, uint64_t number);
+
+/* Channels of the description, which number those of a task in the order of the file. They are fields of the task. */
+typedef struct {
+    uint64_t bh_private[9];
+} bh_input;
+typedef struct {
+    uint64_t bh_private[9];
+} bh_output;
+#define BH_INPUT(number) {{(number)}}
+#define BH_OUTPUT(number) {{(number)}}
+
+/* The description has no such channel, or items of another size. */
+#define BH_SIZE -1
+/* Whoever took the channel's lock has not given it back. */
+#define BH_LOCKED -2
+/* Each place of the queue has an item that nobody has taken. */
+#define BH_FULL -3
+
+/* Takes a new item, of a queue the oldest one: 1 if there was one, 0 if not. It never waits: who expects an item asks in its next job again. */
+int bh_take(bh_input *input, void *item, size_t size);
+/* Whether the reader takes items already: 1 or 0. */
+int bh_is_ready(bh_output *output, size_t size);
+/* Writes an item over the last one, read or not, or behind those that wait in a queue: 1, or 0 if nobody takes items yet. */
+int bh_put(bh_output *output, const void *item, size_t size);
+
+/* Markers for measurements; a flow begins in one task and ends in another one, with the same number. */
+void bh_flow_begin(uint64_t number);
+void bh_flow_end(uint64_t number);
+void bh_span_begin(uint64_t number);
+void bh_span_end(uint64_t number);
+
+#endif

@@ -1,0 +1,245 @@
+//! What C calls, and what is called in C.
+//!
+//! Why it exists: pointers of C have no types that Rust could check. What it deliberately does not know: what they point to, beyond what the header
+//! says. A task in C that passes something else harms its own core only as any code there could.
+#![allow(unsafe_code)]
+
+use bulkhead_oneshot::described::{RawInput, RawOutput, period};
+use bulkhead_oneshot::port::Failure;
+use bulkhead_oneshot::sync::SuspensionObject;
+use bulkhead_oneshot::{console, core_number, marker, time};
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+
+/// `bh_task`: what `BH_TASK` defines.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Definition {
+    run: unsafe extern "C" fn(*mut u8, CJob) -> CDone,
+    fields: *mut u8,
+    size: usize,
+    copies: usize,
+}
+
+// SAFETY: constant; the fields behind the pointer are used by jobs only, one after the other.
+unsafe impl Sync for Definition {}
+
+/// `bh_job`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CJob {
+    private: u64,
+}
+
+/// `bh_done`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CDone {
+    kind: u64,
+    value: u64,
+}
+
+/// `BH_DELAY`, `BH_WAIT` and `BH_END`: words that a value which nobody made hardly has.
+const DELAY: u64 = 0x7961_6c65_645f_6862;
+const WAIT: u64 = 0x7469_6177_5f68_6221;
+const END: u64 = 0x646e_655f_6862_2121;
+
+/// What a task waits for.
+pub(crate) enum Ending {
+    Delay(u64),
+    Wait(&'static SuspensionObject),
+    End,
+    Unknown,
+}
+
+/// A task of a C file: `task!(bh_task_NAME, COPY)`.
+#[macro_export]
+macro_rules! task {
+    ($name:ident, $copy:literal) => {{
+        unsafe extern "C" {
+            static $name: $crate::arch::Definition;
+        }
+        // SAFETY: the header's macro defines this name for a constant of this type.
+        $crate::CTask::new(unsafe { &$name }, $copy)
+    }};
+}
+
+/// Runs one job.
+#[inline]
+pub(crate) fn run(task: &Definition, copy: usize) -> Ending {
+    let fields = task
+        .fields
+        .wrapping_add(task.size * copy.min(task.copies - 1));
+    // SAFETY: the header's macro makes the function for fields of this size, and so many of them; only this task's jobs use this one.
+    let done = unsafe { (task.run)(fields, CJob { private: 0 }) };
+    match done.kind {
+        DELAY => Ending::Delay(done.value),
+        // SAFETY: the header makes this kind of a pointer to an object only, which must be static.
+        WAIT => Ending::Wait(unsafe { made(done.value as *mut Lazy<SuspensionObject>) }),
+        END => Ending::End,
+        _ => Ending::Unknown,
+    }
+}
+
+/// An object in memory of C: the first call makes it of the word that C gave it.
+#[repr(C)]
+struct Lazy<T> {
+    word: u64,
+    is_made: u64,
+    object: MaybeUninit<T>,
+}
+
+/// Bytes of `bh_input`, `bh_output` and `bh_suspension` in the header.
+const INPUT: usize = 72;
+const SUSPENSION: usize = 32;
+const _: () = assert!(size_of::<Lazy<RawInput>>() <= INPUT && align_of::<Lazy<RawInput>>() == 8);
+const _: () = assert!(size_of::<Lazy<RawOutput>>() <= INPUT && align_of::<Lazy<RawOutput>>() == 8);
+const _: () = assert!(
+    size_of::<Lazy<SuspensionObject>>() <= SUSPENSION && align_of::<Lazy<SuspensionObject>>() == 8
+);
+
+trait Made {
+    fn make(word: u64) -> Self;
+}
+
+impl Made for RawInput {
+    fn make(word: u64) -> Self {
+        Self::new(word)
+    }
+}
+
+impl Made for RawOutput {
+    fn make(word: u64) -> Self {
+        Self::new(word)
+    }
+}
+
+impl Made for SuspensionObject {
+    fn make(_: u64) -> Self {
+        Self::new()
+    }
+}
+
+/// The object, made if it was not.
+///
+/// # Safety
+/// The pointer leads to an object of the header's type, which was initialised as the header says and which nobody moves.
+unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
+    // SAFETY: as the caller's. Jobs do not preempt each other, and interrupt handlers do not call functions of this module.
+    let lazy = unsafe { &mut *lazy };
+    if lazy.is_made == 0 {
+        lazy.object.write(T::make(lazy.word));
+        lazy.is_made = 1;
+    }
+    // SAFETY: the word says that it is initialised.
+    unsafe { lazy.object.assume_init_mut() }
+}
+
+/// `BH_SIZE`, `BH_LOCKED`, `BH_FULL`.
+fn code(failure: &Failure) -> i32 {
+    match failure {
+        Failure::Size => -1,
+        Failure::Locked { .. } => -2,
+        Failure::Full => -3,
+        _ => -4,
+    }
+}
+
+fn result(result: Result<bool, Failure>) -> i32 {
+    match result {
+        Ok(is_done) => is_done.into(),
+        Err(failure) => code(&failure),
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// See the header, of this and all functions below.
+#[unsafe(no_mangle)]
+extern "C" fn bh_now() -> u64 {
+    time::now()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_cycles() -> u64 {
+    time::cycles()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_core() -> u16 {
+    core_number()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_period() -> u64 {
+    period()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_print(line: *const core::ffi::c_char) {
+    // SAFETY: a string of C, as the header asks.
+    console::pieces(&[unsafe { CStr::from_ptr(line) }.to_bytes()]);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_print_number(text: *const core::ffi::c_char, number: u64) {
+    // SAFETY: as above.
+    console::number_behind(unsafe { CStr::from_ptr(text) }.to_bytes(), number);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_flow_begin(number: u64) {
+    marker::flow_begin(number);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_flow_end(number: u64) {
+    marker::flow_end(number);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_span_begin(number: u64) {
+    marker::span_begin(number);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bh_span_end(number: u64) {
+    marker::span_end(number);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_take(input: *mut Lazy<RawInput>, item: *mut u8, size: usize) -> i32 {
+    // SAFETY: an input of the header, and room for an item of this size.
+    unsafe { result(made(input).take(core::slice::from_raw_parts_mut(item, size))) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_is_ready(output: *mut Lazy<RawOutput>, size: usize) -> i32 {
+    // SAFETY: an output of the header.
+    unsafe { result(made(output).is_ready(size)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_put(output: *mut Lazy<RawOutput>, item: *const u8, size: usize) -> i32 {
+    // SAFETY: an output of the header, and an item of this size.
+    unsafe { result(made(output).put(core::slice::from_raw_parts(item, size))) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_set_true(object: *mut Lazy<SuspensionObject>) {
+    // SAFETY: an object of the header.
+    unsafe { made(object) }.set_true();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_set_false(object: *mut Lazy<SuspensionObject>) {
+    // SAFETY: an object of the header.
+    unsafe { made(object) }.set_false();
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_is_true(object: *mut Lazy<SuspensionObject>) -> bool {
+    // SAFETY: an object of the header.
+    unsafe { made(object) }.is_true()
+}

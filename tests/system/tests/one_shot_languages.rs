@@ -1,0 +1,107 @@
+//! Tasks of the one-shot RTOS in several languages: the same descriptions give the same jobs, and new folders run.
+
+use crate::one_shot_systems::{holds, run};
+use bulkhead_report::result::IncidentKind;
+use bulkhead_runner::new;
+use std::fmt::Write;
+
+#[test]
+fn the_papers_producer_and_consumer_in_c() {
+    let finished = run("oneshot/pair".as_ref(), &[]).expect("it runs");
+    holds(&finished.result);
+    let variant = &finished.result.variants[0];
+    let flow = &variant.flows[0];
+    assert_eq!((flow.lost, flow.misses), (0, 0));
+    let numbers: Vec<u64> = flow.samples.iter().map(|sample| sample.number).collect();
+    assert!(numbers.len() >= 18, "{numbers:?}");
+    let told: Vec<String> = numbers
+        .iter()
+        .map(|one| format!("core 5: item {one}"))
+        .collect();
+    let lines: Vec<&str> = finished.consoles[0].lines().collect();
+    assert_eq!(lines[..told.len()], told);
+}
+
+/// Six tasks on a core, and two that are the same on another one.
+fn tellers(program: &str) -> String {
+    let mut text = String::from(
+        r#"<system name="tellers" paradigm="one-shot" platform="epiphany3" duration="70ms">"#,
+    );
+    let six = [5, 7, 10, 14, 20, 35].map(|period| (0, period));
+    for (number, (core, period)) in six.into_iter().chain([(3, 6), (3, 9)]).enumerate() {
+        let _ = write!(
+            text,
+            r#"<task name="t{number}" program="{program}" core="{core}" priority="{period}" period="{period}ms" cost="{}us"/>"#,
+            43 * period
+        );
+    }
+    text + "</system>"
+}
+
+#[test]
+fn the_same_tasks_in_rust_and_c_run_in_the_same_order() {
+    let programs = ["one-shot::pipeline::Teller", "one-shot/pair.c::teller"];
+    let [rust, c] = programs.map(|program| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("tellers.xml");
+        std::fs::write(&file, tellers(program)).expect("it is written");
+        let finished = run(&file, &[]).expect("it runs");
+        holds(&finished.result);
+        let variant = &finished.result.variants[0];
+        let jobs: Vec<u64> = variant.tasks.iter().map(|task| task.jobs).collect();
+        (finished.consoles[0].clone(), jobs)
+    });
+    assert_eq!(rust, c);
+    assert_eq!(rust.1, [14, 10, 7, 5, 4, 2, 12, 8]);
+    assert_eq!(rust.0.lines().count() as u64, rust.1.iter().sum::<u64>());
+}
+
+#[test]
+fn new_folders_run_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = bulkhead_runner::place::root().expect("the checkout is there");
+    for (name, language) in [("in-rust", new::Language::Rust), ("in-c", new::Language::C)] {
+        let own = folder.path().join(name);
+        new::create(&own, &root, language, new::Kind::OneShot).expect("the folder is new");
+        let finished = run(&own.join("system.xml"), &[]).expect("it runs");
+        holds(&finished.result);
+        let flow = &finished.result.variants[0].flows[0];
+        assert!(flow.latency.count >= 18 && flow.lost == 0, "{flow:?}");
+        assert!(finished.consoles[0].starts_with("core 5: got 1\n"));
+    }
+}
+
+/// What the compiler cannot see stops the task at its job's end, and only it.
+#[test]
+fn a_job_that_ends_with_nothing_an_operation_made_stops_its_task() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path
+    };
+    write(
+        "forged.c",
+        "#include \"bulkhead_oneshot.h\"\n\
+         struct none { int none; };\n\
+         static bh_done forge(struct none *self, bh_job job) { (void)self; (void)job; return (bh_done){0, 0}; }\n\
+         BH_TASK(forged, struct none, forge, {0})\n",
+    );
+    let system = write(
+        "system.xml",
+        r#"<system name="forged" paradigm="one-shot" platform="epiphany3" duration="10ms">
+          <task name="forged" program="forged.c::forged" core="0" priority="1" period="1ms" cost="10us"/>
+          <task name="honest" program="one-shot/pair.c::teller" core="0" priority="2" period="1ms" cost="50us"/>
+        </system>"#,
+    );
+    let finished = run(&system, &[]).expect("it runs");
+    let variant = &finished.result.variants[0];
+    let incidents: Vec<_> = variant
+        .incidents
+        .iter()
+        .map(|one| (one.kind, &*one.application, &*one.what))
+        .collect();
+    let what = "stopped: task 0, its job returned what no operation made";
+    assert_eq!(incidents, [(IncidentKind::Crash, "forged", what)]);
+    assert_eq!(variant.tasks[1].jobs, 10);
+}
