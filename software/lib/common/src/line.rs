@@ -99,6 +99,9 @@ impl<P, T, const N: usize> Ranks<P, T, N> {
 
     /// Takes the first entry of the highest rank.
     pub fn pop_front(&mut self) -> Option<T> {
+        if self.count == 0 {
+            return None;
+        }
         let first = self.lines.iter_mut().rev().find_map(Line::pop_front);
         self.count -= usize::from(first.is_some());
         first

