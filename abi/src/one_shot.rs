@@ -51,8 +51,8 @@ pub mod port {
     pub const NEWS: u64 = 4;
     /// 4 bytes of a queue at the same place: the number of the oldest item's place, and how many items wait from [`WAITING_SHIFT`] on.
     pub const QUEUE: u64 = NEWS;
-    /// 8 bytes: size of an item in bytes in the low half; [`INITIALISED`]; the places of a queue from [`SLOTS_SHIFT`] on (none: a sampling port);
-    /// the number of the core that owns it from [`OWNER_SHIFT`] on.
+    /// 8 bytes: size of an item in bytes in the low half; [`INITIALISED`] of a sampling port, or the places of a queue from [`SLOTS_SHIFT`] on; the
+    /// number of the core that owns it from [`OWNER_SHIFT`] on. 0: not initialised.
     pub const STATE: u64 = 8;
     /// 8 bytes: chip-global address of the data. Places of a queue follow each other, each at a multiple of 8 bytes.
     pub const ADDRESS: u64 = 16;
@@ -64,7 +64,7 @@ pub mod port {
     pub const NEW_DATA: u32 = 1;
     /// Value of [`NEWS`]: data that was read.
     pub const WAS_READ: u32 = 2;
-    /// Bit of [`STATE`].
+    /// Bit of [`STATE`]: an initialised sampling port.
     pub const INITIALISED: u64 = 1 << 32;
     /// Where the number of places begins in [`STATE`], at most [`SLOTS_MAX`].
     pub const SLOTS_SHIFT: u32 = 33;

@@ -1,14 +1,14 @@
 //! Many cores of the one-shot RTOS on a mesh of 4 by 4: switches, and ports by hops. What descriptions make of them is in `one_shot_systems`.
 
 use bulkhead_machine::machine::Outcome;
-use bulkhead_system_tests::one_shot::{SWITCHES, run_on, summary};
+use bulkhead_system_tests::one_shot::{OneShot, SWITCHES, run_on, summary};
 
 /// Cycles of a tick of 1 ms.
 const TICK: u64 = 600_000;
 
 /// What `port_times` measures: name, the paper's figure in cycles one hop away, and cycles of a hop there and back that an operation
 /// waits for, by the number of answers: 3 for each (docs/reference/mesh.md).
-const OPERATIONS: [(u64, &str, f64, u64); 9] = [
+const OPERATIONS: [(u64, &str, f64, u64); 7] = [
     // State, then address.
     (1, "get", 88.0, 6),
     // The lock; then acknowledgements of data and news.
@@ -21,10 +21,14 @@ const OPERATIONS: [(u64, &str, f64, u64); 9] = [
     (6, "lock", 127.0, 3),
     // What is given back is posted.
     (7, "unlock", 80.0, 0),
-    // The lock, positions, and the acknowledgement of item and positions; less than the paper's write and read of a sampling port.
-    (8, "put 8 bytes into a queue", 358.0, 9),
+];
+
+/// The same of `queue_times`, beside the paper's figures of sampling ports: it has no queues.
+const QUEUES: [(u64, &str, f64, u64); 2] = [
+    // The lock, positions, and the acknowledgement of item and positions.
+    (1, "put 8 bytes into a queue", 358.0, 9),
     // The lock, positions, item, and the acknowledgement of the positions.
-    (9, "take 8 bytes from a queue", 524.0, 12),
+    (2, "take 8 bytes from a queue", 524.0, 12),
 ];
 
 #[test]
@@ -46,8 +50,27 @@ fn operations_on_ports_by_hops() {
             run.console
         );
     }
+    grow_by_hops(&run, &OPERATIONS);
+}
+
+#[test]
+fn operations_on_queues_by_hops() {
+    let placed = [0, 1, 2, 3, 7, 11, 15].map(|tile| (tile, "one-shot/queue-times"));
+    let run = run_on("epiphany3", &placed, 60 * TICK);
+    assert!(
+        matches!(run.outcome, Outcome::Exit { code: 0, .. }),
+        "{:?} {}",
+        run.outcome,
+        run.console
+    );
+    assert_eq!(run.console, "right\n".repeat(7));
+    grow_by_hops(&run, &QUEUES);
+}
+
+/// Prints what operations cost, and checks that they grow by the answers that they wait for.
+fn grow_by_hops(run: &OneShot, operations: &[(u64, &str, f64, u64)]) {
     let spans = run.spans();
-    for (operation, what, paper, slope) in OPERATIONS {
+    for &(operation, what, paper, slope) in operations {
         let summaries: Vec<(u64, f64, u64)> = (0..7)
             .map(|hops| summary(&spans[&(10 * operation + hops)]))
             .collect();

@@ -6,7 +6,7 @@
 #![no_main]
 
 use bulkhead_hal::marker::{span_begin, span_end};
-use bulkhead_oneshot::port::{Data, Failure, Places, QueuingPort, SamplingPort, Spinlock};
+use bulkhead_oneshot::port::{Data, Failure, SamplingPort, Spinlock};
 use bulkhead_oneshot::{Configuration, Done, Job, Task, console, exit, system, time};
 use core::sync::atomic::{Ordering, fence};
 
@@ -22,13 +22,10 @@ const WRITE_40: u64 = 4;
 const READ_40: u64 = 5;
 const LOCK: u64 = 6;
 const UNLOCK: u64 = 7;
-const PUT_8: u64 = 8;
-const TAKE_8: u64 = 9;
 
 static SHORT: Data<u64> = Data::new();
 static LONG: Data<[u64; 5]> = Data::new();
 static SPARE: Data<u64> = Data::new();
-static PLACES: Places<u64, 3> = Places::new();
 
 /// Measures one distance in each job.
 struct Times {
@@ -56,10 +53,7 @@ fn distance(hops: u64, target: u16) -> Result<bool, Failure> {
     ) else {
         return Ok(false);
     };
-    let (Some(lock), Some(queue)) = (
-        Spinlock::at(target, 15),
-        QueuingPort::<u64>::get(target, 14)?,
-    ) else {
+    let Some(lock) = Spinlock::at(target, 15) else {
         return Ok(false);
     };
     let mut failed = 0u64;
@@ -90,19 +84,6 @@ fn distance(hops: u64, target: u16) -> Result<bool, Failure> {
         failed += u64::from(lock.unlock().is_err());
         span_end(10 * UNLOCK + hops);
     }
-    // A queue of three, so that the positions go round.
-    for number in 0..RUNS as u64 {
-        settle();
-        span_begin(10 * PUT_8 + hops);
-        failed += u64::from(queue.put(&number).is_err());
-        span_end(10 * PUT_8 + hops);
-        settle();
-        let mut taken = 0;
-        span_begin(10 * TAKE_8 + hops);
-        let result = queue.take(&mut taken);
-        span_end(10 * TAKE_8 + hops);
-        failed += u64::from(result != Ok(true) || taken != number);
-    }
     let right = failed == 0 && item == 7 && items == [1, 2, 3, 4, 5];
     console::number(
         if right {
@@ -120,8 +101,7 @@ impl Task for Times {
         if self.hops == 0 {
             let _ = SamplingPort::initialise(0, &SHORT);
             let _ = SamplingPort::initialise(1, &LONG);
-            let _ = QueuingPort::initialise(14, &PLACES);
-            for index in 2..14 {
+            for index in 2..15 {
                 settle();
                 span_begin(10 * INITIALISE);
                 let port = SamplingPort::initialise(index, &SPARE);

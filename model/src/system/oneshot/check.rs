@@ -233,13 +233,6 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 ),
             ));
         }
-        if channel.kind == ChannelKind::Sampling && channel.slots > 1 {
-            errors.push(wrong(
-                "places of a sampling port, which has the last item only",
-                node.place("slots"),
-                "remove it, or write kind=\"queue\"",
-            ));
-        }
         let owner = system.core(channel.to);
         let count = ports.entry(owner).or_default();
         *count += 1;

@@ -12,8 +12,7 @@
 //! error.
 
 use bulkhead_abi::one_shot::port::{
-    ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, SLOTS_MAX,
-    SLOTS_SHIFT, STATE, WAS_READ,
+    ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE, WAS_READ,
 };
 
 /// Memory of all cores, by chip-global addresses.
@@ -147,27 +146,27 @@ pub fn initialise<M: Memory>(
     caller: Caller,
     own: (u16, u64, u32),
 ) -> Result<Option<Port>, Failure<M::Error>> {
-    let is_new = initialise_record(memory, record, caller, own, 0)?;
+    let is_new = initialise_record(memory, record, caller, own, INITIALISED)?;
     let (_, data, size) = own;
     Ok(is_new.then_some(Port { record, data, size }))
 }
 
-/// The same of a record with so many places, 0 for a sampling port. Whether it was not initialised before.
+/// The same of a record of this kind: [`INITIALISED`], or the places of a queue where [`STATE`] has them. Whether it was not initialised before.
+#[inline(always)]
 pub(crate) fn initialise_record<M: Memory>(
     memory: &mut M,
     record: u64,
     caller: Caller,
     (owner, data, size): (u16, u64, u32),
-    slots: u16,
+    kind: u64,
 ) -> Result<bool, Failure<M::Error>> {
     lock(memory, record + LOCK, record + HOLDER, caller)?;
-    let is_initialised = memory.load_double(record + STATE)? & INITIALISED != 0;
+    let is_initialised = memory.load_double(record + STATE)? != 0;
     if !is_initialised {
         memory.store_double(record + ADDRESS, data)?;
         memory.store(record + NEWS, NEVER_WRITTEN)?;
         memory.order()?;
-        let slots = u64::from(slots.min(SLOTS_MAX)) << SLOTS_SHIFT;
-        let state = INITIALISED | u64::from(size) | slots | u64::from(owner) << OWNER_SHIFT;
+        let state = kind | u64::from(size) | u64::from(owner) << OWNER_SHIFT;
         memory.store_double(record + STATE, state)?;
     }
     unlock(memory, record + LOCK)?;
@@ -179,9 +178,8 @@ pub(crate) fn initialise_record<M: Memory>(
 /// # Errors
 /// The memory's.
 pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Port>, Failure<M::Error>> {
-    const KIND: u64 = INITIALISED | (SLOTS_MAX as u64) << SLOTS_SHIFT;
     let state = memory.load_double(record + STATE)?;
-    if state & KIND != INITIALISED {
+    if state & INITIALISED == 0 {
         return Ok(None);
     }
     memory.order()?;

@@ -85,7 +85,8 @@ pub fn initialise<M: Memory>(
     if slots == 0 || slots > SLOTS_MAX {
         return Ok(None);
     }
-    let is_new = initialise_record(memory, record, caller, own, slots)?;
+    let kind = u64::from(slots) << SLOTS_SHIFT;
+    let is_new = initialise_record(memory, record, caller, own, kind)?;
     let (_, data, size) = own;
     Ok(is_new.then_some(Queue {
         record,
@@ -110,16 +111,17 @@ pub enum Any {
 /// The memory's.
 pub fn any<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Any>, Failure<M::Error>> {
     let state = memory.load_double(record + STATE)?;
-    if state & INITIALISED == 0 {
+    let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
+    let is_sampling = state & INITIALISED != 0;
+    if !is_sampling && slots == 0 {
         return Ok(None);
     }
     memory.order()?;
     let data = memory.load_double(record + ADDRESS)?;
     let size = state as u32;
-    let slots = (state >> SLOTS_SHIFT) as u32 & u32::from(SLOTS_MAX);
-    Ok(Some(match slots {
-        0 => Any::Sampling(Port::new(record, data, size)),
-        slots => Any::Queue(Queue {
+    Ok(Some(match is_sampling {
+        true => Any::Sampling(Port::new(record, data, size)),
+        false => Any::Queue(Queue {
             record,
             data,
             size,

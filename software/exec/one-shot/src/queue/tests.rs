@@ -93,7 +93,7 @@ fn initialises(number: u32, turn: &mut Turn<'_>) -> Result<Outcome, Later> {
 /// A queue with so many places, whose oldest item is at a place, with these items.
 fn queue(slots: u64, first: u64, items: &[u8]) -> Bytes {
     let mut memory = [0; SIZE];
-    let state = INITIALISED | ITEM as u64 | slots << SLOTS_SHIFT;
+    let state = ITEM as u64 | slots << SLOTS_SHIFT;
     store(&mut memory, (RECORD + STATE, 8, state));
     store(&mut memory, (RECORD + ADDRESS, 8, DATA));
     let word = first | (items.len() as u64) << WAITING_SHIFT;
