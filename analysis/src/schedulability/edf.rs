@@ -204,8 +204,12 @@ mod tests {
         assert!(schedulable(&[Task::new(1, 4).with_blocking(1)]).is_err());
     }
 
-    /// The demand criterion by definition, over more than two hyperperiods.
+    /// The demand criterion by definition, over more than two hyperperiods or until nothing is left to do: what is late is late by then. In a
+    /// longer interval, handlers may ask for more than there is time for, though everything before it is done.
     fn by_definition(tasks: &[Task], handlers: &[Task]) -> bool {
+        let all = [tasks, handlers].concat();
+        let end = (1..300).find(|&t| requested(&all, t).unwrap() <= t);
+        let end = end.unwrap_or(300);
         let deadlines: Vec<_> = tasks.iter().map(|t| t.deadline - t.jitter).collect();
         let due = |t| {
             tasks
@@ -214,7 +218,24 @@ mod tests {
                 .any(|(task, d)| t >= *d && (t - d) % task.period == 0)
         };
         let late = |t| due(t) && demand(tasks, &deadlines, handlers, t).unwrap() > t;
-        compare_with(&[tasks, handlers].concat(), 1).is_le() && !(1..=300).any(late)
+        compare_with(&all, 1).is_le() && !(1..=end).any(late)
+    }
+
+    /// All six are done at 7. From 0 to 9 they and their next handlers ask for 10, but the handlers begin at 8.
+    #[test]
+    fn handlers_after_the_first_busy_period() {
+        let tasks = [
+            Task::constrained(2, 8, 6),
+            Task::constrained(1, 8, 4),
+            Task::constrained(1, 10, 11).with_jitter(2),
+        ];
+        let handlers = [
+            Task::new(1, 8),
+            Task::new(1, 8),
+            Task::new(1, 10).with_jitter(2),
+        ];
+        assert!(schedulable_with(&tasks, &handlers).unwrap());
+        assert!(by_definition(&tasks, &handlers));
     }
 
     /// The processor is full, and jitter makes it busy for ever. The release of the first job of all, of 1 and of 2, is demanded at once,
