@@ -341,7 +341,7 @@ fn seen(drawn: &Drawn, random: &mut Random) -> u64 {
     let mut messages: Vec<Vec<Message>> = vec![Vec::new(); apps.len()];
     let mut arrived: BTreeMap<u64, u64> = BTreeMap::new();
     let mut worst = 0;
-    // Who sends comes before who gets: others, then the way.
+    // Senders come before receivers: others, then the way.
     for at in (drawn.way..apps.len()).chain(0..drawn.way) {
         let mut own = std::mem::take(&mut messages[at]);
         let mut app = App {

@@ -7,7 +7,7 @@
 //! computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its memory gates
 //! once in each direction that it may, and sends one message of the receiver's slot through each of its gates. Other applications are
 //! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux. No job waits for an
-//! answer of somebody who is not on the way. Who is on the way also works on messages of others, and on earlier ones of the flow ([`arrivals`]).
+//! answer of somebody who is not on the way. Applications on the way also work on messages of others, and on earlier ones of the flow ([`arrivals`]).
 
 mod arrivals;
 pub mod complete;

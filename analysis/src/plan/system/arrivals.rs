@@ -45,7 +45,7 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Who sends what to `apps`; `known`: whether an application's jobs are known.
+    /// The senders to `apps`, and what they send; `known`: whether an application's jobs are known.
     ///
     /// # Errors
     /// Why that is not known.

@@ -315,7 +315,7 @@ pub fn attach_memory(app: &App, draft: &mut Draft, gate: usize) -> Result<(), Fa
 
 /// Puts the gate of a client to a receiver that has come back on the endpoint where it was: the client knows its number.
 pub fn reattach(draft: &Draft, gate: usize) -> Result<(), Failure> {
-    // Who is not connected yet will be.
+    // A client that is not connected yet will be.
     match draft.ends.get(gate).copied().flatten() {
         Some(wanted) => activate_again(draft.send[gate], draft.selector, wanted),
         None => Ok(()),

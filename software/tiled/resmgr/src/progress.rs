@@ -16,7 +16,7 @@ pub enum Part {
     Device,
     /// It is brought together with its pager.
     Pager,
-    /// Who sends to it hears that it receives.
+    /// Its senders hear that it receives.
     Tell,
     /// A gate to send.
     Send,
