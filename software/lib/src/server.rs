@@ -599,7 +599,7 @@ impl Server {
             }
             Verdict::Refuse => {
                 refuse(message, Status::TooLong);
-                None
+                return self.charge(client, begin, estimate);
             }
         };
         self.charge(client, begin, estimate);
@@ -658,12 +658,13 @@ impl Server {
         let Some((client, message)) = self.waiting.take(priority, now) else {
             return Outcome::Nothing;
         };
-        let mut again = None;
-        if verdict == Verdict::Refuse {
-            refuse(message, Status::TooLong);
-        } else {
-            again = answer(service, client, operation, message);
-        }
+        let again = match verdict {
+            Verdict::Refuse => {
+                refuse(message, Status::TooLong);
+                None
+            }
+            _ => answer(service, client, operation, message),
+        };
         self.charge(client, begin, estimate);
         if let Some(message) = again {
             self.put_back(client, message);

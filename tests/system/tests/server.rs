@@ -91,6 +91,7 @@ fn what_cannot_be_finished_within_the_limit_is_refused() {
     let report = run(&text);
     assert_eq!(report.code, Some(0), "{}", report.console);
     let worst = report.spans(2)[1..].iter().max().copied().unwrap_or(0);
+    println!("worst {worst} cycles beside refused requests");
     assert!(worst < 4_000, "{worst} cycles");
     assert_eq!(report.printed("low-1"), ["1000 of 1000 refused"]);
 }
