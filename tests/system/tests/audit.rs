@@ -313,7 +313,7 @@ fn a_flood_from_the_other_chip_is_found() {
         domain.reasons
     );
     // What the neighbours do to their own chip is not felt here, and each kind of frame is. The neighbour on this chip reads the
-    // code of its attack once, which may keep somebody waiting.
+    // code of its attack once, or fills its stack, which may keep somebody waiting.
     for attack in &domain.attacks {
         println!(
             "{}: {} of {} {:?} ({}), waited {}",
@@ -336,15 +336,17 @@ fn a_flood_from_the_other_chip_is_found() {
                 1000 + u64::from(waits)
             };
             assert!(
-                attack.identical || attack.slowdown <= most && attack.waited < 10_000,
+                attack.identical || attack.slowdown <= most && attack.waited < 20_000,
                 "{attack:?}"
             );
         }
     }
     let worst = &domain.attacks[domain.worst.expect("something is felt")];
-    // By how much depends on the worst span alone, and so on the moment at which everything starts: 3.3 and 1.9 times were seen.
+    // How many times as long depends on the worst span alone, and so on the moment at which everything starts: 3.3, 1.9 and 1.5 times were seen.
+    // What a flood adds depends less on it (42 000 ticks).
+    let [alone, attacked] = worst.took.expect("spans are measured");
     assert!(
-        worst.slowdown > 1500 && worst.of == "spans of probe",
+        attacked > alone + 20_000 && worst.of == "spans of probe",
         "{worst:?}"
     );
     assert_eq!(domain.account[0].culprit, "frames from far");
