@@ -38,6 +38,13 @@ fn bound(apps: &str, flow: &str) -> Option<u64> {
 
 const FLOW: &str = "<flow name='f' from='a' to='z' deadline='900us'/>";
 
+/// Why the flow was not judged.
+fn unjudged(verdict: &Verdict) -> &str {
+    let mut all = verdict.unjudged.iter();
+    let flow = all.find(|one| one.what == "flow f");
+    &flow.expect("not judged").because
+}
+
 /// 64 KiB at 1 MiB/s take 62.5 ms, whoever else is there.
 #[test]
 fn a_flow_waits_for_the_tokens_of_its_own_applications() {
@@ -112,12 +119,7 @@ fn who_also_works_for_others_is_judged_with_that_work() {
     );
     // Nothing is known of one without a cost.
     let verdict = judged(&apps("<task period='10ms'/>"), FLOW);
-    let why = &verdict
-        .unjudged
-        .iter()
-        .find(|one| one.what == "flow f")
-        .expect("not judged")
-        .because;
+    let why = unjudged(&verdict);
     assert_eq!(
         why,
         "`b` may send to `z`, and it has no <task> with a cost, or shares its tile"
@@ -125,12 +127,7 @@ fn who_also_works_for_others_is_judged_with_that_work() {
     let fed = apps("<task period='10ms' cost='10us'/><rgate name='i'/>")
         + "<app name='c' tile='5' program='p'><task period='10ms' cost='10us'/><sgate name='o' to='b'/></app>";
     let verdict = judged(&fed, FLOW);
-    let why = &verdict
-        .unjudged
-        .iter()
-        .find(|one| one.what == "flow f")
-        .expect("not judged")
-        .because;
+    let why = unjudged(&verdict);
     assert!(why.contains("it gets messages itself"), "{why}");
 }
 
@@ -143,12 +140,7 @@ fn who_gets_pages_from_a_pager_is_not_judged() {
          <app name='z' tile='4' program='p' pager='pages'><task period='1ms' cost='100us'/><rgate name='i'/></app>",
         FLOW,
     );
-    let why = &verdict
-        .unjudged
-        .iter()
-        .find(|one| one.what == "flow f")
-        .expect("not judged")
-        .because;
+    let why = unjudged(&verdict);
     assert_eq!(
         why,
         "`z` gets its pages from `pages`, whose work for others is not bounded here"

@@ -110,22 +110,28 @@ fn a_receiver_hears_that_the_last_sender_is_gone() {
     check(&mut system);
 }
 
-#[test]
-fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
-    let (mut system, mut chip) = boot();
-    let [sleeper, giver] = [RECEIVER, SENDER].map(|at| {
-        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
-        start(&mut system, &mut chip, at);
+/// An activity that waits for its semaphore, another one that shares it, and the call.
+fn asleep(system: &mut System, chip: &mut Chip) -> ([u16; 2], Syscall) {
+    let both = [RECEIVER, SENDER].map(|at| {
+        let id = create(system, chip, at, SEL_TILES + 2);
+        start(system, chip, at);
         id
     });
     let make = Syscall::CreateSemaphore {
         target: 30,
         value: 0,
     };
-    call(&mut system, &mut chip, sleeper, make).unwrap();
-    pass(&mut system, &mut chip, (RECEIVER, 30), 60, SENDER);
+    call(system, chip, both[0], make).unwrap();
+    pass(system, chip, (RECEIVER, 30), 60, SENDER);
     let down = Syscall::SemaphoreDown { semaphore: 30 };
-    assert_eq!(later(&mut system, &mut chip, sleeper, down), Ok(None));
+    assert_eq!(later(system, chip, both[0], down), Ok(None));
+    (both, down)
+}
+
+#[test]
+fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
+    let (mut system, mut chip) = boot();
+    let ([sleeper, giver], down) = asleep(&mut system, &mut chip);
     system.notified(&mut chip, 2, giver, StopCause::Panic);
     finish(&mut system, &mut chip);
     let (who, reply) = system.take_reply().unwrap();
@@ -143,19 +149,7 @@ fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
 #[test]
 fn whoever_takes_his_own_copy_back_wakes_nobody() {
     let (mut system, mut chip) = boot();
-    let [sleeper, giver] = [RECEIVER, SENDER].map(|at| {
-        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
-        start(&mut system, &mut chip, at);
-        id
-    });
-    let make = Syscall::CreateSemaphore {
-        target: 30,
-        value: 0,
-    };
-    call(&mut system, &mut chip, sleeper, make).unwrap();
-    pass(&mut system, &mut chip, (RECEIVER, 30), 60, SENDER);
-    let down = Syscall::SemaphoreDown { semaphore: 30 };
-    assert_eq!(later(&mut system, &mut chip, sleeper, down), Ok(None));
+    let ([sleeper, giver], _) = asleep(&mut system, &mut chip);
     let copy = |activity, source, target| Syscall::Delegate {
         activity,
         source,
