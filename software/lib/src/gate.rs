@@ -642,6 +642,20 @@ impl Message {
         result
     }
 
+    /// Like [`reply`](Self::reply), but if the sender has no room for the answer now, the message comes back, with the right to answer it later.
+    ///
+    /// # Errors
+    /// The message. Whatever else the DTU refuses is over: nobody waits for it any more.
+    pub fn reply_or_keep(self, data: &[u8]) -> core::result::Result<(), Self> {
+        let result = repeat(data.as_ptr() as u64, TLB_READ, || self.place.reply(data));
+        match result {
+            Ok(()) => core::mem::forget(self),
+            Err(DtuError::NoSpace) => return Err(self),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
     /// Frees the slot without an answer, as a drop does, but at an explicit place.
     #[inline(always)]
     pub fn acknowledge(self) {

@@ -140,9 +140,13 @@ pub fn fault(message: &Message) -> Option<Fault> {
 }
 
 /// Answers a fault. A client that is gone needs no answer.
-pub fn answer(message: Message, answer: PagerAnswer) {
+///
+/// # Errors
+/// The message, if the client's TileMux has no room for the answer now: other pagers' answers came first. The client waits until the answer
+/// is given again, so a pager must not drop the message.
+pub fn answer(message: Message, answer: PagerAnswer) -> core::result::Result<(), Message> {
     let word = Aligned((answer as u64).to_le_bytes());
-    let _ = message.reply(&word.0);
+    message.reply_or_keep(&word.0)
 }
 
 /// A client's channel to its pager.

@@ -347,3 +347,30 @@ fn a_pager_that_is_killed_comes_back_with_its_clients_or_they_end_with_a_word() 
     println!("clients that came back with their pager: {again}; that ended with it: {ended}");
     assert!(again > 0 && ended > 0);
 }
+
+/// Pagers that answer for activities that have ended, all at the same moments, take no page and no text from their neighbours. Whether an answer of
+/// the honest pager ever found no room was not seen from outside; that of an attacker did not.
+#[test]
+fn late_answers_for_nobody_cost_no_other_client_its_page_or_its_voice() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/systems/late-answers.xml"
+    ))
+    .expect("the system");
+    let report = run(&text);
+    // The attack took place.
+    for name in ["late-3", "late-5", "late-6"] {
+        let said = report.printed(name);
+        println!("{name}: {:?}", said.last());
+        assert!(said.len() >= 5, "{}", report.console);
+    }
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for client in ["client-1", "client-2"] {
+        assert!(
+            report.printed(client).contains(&"600 pages"),
+            "{}",
+            report.console
+        );
+    }
+    assert_eq!(report.printed("talker").last(), Some(&"line 499"));
+}

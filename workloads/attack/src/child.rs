@@ -9,6 +9,8 @@ use bulkhead_lib::syscall;
 pub const CODE: [u32; 2] = [0x00B1_2013, 0x0000_006F];
 /// Where a child finds its loop.
 const ADDRESS: u64 = 0x1000_0000;
+/// The page that a child with a pager begins in; it has no other one.
+const PAGED: u64 = 0x3000_0000;
 
 /// What a child is made of.
 #[derive(Clone, Copy)]
@@ -23,6 +25,8 @@ pub struct Child {
     pub memory: u16,
     pub code: u64,
     pub reply: u64,
+    /// The send gate for its faults: it begins with one.
+    pub pager: Option<u16>,
     /// Name.
     pub name: &'static str,
     /// What it says when it runs.
@@ -44,16 +48,24 @@ impl Child {
                 tile_priority,
                 name: Name::new(self.name).unwrap_or_default(),
             },
-            Syscall::Map {
-                activity,
-                address: ADDRESS,
-                offset: self.code,
-                pages: 1,
-                rights: MAP_READ | MAP_EXECUTE,
+            match self.pager {
+                None => Syscall::Map {
+                    activity,
+                    address: ADDRESS,
+                    offset: self.code,
+                    pages: 1,
+                    rights: MAP_READ | MAP_EXECUTE,
+                },
+                Some(gate) => Syscall::SetPager {
+                    activity,
+                    gate,
+                    address: PAGED,
+                    pages: 1,
+                },
             },
             Syscall::Start {
                 activity,
-                entry: ADDRESS,
+                entry: self.pager.map_or(ADDRESS, |_| PAGED),
                 stack: 16 * self.number,
             },
         ];

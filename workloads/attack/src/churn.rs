@@ -3,6 +3,7 @@
 #![no_main]
 
 mod child;
+mod somewhere;
 mod window;
 
 use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_TILES, Syscall};
@@ -15,10 +16,7 @@ bulkhead_lib::main!(main);
 const WINDOW: u16 = SEL_FREE + 100;
 
 fn main() -> u64 {
-    let places = (0..16).flat_map(|tile| (0..16).map(move |memory| (tile, memory)));
-    let found = places.filter(|(tile, memory)| window::show(*tile, *memory, WINDOW));
-    let Some((tile, _)) = found.take(1).next() else {
-        println!("no tile");
+    let Some(tile) = somewhere::tile(WINDOW) else {
         return 1;
     };
     let child = Child {
@@ -28,6 +26,7 @@ fn main() -> u64 {
         memory: WINDOW,
         code: 0,
         reply: 4096,
+        pager: None,
         name: "child",
         number: 1,
     };

@@ -72,6 +72,7 @@ impl Heir {
             memory: self.memory,
             code: self.code,
             reply: self.reply,
+            pager: None,
             name: self.name,
             number: self.number,
         };

@@ -20,7 +20,7 @@ use bulkhead_lib::abi::pager::{CLIENTS, FAULTS, PagerAnswer, SHARED};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::message::{self, Buffer, Request, text};
 use bulkhead_lib::common::pager::{Count, Counted, GIVE_BACK, GiveBack, MapFile, Placed};
-use bulkhead_lib::common::payer::{Fixed, Own, PaidList, Share};
+use bulkhead_lib::common::payer::{Fixed, Own, PaidList, PaidQueue, Share};
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::file::{File, Kept, Mount, READ, Result};
 use bulkhead_lib::gate::{MemoryGate, Message, ReceiveGate, SendGate};
@@ -30,6 +30,9 @@ use bulkhead_lib::{argument, println, session, time};
 use bulkhead_pager::{Client, Fill, Given, PAGE, Pages, Place, Range};
 
 bulkhead_lib::main!(main);
+
+/// Nanoseconds after which it tries again to give an answer that found no room, if nothing else happens.
+const AGAIN: u64 = 10_000;
 
 /// Through which contents pass.
 #[repr(C, align(4096))]
@@ -52,6 +55,9 @@ struct Pager {
     pages: Pages,
     files: Files,
     around: u64,
+    /// Answers that a client's TileMux had no room for. Each keeps the slot that its client has in the gate of faults, so there are at most as
+    /// many as slots.
+    late: PaidQueue<Share, (Message, PagerAnswer)>,
     /// Memory for unchanged pages, and the capability for it.
     shared: Option<(MemoryGate, u16)>,
     page: Box<Page>,
@@ -78,10 +84,15 @@ fn serve() -> Result<()> {
     .flatten()
     .collect();
     loop {
+        // One in each turn, so that a tile that takes no answers delays nobody else's faults by more than a refused answer.
+        if let Some((message, answer)) = pager.late.pop_front() {
+            pager.answer(message, answer);
+        }
         // While there are no requests, the next pages are prepared.
-        let until = match pager.unready() {
-            Some(_) => Some(0),
-            None => pager.files.until(),
+        let until = match (pager.unready(), pager.late.is_empty()) {
+            (Some(_), _) => Some(0),
+            (None, true) => pager.files.until(),
+            (None, false) => Some(time::now() + AGAIN),
         };
         match select::wait(&gates, until) {
             Ok(Event::Message(0, message)) => pager.fault(message),
@@ -118,6 +129,7 @@ impl Pager {
             pages: Pages::new(clients, frames),
             files: Files::new(),
             around: argument::value("around", 1),
+            late: PaidQueue::default(),
             shared,
             page: Page::new(),
             zeros: Page::new(),
@@ -152,7 +164,14 @@ impl Pager {
             true => PagerAnswer::Mapped,
             false => PagerAnswer::Refused,
         };
-        paging::answer(message, answer);
+        self.answer(message, answer);
+    }
+
+    /// Answers a fault, now or later.
+    fn answer(&mut self, message: Message, answer: PagerAnswer) {
+        if let Err(message) = paging::answer(message, answer) {
+            self.late.push_back((message, answer));
+        }
     }
 
     /// Gives the missing page. Returns false if there is none.
