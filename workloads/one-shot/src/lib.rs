@@ -1,8 +1,9 @@
-//! Tasks that descriptions name.
+//! Tasks that descriptions name, and what programs that measure share.
 //!
 //! Why it exists: `one-shot::pipeline::Stage` in a description is a type of this library. What it deliberately does not know: on which cores
 //! they run, and which ports they have.
 #![no_std]
 
+pub mod hops;
 pub mod pipeline;
 pub mod queue;

@@ -9,10 +9,7 @@ use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::port::{Data, Failure, SamplingPort, Spinlock};
 use bulkhead_oneshot::{Configuration, Done, Job, Task, console, exit, system, time};
 use core::sync::atomic::{Ordering, fence};
-
-/// Cores by their distance from core 0: along the first row, then down the last column.
-const TARGETS: [u16; 7] = [0, 1, 2, 3, 67, 131, 195];
-const RUNS: usize = 1000;
+use workload_one_shot::hops::{RUNS, TARGETS};
 
 const INITIALISE: u64 = 0;
 const GET: u64 = 1;

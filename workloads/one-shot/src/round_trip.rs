@@ -8,11 +8,8 @@
 use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::port::{Data, Failure, SamplingPort};
 use bulkhead_oneshot::{Configuration, Done, Job, Task, console, exit, system, time};
+use workload_one_shot::hops::{RUNS, TARGETS};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
-
-/// Cores by their distance from core 0: along the first row, then down the last column.
-const TARGETS: [u16; 7] = [0, 1, 2, 3, 67, 131, 195];
-const RUNS: usize = 1000;
 
 const ROUND_TRIP_8: u64 = 8;
 const ROUND_TRIP_40: u64 = 9;
@@ -33,7 +30,7 @@ fn trips<T: FromBytes + IntoBytes + Immutable + PartialEq>(
     item: impl Fn(u64) -> T,
 ) -> Result<bool, Failure> {
     let mut right = true;
-    for run in 0..RUNS as u64 {
+    for run in 0..RUNS {
         let (sent, mut back) = (item(run), item(0));
         span_begin(number);
         there.write(&sent)?;
