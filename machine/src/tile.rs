@@ -35,7 +35,7 @@ use crate::types::{Owner, Tick, TileId};
 use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
-use bus::TileBus;
+use bus::{TileBus, UNNAMED};
 use card::CardPlace;
 use env::TileEnv;
 use home::Homes;
@@ -485,6 +485,7 @@ impl Tile {
             fabric,
             second: false,
             other,
+            named: UNNAMED,
         };
         let stop = bus.run(&mut self.hart, horizon);
         let idle = match stop {

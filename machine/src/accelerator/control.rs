@@ -208,8 +208,8 @@ impl Accelerator {
                 if command.opcode() != 0 {
                     return Ok(false);
                 }
-                let error =
-                    DtuError::from_code(command.error()).unwrap_or(DtuError::UnknownCommand);
+                let error = DtuError::from_code(command.error())
+                    .unwrap_or_else(|| panic!("the own unit's answer is no error: {command:?}"));
                 self.command_done(ports, error)?;
             }
         }
@@ -574,8 +574,9 @@ impl Accelerator {
             },
             Step::FetchPipe(inbox) => match came {
                 None => context.nothing_at(inbox.endpoint),
-                Some((offset, message)) => {
-                    let (header, words) = message.unwrap_or_default();
+                // The buffer is not in the tile's memory.
+                Some((offset, None)) => context.pipe_broken(offset as u32),
+                Some((offset, Some((header, words)))) => {
                     if header.reply_label == MARKED {
                         context.pipe_ended(offset as u32);
                     } else if header.reply_label == PLACED {

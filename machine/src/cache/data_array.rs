@@ -3,7 +3,7 @@
 //! Why it exists: a line's bytes are wherever the line is, so that no access sees them before they have arrived there. It does not
 //! know why a line comes or goes. If memory is flat, it is empty.
 
-use super::{Cache, Evicted, HARTS, NO_LINE};
+use super::{Cache, Evicted, HARTS, NO_SLOT};
 use crate::types::Owner;
 use std::ops::Range;
 
@@ -84,7 +84,7 @@ impl Cache {
         let Some((set, way)) = self.way_of(address) else {
             return false;
         };
-        self.dirty[set] |= 1 << way;
+        self.dirty[set * self.ways + way] = true;
         if self.holds_bytes() {
             let slot = self.slot(set, way);
             copy_line(&mut self.bytes[slot], bytes);
@@ -125,25 +125,23 @@ impl Cache {
             && self.tags(set)[way] == (address >> self.line_shift) as u32 + 1
     }
 
-    /// Notes that a hart has written the line of `address`, which has this place in [`Cache::bytes`]. Other harts' reservations for it
-    /// end.
+    /// Notes that a hart has written the line at this place in [`Cache::bytes`]. Other harts' reservations for it end.
     #[inline]
-    pub fn wrote(&mut self, address: u64, place: usize, hart: usize) {
-        let set = self.set_of(address);
-        let way = (place >> self.line_shift) - set * self.ways;
-        self.dirty[set] |= 1 << way;
+    pub fn wrote(&mut self, place: usize, hart: usize) {
+        let slot = place >> self.line_shift;
+        self.dirty[slot] = true;
         let other = &mut self.reserved[HARTS - 1 - hart];
-        if *other == address >> self.line_shift << self.line_shift {
-            *other = NO_LINE;
+        if *other == slot {
+            *other = NO_SLOT;
         }
     }
 
-    /// Ends all reservations for a line.
+    /// Ends all reservations for the line in a slot.
     #[inline]
-    pub(super) fn end_reservations(&mut self, line: u64) {
+    pub(super) fn end_reservations(&mut self, slot: usize) {
         for reserved in &mut self.reserved {
-            if *reserved == line {
-                *reserved = NO_LINE;
+            if *reserved == slot {
+                *reserved = NO_SLOT;
             }
         }
     }
@@ -162,19 +160,21 @@ impl Cache {
 
     /// A load-reserved of a hart reads the line that contains `address`, which is here.
     pub fn reserve(&mut self, address: u64, hart: usize) {
-        self.reserved[hart] = self.line_of(address);
+        let (set, way) = self.here(address, "reserved");
+        self.reserved[hart] = set * self.ways + way;
     }
 
     /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the cache
     /// since nor been written by another hart.
     pub fn take_reservation(&mut self, address: u64, hart: usize) -> bool {
-        std::mem::replace(&mut self.reserved[hart], NO_LINE) == self.line_of(address)
+        let slot = std::mem::replace(&mut self.reserved[hart], NO_SLOT);
+        slot != NO_SLOT && self.is_at(address, slot << self.line_shift)
     }
 
     /// Gives the line these bytes and marks it clean, if it is here.
     pub fn clean(&mut self, address: u64, bytes: &[u8]) {
         if let Some((set, way)) = self.way_of(address) {
-            self.dirty[set] &= !(1 << way);
+            self.dirty[set * self.ways + way] = false;
             let slot = self.slot(set, way);
             self.bytes[slot].copy_from_slice(bytes);
         }
@@ -183,7 +183,7 @@ impl Cache {
     /// The bytes of a line, if it is here and dirty.
     pub fn dirty_line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
-        (self.dirty[set] >> way & 1 != 0).then(|| &self.bytes[self.slot(set, way)])
+        self.dirty[set * self.ways + way].then(|| &self.bytes[self.slot(set, way)])
     }
 
     /// Replaces the bytes of the evicted line by those of another. Keeps the evicted bytes if they are still needed.
@@ -195,32 +195,37 @@ impl Cache {
             if e.dirty || cfg!(debug_assertions) {
                 copy_line(&mut self.evicted, slot);
             }
-            self.end_reservations(e.address);
+            self.end_reservations(at);
         }
         let slot = &mut self.bytes[start..start + bytes.len()];
         copy_line(slot, bytes);
     }
 
+    /// Set and way of a line that must be here.
+    fn here(&self, address: u64, to_be: &str) -> (usize, usize) {
+        self.way_of(address)
+            .unwrap_or_else(|| panic!("the line at {address:#x} is not here to be {to_be}"))
+    }
+
     /// Lets a hart use a line, which must be here.
     pub fn hold(&mut self, address: u64, using: impl FnOnce(&mut HeldLine<'_>)) {
-        let (set, way) = self
-            .way_of(address)
-            .unwrap_or_else(|| panic!("the line at {address:#x} is not here to be used"));
-        let slot = self.slot(set, way);
+        let (set, way) = self.here(address, "used");
+        let bytes = self.slot(set, way);
+        let slot = set * self.ways + way;
         let mut line = HeldLine {
             address,
-            bytes: &mut self.bytes[slot],
+            bytes: &mut self.bytes[bytes],
             written: false,
-            reserved: self.reserved.map(|reserved| reserved == address),
+            reserved: self.reserved.map(|reserved| reserved == slot),
         };
         using(&mut line);
         let (written, reserved) = (line.written, line.reserved);
-        self.dirty[set] |= u64::from(written) << way;
+        self.dirty[slot] |= written;
         for (of_hart, reserved) in self.reserved.iter_mut().zip(reserved) {
             if reserved {
-                *of_hart = address;
-            } else if *of_hart == address {
-                *of_hart = NO_LINE;
+                *of_hart = slot;
+            } else if *of_hart == slot {
+                *of_hart = NO_SLOT;
             }
         }
     }

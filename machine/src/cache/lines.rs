@@ -259,10 +259,10 @@ impl Hierarchy {
         self.data.cache.bytes_mut()
     }
 
-    /// Notes that a hart has written the line that contains `address`, which is at `place` in the data cache.
+    /// Notes that a hart has written the line at `place` in the data cache.
     #[inline]
-    pub fn wrote(&mut self, address: u64, place: usize, hart: usize) {
-        self.data.cache.wrote(address, place, hart);
+    pub fn wrote(&mut self, place: usize, hart: usize) {
+        self.data.cache.wrote(place, hart);
     }
 
     /// A load-reserved of a hart reads the line that contains `address`, which is in the data cache.

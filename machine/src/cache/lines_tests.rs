@@ -264,7 +264,7 @@ impl World {
             .try_into()
             .unwrap();
         if self.hart.perform_line(address & !63, &mut bytes) {
-            self.caches.wrote(address, place, 0);
+            self.caches.wrote(place, 0);
         }
         self.hart.perform(late, &mut bytes[(address & 63) as usize]);
         self.caches.data_bytes_mut()[line..line + 64].copy_from_slice(&bytes);
@@ -490,7 +490,7 @@ fn a_reservation_ends_when_its_line_leaves() {
     // The other hart writes the line; each hart's own writes do not count.
     world.access(0x1_0000, None);
     let place = world.caches.data_place(0x1_0000);
-    world.caches.wrote(0x1_0000, place, 1);
+    world.caches.wrote(place, 1);
     assert!(!world.caches.take_reservation(0x1_0008, 0));
     assert!(world.caches.take_reservation(0x1_0010, 1));
     world.caches.reserve(0x1_0008, 0);

@@ -46,7 +46,7 @@ pub struct Evicted {
 pub const HARTS: usize = 2;
 
 /// No address: addresses of lines are multiples of their length.
-const NO_LINE: u64 = 1;
+const NO_SLOT: usize = usize::MAX;
 
 /// A cache. Addresses must be below 2^32 lines; a tile's windows end at 4 GiB.
 #[derive(Clone, Debug)]
@@ -61,14 +61,14 @@ pub struct Cache {
     sets: Vec<u32>,
     /// The way that was used last, for each set: nearly every hit is there.
     recent: Vec<u8>,
-    /// Bit i: way i is dirty.
-    dirty: Vec<u64>,
+    /// Which lines are dirty, by slot: the ways of a set one behind the other.
+    dirty: Vec<bool>,
     /// The bytes of the lines, in the order of sets and of ways in a set. Empty where memory is flat.
     bytes: Vec<u8>,
     /// The bytes of the dirty line that was evicted last.
     evicted: Vec<u8>,
-    /// Addresses of the lines that a load-reserved of each hart has read, until the line leaves the cache or another hart writes it.
-    reserved: [u64; HARTS],
+    /// Slots of the lines that a load-reserved of each hart has read, until the line leaves the cache or another hart writes it.
+    reserved: [usize; HARTS],
     clock: u32,
     /// Tree-PLRU: node bits of each set; bit set: the victim is in the upper half.
     trees: Vec<u64>,
@@ -121,10 +121,10 @@ impl Cache {
             replacement: config.replacement,
             sets: vec![0; sets * ways * 2],
             recent: vec![0; sets],
-            dirty: vec![0; sets],
+            dirty: vec![false; sets * ways],
             bytes: Vec::new(),
             evicted: Vec::new(),
-            reserved: [NO_LINE; HARTS],
+            reserved: [NO_SLOT; HARTS],
             clock: 0,
             trees: vec![0; sets],
             random: seed | 1,
@@ -199,7 +199,7 @@ impl Cache {
         if self.sets[set * 2 * self.ways + way] == number as u32 + 1 {
             self.statistics[self.current].1.hits += 1;
             if write {
-                self.dirty[set] |= 1 << way;
+                self.dirty[set * self.ways + way] = true;
             }
             return true;
         }
@@ -218,7 +218,7 @@ impl Cache {
                 self.touch(set, way);
                 self.statistics[self.current].1.hits += 1;
                 if write {
-                    self.dirty[set] |= 1 << way;
+                    self.dirty[set * self.ways + way] = true;
                 }
                 true
             }
@@ -367,7 +367,7 @@ impl Cache {
         bytes: &[u8],
     ) -> Option<Evicted> {
         if let Some((set, way)) = self.way_of(address) {
-            self.dirty[set] |= (dirty as u64) << way;
+            self.dirty[set * self.ways + way] |= dirty;
             return None;
         }
         self.fill_absent(address, dirty, owner, bytes)
@@ -388,7 +388,7 @@ impl Cache {
         let old = self.sets[set * 2 * self.ways + way];
         let evicted = (old != 0).then(|| Evicted {
             address: (old as u64 - 1) << self.line_shift,
-            dirty: self.dirty[set] >> way & 1 != 0,
+            dirty: self.dirty[at],
             owner: self.statistics[self.owners[at] as usize].0,
         });
         if !self.bytes.is_empty() {
@@ -407,7 +407,7 @@ impl Cache {
         }
         self.sets[set * 2 * self.ways + way] = (address >> self.line_shift) as u32 + 1;
         self.owners[at] = self.current as u16;
-        self.dirty[set] = self.dirty[set] & !(1 << way) | (dirty as u64) << way;
+        self.dirty[at] = dirty;
         self.touch(set, way);
         evicted
     }
@@ -448,32 +448,31 @@ impl Cache {
         let (set, way) = self.way_of(address)?;
         self.sets[set * 2 * self.ways + way] = 0;
         self.sets[(set * 2 + 1) * self.ways + way] = 0;
-        let dirty = self.dirty[set] >> way & 1 != 0;
-        self.dirty[set] &= !(1 << way);
-        self.end_reservations(self.line_of(address));
-        Some(dirty)
+        let slot = set * self.ways + way;
+        self.end_reservations(slot);
+        Some(std::mem::take(&mut self.dirty[slot]))
     }
 
     /// Removes every line. Nothing is written back.
     pub fn invalidate_all(&mut self) {
-        self.reserved = [NO_LINE; HARTS];
+        self.reserved = [NO_SLOT; HARTS];
         for set in self.sets.chunks_exact_mut(2 * self.ways) {
             set.fill(0);
         }
-        self.dirty.fill(0);
+        self.dirty.fill(false);
     }
 
     /// Whether the line is here and was written since it was filled.
     pub fn is_dirty(&self, address: u64) -> bool {
         self.way_of(address)
-            .is_some_and(|(set, way)| self.dirty[set] >> way & 1 != 0)
+            .is_some_and(|(set, way)| self.dirty[set * self.ways + way])
     }
 
     /// Marks a line dirty; false if it is not here.
     pub fn mark_dirty(&mut self, address: u64) -> bool {
         match self.way_of(address) {
             Some((set, way)) => {
-                self.dirty[set] |= 1 << way;
+                self.dirty[set * self.ways + way] = true;
                 true
             }
             None => false,

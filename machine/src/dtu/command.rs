@@ -279,6 +279,11 @@ impl Dtu {
         let destination = transfer.destination;
         let chunk = &mut transfer.chunks[index];
         chunk.stage = Stage::Network;
+        let bytes_of = |chunk: &mut Chunk| {
+            let missing =
+                || panic!("tile {tile}: chunk {index} of command {serial} goes without its bytes");
+            chunk.data.take().unwrap_or_else(missing)
+        };
         let mut sent = None;
         let (transaction, kind) = match &transfer.target {
             Target::Message {
@@ -297,7 +302,7 @@ impl Dtu {
                     endpoint: *endpoint,
                     header: *header,
                     offset: chunk.offset as u16,
-                    payload: chunk.data.take().unwrap_or_default(),
+                    payload: bytes_of(chunk),
                     credit_endpoint: *credit_endpoint,
                     epoch: *epoch,
                 };
@@ -313,7 +318,7 @@ impl Dtu {
                 let kind = if *read {
                     PacketKind::ReadRequest { address, bytes }
                 } else {
-                    let data = Some(chunk.data.take().unwrap_or_default());
+                    let data = Some(bytes_of(chunk));
                     PacketKind::WriteRequest {
                         address,
                         bytes,
@@ -421,7 +426,9 @@ impl Dtu {
                 if index + 1 != transfer.chunks.len() {
                     return;
                 }
-                let error = DtuError::from_code(error).unwrap_or(DtuError::TargetRefused);
+                let error = DtuError::from_code(error).unwrap_or_else(|| {
+                    panic!("an answer of a unit with the unknown error {error}")
+                });
                 if error == DtuError::None {
                     if let Origin::Reply(right) = *origin {
                         self.endpoints.finish_reply(&right);

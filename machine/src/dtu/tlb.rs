@@ -48,8 +48,9 @@ impl Tlb {
         }
         if self.entries.len() == self.capacity {
             // Use numbers are unique, so the choice does not depend on the order of the entries.
-            let oldest = (0..self.entries.len()).min_by_key(|&i| self.entries[i].used);
-            self.entries.swap_remove(oldest.unwrap_or(0));
+            if let Some(oldest) = (0..self.entries.len()).min_by_key(|&i| self.entries[i].used) {
+                self.entries.swap_remove(oldest);
+            }
         }
         self.uses += 1;
         self.entries.push(Entry {

@@ -40,7 +40,12 @@ pub(super) struct TileBus<'a, const DATA: bool> {
     pub second: bool,
     /// The moment at which the other hart acts next: device registers are not accessed beyond it.
     pub other: Tick,
+    /// The address of the last access that asked for its line, and the name of that address.
+    pub named: (u64, u64),
 }
+
+/// Nothing has a name yet.
+pub(super) const UNNAMED: (u64, u64) = (u64::MAX, 0);
 
 impl<const DATA: bool> TileBus<'_, DATA> {
     fn owner(&self) -> Owner {
@@ -261,6 +266,7 @@ impl TileBus<'_, false> {
             fabric: self.fabric,
             second: self.second,
             other: self.other,
+            named: UNNAMED,
         };
         hart.run(&mut bus, horizon)
     }
@@ -324,6 +330,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
             return self.data_host(now, physical, write);
         }
         let name = self.name(physical);
+        self.named = (physical, name);
         match self.caches.data_hit(now, name, write) {
             // Nobody waits for a miss: there is nothing to remember.
             Some(outcome) => timing(outcome),
@@ -347,7 +354,11 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     #[inline]
     fn place(&self, physical: u64, write: bool) -> Place {
         if DATA {
-            return self.caches.data_place(self.name(physical)) as Place;
+            let name = match self.named {
+                (same, name) if same == physical => name,
+                _ => self.name(physical),
+            };
+            return self.caches.data_place(name) as Place;
         }
         let window = self.local.window(physical, 1, write);
         window.map_or(NOWHERE, |(window, at)| {
@@ -396,8 +407,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
         if DATA {
-            let (name, hart) = (self.name(physical), self.hart());
-            self.caches.wrote(name, place as usize, hart);
+            self.caches.wrote(place as usize, self.hart());
         }
         if self.local.htif.is_at(physical) {
             self.stored_to_host(now, place, value);
@@ -531,6 +541,8 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         value: u64,
     ) -> Result<DeviceWrite, BusFault> {
         self.local.now = now;
+        // A register of the unit may move a window.
+        self.named = UNNAMED;
         let mut sleep = false;
         if let Some(offset) = within(physical, DTU_BASE, DTU_SIZE) {
             let unit = self.unit.as_deref_mut().ok_or(BusFault)?;

@@ -23,14 +23,24 @@ impl Env for TileEnv<'_> {
     }
 
     fn schedule(&mut self, at: Tick, event: DtuEvent) {
-        let at = at.max(self.local.now);
+        let now = self.local.now;
+        assert!(
+            at >= now,
+            "tile {}: {event:?} at {now} for {at}",
+            self.local.id
+        );
         self.local.queue.push(at, FROM_UNIT, TileEvent::Unit(event));
     }
 
     fn send(&mut self, mut packet: Packet) {
         // What the unit did not account for was its own work.
         let now = self.local.now;
-        packet.account.service += now.saturating_sub(packet.account.accounted());
+        let accounted = packet.account.accounted();
+        assert!(
+            accounted <= now,
+            "accounted for until {accounted} at {now}: {packet:?}"
+        );
+        packet.account.service += now - accounted;
         self.local.send(now, packet, self.fabric);
     }
 
@@ -141,9 +151,10 @@ impl Env for TileEnv<'_> {
                 DtuResource::Bucket => Resource::Bucket,
                 DtuResource::DtuReceive => Resource::DtuBusy,
             };
+            assert!(from <= until, "{observation:?}");
             self.fabric
                 .ledger
-                .book(victim, culprit, resource, until.saturating_sub(from));
+                .book(victim, culprit, resource, until - from);
         }
         if let Some(observer) = &mut self.fabric.observer {
             observer.unit(self.local.now, self.local.id, &observation);

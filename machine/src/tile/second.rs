@@ -6,7 +6,7 @@
 //!
 //! Its traffic below the caches is that of the current activity, as the unit has one register for that.
 
-use super::bus::TileBus;
+use super::bus::{TileBus, UNNAMED};
 use super::{End, Local, Tile};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, HartConfig, Stop};
@@ -91,6 +91,7 @@ impl Tile {
             fabric,
             second: true,
             other: first,
+            named: UNNAMED,
         };
         match bus.run(&mut second.hart, horizon.min(first)) {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
