@@ -1,69 +1,12 @@
 //! A global allocator over one region.
 //!
-//! Why it exists: `GlobalAlloc` is an unsafe trait; the algorithms are those of the crates `linked_list_allocator`, which is small, and
-//! `rlsf`, which takes the same time however many gaps there are. What it deliberately does not know: where the region comes from. It
-//! serves one hart without preemption of itself.
+//! Why it exists: `GlobalAlloc` is an unsafe trait; the algorithm is that of the crate `rlsf`, which takes the same time however many
+//! gaps there are. What it deliberately does not know: where the region comes from. It serves one hart without preemption of itself.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use linked_list_allocator::Heap;
 use rlsf::Tlsf;
-
-/// The allocator; a `static` with `#[global_allocator]`.
-pub struct LocalHeap {
-    heap: UnsafeCell<Heap>,
-    exhausted: Cell<bool>,
-}
-
-// SAFETY: used by one hart, and neither interrupt handlers nor other harts allocate from it.
-unsafe impl Sync for LocalHeap {}
-
-impl LocalHeap {
-    /// A heap without memory: every allocation fails until `give`.
-    pub const fn empty() -> Self {
-        Self {
-            heap: UnsafeCell::new(Heap::empty()),
-            exhausted: Cell::new(false),
-        }
-    }
-
-    /// Gives the heap its region, once.
-    ///
-    /// # Safety
-    /// The region must be memory that nothing else uses, for ever.
-    pub unsafe fn give(&self, start: u64, size: u64) {
-        // SAFETY: the caller promises the region; nobody else borrows the heap now (one hart, no reentry).
-        unsafe { (*self.heap.get()).init(start as *mut u8, size as usize) };
-    }
-
-    /// Whether an allocation has failed.
-    pub fn is_exhausted(&self) -> bool {
-        self.exhausted.get()
-    }
-}
-
-// SAFETY: the inner heap hands out disjoint blocks of its region, and is never borrowed twice (one hart, no reentry).
-unsafe impl GlobalAlloc for LocalHeap {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: see the impl.
-        let heap = unsafe { &mut *self.heap.get() };
-        match heap.allocate_first_fit(layout) {
-            Ok(block) => block.as_ptr(),
-            Err(()) => {
-                self.exhausted.set(true);
-                core::ptr::null_mut()
-            }
-        }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        if let Some(block) = core::ptr::NonNull::new(pointer) {
-            // SAFETY: the caller gives back a block of this heap with its layout.
-            unsafe { (*self.heap.get()).deallocate(block, layout) };
-        }
-    }
-}
 
 /// Lists of gaps by size (two-level segregated fit): blocks up to 1 GiB, sixteen lists for each power of two.
 type Lists = Tlsf<'static, u32, u16, 25, 16>;

@@ -20,10 +20,6 @@ pub mod heap;
 pub mod marker;
 pub mod paging;
 #[cfg(target_arch = "riscv64")]
-pub mod probe;
-#[cfg(target_arch = "riscv64")]
 pub mod trap;
-#[cfg(target_arch = "riscv64")]
-pub mod user;
 
 pub use bulkhead_abi as abi;

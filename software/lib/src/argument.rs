@@ -5,7 +5,7 @@
 
 use bulkhead_abi::environment::{ArgumentEntry, Environment, GateEntry, GateKind};
 use bulkhead_abi::words;
-use bulkhead_hal::user;
+use bulkhead_user::user;
 use core::str::FromStr;
 use zerocopy::FromBytes;
 

@@ -15,7 +15,7 @@ use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::syscall::Syscall;
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::dtu::{self, Line, Slot};
-use bulkhead_hal::user;
+use bulkhead_user::user;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use bulkhead_abi::words::Aligned;

@@ -42,8 +42,8 @@ pub mod time;
 
 pub use bulkhead_abi as abi;
 pub use bulkhead_common as common;
-pub use bulkhead_hal as hal;
 pub use bulkhead_hal::marker;
+pub use bulkhead_user as hal;
 pub use runtime::{Console, environment, exit, name, start};
 pub use zerocopy;
 

@@ -16,7 +16,7 @@ use bulkhead_abi::syscall::Syscall;
 use bulkhead_common::file::path;
 use bulkhead_common::pager::{Counted, GIVE_BACK, GiveBack, MapFile, Placed};
 use bulkhead_common::status::Status;
-use bulkhead_hal::user;
+use bulkhead_user::user;
 
 /// Result of an operation on pages.
 pub type Result<T> = core::result::Result<T, Status>;

@@ -5,8 +5,8 @@
 use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment};
 use bulkhead_abi::tilemux::{Ecall, PRINT_TEXT};
 use bulkhead_abi::words;
-use bulkhead_hal::heap::LocalHeap;
-use bulkhead_hal::user;
+use bulkhead_user::heap::LocalHeap;
+use bulkhead_user::user;
 use core::fmt::Write;
 
 #[cfg_attr(target_os = "none", global_allocator)]

@@ -8,7 +8,7 @@ use bulkhead_abi::dtu::DtuError;
 use bulkhead_abi::syscall::{
     ANY_ENDPOINT, NO_SELECTOR, REPLY_WORDS, SEL_ACTIVITY, Syscall, SyscallError,
 };
-use bulkhead_hal::user;
+use bulkhead_user::user;
 use zerocopy::IntoBytes;
 
 /// Results of a call: the words after the error code.

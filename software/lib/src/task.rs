@@ -3,7 +3,8 @@
 //! Why it exists: control programs are periodic. What it deliberately does not know: what a job does.
 
 use crate::time;
-use bulkhead_hal::{marker, user};
+use bulkhead_hal::marker;
+use bulkhead_user::user;
 
 /// A periodic task of the calling activity.
 #[derive(Debug)]

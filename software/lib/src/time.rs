@@ -4,7 +4,8 @@
 
 use bulkhead_abi::dtu::{NO_ENDPOINT, NO_TIMEOUT};
 use bulkhead_abi::tilemux::Ecall;
-use bulkhead_hal::{dtu, user};
+use bulkhead_hal::dtu;
+use bulkhead_user::user;
 
 pub use bulkhead_hal::csr::{cycle, time};
 

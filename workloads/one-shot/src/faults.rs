@@ -5,9 +5,9 @@
 #![no_std]
 #![no_main]
 
-use bulkhead_hal::probe;
 use bulkhead_oneshot::sync::Protected;
 use bulkhead_oneshot::{Configuration, Done, Job, Task, console, exit, system, time};
+use bulkhead_user::probe;
 
 static SHARED: Protected<u64, (), 0> = Protected::new(0, []);
 

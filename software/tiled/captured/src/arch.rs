@@ -44,5 +44,5 @@ unsafe extern "C" {
 
 /// Traps that were taken.
 pub fn traps() -> u64 {
-    bulkhead_hal::probe::load(&raw const captured_traps as u64)
+    bulkhead_user::probe::load(&raw const captured_traps as u64)
 }

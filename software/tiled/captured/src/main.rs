@@ -21,7 +21,8 @@ use bulkhead_abi::dtu::{
 use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{NOTIFY_ENDPOINT, PRINT_ENDPOINT, encode_stopped};
-use bulkhead_hal::{dtu, marker, probe};
+use bulkhead_hal::{dtu, marker};
+use bulkhead_user::probe;
 
 /// Endpoints that are tried.
 const LAST: u16 = 192;
