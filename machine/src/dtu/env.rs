@@ -3,7 +3,7 @@
 //! Why it exists: the unit is driven by events and asks for everything through [`Env`], so that it can be tested with a
 //! fake tile of fixed latencies. It does not know the event queue, the caches, the network or the hart.
 
-use super::unfetched::Unfetched;
+use crate::ledger::Unfetched;
 use crate::noc::packet::Packet;
 use crate::types::{Block, Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Opcode};

@@ -23,9 +23,9 @@ mod write_back;
 pub use bucket::{Bucket, Waiter};
 pub use device::DeviceGrant;
 pub use env::*;
-pub use unfetched::{Party, Unfetched};
 
 use crate::config::DtuConfig;
+use crate::ledger::Unfetched;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{

@@ -9,7 +9,7 @@ use super::endpoints::Reservation;
 use super::env::{DtuEvent, DtuResource, Env, Observation};
 use super::local::{JobId, Moves};
 use super::transfer::flow;
-use super::unfetched::Party;
+use crate::ledger::Party;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Endpoint, MESSAGE_MAX, NO_ENDPOINT, TILEMUX_ACTIVITY};

@@ -9,35 +9,12 @@
 //! until it fetches a request or sleeps. Each tick from the moment when a request is stored until it is fetched, or its endpoint is configured
 //! anew, is booked once. TileMux and the kernel have rules of their own ([`crate::ledger::Processor`]) and are no receivers here.
 
+use crate::ledger::{Party, Unfetched};
 use crate::types::{Owner, Tick, TileId};
 use std::collections::BTreeMap;
 
 /// An endpoint, and the offset of a message in its buffer.
 pub(super) type Place = (u16, u64);
-
-/// For whom a receiver works, or who sent a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Party {
-    /// An activity.
-    Activity(Owner),
-    /// The device of the receiver's tile.
-    Device,
-}
-
-/// A stretch in which a request waited and its receiver worked for the same party.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfetched {
-    /// Who sent the request.
-    pub victim: Owner,
-    /// For whom its receiver worked.
-    pub culprit: Party,
-    /// The receiver.
-    pub server: Owner,
-    /// Ticks of the same stretch that were told before.
-    pub so_far: Tick,
-    /// Ticks that are new.
-    pub ticks: Tick,
-}
 
 /// A message that was stored and not fetched.
 #[derive(Clone, Copy, Debug)]

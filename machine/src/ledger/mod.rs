@@ -11,7 +11,7 @@ mod requests;
 
 pub use histogram::Histogram;
 pub use processor::{Processor, ProcessorTime};
-pub use requests::RequestsTime;
+pub use requests::{Party, RequestsTime, Unfetched};
 
 use crate::noc::{Account, Transaction};
 use crate::types::{Owner, Tick, TileId};

@@ -4,8 +4,31 @@
 //! does not know: how the unit knows.
 
 use super::{Ledger, Resource};
-use crate::dtu::{Party, Unfetched};
-use crate::types::{Tick, TileId};
+use crate::types::{Owner, Tick, TileId};
+
+/// For whom a receiver works, or who sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// An activity.
+    Activity(Owner),
+    /// The device of the receiver's tile.
+    Device,
+}
+
+/// A stretch in which a request waited and its receiver worked for the same party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfetched {
+    /// Who sent the request.
+    pub victim: Owner,
+    /// For whom its receiver worked.
+    pub culprit: Party,
+    /// The receiver.
+    pub server: Owner,
+    /// Ticks of the same stretch that were told before.
+    pub so_far: Tick,
+    /// Ticks that are new.
+    pub ticks: Tick,
+}
 
 /// How long requests waited to be fetched on a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

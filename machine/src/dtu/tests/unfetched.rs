@@ -1,9 +1,9 @@
 //! Requests that wait at a service: who is named, and that no tick is lost.
 
 use super::super::env::Observation;
-use super::super::unfetched::{Party, Place, Requests, Unfetched};
+use super::super::unfetched::{Place, Requests};
 use super::world::*;
-use crate::ledger::{Ledger, Resource};
+use crate::ledger::{Ledger, Party, Resource, Unfetched};
 use crate::types::{Owner, Tick};
 use bulkhead_abi::dtu::*;
 use proptest::prelude::*;
