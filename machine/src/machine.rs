@@ -22,7 +22,7 @@ use crate::crash::Crashed;
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
-use crate::ledger::{Ledger, ProcessorTime, Resource};
+use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
@@ -492,9 +492,9 @@ impl Machine {
 
     /// Forgets all bookings and latencies: measurements start here.
     pub fn clear_ledger(&mut self) {
-        self.settle_processors();
+        self.settle_waits();
         for tile in &mut self.tiles {
-            tile.forget_processor();
+            tile.forget_waits(self.now);
         }
         self.fabric.ledger.clear();
     }
@@ -507,12 +507,29 @@ impl Machine {
             .collect()
     }
 
-    /// Books who waited for a hart up to now, on every tile.
-    fn settle_processors(&mut self) {
+    /// How long requests waited to be fetched on each tile with a unit, up to the end of the last run.
+    pub fn requests_times(&self) -> Vec<RequestsTime> {
+        let tiles = self.tiles.iter();
+        let units = tiles.filter_map(|tile| Some((tile.id(), tile.unit()?)));
+        let times = units.map(|(tile, unit)| RequestsTime {
+            tile,
+            waited: unit.requests_waited(self.now),
+        });
+        times.collect()
+    }
+
+    /// Books who waited for a hart or a service up to now, on every tile.
+    fn settle_waits(&mut self) {
         for tile in &mut self.tiles {
-            tile.settle_processor(self.now, &mut self.fabric.ledger);
+            tile.settle_waits(self.now, &mut self.fabric.ledger);
         }
         debug_assert!(self.all_waits_are_booked(), "{:?}", self.processor_times());
+        debug_assert!(
+            self.all_requests_are_booked(),
+            "{:?}, booked: {:?}",
+            self.requests_times(),
+            self.fabric.ledger.bookings()
+        );
     }
 
     /// For every activity, the time that it was ready and did not have the hart is what is booked.
@@ -526,6 +543,13 @@ impl Machine {
         };
         let times = self.processor_times();
         times.iter().all(|time| booked(time.owner) == time.waited)
+    }
+
+    /// The time that requests waited to be fetched is what is booked for the services of their tile.
+    fn all_requests_are_booked(&self) -> bool {
+        let times = self.requests_times();
+        let mut times = times.iter();
+        times.all(|one| self.fabric.ledger.requests_of(one.tile) == one.waited)
     }
 
     /// The observer that takes reports from now on.
@@ -667,7 +691,7 @@ impl Machine {
                 false => self.window(limit.ticks),
             };
             if let Some(outcome) = outcome {
-                self.settle_processors();
+                self.settle_waits();
                 return outcome;
             }
         }

@@ -352,14 +352,20 @@ impl Tile {
         &self.local.crashes
     }
 
-    /// Books who waited for the hart up to now.
-    pub fn settle_processor(&mut self, now: Tick, ledger: &mut Ledger) {
+    /// Books who waited for the hart, or for a service, up to now.
+    pub fn settle_waits(&mut self, now: Tick, ledger: &mut Ledger) {
         self.local.processor.settle(now, ledger);
+        if let Some(unit) = &mut self.unit {
+            unit.settle_requests(now, &mut |wait| ledger.unfetched(&wait));
+        }
     }
 
-    /// Times of the hart begin here.
-    pub fn forget_processor(&mut self) {
+    /// Times of the hart and waits for services begin here.
+    pub fn forget_waits(&mut self, now: Tick) {
         self.local.processor.forget();
+        if let Some(unit) = &mut self.unit {
+            unit.forget_requests(now);
+        }
     }
 
     /// The owners of the hart, and the activities that waited for it.

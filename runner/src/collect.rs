@@ -141,9 +141,10 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
             // Nobody but the hardware, or the victim's own budget, is to blame.
             Resource::Refresh(_) => "refresh".to_owned(),
             Resource::Bucket | Resource::ProcessorBudget => "own limit".to_owned(),
+            Resource::DeviceService(server) => format!("device of {}", names.owner(server)),
             _ => names.owner(booking.culprit),
         };
-        let key = (victim, culprit, group(booking.resource));
+        let key = (victim, culprit, group(names, booking.resource));
         *sums.entry(key).or_default() += booking.ticks;
     }
     let mut all: Vec<Interference> = sums
@@ -201,8 +202,11 @@ pub fn links(
 }
 
 /// Resources of a kind together: a table of every bank and link would hide who is to blame.
-pub fn group(resource: Resource) -> String {
+pub fn group(names: &Names, resource: Resource) -> String {
     match resource {
+        Resource::Service(server) | Resource::DeviceService(server) => {
+            format!("service {}", names.owner(server))
+        }
         Resource::Link(_) => "network links".to_owned(),
         Resource::DramBank { memory, .. } => format!("memory {memory} banks"),
         Resource::LocalMemory { tile, .. } => format!("local memory of tile {tile}"),

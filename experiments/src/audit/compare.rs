@@ -118,9 +118,13 @@ impl Facts {
             // At a card one frame waits for those that came before it.
             let sender = match booking.resource {
                 Resource::NetworkCard => stand.neighbour(booking.victim.tile),
+                Resource::DeviceService(server) => stand.neighbour(server.tile),
                 _ => None,
             };
-            let together = if sender.is_some() { ALL_FRAMES } else { "" };
+            let together = match booking.resource {
+                Resource::NetworkCard if sender.is_some() => ALL_FRAMES,
+                _ => "",
+            };
             let itself = sender.is_none()
                 && (matches!(
                     booking.resource,
@@ -134,7 +138,8 @@ impl Facts {
             if itself {
                 waited_self += booking.ticks;
             } else if is_own(&victim) {
-                let key = (victim, culprit, collect::group(booking.resource) + together);
+                let resource = collect::group(&names, booking.resource) + together;
+                let key = (victim, culprit, resource);
                 *account.entry(key).or_insert(0) += booking.ticks;
             }
         }

@@ -114,16 +114,27 @@ impl Dtu {
             return;
         }
         let (opcode, command, activity) = (run.opcode, run.command, run.owner.activity);
-        let endpoint = command.endpoint();
+        let (endpoint, now) = (command.endpoint(), env.now());
         let outcome = match opcode {
             Opcode::Fetch => self.endpoints.fetch(endpoint, activity).map(|offset| {
                 self.argument = offset.unwrap_or(NO_MESSAGE);
+                if let Some(offset) = offset {
+                    let mut tell = |wait| env.observe(Observation::Unfetched(wait));
+                    let place = (endpoint, offset);
+                    self.requests.fetched(now, place, &mut tell);
+                }
                 None
             }),
-            Opcode::Acknowledge => self
-                .endpoints
-                .acknowledge(endpoint, activity, command.argument().into())
-                .map(|()| None),
+            Opcode::Acknowledge => {
+                let offset = command.argument().into();
+                let done = self.endpoints.acknowledge(endpoint, activity, offset);
+                done.map(|()| {
+                    let mut tell = |wait| env.observe(Observation::Unfetched(wait));
+                    let place = (endpoint, offset);
+                    self.requests.given_back(now, activity, place, &mut tell);
+                    None
+                })
+            }
             Opcode::Send => self.prepare_send().map(Some),
             Opcode::Reply => self.prepare_reply().map(Some),
             _ => self.prepare_memory().map(Some),
@@ -384,6 +395,8 @@ impl Dtu {
     pub(super) fn response<E: Env>(&mut self, env: &mut E, tag: u32, kind: PacketKind) {
         let Some(run) = &mut self.running else { return };
         let (serial, owner) = (run.serial, run.owner);
+        // Of a reply: the place of the message that it answers.
+        let replied = (run.command.endpoint(), run.command.argument().into());
         let Some(transfer) = run.transfer() else {
             return;
         };
@@ -430,8 +443,14 @@ impl Dtu {
                     panic!("an answer of a unit with the unknown error {error}")
                 });
                 if error == DtuError::None {
-                    if let Origin::Reply(right) = *origin {
+                    if let Origin::Reply(right) = *origin
+                        && self.endpoints.is_current(&right)
+                    {
                         self.endpoints.finish_reply(&right);
+                        let now = env.now();
+                        let mut tell = |wait| env.observe(Observation::Unfetched(wait));
+                        let receiver = owner.activity;
+                        self.requests.given_back(now, receiver, replied, &mut tell);
                     }
                     self.finish(env, error);
                 } else {
@@ -569,6 +588,9 @@ impl Dtu {
                     let at = env.now().saturating_add(self.ticks(timeout));
                     schedule_late(env, at, DtuEvent::SleepTimeout(serial));
                 }
+                let now = env.now();
+                let mut tell = |wait| env.observe(Observation::Unfetched(wait));
+                self.requests.sleeps(now, activity, &mut tell);
                 return WriteEffect::Sleep;
             }
         }

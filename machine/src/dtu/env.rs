@@ -3,6 +3,7 @@
 //! Why it exists: the unit is driven by events and asks for everything through [`Env`], so that it can be tested with a
 //! fake tile of fixed latencies. It does not know the event queue, the caches, the network or the hart.
 
+use crate::ledger::Unfetched;
 use crate::noc::packet::Packet;
 use crate::types::{Block, Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Opcode};
@@ -115,6 +116,8 @@ pub enum Observation {
         /// End of the wait; may lie in the future (a bucket's release is known beforehand).
         until: Tick,
     },
+    /// A request waited to be fetched.
+    Unfetched(Unfetched),
     /// A command of the unprivileged page starts.
     CommandBegin {
         /// What it does.

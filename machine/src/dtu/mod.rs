@@ -17,6 +17,7 @@ mod registers;
 mod tests;
 mod tlb;
 mod transfer;
+mod unfetched;
 mod write_back;
 
 pub use bucket::{Bucket, Waiter};
@@ -24,6 +25,7 @@ pub use device::DeviceGrant;
 pub use env::*;
 
 use crate::config::DtuConfig;
+use crate::ledger::Unfetched;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{
@@ -38,6 +40,7 @@ use receive::ReceiveUnit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tlb::Tlb;
+use unfetched::Requests;
 use write_back::WriteBack;
 
 /// The unit of one tile.
@@ -61,6 +64,7 @@ pub struct Dtu {
     tlb: Tlb,
     local: LocalPort,
     receive: ReceiveUnit,
+    requests: Requests,
     write_back: Option<WriteBack>,
 
     /// The command register as it reads.
@@ -125,6 +129,7 @@ impl Dtu {
             tlb: Tlb::new(config.tlb_entries),
             local: LocalPort::new(config.block, config.parallel),
             receive: ReceiveUnit::default(),
+            requests: Requests::new(tile),
             write_back: None,
             command: 0,
             address: 0,
@@ -158,7 +163,23 @@ impl Dtu {
     /// Configures an endpoint as the chip's boot ROM does, without timing. Numbers outside the file are ignored.
     pub fn set_endpoint(&mut self, index: u16, endpoint: Endpoint) {
         self.endpoints.set(index, endpoint);
+        self.requests.drop_all(index);
         self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// Tells which requests waited here up to now.
+    pub fn settle_requests(&mut self, now: Tick, tell: &mut dyn FnMut(Unfetched)) {
+        self.requests.settle(now, tell);
+    }
+
+    /// Ticks that requests waited here until now. [`Self::settle_requests`] was called for the same moment.
+    pub fn requests_waited(&self, now: Tick) -> Tick {
+        self.requests.waited(now)
+    }
+
+    /// Waits of requests begin at this moment, up to which they were told.
+    pub fn forget_requests(&mut self, now: Tick) {
+        self.requests.forget(now);
     }
 
     /// An endpoint as it is now; invalid outside the file.

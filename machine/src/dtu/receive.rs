@@ -9,9 +9,10 @@ use super::endpoints::Reservation;
 use super::env::{DtuEvent, DtuResource, Env, Observation};
 use super::local::{JobId, Moves};
 use super::transfer::flow;
+use crate::ledger::Party;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Tick, TileId};
-use bulkhead_abi::dtu::{DtuError, MESSAGE_MAX, NO_ENDPOINT};
+use bulkhead_abi::dtu::{DtuError, Endpoint, MESSAGE_MAX, NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 use std::collections::{BTreeMap, VecDeque};
 use zerocopy::IntoBytes;
@@ -205,10 +206,37 @@ impl Dtu {
         } else {
             self.endpoints.commit(&reservation, &incoming.header, epoch)
         };
-        if outcome.is_ok() && credit != NO_ENDPOINT {
-            self.endpoints.accept_credit(credit, source, epoch);
+        if let Ok(receiver) = outcome {
+            if credit != NO_ENDPOINT {
+                self.endpoints.accept_credit(credit, source, epoch);
+            }
+            self.note_request(env.now(), receiver);
         }
         self.message_end(env, outcome);
+    }
+
+    /// The message that is being stored waits for `receiver` from now on, for the ledger.
+    fn note_request(&mut self, now: Tick, receiver: u16) {
+        let Some(Storing {
+            incoming,
+            reservation: Some(reservation),
+            ..
+        }) = &self.receive.storing
+        else {
+            return;
+        };
+        let is_request = incoming.header.flags & FLAG_REPLY == 0;
+        if let Endpoint::Receive(buffer) = self.endpoints.get(reservation.endpoint)
+            && is_request
+            && receiver != TILEMUX_ACTIVITY
+        {
+            let place = (reservation.endpoint, reservation.address - buffer.buffer);
+            let sender = match is_of_device(&incoming.packet, self.tile) {
+                true => Party::Device,
+                false => Party::Activity(incoming.packet.owner),
+            };
+            self.requests.stored(now, place, receiver, sender);
+        }
     }
 
     /// Answers the message, books what others waited for it, tells the recipient, and goes on with the next.
@@ -268,7 +296,7 @@ impl Dtu {
     }
 
     fn answer<E: Env>(&mut self, env: &mut E, packet: &Packet, error: DtuError) {
-        if packet.tag == DEVICE_TAG && packet.source == self.tile {
+        if is_of_device(packet, self.tile) {
             return;
         }
         let error = error as u8;
@@ -288,4 +316,9 @@ impl Dtu {
             self.request_core(env);
         }
     }
+}
+
+/// Whether the tile's device sent this.
+fn is_of_device(packet: &Packet, tile: TileId) -> bool {
+    packet.tag == DEVICE_TAG && packet.source == tile
 }

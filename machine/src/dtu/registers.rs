@@ -248,6 +248,9 @@ impl Dtu {
     }
 
     fn endpoint_changed<E: Env>(&mut self, env: &mut E, endpoint: u16) {
+        let now = env.now();
+        let mut tell = |wait| env.observe(Observation::Unfetched(wait));
+        self.requests.configured(now, endpoint, &mut tell);
         if u64::from(endpoint) < PMP_WINDOWS {
             self.epoch = self.epoch.wrapping_add(1);
         }

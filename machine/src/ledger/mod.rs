@@ -7,9 +7,11 @@
 
 mod histogram;
 mod processor;
+mod requests;
 
 pub use histogram::Histogram;
 pub use processor::{Processor, ProcessorTime};
+pub use requests::{Party, RequestsTime, Unfetched};
 
 use crate::noc::{Account, Transaction};
 use crate::types::{Owner, Tick, TileId};
@@ -61,6 +63,10 @@ pub enum Resource {
     Processor,
     /// The victim was ready, and had used up its budget of processor time; the culprit is the victim.
     ProcessorBudget,
+    /// The victim's request waited at a gate of this activity, which worked for the culprit.
+    Service(Owner),
+    /// The victim's request waited at a gate of this activity, which worked for its device; the culprit is that activity.
+    DeviceService(Owner),
 }
 
 /// A cache of a tile.
@@ -105,6 +111,9 @@ impl fmt::Display for Resource {
             Resource::NetworkCard => f.write_str("network card"),
             Resource::Processor => f.write_str("processor"),
             Resource::ProcessorBudget => f.write_str("processor budget"),
+            Resource::Service(server) | Resource::DeviceService(server) => {
+                write!(f, "service {} of tile {}", server.activity, server.tile)
+            }
         }
     }
 }

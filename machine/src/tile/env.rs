@@ -156,6 +156,9 @@ impl Env for TileEnv<'_> {
                 .ledger
                 .book(victim, culprit, resource, until - from);
         }
+        if let Observation::Unfetched(wait) = &observation {
+            self.fabric.ledger.unfetched(wait);
+        }
         if let Some(observer) = &mut self.fabric.observer {
             observer.unit(self.local.now, self.local.id, &observation);
             if let Observation::ActivityChanged { to, .. } = observation {

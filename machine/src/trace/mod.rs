@@ -544,6 +544,7 @@ impl Observer for Tracer {
             // The ledger has the waits; activities come through their own report.
             Observation::Interrupt { level: false }
             | Observation::Wait { .. }
+            | Observation::Unfetched(_)
             | Observation::ActivityChanged { .. } => {}
         }
     }

@@ -5,4 +5,5 @@ mod latencies;
 mod model;
 mod protocol;
 mod rights;
+mod unfetched;
 mod world;
