@@ -7,6 +7,8 @@
 pub const IMAGE_SIZE: u64 = 32 * 1024;
 /// Offset of the port records from the start of a core's memory: the same on every core, so that no table is needed.
 pub const PORTS_OFFSET: u64 = IMAGE_SIZE - PORTS as u64 * PORT_SIZE;
+/// Cause of a job that has not left enough stack for an interrupt; the specification leaves this number to platforms.
+pub const NO_ROOM: u64 = 24;
 /// Ports of a core.
 pub const PORTS: usize = 16;
 /// Bytes of a port record (m2os-mc-ngres21, section 5.1).

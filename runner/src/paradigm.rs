@@ -78,6 +78,11 @@ pub trait Paradigm: Sync {
         locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident>;
 
+    /// The name of the program of a task or core, where those are not applications.
+    fn image_of(&self, _: &System, _: &str) -> Option<String> {
+        None
+    }
+
     /// How much of which quota was used.
     fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse>;
 

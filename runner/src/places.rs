@@ -26,9 +26,9 @@ pub fn program_of<'p>(
     let managers = managers.map(|manager| (&manager.name, &*manager.program));
     let mut all = apps.chain(managers);
     let program = match all.find(|one| one.0 == name) {
-        Some((_, program)) => program,
-        None if name == KERNEL => paradigm.programs(system).first().copied()?,
-        None => return None,
+        Some((_, program)) => program.to_owned(),
+        None if name == KERNEL => (*paradigm.programs(system).first()?).to_owned(),
+        None => paradigm.image_of(system, name)?,
     };
     programs.iter().find(|one| one.name == program)
 }

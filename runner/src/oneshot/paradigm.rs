@@ -13,7 +13,7 @@ use crate::observed::console_text;
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::{Library, Program};
 use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_abi::one_shot::{IMAGE_SIZE, marker};
+use bulkhead_abi::one_shot::{IMAGE_SIZE, NO_ROOM, marker};
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -111,12 +111,24 @@ impl Paradigm for OneShot {
         &self,
         system: &System,
         seen: &Said<'_>,
-        _: &dyn Fn(&str, u64) -> Option<String>,
+        locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident> {
         match described(system) {
-            Ok(one_shot) => incidents(system, one_shot, seen),
+            Ok(one_shot) => incidents(system, one_shot, seen, locate),
             Err(_) => Vec::new(),
         }
+    }
+
+    /// Tasks are named by the description; a core by its number.
+    fn image_of(&self, system: &System, name: &str) -> Option<String> {
+        let one_shot = system.one_shot.as_ref()?;
+        let mut tasks = one_shot.tasks.tasks.iter();
+        let core = match tasks.position(|task| task.name == name) {
+            Some(task) => one_shot.core(task),
+            None => name.strip_prefix("core ")?.parse().ok()?,
+        };
+        let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
+        Some(Recipe::of(system, one_shot, &bounds, core).name())
     }
 
     fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
@@ -153,7 +165,12 @@ impl Paradigm for OneShot {
 }
 
 /// Tasks that stopped or had more than their budget, items that found no place in a queue, cores that stopped or never started.
-fn incidents(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
+fn incidents(
+    system: &System,
+    one_shot: &Described,
+    seen: &Said<'_>,
+    locate: &dyn Fn(&str, u64) -> Option<String>,
+) -> Vec<Incident> {
     let mut all = overflows(system, one_shot, seen);
     for event in seen.markers {
         let (kind, what) = match event.kind {
@@ -180,7 +197,13 @@ fn incidents(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Inci
             None => line.starts_with("core, "),
         });
         let what = match said.next_back().filter(|_| event.kind == marker::STOPPED) {
-            Some(line) => format!("{what}: {line}"),
+            Some(line) => {
+                let trap = trap(line).map(|(cause, pc)| match locate(&name, pc) {
+                    Some(place) => format!(": {cause} in {place}"),
+                    None => format!(": {cause}"),
+                });
+                format!("{what}: {line}{}", trap.unwrap_or_default())
+            }
             None => what.to_owned(),
         };
         // A task that is over its budget again and again is told once.
@@ -211,6 +234,17 @@ fn incidents(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Inci
         }
     }
     all
+}
+
+/// Cause and address of a trap, if a kernel's line tells of one: `task 3, cause 7 at 0x80001234, value 0x0`.
+fn trap(line: &str) -> Option<(String, u64)> {
+    let (cause, rest) = line.split_once(", cause ")?.1.split_once(" at 0x")?;
+    let pc = u64::from_str_radix(rest.split_once(',')?.0, 16).ok()?;
+    let cause = match cause.parse().ok()? {
+        NO_ROOM => "less stack is left than an interrupt needs".to_owned(),
+        cause => crate::trap::cause(cause),
+    };
+    Some((cause, pc))
 }
 
 /// Queues without a place for an item: each is told once, with the number of items.

@@ -22,8 +22,6 @@ use core::mem::MaybeUninit;
 
 /// Bytes of the stack that a job must leave for interrupts: registers, the kernel's way to a message, and a small handler.
 pub(crate) const ROOM_FOR_INTERRUPTS: usize = 448;
-/// Cause of a job that has not left them; the specification leaves this number to platforms.
-pub(crate) const NO_ROOM: u64 = 24;
 
 /// The start of the hart, and its traps. `start: extern "C" fn() -> !` and `dispatch`, of the same type, begin on an empty stack;
 /// `interrupt: extern "C" fn(cause: u64)` runs on the stack of the job that it interrupts, with interrupts masked;
@@ -116,7 +114,7 @@ macro_rules! entry {
             "    csrr a1, mepc",
             "    j {fault}",
             room = const $crate::arch::ROOM_FOR_INTERRUPTS,
-            no_room = const $crate::arch::NO_ROOM,
+            no_room = const bulkhead_abi::one_shot::NO_ROOM,
             start = sym $start,
             dispatch = sym $dispatch,
             interrupt = sym $interrupt,

@@ -105,3 +105,46 @@ fn a_job_that_ends_with_nothing_an_operation_made_stops_its_task() {
     assert_eq!(incidents, [(IncidentKind::Crash, "forged", what)]);
     assert_eq!(variant.tasks[1].jobs, 10);
 }
+
+/// A trap is told with its task, and with function, file and line of the user's source.
+#[test]
+fn a_trap_of_a_task_is_told_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path
+    };
+    write(
+        "wild.c",
+        "#include \"bulkhead_oneshot.h\"\n\
+         struct wild { volatile int *at; bh_releases releases; };\n\
+         static bh_done poke(struct wild *self, bh_job job)\n\
+         {\n\
+             *self->at = 1;\n\
+             return bh_next(&self->releases, job);\n\
+         }\n\
+         BH_TASK(wild, struct wild, poke, {.at = (volatile int *)0x40000000})\n",
+    );
+    let system = write(
+        "system.xml",
+        r#"<system name="wild" paradigm="one-shot" platform="epiphany3" duration="10ms">
+          <task name="wild" program="wild.c::wild" core="7" priority="1" period="1ms" cost="10us"/>
+          <task name="honest" program="one-shot/pair.c::teller" core="7" priority="2" period="1ms" cost="50us"/>
+        </system>"#,
+    );
+    let finished = run(&system, &[]).expect("it runs");
+    let variant = &finished.result.variants[0];
+    let [incident] = &variant.incidents[..] else {
+        panic!("{:?}", variant.incidents)
+    };
+    assert_eq!((incident.tile, &*incident.application), (7, "wild"));
+    let what = &incident.what;
+    assert!(
+        what.starts_with("stopped: task 0, cause 7 at 0x")
+            && what.contains(", value 0x0000000040000000: store access fault in poke "),
+        "{what}"
+    );
+    assert!(what.contains("wild.c:5"), "{what}");
+    assert_eq!(variant.tasks[1].jobs, 10);
+}
