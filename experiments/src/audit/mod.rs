@@ -643,6 +643,11 @@ impl Checking<'_> {
         if stand.attackers.is_empty() {
             notes.push("There is no other domain: nothing was tried.".to_owned());
         }
+        notes.extend(reference.late().map(|late| {
+            format!(
+                "While all others slept, {late}. The check judges only what attacks add; `run` judges deadlines."
+            )
+        }));
         // A frame that arrives is an event of the tile.
         if late > 0 && stand.is_reached_by_frames() {
             notes.push(format!(
