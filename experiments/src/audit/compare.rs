@@ -244,6 +244,20 @@ impl Facts {
         worst
     }
 
+    /// Tasks that miss more deadlines than they may, one line each.
+    pub fn late(&self) -> impl Iterator<Item = String> + '_ {
+        let late = self.tasks.iter().filter(|task| task.misses > task.allowed);
+        late.map(|task| {
+            let TaskResult {
+                application,
+                misses,
+                jobs,
+                ..
+            } = task;
+            format!("task {application}: {misses} of {jobs} jobs late")
+        })
+    }
+
     /// What did not come in time, or at all, and does alone: by subject, how much of it is missing, and the words. Delay without a bound
     /// is how it shows.
     pub fn shortfalls(&self, alone: &Self) -> Vec<(String, u64, String)> {
@@ -607,6 +621,11 @@ mod tests {
         let alone = facts(10, 0, 5);
         // What the description allows, and a job that comes just after the end.
         assert!(facts(9, 1, 1).shortfalls(&alone).is_empty());
+        // What is late without anybody's doing is said, and is no shortfall of the protection.
+        assert_eq!(alone.late().count(), 0);
+        let late: Vec<String> = facts(10, 2, 5).late().collect();
+        assert_eq!(late, ["task ctl: 2 of 10 jobs late"]);
+        assert!(facts(10, 2, 5).shortfalls(&facts(10, 2, 5)).is_empty());
         let hung = facts(4, 3, 0).shortfalls(&alone).into_iter();
         let hung = hung.map(|(subject, missing, _)| format!("{subject} {missing}"));
         assert!(hung.eq(["task ctl 3", "jobs of task ctl 6", "flow loop 5"]));

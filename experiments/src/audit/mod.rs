@@ -350,11 +350,13 @@ impl Checking<'_> {
             });
         };
         report(0);
-        let start = attacked::start_of(stand, None, self.programs)?;
+        let started = attacked::start(stand, None, self.programs)?;
+        let start = started.start;
         let microsecond = stand.system().platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
         let slice = alone::slicing(stand.system());
-        let alone = self.run_sliced((start, NEVER), None, BTreeMap::new(), slice)?;
+        let without = self.experiment((start, NEVER), None, BTreeMap::new());
+        let alone = started.execute(&Experiment { slice, ..without })?;
         let reference = Facts::new(stand, &alone, from);
         let quiet = Quiet {
             start,
@@ -404,27 +406,28 @@ impl Checking<'_> {
         attack: Option<&Attack>,
         record: BTreeMap<u16, u64>,
     ) -> Result<Seen, Error> {
-        self.run_sliced((start, begin), attack, record, None)
+        attacked::execute(
+            &self.experiment((start, begin), attack, record),
+            self.programs,
+        )
     }
 
-    fn run_sliced(
-        &self,
+    fn experiment<'b>(
+        &'b self,
         (start, begin): (u32, u32),
-        attack: Option<&Attack>,
+        attack: Option<&'b Attack>,
         record: BTreeMap<u16, u64>,
-        slice: Option<(u64, u64)>,
-    ) -> Result<Seen, Error> {
+    ) -> Experiment<'b> {
         let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
-        let experiment = Experiment {
+        Experiment {
             stand: &self.stand,
             acts: attack.map(|attack| attack.acts.as_slice()),
             begin,
             start,
             until: u64::from(start) * microsecond + self.window,
-            slice,
+            slice: None,
             record,
-        };
-        attacked::execute(&experiment, self.programs)
+        }
     }
 
     /// Tries attacks, several at a time.
@@ -438,9 +441,12 @@ impl Checking<'_> {
             if attack.waits() {
                 return self.tried(attack, quiet);
             }
-            match attacked::start_of(&self.stand, Some(&attack.acts), self.programs) {
-                Ok(start) => {
-                    let seen = self.run((start, NEVER), Some(attack), BTreeMap::new())?;
+            match attacked::start(&self.stand, Some(&attack.acts), self.programs) {
+                Ok(started) => {
+                    let start = started.start;
+                    let without = (start, NEVER);
+                    let without = self.experiment(without, Some(attack), BTreeMap::new());
+                    let seen = started.execute(&without)?;
                     let facts = self.facts(&seen, start);
                     let own = Quiet {
                         start,
@@ -637,6 +643,11 @@ impl Checking<'_> {
         if stand.attackers.is_empty() {
             notes.push("There is no other domain: nothing was tried.".to_owned());
         }
+        notes.extend(reference.late().map(|late| {
+            format!(
+                "While all others slept, {late}. The check judges only what attacks add; `run` judges deadlines."
+            )
+        }));
         // A frame that arrives is an event of the tile.
         if late > 0 && stand.is_reached_by_frames() {
             notes.push(format!(

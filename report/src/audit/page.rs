@@ -51,10 +51,10 @@ fn worst(domain: &DomainResult) -> Option<&super::result::AttackResult> {
 }
 
 fn class(domain: &DomainResult) -> &'static str {
-    match (domain.held, &domain.gone) {
-        (false, _) => "bad",
-        (true, Some(_)) => "soft",
-        (true, None) => "good",
+    match (domain.unjudged(), domain.held) {
+        (Some(_), _) => "soft",
+        (None, false) => "bad",
+        (None, true) => "good",
     }
 }
 
@@ -67,7 +67,7 @@ fn row(domain: &DomainResult) -> Markup {
     html! {
         tr {
             td { (domain.name) " (" (domain.criticality) (chip(domain)) ")" }
-            td.text { span class=(class(domain)) { (domain.verdict.text()) @if domain.gone.is_some() { ", not judged" } } }
+            td.text { span class=(class(domain)) { (domain.said()) } }
             td { (domain.attacks.len()) }
             td { (felt) }
             td { @match worst(domain) { Some(attack) => { (factor(attack.slowdown)) }, None => { "1.000" } } }
@@ -78,9 +78,11 @@ fn row(domain: &DomainResult) -> Markup {
 
 fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
-        h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.verdict.text()) }
-        p { "Applications: " (domain.applications.join(", ")) ". Adversaries take the places of " (domain.attackers.join(", "))
-            ", from " (both(clock, domain.start)) " after reset on." }
+        h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.said()) }
+        @if let Some(why) = domain.unjudged() { p { "Not judged: " (why) "." } }
+        p { "Applications: " (domain.applications.join(", ")) "."
+            @if !domain.attackers.is_empty() { " Adversaries take the places of " (domain.attackers.join(", "))
+                ", from " (both(clock, domain.start)) " after reset on." } }
         @if !domain.reasons.is_empty() { ul { @for reason in &domain.reasons { li { (reason) } } } }
         @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
         @if let Some(attack) = worst(domain) {

@@ -110,15 +110,13 @@ impl AuditResult {
                 true => "protection from everybody",
                 false => "nobody breaks it",
             };
-            let what = format!("{what}: {}", domain.verdict.text());
             let name = format!("domain {}", domain.name);
-            if domain.attacks.is_empty() || domain.attackers.is_empty() {
-                return Promise::not_judged(&name, what, "no other domain can attack it");
-            }
-            let promise = Promise::judged(&name, what, domain.held);
-            match domain.gone() {
-                Some(why) => promise.unless_held(&why),
-                None => promise,
+            match domain.unjudged() {
+                Some(why) => Promise::not_judged(&name, what, why),
+                None => {
+                    let what = format!("{what}: {}", domain.verdict.text());
+                    Promise::judged(&name, what, domain.held)
+                }
             }
         };
         self.domains.iter().map(of).collect()
@@ -199,6 +197,22 @@ pub struct DomainResult {
 }
 
 impl DomainResult {
+    /// Why it is not judged, if it is not: nobody could attack it, or it was not there to be attacked. Whatever broke it all the same is judged.
+    pub fn unjudged(&self) -> Option<String> {
+        if self.attacks.is_empty() || self.attackers.is_empty() {
+            return Some("no other domain can attack it".to_owned());
+        }
+        self.gone().filter(|_| self.held)
+    }
+
+    /// The verdict for readers. What was not judged has none, however alike the runs were.
+    pub fn said(&self) -> &'static str {
+        match self.unjudged() {
+            Some(_) => "not judged",
+            None => self.verdict.text(),
+        }
+    }
+
     /// Why nothing can be said of it: it was not there to be attacked.
     pub fn gone(&self) -> Option<String> {
         let why = self.gone.as_ref()?;

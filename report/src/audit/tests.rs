@@ -110,7 +110,18 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     result.domains[0].attackers.clear();
     let said = text::summary(&result);
     assert!(said.contains("Nothing was judged, of 1 promise:"), "{said}");
-    assert!(said.contains("no other domain can attack it"), "{said}");
+    assert!(
+        said.contains("protection from everybody, because no other domain can attack it"),
+        "{said}"
+    );
+    assert!(said.contains("criticality A): not judged\n"), "{said}");
+    // Nothing was compared, so nothing is alike.
+    result.domains[0].verdict = Verdict::Identical;
+    result.domains[0].attacks.clear();
+    let said = text::summary(&result);
+    assert!(!said.contains("identical"), "{said}");
+    let page = super::page::page(&result, &Book::default());
+    assert!(!page.contains("identical</span>"), "{page}");
 }
 
 /// Whoever is not there cannot be disturbed.
@@ -129,7 +140,7 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
             "Nothing was judged, of 1 promise:",
             "Happened:\n  domain control, while all others slept: sensor stopped: exit 3",
             "`sensor` was gone before the end",
-            " - not judged",
+            "): not judged",
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }

@@ -138,9 +138,10 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
         out.push_str(&text);
         out.push('\n');
     };
+    let unjudged = domain.unjudged();
     let owed = match (domain.held, domain.owed) {
+        _ if unjudged.is_some() => "",
         (false, _) => " - FAILED",
-        (true, _) if domain.gone.is_some() => " - not judged",
         (true, true) => "",
         (true, false) => " (a more critical domain exists; owed only that nothing breaks)",
     };
@@ -149,21 +150,23 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
         domain.name,
         domain.criticality,
         chip(domain),
-        domain.verdict.text()
+        domain.said()
     ));
     let felt = domain
         .attacks
         .iter()
         .filter(|attack| !attack.identical)
         .count();
-    line(format!(
-        "  {} attacks by {}; {felt} of them changed the timeline",
-        domain.attacks.len(),
-        match domain.attackers.as_slice() {
-            [] => "nobody".to_owned(),
-            some => some.join(", "),
-        }
-    ));
+    if let Some(why) = unjudged {
+        line(format!("  {why}"));
+    }
+    if !domain.attackers.is_empty() {
+        line(format!(
+            "  {} attacks by {}; {felt} of them changed the timeline",
+            domain.attacks.len(),
+            domain.attackers.join(", ")
+        ));
+    }
     if let Some(worst) = domain.worst.and_then(|at| domain.attacks.get(at)) {
         line(format!("  worst: {}, by: {}", slowdown(worst), worst.name));
         line(format!("  that is: {}", told(clock, domain, worst)));

@@ -36,6 +36,9 @@ const ENDS_MAX: u32 = 16;
 /// The same for the second chip, over the whole run.
 const OTHER_ENDS_MAX: u32 = 64;
 
+/// Attacks begin at multiples of this, in microseconds.
+const GRID: u64 = 100;
+
 /// Where an application is: on the system's own chip (0) or on its peer's (1), and its index among the applications there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -353,14 +356,18 @@ fn boot(system: &System, programs: &[Program]) -> Result<Chips, Error> {
 
 /// Runs to `until`, in ticks of the first chip. Software that ends the run does not end the comparison.
 fn run_to(chips: &mut Chips, until: u64) -> Result<(), String> {
+    run_counting(chips, until, &mut 0)
+}
+
+/// The same, if software has ended the run that often before.
+fn run_counting(chips: &mut Chips, until: u64, ends: &mut u32) -> Result<(), String> {
     let trapped = |tile: u16, trap: &UnhandledTrap| {
         let what = crate::trap::describe(trap);
         Err(format!("tile {tile}: {what}"))
     };
-    let mut ends = 0;
     while chips.first.now() < until {
         match chips.run(RunLimit { ticks: until }, &mut |_| {}) {
-            Outcome::Exit { .. } if ends < ENDS_MAX => ends += 1,
+            Outcome::Exit { .. } if *ends < ENDS_MAX => *ends += 1,
             Outcome::Unhandled { tile, trap, .. } => return trapped(tile, &trap),
             Outcome::Limit => {}
             Outcome::Exit { .. } | Outcome::Idle { .. } => break,
@@ -372,19 +379,36 @@ fn run_to(chips: &mut Chips, until: u64) -> Result<(), String> {
     }
 }
 
-/// The moment, in microseconds, at which every application and manager runs, on every chip. The attack begins there, so that
-/// the start of the system, which kernel and managers do for everybody, is the same in every run. `acts`: what the attackers are there
-/// for; they do not begin with it.
-pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Result<u32, Error> {
-    let mut chips = match acts {
-        Some(acts) => {
-            let (whole, programs) = stand.with(acts, NEVER, programs)?;
-            boot(&whole, &programs)?
-        }
-        None => boot(&stand.whole, programs)?,
-    };
+/// A system in which nobody attacks, until everything runs.
+pub struct Started {
+    /// The moment, in microseconds, at which every application and manager runs, on every chip. The attack begins there, so that the start
+    /// of the system, which kernel and managers do for everybody, is the same in every run.
+    pub start: u32,
+    chips: Chips,
+    whole: System,
+    /// How often software has ended the run.
+    ends: u32,
+}
+
+/// Watches the timelines of the domain's tiles; `record`: strides to keep in full.
+fn watch(chips: &mut Chips, stand: &Stand, record: &BTreeMap<u16, u64>) -> Result<(), Error> {
+    let machine = chips.machine_mut(stand.chip);
+    for tile in stand.tiles() {
+        let watched = machine.watch(tile, record.get(&tile).copied());
+        watched.map_err(|error| Error::Machine(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Runs until everything runs. `acts`: what the attackers are there for; they do not begin with it.
+pub fn start(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Result<Started, Error> {
+    let (whole, programs) = put(stand, acts, NEVER, programs)?;
+    let mut chips = boot(&whole, &programs)?;
+    watch(&mut chips, stand, &BTreeMap::new())?;
+    let mut ends = 0;
     let per_second = stand.whole.platform.ticks_per_second();
-    let step = per_second / 1000;
+    // Of the moments at which the run is looked at, the next one is never behind the start, so the run can go on from there.
+    let step = per_second / 1_000_000 * GRID;
     let most = ticks(stand.whole.duration, per_second);
     let all = 0..=usize::from(stand.whole.peer.is_some());
     for chip in all.clone() {
@@ -397,7 +421,7 @@ pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Re
     }
     loop {
         let until = chips.first.now() + step;
-        run_to(&mut chips, until).map_err(Error::Machine)?;
+        run_counting(&mut chips, until, &mut ends).map_err(Error::Machine)?;
         let mut moments = Vec::new();
         for chip in all.clone() {
             let per_second = on_chip(&stand.whole, chip).platform.ticks_per_second();
@@ -413,9 +437,18 @@ pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Re
         if moments.len() == all.clone().count() {
             let moment = moments.into_iter().max().unwrap_or(0);
             // A little later, so that who was started has also found out what it is.
-            let start = (moment + 100).next_multiple_of(100);
-            return u32::try_from(start)
-                .map_err(|_| Error::Machine("the system starts too late".to_owned()));
+            let start = (moment + GRID).next_multiple_of(GRID);
+            let start = u32::try_from(start)
+                .map_err(|_| Error::Machine("the system starts too late".to_owned()))?;
+            for chip in all {
+                chips.machine_mut(chip).set_observer(None);
+            }
+            return Ok(Started {
+                start,
+                chips,
+                whole,
+                ends,
+            });
         }
         let now = chips.first.now();
         if now >= most || now + step / 2 < until {
@@ -431,41 +464,63 @@ pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Re
     }
 }
 
-/// Makes one run.
-pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen, Error> {
-    let stand = experiment.stand;
-    let (whole, programs) = match experiment.acts {
+/// The system in which the attackers do this from a moment on.
+fn put<'a>(
+    stand: &Stand,
+    acts: Option<&[Act]>,
+    begin: u32,
+    programs: &'a [Program],
+) -> Result<(System, Cow<'a, [Program]>), Error> {
+    Ok(match acts {
         Some(acts) => {
-            let (whole, programs) = stand.with(acts, experiment.begin, programs)?;
+            let (whole, programs) = stand.with(acts, begin, programs)?;
             (whole, Cow::Owned(programs))
         }
         None => (stand.whole.clone(), Cow::Borrowed(programs)),
-    };
-    let system = on_chip(&whole, stand.chip);
+    })
+}
+
+/// Makes one run.
+pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen, Error> {
+    let (stand, begin) = (experiment.stand, experiment.begin);
+    let (whole, programs) = put(stand, experiment.acts, begin, programs)?;
     let mut chips = boot(&whole, &programs)?;
+    watch(&mut chips, stand, &experiment.record)?;
+    go_on(experiment, &whole, (chips, 0))
+}
+
+impl Started {
+    /// Goes on to the end of an experiment that begins here and in which nobody attacks: the same as [`execute`] without the way there.
+    pub fn execute(self, experiment: &Experiment<'_>) -> Result<Seen, Error> {
+        debug_assert!(experiment.begin == NEVER && experiment.start == self.start);
+        debug_assert!(experiment.record.is_empty());
+        go_on(experiment, &self.whole, (self.chips, self.ends))
+    }
+}
+
+fn go_on(
+    experiment: &Experiment<'_>,
+    whole: &System,
+    (mut chips, mut ends): (Chips, u32),
+) -> Result<Seen, Error> {
+    let stand = experiment.stand;
+    let system = on_chip(whole, stand.chip);
     let error = |error: bulkhead_machine::machine::MachineError| Error::Machine(error.to_string());
     let tiles = stand.tiles();
-    for &tile in &tiles {
-        let record = experiment.record.get(&tile).copied();
-        let machine = chips.machine_mut(stand.chip);
-        machine.watch(tile, record).map_err(error)?;
-    }
     let instructions = |machine: &Machine| -> u64 {
         let harts = machine.statistics().harts;
         let own = harts.iter().filter(|hart| tiles.contains(&hart.tile));
         own.map(|hart| hart.counters.instructions).sum()
     };
     // Moments of the domain's chip; the run is driven by the first one's.
-    let reach = |chips: &mut Chips, until: u64| {
-        let until = match stand.chip {
-            0 => until,
-            _ => chips.first_tick(until),
-        };
-        run_to(chips, until)
+    let reach = |chips: &Chips, until: u64| match stand.chip {
+        0 => until,
+        _ => chips.first_tick(until),
     };
     let microsecond = system.platform.ticks_per_second() / 1_000_000;
     let start = u64::from(experiment.start) * microsecond;
-    let early = reach(&mut chips, start).err();
+    let until = reach(&chips, start);
+    let early = run_counting(&mut chips, until, &mut ends).err();
     chips.machine_mut(stand.chip).clear_ledger();
     let before = instructions(chips.machine(stand.chip));
     let mut slices = Vec::new();
@@ -473,7 +528,8 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
     while let Some((length, early)) = experiment.slice {
         let begin = chips.machine(stand.chip).now();
         let next = ((begin + early) / length + 1) * length - early;
-        reach(&mut chips, next.min(experiment.until)).map_err(Error::Machine)?;
+        let until = reach(&chips, next.min(experiment.until));
+        run_to(&mut chips, until).map_err(Error::Machine)?;
         let machine = chips.machine(stand.chip);
         let now = observed::counts(machine.ledger());
         slices.push((begin, observed::difference(&counted, &now)));
@@ -484,7 +540,10 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
     }
     let trapped = match early {
         Some(trap) => Some(trap),
-        None => reach(&mut chips, experiment.until).err(),
+        None => {
+            let until = reach(&chips, experiment.until);
+            run_to(&mut chips, until).err()
+        }
     };
     let machine = chips.machine(stand.chip);
     let mut timelines = BTreeMap::new();

@@ -350,6 +350,15 @@ fn a_flood_from_the_other_chip_is_found() {
         "{worst:?}"
     );
     assert_eq!(domain.account[0].culprit, "frames from far");
+    // The client waits at the service while it looks at frames: most of what it waits for others.
+    let of_probe = domain.account.iter().find(|line| line.victim == "probe");
+    let of_probe = of_probe.map(|line| (line.culprit.as_str(), line.resource.as_str()));
+    assert_eq!(
+        of_probe,
+        Some(("frames from far", "service network")),
+        "{:?}",
+        domain.account
+    );
     let first = domain.difference.as_ref().expect("explained");
     assert!(domain.tiles.contains(&first.tile), "{first:?}");
     // Requests are bounded all the same.
