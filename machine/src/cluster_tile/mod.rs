@@ -1,4 +1,7 @@
-//! A processing tile with several harts.
+//! The caches of a cluster of harts, kept coherent: protocol only (decision record 0006). No tile uses it yet.
+//!
+//! Why it exists: harts of one tile share data without flushes. What it deliberately does not know: times, harts, networks.
+
 mod directory;
 mod first_level;
 mod messages;
