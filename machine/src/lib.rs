@@ -11,6 +11,7 @@
 pub mod accelerator;
 pub mod cable;
 pub mod cache;
+pub mod cluster_tile;
 pub mod config;
 pub mod crash;
 pub mod device;

@@ -55,6 +55,17 @@ impl Cache {
         start..start + (1 << self.line_shift)
     }
 
+    /// Number of the place of a line among all places (set by set, way by way), if the line is here.
+    pub fn slot_of(&self, address: u64) -> Option<usize> {
+        let (set, way) = self.way_of(address)?;
+        Some(set * self.ways + way)
+    }
+
+    /// Number of places for lines.
+    pub fn slots(&self) -> usize {
+        self.owners.len()
+    }
+
     /// The bytes of a line, if it is here; an empty slice if memory is flat.
     pub fn line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
@@ -162,6 +173,11 @@ impl Cache {
     pub fn reserve(&mut self, address: u64, hart: usize) {
         let (set, way) = self.here(address, "reserved");
         self.reserved[hart] = set * self.ways + way;
+    }
+
+    /// Whether a hart has a reservation for this line.
+    pub fn is_reserved(&self, line: u64) -> bool {
+        self.reserved.contains(&line)
     }
 
     /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the cache

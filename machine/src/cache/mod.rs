@@ -356,6 +356,48 @@ impl Cache {
         Some((set, way))
     }
 
+    /// The way that the next fill of a line would take among those that hold no line for which `busy`, and the line there, if there is
+    /// one. `None`: all are busy. A fill of that way must follow ([`Cache::fill_way`]), because random replacement has moved on.
+    pub fn next_victim(
+        &mut self,
+        address: u64,
+        busy: impl Fn(u64) -> bool,
+    ) -> Option<(usize, Option<u64>)> {
+        let set = self.set_of(address);
+        let line = |tag: u32| (u64::from(tag) - 1) << self.line_shift;
+        let mut mask = self.way_mask;
+        for (way, tag) in self.tags(set).iter().enumerate() {
+            if *tag != 0 && busy(line(*tag)) {
+                mask &= !(1 << way);
+            }
+        }
+        if mask == 0 {
+            return None;
+        }
+        let all = std::mem::replace(&mut self.way_mask, mask);
+        let way = self.victim(set);
+        self.way_mask = all;
+        let tag = self.tags(set)[way];
+        Some((
+            way,
+            (tag != 0).then(|| (u64::from(tag) - 1) << self.line_shift),
+        ))
+    }
+
+    /// [`Cache::fill_absent`] of a clean line into this way of its set.
+    pub fn fill_way(
+        &mut self,
+        address: u64,
+        way: usize,
+        owner: Owner,
+        bytes: &[u8],
+    ) -> Option<Evicted> {
+        let all = std::mem::replace(&mut self.way_mask, 1 << way);
+        let evicted = self.fill_absent(address, false, owner, bytes);
+        self.way_mask = all;
+        evicted
+    }
+
     /// Fills a line for `owner` and returns the line that it evicts ([`Cache::evicted`] has its bytes, if it is dirty). A line that
     /// is already present only becomes dirty if `dirty` says so, because its bytes are newer than those from below. `bytes` are the
     /// line's; none if memory is flat.

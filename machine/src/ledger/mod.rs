@@ -53,6 +53,17 @@ pub enum Resource {
         /// The bank.
         bank: u16,
     },
+    /// A bank of a cluster's second level was taken.
+    ClusterBank {
+        /// The tile.
+        tile: TileId,
+        /// The bank.
+        bank: u16,
+    },
+    /// The directory of a cluster was working on the line, or had no miss register, for another hart.
+    Directory(TileId),
+    /// A reservation of another hart of the cluster held the line.
+    Reservation(TileId),
     /// The DTU was working on something else.
     DtuBusy,
     /// The network card's link was sending an earlier frame.
@@ -106,6 +117,11 @@ impl fmt::Display for Resource {
             Resource::LocalMemory { tile, bank } => {
                 write!(f, "local memory of tile {tile} bank {bank}")
             }
+            Resource::ClusterBank { tile, bank } => {
+                write!(f, "second level of tile {tile} bank {bank}")
+            }
+            Resource::Directory(tile) => write!(f, "directory of tile {tile}"),
+            Resource::Reservation(tile) => write!(f, "reservation in tile {tile}"),
             Resource::DtuBusy => f.write_str("DTU"),
             Resource::Cable => f.write_str("network cable"),
             Resource::NetworkCard => f.write_str("network card"),

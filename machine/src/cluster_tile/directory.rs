@@ -1,0 +1,604 @@
+//! The second level of a cluster: an inclusive cache with a directory of the first levels.
+//!
+//! Why it exists: it decides in which order the harts get a line. Each line has at most one transaction at a time; a request whose
+//! line is busy waits, in the order of arrival. Evicted dirty lines and answers to probes never wait. It is a pure state machine:
+//! what it wants to say is in `out` and `below` after each call. What it deliberately does not know: how long messages travel, and
+//! what memory is.
+//!
+//! A line here has an owner (one first level has it exclusive or modified), sharers, or nobody. First levels drop clean lines
+//! silently, so owner and sharers may have no copy any more; they say so when they are probed. A request by the owner itself says
+//! it, too.
+
+#[cfg(test)]
+use super::messages::Coverage;
+use super::messages::{Ask, Below, Down, Port, Reply, Request, inline};
+use crate::cache::{Cache, CacheStatistics};
+use crate::config::CacheConfig;
+use crate::hart::Management;
+use crate::ledger::{Ledger, Resource};
+use crate::noc::Account;
+use crate::types::{Line, Owner, Tick, TileId};
+use std::collections::VecDeque;
+
+/// Most harts of a cluster.
+pub const PORTS: usize = 8;
+
+/// Who has a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Holders {
+    owner: Option<Port>,
+    /// Bit i: port i.
+    sharers: u8,
+}
+
+impl Holders {
+    fn all(self) -> u8 {
+        self.sharers | self.owner.map_or(0, |owner| 1 << owner)
+    }
+}
+
+/// What a transaction waits for below.
+#[derive(Clone, Debug)]
+enum Memory {
+    Nothing,
+    /// The line.
+    Asked,
+    /// The line has come, but has no place yet.
+    Came(Line),
+    /// The acknowledgement of a line that a cache-management operation wrote.
+    Writing,
+}
+
+#[derive(Clone, Debug)]
+struct Transaction {
+    ask: Ask,
+    /// The line whose place the new line gets once nobody has it any more, and its way.
+    victim: Option<(u64, usize)>,
+    /// Bit i: port i has been probed and has not answered.
+    probed: u8,
+    /// Who held the line back longest with a reservation, and for how long.
+    held: (Port, Tick),
+    memory: Memory,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    ask: Ask,
+    /// Since when it waits for the transaction of this port.
+    since: Tick,
+    blocker: Port,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    tile: TileId,
+    cache: Cache,
+    holders: Vec<Holders>,
+    transactions: Vec<Transaction>,
+    waiting: VecDeque<Waiting>,
+    /// Lines on their way to memory, and because of whom.
+    writing: Vec<(u64, Port, Line)>,
+    /// Something has ended for which a request may wait.
+    ended: bool,
+    /// Most lines that memory may be asked for at once.
+    limit: usize,
+    length: usize,
+    /// Messages to ports; whoever called takes them.
+    pub out: Vec<(Port, Down)>,
+    /// Messages to memory; whoever called takes them.
+    pub below: Vec<Below>,
+    /// Transitions that have happened.
+    #[cfg(test)]
+    pub coverage: Coverage,
+}
+
+impl Directory {
+    /// An empty cache.
+    pub fn new(tile: TileId, config: &CacheConfig) -> Self {
+        let mut cache = Cache::new(config, u64::from(tile));
+        cache.hold_bytes();
+        Self {
+            tile,
+            holders: vec![Holders::default(); cache.slots()],
+            cache,
+            transactions: Vec::new(),
+            waiting: VecDeque::new(),
+            writing: Vec::new(),
+            ended: false,
+            limit: config.mshrs as usize,
+            length: config.line as usize,
+            out: Vec::new(),
+            below: Vec::new(),
+            #[cfg(test)]
+            coverage: Coverage::default(),
+        }
+    }
+
+    /// The owner in the ledger of what a port does.
+    pub fn owner(&self, port: Port) -> Owner {
+        Owner::new(self.tile, u16::from(port))
+    }
+
+    /// Counts for each hart.
+    pub fn statistics(&self) -> Vec<(Owner, CacheStatistics)> {
+        self.cache.statistics()
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.transactions.is_empty() && self.waiting.is_empty() && self.writing.is_empty()
+    }
+
+    /// State of a line.
+    pub fn state(&self, line: u64) -> &'static str {
+        if self.transactions.iter().any(|t| t.ask.line == line) {
+            return "busy";
+        }
+        if self.is_victim(line) {
+            return "recalled";
+        }
+        if self.writing.iter().any(|w| w.0 == line) {
+            return "I, being written";
+        }
+        let Some(slot) = self.cache.slot_of(line) else {
+            return "I";
+        };
+        match self.holders[slot] {
+            Holders { owner: Some(_), .. } => "owned",
+            Holders { sharers: 0, .. } => "V",
+            Holders { .. } => "shared",
+        }
+    }
+
+    /// A port's right to a line, for the checks of tests: whether it is the owner, and whether it is a sharer.
+    #[cfg(test)]
+    pub fn right(&self, line: u64, port: Port) -> Option<(bool, bool)> {
+        let holders = self.holders[self.cache.slot_of(line)?];
+        Some((
+            holders.owner == Some(port),
+            holders.sharers >> port & 1 != 0,
+        ))
+    }
+
+    #[cfg(test)]
+    fn note(&mut self, line: u64, event: &'static str) {
+        let state = self.state(line);
+        self.coverage.note(state, event);
+    }
+
+    fn is_victim(&self, line: u64) -> bool {
+        let victim = |t: &Transaction| t.victim.is_some_and(|(victim, _)| victim == line);
+        self.transactions.iter().any(victim)
+    }
+
+    /// The port for whom something about a line is under way.
+    fn blocker(&self, line: u64) -> Option<Port> {
+        let about = |t: &&Transaction| {
+            t.ask.line == line || t.victim.is_some_and(|(victim, _)| victim == line)
+        };
+        let transaction = self.transactions.iter().find(about).map(|t| t.ask.port);
+        let writing = || self.writing.iter().find(|w| w.0 == line).map(|w| w.1);
+        transaction.or_else(writing)
+    }
+
+    /// A request, whose line has been looked up.
+    pub fn ask(&mut self, now: Tick, ask: Ask, ledger: &mut Ledger) {
+        #[cfg(test)]
+        self.note(
+            ask.line,
+            match ask.request {
+                Request::Read => "read",
+                Request::Write => "write",
+                Request::Fetch => "fetch",
+                Request::Manage(Management::Invalidate) => "invalidate",
+                Request::Manage(Management::Clean) => "clean",
+                Request::Manage(Management::Flush) => "flush",
+            },
+        );
+        let before = self.waiting.iter().find(|w| w.ask.line == ask.line);
+        let blocker = before.map(|w| w.ask.port);
+        let started = match blocker {
+            Some(port) => Err((ask, port)),
+            None => self.start(ask, ledger),
+        };
+        if let Err((ask, blocker)) = started {
+            self.waiting.push_back(Waiting {
+                ask,
+                since: now,
+                blocker,
+            });
+        }
+        self.settle(now, ledger);
+    }
+
+    /// Begins what has waited for something that has ended.
+    fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
+        while std::mem::take(&mut self.ended) {
+            self.again(now, ledger);
+        }
+    }
+
+    /// Lets every request that waits try again, the oldest first.
+    fn again(&mut self, now: Tick, ledger: &mut Ledger) {
+        let mut still: VecDeque<Waiting> = VecDeque::new();
+        while let Some(mut waiting) = self.waiting.pop_front() {
+            let waited = now - waiting.since;
+            let victim = self.owner(waiting.ask.port);
+            let culprit = self.owner(waiting.blocker);
+            let line = waiting.ask.line;
+            let before = still.iter().find(|w| w.ask.line == line);
+            let blocker = before.map(|w| w.ask.port).or_else(|| self.would_wait(line));
+            if blocker == Some(waiting.blocker) {
+                still.push_back(waiting);
+                continue;
+            }
+            let resource = Resource::Directory(self.tile);
+            ledger.wait(&mut waiting.ask.account, victim, culprit, resource, waited);
+            let outcome = match blocker {
+                Some(port) => Err((waiting.ask, port)),
+                None => self.start(waiting.ask, ledger),
+            };
+            if let Err((ask, blocker)) = outcome {
+                still.push_back(Waiting {
+                    ask,
+                    since: now,
+                    blocker,
+                });
+            }
+        }
+        self.waiting = still;
+    }
+
+    /// For whom a request for this line would wait because of the line or of miss registers.
+    fn would_wait(&self, line: u64) -> Option<Port> {
+        let full = || {
+            let mut reads = self.transactions.iter().filter(|t| t.is_below());
+            let first = reads.next()?;
+            let absent = self.cache.slot_of(line).is_none();
+            (absent && 1 + reads.count() >= self.limit).then_some(first.ask.port)
+        };
+        self.blocker(line).or_else(full)
+    }
+
+    /// Begins a request.
+    ///
+    /// # Errors
+    /// The request, and the port that it waits for.
+    fn start(&mut self, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Port)> {
+        if let Some(port) = self.blocker(ask.line) {
+            return Err((ask, port));
+        }
+        let (line, port) = (ask.line, ask.port);
+        let mut transaction = Transaction {
+            ask,
+            victim: None,
+            probed: 0,
+            held: (port, 0),
+            memory: Memory::Nothing,
+        };
+        if !matches!(transaction.ask.request, Request::Manage(_)) {
+            let owner = self.owner(port);
+            self.cache.set_owner(owner);
+            if self.cache.slot_of(line).is_none()
+                && let Some(blocker) = self.would_wait(line)
+            {
+                return Err((transaction.ask, blocker));
+            }
+        }
+        if let Some(slot) = self.cache.slot_of(line) {
+            let holders = &mut self.holders[slot];
+            let own = 1u8 << port;
+            let others = holders.owner.filter(|owner| *owner != port);
+            let others = others.map_or(0, |owner| 1 << owner);
+            let (probed, keep) = match transaction.ask.request {
+                Request::Read => (others, true),
+                Request::Write => (others | holders.sharers & !own, false),
+                Request::Fetch | Request::Manage(Management::Clean) => {
+                    (holders.owner.map_or(0, |owner| 1 << owner), true)
+                }
+                Request::Manage(_) => (holders.all(), false),
+            };
+            if matches!(transaction.ask.request, Request::Read | Request::Write)
+                && holders.owner == Some(port)
+            {
+                // It has dropped the line: a first level asks for nothing that it has.
+                holders.owner = None;
+            }
+            if !matches!(transaction.ask.request, Request::Manage(_)) {
+                self.cache.access(line, false);
+            }
+            transaction.probed = probed;
+            self.probe(line, probed, keep);
+        } else if !matches!(transaction.ask.request, Request::Manage(_)) {
+            let lines = |t: &Transaction| [Some(t.ask.line), t.victim.map(|(victim, _)| victim)];
+            let busy: Vec<u64> = self.transactions.iter().flat_map(lines).flatten().collect();
+            let victim = self.cache.next_victim(line, |other| busy.contains(&other));
+            let Some((way, victim)) = victim else {
+                // Every line of the set is busy: it waits for the oldest transaction.
+                let oldest = self.transactions.first();
+                let oldest = oldest.expect("only transactions make lines busy");
+                let blocker = oldest.ask.port;
+                return Err((transaction.ask, blocker));
+            };
+            let owner = self.owner(port);
+            // Counts the miss.
+            self.cache.access(line, false);
+            self.cache.culprit(line, owner);
+            transaction.memory = Memory::Asked;
+            self.below.push(Below::Read {
+                line,
+                port,
+                account: transaction.ask.account,
+            });
+            let held = victim.map_or(0, |victim| {
+                let slot = self.cache.slot_of(victim);
+                self.holders[slot.expect("a victim is here")].all()
+            });
+            if held == 0 {
+                self.make_room(line, way, port);
+            } else {
+                let victim = victim.expect("nobody holds an empty place");
+                #[cfg(test)]
+                self.note(victim, "recall");
+                transaction.victim = Some((victim, way));
+                transaction.probed = held;
+                self.probe(victim, held, false);
+            }
+        }
+        self.transactions.push(transaction);
+        self.proceed(self.transactions.len() - 1, ledger);
+        Ok(())
+    }
+
+    fn probe(&mut self, line: u64, ports: u8, keep: bool) {
+        for port in (0..PORTS as Port).filter(|port| ports >> port & 1 != 0) {
+            self.out.push((port, Down::Probe { line, keep }));
+        }
+    }
+
+    /// Puts a line whose bytes are still to come into a way whose line no first level has.
+    fn make_room(&mut self, line: u64, way: usize, port: Port) {
+        let owner = self.owner(port);
+        let nothing = [0; crate::types::LINE_MAX];
+        let evicted = self
+            .cache
+            .fill_way(line, way, owner, &nothing[..self.length]);
+        if let Some(evicted) = evicted
+            && evicted.dirty
+        {
+            let bytes = inline(self.cache.evicted());
+            self.write(evicted.address, port, bytes);
+        }
+        let slot = self.cache.slot_of(line).expect("it was filled");
+        self.holders[slot] = Holders::default();
+    }
+
+    fn write(&mut self, line: u64, port: Port, bytes: Line) {
+        self.writing.push((line, port, bytes));
+        self.below.push(Below::Write { line, port, bytes });
+    }
+
+    /// What a first level sends without waiting.
+    pub fn reply(&mut self, now: Tick, port: Port, reply: Reply, ledger: &mut Ledger) {
+        match reply {
+            Reply::Put { line, bytes } => {
+                #[cfg(test)]
+                self.note(line, "put");
+                self.take(port, line, &bytes);
+                let slot = self.cache.slot_of(line).expect("it was there");
+                self.holders[slot].owner = None;
+            }
+            Reply::Answer {
+                line,
+                bytes,
+                kept,
+                held,
+            } => {
+                #[cfg(test)]
+                self.note(
+                    line,
+                    match (&bytes, kept) {
+                        (Some(_), true) => "answer: modified, kept",
+                        (Some(_), false) => "answer: modified, gone",
+                        (None, true) => "answer: clean, kept",
+                        (None, false) => "answer: gone",
+                    },
+                );
+                if let Some(bytes) = &bytes {
+                    self.take(port, line, bytes);
+                }
+                let waits = |t: &Transaction| {
+                    t.probed >> port & 1 != 0
+                        && t.victim.map_or(t.ask.line, |(victim, _)| victim) == line
+                };
+                let at = self.transactions.iter().position(waits);
+                let at = at.unwrap_or_else(|| panic!("port {port} was not asked for {line:#x}"));
+                let slot = self.cache.slot_of(line);
+                let slot = slot.unwrap_or_else(|| panic!("{line:#x} is busy and not here"));
+                let holders = &mut self.holders[slot];
+                if holders.owner == Some(port) {
+                    holders.owner = None;
+                }
+                holders.sharers = holders.sharers & !(1 << port) | u8::from(kept) << port;
+                let transaction = &mut self.transactions[at];
+                transaction.probed &= !(1 << port);
+                if held > transaction.held.1 {
+                    transaction.held = (port, held);
+                }
+                self.proceed(at, ledger);
+                self.settle(now, ledger);
+            }
+        }
+    }
+
+    /// Takes the bytes of a modified line from its owner.
+    fn take(&mut self, port: Port, line: u64, bytes: &Line) {
+        let slot = self.cache.slot_of(line);
+        let holders = slot.map(|slot| self.holders[slot]);
+        assert!(
+            holders.is_some_and(|holders| holders.owner == Some(port)),
+            "port {port} has written {line:#x}, which belongs to {holders:?}"
+        );
+        let there = self.cache.line_mut(line).expect("it is here");
+        there.copy_from_slice(&bytes[..self.length]);
+        self.cache.mark_dirty(line);
+    }
+
+    /// Memory has sent a line. `account` continues that of the request.
+    pub fn came(
+        &mut self,
+        now: Tick,
+        line: u64,
+        bytes: &Line,
+        account: Account,
+        ledger: &mut Ledger,
+    ) {
+        #[cfg(test)]
+        self.note(line, "line from memory");
+        let asked = |t: &Transaction| t.ask.line == line && matches!(t.memory, Memory::Asked);
+        let at = self.transactions.iter().position(asked);
+        let at = at.unwrap_or_else(|| panic!("nobody asked memory for {line:#x}"));
+        let transaction = &mut self.transactions[at];
+        transaction.memory = Memory::Came(*bytes);
+        transaction.ask.account = account;
+        self.proceed(at, ledger);
+        self.settle(now, ledger);
+    }
+
+    /// Memory has acknowledged a line.
+    pub fn written(&mut self, now: Tick, line: u64, ledger: &mut Ledger) {
+        #[cfg(test)]
+        self.note(line, "written");
+        let at = self.writing.iter().position(|w| w.0 == line);
+        let at = at.unwrap_or_else(|| panic!("nobody wrote {line:#x}"));
+        self.writing.remove(at);
+        let waits = |t: &Transaction| t.ask.line == line && matches!(t.memory, Memory::Writing);
+        match self.transactions.iter().position(waits) {
+            Some(at) => {
+                self.transactions[at].memory = Memory::Nothing;
+                self.proceed(at, ledger);
+            }
+            None => self.ended = true,
+        }
+        self.settle(now, ledger);
+    }
+
+    /// Goes on with a transaction as far as possible.
+    fn proceed(&mut self, at: usize, ledger: &mut Ledger) {
+        let transaction = &mut self.transactions[at];
+        if transaction.probed != 0 {
+            return;
+        }
+        let (line, port) = (transaction.ask.line, transaction.ask.port);
+        if let Some((_, way)) = transaction.victim.take() {
+            self.make_room(line, way, port);
+        }
+        let transaction = &mut self.transactions[at];
+        match transaction.memory {
+            Memory::Asked | Memory::Writing => return,
+            Memory::Came(bytes) => {
+                let there = self.cache.line_mut(line).expect("it has a place");
+                there.copy_from_slice(&bytes[..self.length]);
+            }
+            Memory::Nothing => {}
+        }
+        transaction.memory = Memory::Nothing;
+        let request = transaction.ask.request;
+        if let Request::Manage(what) = request
+            && self.cache.slot_of(line).is_some()
+        {
+            if what != Management::Invalidate && self.cache.is_dirty(line) {
+                let bytes = inline(self.cache.line(line).expect("it is here"));
+                self.cache.clean(line, &bytes[..self.length]);
+                self.transactions[at].memory = Memory::Writing;
+                return self.write(line, port, bytes);
+            }
+            if what != Management::Clean {
+                self.cache.invalidate(line);
+            }
+        }
+        let mut done = self.transactions.remove(at);
+        let (holder, held) = done.held;
+        let (victim, culprit) = (self.owner(port), self.owner(holder));
+        let resource = Resource::Reservation(self.tile);
+        ledger.wait(&mut done.ask.account, victim, culprit, resource, held);
+        let answer = self.answer(line, port, request, done.ask.account);
+        self.out.push((port, answer));
+        self.ended = true;
+    }
+
+    /// The answer to a request for which nobody is in the way any more.
+    fn answer(&mut self, line: u64, port: Port, request: Request, account: Account) -> Down {
+        if matches!(request, Request::Manage(_)) {
+            return Down::Managed { line, account };
+        }
+        let slot = self.cache.slot_of(line).expect("it is here");
+        let bytes = inline(self.cache.line(line).expect("it is here"));
+        let holders = &mut self.holders[slot];
+        let own = 1u8 << port;
+        let exclusive = match request {
+            Request::Write => true,
+            Request::Read => holders.all() & !own == 0,
+            _ => {
+                return Down::Instructions {
+                    line,
+                    bytes,
+                    account,
+                };
+            }
+        };
+        if exclusive {
+            assert!(
+                holders.all() & !own == 0,
+                "port {port} gets {line:#x} alone, which {holders:?} have"
+            );
+            *holders = Holders {
+                owner: Some(port),
+                sharers: 0,
+            };
+        } else {
+            holders.sharers |= own;
+        }
+        Down::Grant {
+            line,
+            exclusive,
+            bytes,
+            account,
+        }
+    }
+
+    /// The bytes of a line here or on its way to memory, if memory has not the same.
+    pub fn peek(&self, line: u64) -> Option<&[u8]> {
+        let asked = |t: &Transaction| {
+            t.ask.line == line && matches!(t.memory, Memory::Asked | Memory::Came(_))
+        };
+        let here = self.cache.line(line);
+        let here = here.filter(|_| !self.transactions.iter().any(asked));
+        let written = || self.writing.iter().find(|w| w.0 == line);
+        here.or_else(|| written().map(|w| &w.2[..self.length]))
+    }
+
+    /// Writes bytes into every copy of a line, for tools that load memory.
+    pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
+        let range = offset..offset + bytes.len();
+        if let Some(there) = self.cache.line_mut(line) {
+            there[range.clone()].copy_from_slice(bytes);
+        }
+        for (_, _, there) in self.writing.iter_mut().filter(|w| w.0 == line) {
+            there[range.clone()].copy_from_slice(bytes);
+        }
+        for transaction in self.transactions.iter_mut().filter(|t| t.ask.line == line) {
+            if let Memory::Came(there) = &mut transaction.memory {
+                there[range.clone()].copy_from_slice(bytes);
+            }
+        }
+    }
+}
+
+impl Transaction {
+    /// It takes a miss register.
+    fn is_below(&self) -> bool {
+        matches!(self.memory, Memory::Asked | Memory::Came(_))
+    }
+}

@@ -1,0 +1,155 @@
+//! What the first levels of a cluster and its second level say to each other.
+//!
+//! Why it exists: the protocol is two state machines ([`super::FirstLevel`], [`super::Directory`]) that share nothing but these
+//! messages. Messages do not know how long they travel. The protocol relies on three orders, which the machine's times give:
+//! replies of a port arrive in the order in which they left; a request arrives after the replies that left its port before it;
+//! and messages to a port about one line arrive in the order in which they left.
+
+use crate::hart::Management;
+use crate::noc::Account;
+use crate::types::{Line, Tick};
+
+/// Number of a hart's port at the second level.
+pub type Port = u8;
+
+/// What a first level wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// The line, to load from it (get shared).
+    Read,
+    /// The line, to write it: no other first level may have it (get exclusive, or upgrade).
+    Write,
+    /// Its bytes as they are at this moment, for the instruction cache, of which the directory knows nothing.
+    Fetch,
+    /// A cache-management operation in all caches of the cluster.
+    Manage(Management),
+}
+
+/// A request of a first level. It waits at the second level while its line is busy.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Who asks.
+    pub port: Port,
+    /// First address of the line.
+    pub line: u64,
+    /// What for.
+    pub request: Request,
+    /// The account of its time.
+    pub account: Account,
+}
+
+/// What a first level sends without waiting. The second level always takes it at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply {
+    /// A dirty line that was evicted. Clean lines leave silently.
+    Put {
+        /// First address.
+        line: u64,
+        /// The bytes.
+        bytes: Line,
+    },
+    /// The answer to a probe.
+    Answer {
+        /// First address.
+        line: u64,
+        /// The bytes, if the line was dirty.
+        bytes: Option<Line>,
+        /// The line is still there, and shared.
+        kept: bool,
+        /// Ticks for which a reservation held the line.
+        held: Tick,
+    },
+}
+
+/// What the second level sends to a first level.
+#[derive(Clone, Debug)]
+pub enum Down {
+    /// Another port wants the line: give it up, or keep it shared.
+    Probe {
+        /// First address.
+        line: u64,
+        /// It may stay as a shared line.
+        keep: bool,
+    },
+    /// The line that was asked for with [`Request::Read`] or [`Request::Write`].
+    Grant {
+        /// First address.
+        line: u64,
+        /// No other first level has it.
+        exclusive: bool,
+        /// The bytes.
+        bytes: Line,
+        /// The account of the request.
+        account: Account,
+    },
+    /// The answer to [`Request::Fetch`].
+    Instructions {
+        /// First address.
+        line: u64,
+        /// The bytes.
+        bytes: Line,
+        /// The account of the request.
+        account: Account,
+    },
+    /// The operation is done.
+    Managed {
+        /// First address.
+        line: u64,
+        /// The account of the request.
+        account: Account,
+    },
+}
+
+impl Down {
+    /// First address of the line that the message is about.
+    pub fn line(&self) -> u64 {
+        match self {
+            Down::Probe { line, .. }
+            | Down::Grant { line, .. }
+            | Down::Instructions { line, .. }
+            | Down::Managed { line, .. } => *line,
+        }
+    }
+}
+
+/// What the second level wants from memory.
+#[derive(Clone, Debug)]
+pub enum Below {
+    /// Read a line.
+    Read {
+        /// First address.
+        line: u64,
+        /// Who asked for it.
+        port: Port,
+        /// The account of that request.
+        account: Account,
+    },
+    /// Write a line.
+    Write {
+        /// First address.
+        line: u64,
+        /// Because of whom.
+        port: Port,
+        /// The bytes.
+        bytes: Line,
+    },
+}
+
+/// A line as messages carry it.
+pub(super) fn inline(bytes: &[u8]) -> Line {
+    let mut line = [0; crate::types::LINE_MAX];
+    line[..bytes.len()].copy_from_slice(bytes);
+    line
+}
+
+/// Which transitions of the protocol's tables have happened: state, event, how often. Only tests count.
+#[cfg(test)]
+#[derive(Clone, Debug, Default)]
+pub struct Coverage(pub std::collections::BTreeMap<(&'static str, &'static str), u64>);
+
+#[cfg(test)]
+impl Coverage {
+    pub fn note(&mut self, state: &'static str, event: &'static str) {
+        *self.0.entry((state, event)).or_default() += 1;
+    }
+}

@@ -1,0 +1,604 @@
+//! The protocol against an independent model: every load gives the value that was written last, no line has a writer and another
+//! copy, and every row of the protocol's tables happens.
+//!
+//! Messages are delivered in any order that [`super::messages`] allows, which is more than any real times would show.
+
+use super::messages::{Ask, Below, Down, Port, Reply};
+use super::{Directory, FirstLevel};
+use crate::config::CacheConfig;
+use crate::hart::{LineBytes, Management};
+use crate::ledger::Ledger;
+use crate::noc::Account;
+use crate::types::{LINE_MAX, Line, Owner};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const LINE: u64 = 64;
+/// Lines whose contents may be lost by an invalidation.
+const LOST: u64 = 2;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) % n
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Load,
+    Store,
+    Swap,
+    Reserve,
+    Conditional,
+}
+
+enum Up {
+    Ask(Ask),
+    Reply(Reply),
+}
+
+/// What is known of a line, by the order in which accesses were performed.
+#[derive(Clone, Default)]
+struct Truth {
+    words: [u64; 8],
+    /// Who wrote it last, and how many writes there were.
+    writes: Vec<Port>,
+}
+
+#[derive(Default)]
+struct Hart {
+    late: Vec<(u64, u64, Op)>,
+    /// The reserved line, and how many writes it had seen.
+    reserved: Option<(u64, usize)>,
+    /// Lines fetched, and their words when they were asked for.
+    fetches: BTreeMap<u64, [u64; 8]>,
+    managed: BTreeMap<u64, (Management, [u64; 8])>,
+}
+
+struct World {
+    random: Random,
+    first: Vec<FirstLevel>,
+    directory: Directory,
+    harts: Vec<Hart>,
+    up: Vec<VecDeque<Up>>,
+    down: Vec<VecDeque<Down>>,
+    below: Vec<Below>,
+    memory: Vec<Line>,
+    truth: Vec<Truth>,
+    value: u64,
+    ledger: Ledger,
+    loads: u64,
+    kept: u64,
+}
+
+fn words(bytes: &[u8]) -> [u64; 8] {
+    std::array::from_fn(|i| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap()))
+}
+
+fn index(line: u64) -> usize {
+    (line / LINE) as usize
+}
+
+impl World {
+    fn new(seed: u64, ports: u8, lines: u64, registers: u32) -> Self {
+        let cache = |size: u64, ways| CacheConfig {
+            size,
+            ways,
+            line: LINE as u32,
+            mshrs: registers,
+            ..CacheConfig::default()
+        };
+        let first = |port| {
+            let owner = Owner::new(0, port);
+            FirstLevel::new(port as Port, owner, &cache(128, 1), &cache(256, 2))
+        };
+        Self {
+            random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            first: (0..u16::from(ports)).map(first).collect(),
+            directory: Directory::new(0, &cache(512, 2)),
+            harts: (0..ports).map(|_| Hart::default()).collect(),
+            up: (0..ports).map(|_| VecDeque::new()).collect(),
+            down: (0..ports).map(|_| VecDeque::new()).collect(),
+            below: Vec::new(),
+            memory: vec![[0; LINE_MAX]; lines as usize],
+            truth: vec![Truth::default(); lines as usize],
+            value: 0,
+            ledger: Ledger::new(),
+            loads: 0,
+            kept: 0,
+        }
+    }
+
+    /// Performs an access on a line that the hart has.
+    fn perform(&mut self, port: usize, line: u64, word: u64, op: Op) {
+        let truth = &mut self.truth[index(line)];
+        let hart = &mut self.harts[port];
+        let (value, loads, kept) = (&mut self.value, &mut self.loads, &mut self.kept);
+        let mut write = false;
+        self.first[port].hold(line, |held| {
+            let read = held.bytes.read(8 * word, 8);
+            *loads += 1;
+            assert_eq!(
+                read, truth.words[word as usize],
+                "{line:#x} of {port}: {op:?}"
+            );
+            match op {
+                Op::Load => {}
+                Op::Store | Op::Swap => write = true,
+                Op::Reserve => {
+                    held.reserved[0] = true;
+                    hart.reserved = Some((line, truth.writes.len()));
+                }
+                Op::Conditional => {
+                    let there = std::mem::take(&mut held.reserved[0]);
+                    if let Some((reserved, seen)) = hart.reserved.take()
+                        && there
+                    {
+                        assert_eq!(reserved, line);
+                        let others = truth.writes[seen..].iter();
+                        let others = others.filter(|p| usize::from(**p) != port).count();
+                        assert_eq!(others, 0, "a reservation of {port} outlives a write");
+                        *kept += 1;
+                        write = true;
+                    }
+                }
+            }
+            if write {
+                *value += 1;
+                held.bytes.write(8 * word, 8, *value);
+                held.written = true;
+                truth.words[word as usize] = *value;
+                truth.writes.push(port as Port);
+            }
+        });
+    }
+
+    fn access(&mut self, port: usize) {
+        let line = LINE * self.random.below(self.truth.len() as u64);
+        let word = self.random.below(8);
+        let what = self.random.below(100);
+        let op = match what {
+            0..50 => Op::Load,
+            50..75 => Op::Store,
+            75..80 => Op::Swap,
+            80..86 => Op::Reserve,
+            86..92 => match self.harts[port].reserved {
+                Some((reserved, _)) => {
+                    return self.try_access(port, reserved, word, Op::Conditional);
+                }
+                None => return,
+            },
+            92..97 => {
+                if let super::first_level::Found::Pending(_) = self.first[port].fetch(0, line) {
+                    let words = self.truth[index(line)].words;
+                    self.harts[port].fetches.entry(line).or_insert(words);
+                }
+                return;
+            }
+            _ => {
+                let what = match self.random.below(3) {
+                    0 if line / LINE < LOST => Management::Invalidate,
+                    0 | 1 => Management::Flush,
+                    _ => Management::Clean,
+                };
+                if self.first[port].manage(0, line, what).is_ok() {
+                    let words = self.truth[index(line)].words;
+                    self.harts[port].managed.insert(line, (what, words));
+                }
+                return;
+            }
+        };
+        self.try_access(port, line, word, op);
+    }
+
+    fn try_access(&mut self, port: usize, line: u64, word: u64, op: Op) {
+        let write = !matches!(op, Op::Load);
+        match self.first[port].data(0, line + 8 * word, write) {
+            super::first_level::Found::Hit => {
+                let late = self.harts[port].late.iter().any(|l| l.0 == line);
+                assert!(!late, "a hit overtakes what waits for {line:#x}");
+                self.perform(port, line, word, op);
+            }
+            super::first_level::Found::Pending(_) => self.harts[port].late.push((line, word, op)),
+        }
+    }
+
+    fn collect(&mut self) {
+        for (port, first) in self.first.iter_mut().enumerate() {
+            let out = std::mem::take(&mut first.out);
+            self.up[port].extend(out.replies.into_iter().map(Up::Reply));
+            self.up[port].extend(out.asks.into_iter().map(Up::Ask));
+        }
+        for (port, message) in self.directory.out.drain(..) {
+            if let Down::Managed { line, .. } = &message
+                && self.harts[usize::from(port)].managed[line].0 == Management::Invalidate
+            {
+                let truth = &mut self.truth[index(*line)];
+                truth.words = words(&self.memory[index(*line)]);
+                // Whoever has reserved it has lost it.
+                truth.writes.push(Port::MAX);
+            }
+            self.down[usize::from(port)].push_back(message);
+        }
+        self.below.append(&mut self.directory.below);
+    }
+
+    fn deliver_up(&mut self, port: usize) {
+        let queue = &self.up[port];
+        if queue.is_empty() {
+            return;
+        }
+        let first_reply = queue.iter().position(|m| matches!(m, Up::Reply(_)));
+        let asks = first_reply.unwrap_or(queue.len());
+        let choices = asks + usize::from(first_reply.is_some());
+        let at = self.random.below(choices as u64) as usize;
+        match self.up[port].remove(at).unwrap() {
+            Up::Ask(ask) => self.directory.ask(0, ask, &mut self.ledger),
+            Up::Reply(reply) => {
+                self.directory
+                    .reply(0, port as Port, reply, &mut self.ledger);
+            }
+        }
+    }
+
+    fn deliver_down(&mut self, port: usize) {
+        let queue = &self.down[port];
+        if queue.is_empty() {
+            return;
+        }
+        let at = self.random.below(queue.len() as u64) as usize;
+        let line = queue[at].line();
+        let at = queue.iter().position(|m| m.line() == line).unwrap();
+        let message = self.down[port].remove(at).unwrap();
+        match message {
+            Down::Probe { line, keep } => {
+                let answer = self.first[port].probe(line, keep);
+                self.first[port].out.replies.push(answer);
+            }
+            Down::Grant {
+                line,
+                exclusive,
+                bytes,
+                ..
+            } => {
+                if self.first[port].grant(0, line, exclusive, &bytes).is_some() {
+                    let late = std::mem::take(&mut self.harts[port].late);
+                    let (now, later) = late.into_iter().partition(|l| l.0 == line);
+                    self.harts[port].late = later;
+                    for (line, word, op) in now as Vec<_> {
+                        self.perform(port, line, word, op);
+                    }
+                }
+            }
+            Down::Instructions { line, bytes, .. } => {
+                self.first[port].instructions(0, line, &bytes);
+                let asked = self.harts[port].fetches.remove(&line).unwrap();
+                if line / LINE >= LOST {
+                    let latest = self.truth[index(line)].words;
+                    for (word, got) in words(&bytes).into_iter().enumerate() {
+                        assert!((asked[word]..=latest[word]).contains(&got), "{line:#x}");
+                    }
+                }
+            }
+            Down::Managed { line, .. } => {
+                self.first[port].managed(0, line);
+                let (what, asked) = self.harts[port].managed.remove(&line).unwrap();
+                if what != Management::Invalidate && line / LINE >= LOST {
+                    let there = words(&self.memory[index(line)]);
+                    let newer = there
+                        .iter()
+                        .zip(asked)
+                        .all(|(there, asked)| *there >= asked);
+                    assert!(newer, "{what:?} of {line:#x} is done too early");
+                }
+            }
+        }
+    }
+
+    fn serve_memory(&mut self) {
+        if self.below.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.below.len() as u64) as usize;
+        match self.below.swap_remove(at) {
+            Below::Read { line, .. } => {
+                let bytes = self.memory[index(line)];
+                self.directory
+                    .came(0, line, &bytes, Account::new(0), &mut self.ledger);
+            }
+            Below::Write { line, bytes, .. } => {
+                self.memory[index(line)] = bytes;
+                self.directory.written(0, line, &mut self.ledger);
+            }
+        }
+    }
+
+    /// At most one first level may write a line, and then no other has a copy; and the directory knows of every copy.
+    fn check(&self) {
+        for line in (0..self.truth.len() as u64).map(|n| n * LINE) {
+            let states: Vec<_> = self.first.iter().map(|f| f.state(line)).collect();
+            let copies = states.iter().filter(|s| **s != "I").count();
+            let writers = states.iter().filter(|s| matches!(**s, "E" | "M")).count();
+            assert!(writers == 0 || copies == 1, "{line:#x}: {states:?}");
+            for (port, state) in states.iter().enumerate() {
+                let right = self.directory.right(line, port as Port);
+                let known = match *state {
+                    "I" => true,
+                    "S" => right.is_some_and(|(owner, sharer)| owner || sharer),
+                    _ => right.is_some_and(|(owner, _)| owner),
+                };
+                assert!(known, "{line:#x}: {states:?}, and {port} has {right:?}");
+            }
+        }
+    }
+
+    fn step(&mut self, begin: bool) {
+        let ports = self.first.len() as u64;
+        let port = self.random.below(ports) as usize;
+        match self.random.below(8) {
+            0..2 if begin && self.harts[port].late.len() < 6 => self.access(port),
+            2..4 => self.deliver_up(port),
+            4..6 => self.deliver_down(port),
+            6 => self.serve_memory(),
+            _ => {}
+        }
+        self.collect();
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.directory.is_idle()
+            && self.below.is_empty()
+            && self.up.iter().all(VecDeque::is_empty)
+            && self.down.iter().all(VecDeque::is_empty)
+    }
+}
+
+type Table = BTreeMap<(&'static str, &'static str), u64>;
+
+/// Random worlds with so many accesses in all. Returns the transitions of the first levels and of the directory.
+fn run(accesses: u64) -> (Table, Table) {
+    let (mut first, mut directory) = (Table::new(), Table::new());
+    let (mut done, mut kept) = (0, 0);
+    for seed in 1.. {
+        let ports = [1, 2, 3, 4, 8][(seed % 5) as usize];
+        let lines = [3, 6, 12, 24][(seed % 4) as usize];
+        let registers = [1, 2, 4][(seed % 3) as usize];
+        let mut world = World::new(seed, ports, lines, registers);
+        for step in 0..20_000 {
+            world.step(true);
+            if step % 16 == 0 {
+                world.check();
+            }
+        }
+        for round in 0.. {
+            if world.is_quiet() {
+                break;
+            }
+            assert!(round < 100_000, "seed {seed}: something waits forever");
+            world.step(false);
+        }
+        world.check();
+        assert!(world.harts.iter().all(|h| h.late.is_empty()), "seed {seed}");
+        for (into, from) in world
+            .first
+            .iter()
+            .map(|f| (true, &f.coverage.0))
+            .chain([(false, &world.directory.coverage.0)])
+        {
+            let table = if into { &mut first } else { &mut directory };
+            for (row, count) in from {
+                *table.entry(*row).or_default() += count;
+            }
+        }
+        done += world.loads;
+        kept += world.kept;
+        if done >= accesses {
+            break;
+        }
+    }
+    assert!(
+        kept > accesses / 1000,
+        "{kept} conditional stores succeeded"
+    );
+    (first, directory)
+}
+
+#[test]
+fn every_load_gives_the_last_value_and_every_transition_happens() {
+    let accesses = if cfg!(debug_assertions) {
+        200_000
+    } else {
+        5_000_000
+    };
+    let (first, directory) = run(accesses);
+    for (name, table) in [("first", &first), ("directory", &directory)] {
+        for ((state, event), count) in table {
+            println!("{name}: (\"{state}\", \"{event}\"), // {count}");
+        }
+    }
+    let rows = |table: &Table| table.keys().copied().collect::<BTreeSet<_>>();
+    let wanted = |table: &[(&'static str, &[&'static str])]| -> BTreeSet<_> {
+        let rows = table.iter();
+        rows.flat_map(|(state, events)| events.iter().map(move |event| (*state, *event)))
+            .collect()
+    };
+    let mut first = rows(&first);
+    first.retain(|row| !RARE.contains(row));
+    assert_eq!(first, wanted(FIRST));
+    assert_eq!(rows(&directory), wanted(DIRECTORY));
+}
+
+/// The first level's table (docs/decisions/0006-clusters.md): states, and the events that happen in them.
+const FIRST: &[(&str, &[&str])] = &[
+    (
+        "E",
+        &["load", "probe for reading", "probe for writing", "store"],
+    ),
+    ("E or S", &["eviction"]),
+    (
+        "E, waits to ask",
+        &["load", "probe for reading", "probe for writing", "store"],
+    ),
+    (
+        "I",
+        &["load", "probe for reading", "probe for writing", "store"],
+    ),
+    (
+        "I, asked to read",
+        &[
+            "grant exclusive",
+            "grant shared",
+            "load",
+            "probe for reading",
+            "probe for writing",
+            "store",
+        ],
+    ),
+    (
+        "I, asked to read, wants to write",
+        &[
+            "grant exclusive",
+            "grant shared",
+            "load",
+            "probe for reading",
+            "probe for writing",
+            "store",
+        ],
+    ),
+    (
+        "I, asked to write",
+        &[
+            "grant exclusive",
+            "load",
+            "probe for reading",
+            "probe for writing",
+            "store",
+        ],
+    ),
+    (
+        "I, waits to ask",
+        &["load", "probe for reading", "probe for writing", "store"],
+    ),
+    (
+        "M",
+        &[
+            "eviction",
+            "load",
+            "probe for reading",
+            "probe for writing",
+            "store",
+        ],
+    ),
+    (
+        "M, waits to ask",
+        &["load", "probe for reading", "probe for writing", "store"],
+    ),
+    ("S", &["load", "probe for writing", "store"]),
+    (
+        "S, asked to read",
+        &[
+            "grant exclusive",
+            "grant shared",
+            "load",
+            "probe for writing",
+            "store",
+        ],
+    ),
+    (
+        "S, asked to read, wants to write",
+        &["grant exclusive", "grant shared", "load", "store"],
+    ),
+    (
+        "S, asked to write",
+        &["grant exclusive", "load", "probe for writing", "store"],
+    ),
+    ("S, waits to ask", &["load", "probe for writing", "store"]),
+];
+
+/// Possible, but too rare for the short test.
+const RARE: [(&str, &str); 1] = [("S, asked to read, wants to write", "probe for writing")];
+
+/// The directory's table.
+const DIRECTORY: &[(&str, &[&str])] = &[
+    (
+        "I",
+        &["clean", "fetch", "flush", "invalidate", "read", "write"],
+    ),
+    (
+        "I, being written",
+        &[
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "read",
+            "write",
+            "written",
+        ],
+    ),
+    (
+        "V",
+        &["clean", "fetch", "flush", "invalidate", "read", "write"],
+    ),
+    (
+        "busy",
+        &[
+            "answer: clean, kept",
+            "answer: gone",
+            "answer: modified, gone",
+            "answer: modified, kept",
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "line from memory",
+            "put",
+            "read",
+            "write",
+            "written",
+        ],
+    ),
+    (
+        "owned",
+        &[
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "put",
+            "read",
+            "recall",
+            "write",
+        ],
+    ),
+    (
+        "recalled",
+        &[
+            "answer: gone",
+            "answer: modified, gone",
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "put",
+            "read",
+            "write",
+        ],
+    ),
+    (
+        "shared",
+        &[
+            "clean",
+            "fetch",
+            "flush",
+            "invalidate",
+            "read",
+            "recall",
+            "write",
+        ],
+    ),
+];
