@@ -171,13 +171,13 @@ impl Cache {
 
     /// A load-reserved of a hart reads the line that contains `address`, which is here.
     pub fn reserve(&mut self, address: u64, hart: usize) {
-        let (set, way) = self.here(address, "reserved");
-        self.reserved[hart] = set * self.ways + way;
+        self.reserved[hart] = self.here(address, "reserved");
     }
 
     /// Whether a hart has a reservation for this line.
     pub fn is_reserved(&self, line: u64) -> bool {
-        self.reserved.contains(&line)
+        let slot = self.slot_of(line);
+        slot.is_some_and(|slot| self.reserved.contains(&slot))
     }
 
     /// Ends a hart's reservation. Returns whether it was for the line that contains `address`, and that line has neither left the cache
@@ -217,20 +217,19 @@ impl Cache {
         copy_line(slot, bytes);
     }
 
-    /// Set and way of a line that must be here.
-    fn here(&self, address: u64, to_be: &str) -> (usize, usize) {
-        self.way_of(address)
+    /// The place of a line that must be here.
+    fn here(&self, address: u64, to_be: &str) -> usize {
+        self.slot_of(address)
             .unwrap_or_else(|| panic!("the line at {address:#x} is not here to be {to_be}"))
     }
 
     /// Lets a hart use a line, which must be here.
     pub fn hold(&mut self, address: u64, using: impl FnOnce(&mut HeldLine<'_>)) {
-        let (set, way) = self.here(address, "used");
-        let bytes = self.slot(set, way);
-        let slot = set * self.ways + way;
+        let slot = self.here(address, "used");
+        let start = slot << self.line_shift;
         let mut line = HeldLine {
             address,
-            bytes: &mut self.bytes[bytes],
+            bytes: &mut self.bytes[start..start + (1 << self.line_shift)],
             written: false,
             reserved: self.reserved.map(|reserved| reserved == slot),
         };

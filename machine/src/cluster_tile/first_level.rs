@@ -430,7 +430,7 @@ impl FirstLevel {
             "port {} writes {address:#x}, which others may have",
             self.port
         );
-        self.data.wrote(address, place, 0);
+        self.data.wrote(place, 0);
     }
 
     /// The bytes of an instruction line, if it is here.
