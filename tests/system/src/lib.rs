@@ -298,7 +298,8 @@ fn execute(system: &System, programs: &[Program], special: Special) -> Report {
         .find(|p| p.name == "tiled/kernel")
         .expect("the kernel was built");
     let description = bulkhead_model::canonical::for_chip(system);
-    let image = boot_image::assemble(system, kernel, &modules, &description).expect("all fits");
+    let image = boot_image::assemble(system, kernel, &modules, &description, special.lines)
+        .expect("all fits");
     let ticks_per_second = system.platform.ticks_per_second();
     let plan = Plan {
         ticks: collect::ticks(system.duration, ticks_per_second),

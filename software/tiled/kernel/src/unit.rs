@@ -400,8 +400,6 @@ impl Unit {
     }
 
     fn hart(&mut self, tile: u16, opcode: ExternalOpcode, argument: u64) {
-        // The command register follows its argument.
-        const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
         let words = [argument, external_command(opcode, 0, 0)];
         self.registers(tile, EXTERNAL_ARGUMENT, &words);
     }
@@ -425,6 +423,11 @@ impl Hardware for Unit {
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
         let [under_way] = self.read_registers(tile, UNDER_WAY);
         under_way == u64::from(endpoint)
+    }
+
+    fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
+        let command = external_command(ExternalOpcode::WriteBack, 0, lines);
+        self.registers(tile, EXTERNAL_ARGUMENT, &[physical, command]);
     }
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
@@ -546,6 +549,9 @@ impl Hardware for Unit {
         }
     }
 }
+
+// The command register follows its argument.
+const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
 
 /// Lets a memory endpoint of the kernel lead to a region.
 fn open(endpoint: u16, region: Region) {
