@@ -275,8 +275,11 @@ impl Unit {
     }
 
     /// Whether there is text to write to the console or to be answered, apart from newly arrived text.
+    #[inline(always)]
     pub fn is_printing(&self) -> bool {
-        self.is_writing() || !self.late.is_empty()
+        // One branch: every call comes by here.
+        let texts = self.texts.len() | self.late.len() != 0;
+        self.printed.is_some() | texts | self.console.has_line()
     }
 
     fn is_writing(&self) -> bool {
