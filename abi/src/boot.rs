@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First bytes of a boot table: "BULKHEAD".
 pub const BOOT_MAGIC: u64 = u64::from_le_bytes(*b"BULKHEAD");
 /// Version of the layout.
-pub const BOOT_VERSION: u32 = 3;
+pub const BOOT_VERSION: u32 = 4;
 
 /// Start of the table.
 #[derive(
@@ -65,6 +65,8 @@ pub struct BootTile {
     pub policy: u32,
     /// Time slice of its TileMux in nanoseconds, not 0 (processing tiles).
     pub slice: u32,
+    /// Bytes of a line of its caches, if these hold the bytes of memory; 0 if memory is flat.
+    pub line: u64,
 }
 
 /// Tiles that share the kernel's endpoints for text and answers: as many as a receive endpoint has slots.

@@ -205,11 +205,12 @@ fn boot_table() {
     assert_eq!(offset_of!(BootHeader, free_start), 40);
     assert_eq!(offset_of!(BootHeader, free_end), 48);
     assert_eq!(offset_of!(BootHeader, heap), 56);
-    assert_eq!(size_of::<BootTile>(), 40);
+    assert_eq!(size_of::<BootTile>(), 48);
     assert_eq!(offset_of!(BootTile, memory), 8);
     assert_eq!(offset_of!(BootTile, endpoints), 24);
     assert_eq!(offset_of!(BootTile, policy), 32);
     assert_eq!(offset_of!(BootTile, slice), 36);
+    assert_eq!(offset_of!(BootTile, line), 40);
     assert_eq!(size_of::<BootModule>(), 80);
     assert_eq!(offset_of!(BootModule, offset), 64);
 }

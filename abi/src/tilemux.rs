@@ -82,6 +82,8 @@ pub struct TileMuxConfig {
     pub harts: u64,
     /// [`request_distance`] of the tile.
     pub distance: u64,
+    /// Bytes of a line of its caches, if these hold the bytes of memory; 0 if memory is flat.
+    pub line: u64,
 }
 
 codes! {

@@ -83,6 +83,7 @@ impl Paradigm for Tiled {
             find(KERNEL)?,
             &modules,
             &canonical::for_chip(system),
+            false,
         )
     }
 

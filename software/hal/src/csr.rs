@@ -96,6 +96,13 @@ pub fn fence_space(space: u64) {
     unsafe { asm!("sfence.vma x0, {0}", in(reg) space, options(nostack)) };
 }
 
+/// Writes the line of an address back to memory, if it is dirty, and takes it out of the caches. For code in machine mode.
+#[inline(always)]
+pub fn write_back(address: u64) {
+    // SAFETY: `cbo.flush` changes no value.
+    unsafe { asm!(".insn i 0x0F, 2, x0, {0}, 2", in(reg) address, options(nostack)) };
+}
+
 /// Makes stores to code visible to instruction fetches.
 #[inline(always)]
 pub fn fence_instructions() {

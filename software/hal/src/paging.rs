@@ -62,6 +62,8 @@ pub trait TableMemory {
     fn write(&mut self, physical: u64, value: u64);
     /// The pages that no table is in.
     fn pool(&mut self) -> &mut Pool;
+    /// A page is mapped no more: memory gets what the tile's caches have of it, and they keep nothing.
+    fn left(&mut self, _page: u64) {}
 }
 
 /// Free pages, in bundles that are linked through their first pages. Any page can become a table of any space. So pages that are not
@@ -256,11 +258,8 @@ impl AddressSpace {
         check(address, 0, pages)?;
         let mut found = false;
         for page in 0..pages {
-            if let Some(entry) = self.leaf(memory, address + page * PAGE)
-                && memory.read(entry) & VALID != 0
-            {
-                memory.write(entry, 0);
-                found = true;
+            if let Some(entry) = self.leaf(memory, address + page * PAGE) {
+                found |= change(memory, entry, 0);
             }
         }
         Ok(found)
@@ -284,8 +283,8 @@ impl AddressSpace {
         for (at, next) in spans(address, end) {
             let first = self.entry(memory, at)?;
             for entry in (first..first + (next - at) / PAGE * 8).step_by(8) {
-                found |= memory.read(entry) & VALID != 0;
-                memory.write(entry, number << 10 | bits | VALID | USER | ACCESSED_DIRTY);
+                let value = number << 10 | bits | VALID | USER | ACCESSED_DIRTY;
+                found |= change(memory, entry, value);
                 number += 1;
             }
         }
@@ -368,6 +367,16 @@ impl AddressSpace {
         };
         (value & VALID != 0).then_some(((value >> 10 << 12) | (address % PAGE), rights))
     }
+}
+
+/// Changes the entry of a page. Returns whether one was mapped there.
+fn change(memory: &mut impl TableMemory, entry: u64, value: u64) -> bool {
+    let old = memory.read(entry);
+    memory.write(entry, value);
+    if old & VALID != 0 {
+        memory.left(old >> 10 << 12);
+    }
+    old & VALID != 0
 }
 
 /// A free page as a table without entries.

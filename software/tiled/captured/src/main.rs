@@ -1,13 +1,14 @@
 //! A tile in the hands of an attacker: machine mode, all registers of its unit, all memory that its windows show.
 //!
 //! Why it exists: isolation must hold against a hostile TileMux, too. A test puts this into a running tile and starts its hart here, with
-//! the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody that it can reach. What it
-//! deliberately does not know: which activities were there; it tries all.
+//! the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody that it can reach, 3 takes the
+//! kernel's answers to text only when there is no more room for them. What it deliberately does not know: which activities were there; it
+//! tries all.
 //!
 //! Every attempt that succeeded although it must not is counted; the counts are values of `Check` markers, `code << 32 | count`:
 //! 1 own endpoints configured, 2 own external registers changed, 3 memory outside of the windows read, 4 messages sent that are too
 //! long, 5 replies without a right, 6 endpoints used in the name of an activity that they do not belong to, 7 attempts, 8 attempts
-//! that were refused.
+//! that were refused. Kind 3 then says 9 for each answer that it took, and 10 once it may print again.
 #![no_std]
 #![no_main]
 
@@ -20,7 +21,10 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::StopCause;
-use bulkhead_abi::tilemux::{NOTIFY_ENDPOINT, PRINT_ENDPOINT, encode_stopped};
+use bulkhead_abi::tilemux::{
+    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOTS, encode_stopped,
+};
+use bulkhead_hal::dtu::time;
 use bulkhead_hal::{dtu, marker};
 use bulkhead_user::probe;
 
@@ -71,6 +75,10 @@ pub extern "C" fn main(last: u64) -> ! {
     dtu::end_command();
     let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0);
     dtu::exchange_activity(own);
+    if last == 3 {
+        // First, because what follows loses the credit for text.
+        answered_late(&page);
+    }
     let mut attack = Attack {
         attempts: 0,
         refused: 0,
@@ -175,10 +183,37 @@ pub extern "C" fn main(last: u64) -> ! {
             dtu::exchange_activity(own);
             let _ = dtu::send(PRINT_ENDPOINT, &page.0[..8], NO_ENDPOINT, 0);
         },
-        _ => loop {
-            core::hint::spin_loop();
-        },
+        _ => {}
     }
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// Prints until the answers have no room any more, takes them much later, and prints again.
+fn answered_late(page: &Page) {
+    take_answers();
+    let print = || dtu::send(PRINT_ENDPOINT, &page.0[..8], PRINT_REPLY, 0).is_ok();
+    for _ in 0..=PRINT_REPLY_SLOTS {
+        while !print() {}
+    }
+    let later = time() + LATE;
+    while time() < later {}
+    report(9, take_answers());
+    while !print() {}
+    report(10, 1);
+}
+
+/// Nanoseconds for which answers are not taken: less than the kernel's patience.
+const LATE: u64 = 1_000_000;
+
+/// Takes the kernel's answers to text: how many there were.
+fn take_answers() -> u64 {
+    let mut answers = 0;
+    while let Ok(Some(offset)) = dtu::fetch(PRINT_REPLY) {
+        answers += u64::from(dtu::acknowledge(PRINT_REPLY, offset).is_ok());
+    }
+    answers
 }
 
 /// Says that an activity has stopped.

@@ -27,10 +27,16 @@ pub struct Tile {
     pub slice: u32,
     /// Its harts.
     pub harts: u32,
+    /// Bytes of a line of its caches, if these hold the bytes of memory; 0 if memory is flat.
+    pub line: u64,
     /// Its unit's endpoints.
     pub endpoints: EndpointTable,
     /// What its memory windows show.
     pub windows: [Option<Region>; PMP_WINDOWS as usize],
+    /// Bytes of a window that is being closed of which its caches have nothing any more.
+    pub written: [u64; PMP_WINDOWS as usize],
+    /// A window was closed while its hart ran, so its caches may have old lines of what showed there.
+    pub is_stale: bool,
     /// Which of them can only be read through.
     pub read_only: [bool; PMP_WINDOWS as usize],
     /// The capability of each window; everything that reaches memory through a window ends before the window does.
@@ -77,8 +83,11 @@ impl Tile {
             policy: 0,
             slice: DEFAULT_SLICE,
             harts: 1,
+            line: 0,
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
             windows: [None; PMP_WINDOWS as usize],
+            written: [0; PMP_WINDOWS as usize],
+            is_stale: false,
             read_only: [false; PMP_WINDOWS as usize],
             shown: [NodeId::NONE; PMP_WINDOWS as usize],
             is_lit: false,
@@ -103,6 +112,12 @@ impl Tile {
         self.policy = policy;
         self.slice = slice;
         self.harts = harts;
+        self
+    }
+
+    /// The same with caches that hold the bytes of memory, if a line has any.
+    pub const fn caching(mut self, line: u64) -> Self {
+        self.line = line;
         self
     }
 

@@ -25,7 +25,7 @@ use bulkhead_common::payer::{Boot, Fixed, Paid, PaidList};
 use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
-use bulkhead_kernel::system::{Reply, System, Ticket, memory_endpoint};
+use bulkhead_kernel::system::{PATIENCE, Reply, System, Ticket, memory_endpoint};
 use core::fmt::Display;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -71,6 +71,9 @@ pub struct Unit {
     /// The text that is being printed, and the next ones: at most one of each tile.
     printed: Option<Text>,
     texts: PaidList<Boot, Text>,
+    /// Answers to text that found no room at a TileMux, each until when it is given again, with the group of the tile and the text's
+    /// offset: at most one of each tile.
+    late: PaidList<Boot, (u64, (u16, u32))>,
     /// Pieces of texts that were printed since the last line about a stopped activity.
     pub said: usize,
 }
@@ -104,6 +107,7 @@ impl Unit {
             console: Lines::default(),
             printed: None,
             texts: Paid::new(Vec::with_capacity(tiles.len())),
+            late: Paid::new(Vec::with_capacity(tiles.len())),
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, replies| -> Endpoint {
@@ -270,8 +274,15 @@ impl Unit {
         }
     }
 
-    /// Whether there is text to write to the console, apart from newly arrived text.
+    /// Whether there is text to write to the console or to be answered, apart from newly arrived text.
+    #[inline(always)]
     pub fn is_printing(&self) -> bool {
+        // One branch: every call comes by here.
+        let texts = self.texts.len() | self.late.len() != 0;
+        self.printed.is_some() | texts | self.console.has_line()
+    }
+
+    fn is_writing(&self) -> bool {
         self.printed.is_some() || !self.texts.is_empty() || self.console.has_line()
     }
 
@@ -315,8 +326,12 @@ impl Unit {
     }
 
     /// Writes a piece of the most important text; texts of equal importance take turns after each line. Once a text is written, its
-    /// tile may send more.
+    /// tile may send more. An answer that found no room is tried again when nothing else is to be written.
     fn print_more(&mut self, system: &System) {
+        if !self.is_writing() && !self.late.is_empty() {
+            let (until, text) = self.late.remove(0);
+            return self.answer_text(text, until);
+        }
         if self.can_say() && self.printed.is_none() && !self.texts.is_empty() {
             let first = self.texts.remove(0);
             return self.print(system, first);
@@ -327,15 +342,25 @@ impl Unit {
         };
         if !self.console.has_text() {
             self.printed = None;
-            let data = self.buffers.fill(&[0]);
-            if dtu::reply(PRINTS + group, offset, data).is_err() {
-                check(dtu::acknowledge(PRINTS + group, offset));
-            }
+            self.answer_text((group, offset), dtu::time().saturating_add(PATIENCE));
         } else if let Some(written) = self.console.written()
             && !self.texts.is_empty()
         {
             self.printed = None;
             self.line_up((level, (group, offset), written));
+        }
+    }
+
+    /// Lets the tile of a text send more, now or later. A TileMux that makes no room before a moment gets no answer, and prints nothing
+    /// any more.
+    fn answer_text(&mut self, (group, offset): (u16, u32), until: u64) {
+        let data = self.buffers.fill(&[0]);
+        match dtu::reply(PRINTS + group, offset, data) {
+            Ok(()) => {}
+            Err(DtuError::NoSpace) if dtu::time() < until => {
+                self.late.push((until, (group, offset)))
+            }
+            Err(_) => check(dtu::acknowledge(PRINTS + group, offset)),
         }
     }
 
@@ -353,7 +378,7 @@ impl Unit {
 
     /// Writes all that has been taken in.
     pub fn flush(&mut self, system: &System) {
-        while self.is_printing() {
+        while self.is_writing() {
             self.print_more(system);
         }
     }
@@ -378,8 +403,6 @@ impl Unit {
     }
 
     fn hart(&mut self, tile: u16, opcode: ExternalOpcode, argument: u64) {
-        // The command register follows its argument.
-        const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
         let words = [argument, external_command(opcode, 0, 0)];
         self.registers(tile, EXTERNAL_ARGUMENT, &words);
     }
@@ -403,6 +426,11 @@ impl Hardware for Unit {
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
         let [under_way] = self.read_registers(tile, UNDER_WAY);
         under_way == u64::from(endpoint)
+    }
+
+    fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
+        let command = external_command(ExternalOpcode::WriteBack, 0, lines);
+        self.registers(tile, EXTERNAL_ARGUMENT, &[physical, command]);
     }
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
@@ -524,6 +552,9 @@ impl Hardware for Unit {
         }
     }
 }
+
+// The command register follows its argument.
+const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
 
 /// Lets a memory endpoint of the kernel lead to a region.
 fn open(endpoint: u16, region: Region) {

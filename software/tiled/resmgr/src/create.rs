@@ -437,10 +437,14 @@ pub fn below(
         all.push((tile, quotas));
     }
     let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
-    // Each manager on the way keeps pages for the page tables of a tile that it shares with those below it.
-    let levels = 1 + manager.managers.len() as u64;
-    let activity =
-        |memory: u64, tables: u64| pages(memory) + tables * PAGE * levels + TILEMUX_MEMORY;
+    // Each further manager on the way keeps pages for the page tables of a tile that it shares with those below it, in the first window that
+    // it makes there (`tiles::windows`). Which memory that is onto, only that manager knows, so there are so many pages of each.
+    let further = manager.managers.len() as u64;
+    let mut kept = 0;
+    let mut activity = |memory: u64, tables: u64| {
+        kept += tables * PAGE * further;
+        pages(memory) + tables * PAGE + TILEMUX_MEMORY
+    };
     for app in &manager.inner {
         let gates = app.memory_gates.iter();
         for gate in gates.filter(|gate| gate.is_own()) {
@@ -452,6 +456,7 @@ pub fn below(
     for (_, memory) in &manager.managers {
         *first += activity(*memory, table_pages(pages(*memory)));
     }
+    memories.values_mut().for_each(|memory| *memory += kept);
     // What the description allows beyond what is needed comes from the first memory; so do the parts of the description.
     let needed: u64 = memories.values().sum();
     let more = manager.user_memory.unwrap_or(0).saturating_sub(needed);

@@ -91,8 +91,8 @@ extern "C" fn start() -> ! {
     };
     // SAFETY: runs once, before the first trap.
     let tilemux = unsafe { &mut *TILEMUX.0.get() };
-    let (slice, distance) = (config.slice.max(1), config.distance);
-    let tilemux = tilemux.insert(TileMux::new(policy, slice, distance));
+    let times = (config.slice.max(1), config.distance);
+    let tilemux = tilemux.insert(TileMux::new(policy, times, config.line));
     if second {
         bulkhead_hal::dtu::start_second(second_start as *const () as u64);
     }

@@ -94,7 +94,7 @@ fn unseen() -> u64 {
 }
 
 impl TileMux {
-    fn new(policy: Policy, slice: u64, distance: u64) -> Self {
+    fn new(policy: Policy, (slice, distance): (u64, u64), line: u64) -> Self {
         // Where priorities mean nothing, everybody is urgent, and no admission counts requests: all together have a share.
         let (bar, distance) = match policy {
             Policy::Realtime => (1, distance),
@@ -102,7 +102,7 @@ impl TileMux {
         };
         Self {
             mux: Mux::new(policy, slice, Markers),
-            tile: Tile::new(),
+            tile: Tile::new(line),
             running: None,
             calm: 0,
             distance,

@@ -17,8 +17,9 @@ use bulkhead_abi::tilemux::{
     NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_HEAD, PRINT_REPLY, PRINT_TEXT, REQUEST_ENDPOINT,
     Request, TILEMUX_BUFFER, TILEMUX_PRINT_BUFFER, TileMuxError, encode_print, encode_stopped,
 };
+use bulkhead_hal::csr;
 use bulkhead_hal::dtu::{self, SavedCommand};
-use bulkhead_hal::paging::{Pool, TableMemory};
+use bulkhead_hal::paging::{PAGE, Pool, TableMemory};
 use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
 use zerocopy::IntoBytes;
 
@@ -57,11 +58,13 @@ pub struct Tile {
     listens: Option<u8>,
     /// The pages that no page table is in.
     tables: Pool,
+    /// Bytes of a line, if caches hold the bytes of memory.
+    line: u64,
 }
 
 impl Tile {
     /// TileMux takes the unit.
-    pub fn new() -> Self {
+    pub fn new(line: u64) -> Self {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
         dtu::invalidate_translations();
         Self {
@@ -73,6 +76,7 @@ impl Tile {
             answers: false,
             listens: None,
             tables: Pool::default(),
+            line,
         }
     }
 
@@ -286,6 +290,14 @@ impl TableMemory for Tile {
 
     fn pool(&mut self) -> &mut Pool {
         &mut self.tables
+    }
+
+    fn left(&mut self, page: u64) {
+        if self.line > 0 {
+            (page..page + PAGE)
+                .step_by(self.line as usize)
+                .for_each(csr::write_back);
+        }
     }
 }
 

@@ -8,10 +8,12 @@
 //! left.
 
 use super::System;
+use super::tiles::memory_endpoint;
 use crate::activity::State;
-use crate::hardware::Hardware;
-use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY};
-use bulkhead_abi::memory_map::PMP_WINDOWS;
+use crate::hardware::{Hardware, Region};
+use crate::tile::Tile;
+use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, WRITE_BACK_LINES};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::SyscallError;
 use bulkhead_abi::tilemux::{FIRST_ENDPOINT, REQUEST_ENDPOINT};
 use bulkhead_capabilities::{NodeId, Object};
@@ -28,6 +30,8 @@ const WAKES: usize = 3;
 pub(super) struct Closing {
     /// The capability, with its birth, whose endpoints are invalid already, while something may be under way that left over them.
     closed: Option<(NodeId, u64)>,
+    /// The mapping, with its birth, of whose memory the caches of its tile have nothing any more up to this many bytes.
+    written: Option<((NodeId, u64), u64)>,
     /// Who shall look again.
     wakes: [Option<u16>; WAKES],
     /// The semaphore, with its birth, whose sleepers shall think again, because somebody who could have raised it is gone.
@@ -50,6 +54,17 @@ impl Closing {
             *free = Some(activity);
         }
     }
+}
+
+/// Bytes of memory of which a tile's caches have nothing any more, after one more command from the address of the first of them.
+pub(super) fn write_lines(
+    hardware: &mut impl Hardware,
+    tile: &Tile,
+    physical: u64,
+    done: u64,
+) -> u64 {
+    hardware.write_back(tile.id, physical + done, WRITE_BACK_LINES);
+    done + u64::from(WRITE_BACK_LINES) * tile.line
 }
 
 impl System {
@@ -85,14 +100,14 @@ impl System {
             count,
         } = *self.space.object(node)
         else {
-            return false;
+            return self.write_mapping(hardware, level, node);
         };
         let dependent = self.space.dependents(node, 1).next();
         let (None, Ok(index)) = (dependent, self.tile_index(tile)) else {
             return false;
         };
         if u64::from(endpoint) < PMP_WINDOWS {
-            return self.close_window(hardware, index, endpoint, true);
+            return self.close_window(hardware, index, endpoint);
         }
         let own = (node, self.space.birth(node));
         let origin = self.space.origin(node);
@@ -141,7 +156,6 @@ impl System {
         hardware: &mut impl Hardware,
         index: usize,
         window: u16,
-        runs: bool,
     ) -> bool {
         let tile = &mut self.tiles[index];
         if window == 0 && tile.is_lit {
@@ -150,9 +164,7 @@ impl System {
             tile.is_lost = false;
             tile.lies = 0;
             tile.tables = [false; PMP_WINDOWS as usize];
-            if runs {
-                hardware.stop_hart(tile.id);
-            }
+            hardware.stop_hart(tile.id);
             let (first, count) = TILEMUX_ENDPOINTS;
             hardware.invalidate(tile.id, first, count);
             self.answered_for(index);
@@ -164,8 +176,50 @@ impl System {
             self.lose(hardware, index);
         }
         let tile = &mut self.tiles[index];
+        let place = usize::from(window);
+        if let Some(region) = tile.windows[place].filter(|_| tile.line > 0)
+            && tile.written[place] < region.size
+        {
+            if tile.written[place] == 0 {
+                // From now on nothing there becomes dirty.
+                let shown = memory_endpoint(TILEMUX_ACTIVITY, region, TLB_READ as u8);
+                hardware.set_endpoint(tile.id, window, shown);
+                // A hart that runs may read old lines until the window is closed.
+                tile.is_stale |= tile.is_lit;
+            }
+            let physical = MEMORY_BASE + u64::from(window) * PMP_WINDOW_SIZE;
+            tile.written[place] = write_lines(hardware, tile, physical, tile.written[place]);
+            return true;
+        }
+        tile.written[place] = 0;
         hardware.invalidate(tile.id, window, 1);
-        tile.windows[usize::from(window)] = None;
+        tile.windows[place] = None;
         false
+    }
+
+    /// One step of taking the lines of an activity's memory out of its tile's caches, now that it runs no more; false if there are none.
+    /// Whoever fills that memory next, past those caches, then finds nothing old or dirty above it.
+    fn write_mapping(&mut self, hardware: &mut impl Hardware, level: usize, node: NodeId) -> bool {
+        let Object::Mapping { pages: 1.., .. } = *self.space.object(node) else {
+            return false;
+        };
+        let activity = self.number(self.space.holder_of(node));
+        let activity = activity.and_then(|id| self.activities.get(id));
+        let origin = self.space.origin(node).map(|from| self.space.object(from));
+        let (Some(activity), Some(Object::Memory(memory))) = (activity, origin) else {
+            return false;
+        };
+        let (tile, region) = (&self.tiles[activity.tile], Region::of(memory));
+        let Some(physical) = tile.physical(region, false).filter(|_| tile.line > 0) else {
+            return false;
+        };
+        let own = (node, self.space.birth(node));
+        let written = &mut self.jobs.closing[level].written;
+        let (_, done) = written.filter(|(of, _)| *of == own).unwrap_or((own, 0));
+        if done >= region.size {
+            return false;
+        }
+        *written = Some((own, write_lines(hardware, tile, physical, done)));
+        true
     }
 }

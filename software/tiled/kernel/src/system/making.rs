@@ -4,6 +4,7 @@
 //! priority waits for one step, not for the whole. What it deliberately does not know: revocations. They go on at the same time, so
 //! every step first checks that its objects still exist.
 
+use super::closing::write_lines;
 use super::paging::Paging;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
@@ -13,6 +14,7 @@ use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
 use alloc::boxed::Box;
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_abi::syscall::arguments::CreateActivity;
 use bulkhead_abi::syscall::{
     NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SyscallError,
@@ -71,6 +73,8 @@ pub(super) struct Lighting {
     /// The piece that was cut out, with its birth.
     pub cut: Option<(NodeId, u64)>,
     pub loading: Option<Box<Loading>>,
+    /// Bytes of the region of which the tile's caches have nothing old.
+    pub written: u64,
 }
 
 /// Stages of [`Equipping`] behind the four copies.
@@ -126,13 +130,13 @@ impl System {
                 }
                 (paging.ticket, outcome, Making::Pager(paging))
             }
-            Making::Tile(mut lighting) => {
-                let outcome = self.light_step(hardware, &mut lighting);
-                if outcome.is_err() {
-                    self.undo_window(hardware, &lighting);
+            Making::Tile(mut lighting) => match self.light_step(hardware, &mut lighting) {
+                Ok(more) => return more.then_some(Making::Tile(lighting)),
+                Err(error) => {
+                    self.undo_window(&lighting, error);
+                    return None;
                 }
-                (lighting.ticket, outcome, Making::Tile(lighting))
-            }
+            },
         };
         let more = outcome.unwrap_or_else(|error| {
             self.answer(ticket, Err(error));
@@ -252,6 +256,12 @@ impl System {
         }
         let own = (Space::KERNEL, NO_SELECTOR);
         let memory = l.memory.0;
+        let tile = &self.tiles[l.tile];
+        if tile.line > 0 && tile.is_stale && l.written < l.region.size {
+            let physical = MEMORY_BASE + u64::from(l.window) * PMP_WINDOW_SIZE;
+            l.written = write_lines(hardware, tile, physical, l.written);
+            return Ok(true);
+        }
         match l.stage {
             KEEP if l.program.is_some() || l.tables > 0 => {
                 let mut size = l.tables * PAGE;
@@ -323,17 +333,14 @@ impl System {
         }
     }
 
-    /// Closes a window whose construction failed, unless that has been done already.
-    fn undo_window(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
+    /// Closes a window whose construction failed, unless that has been done already, in steps; then its creator hears why.
+    fn undo_window(&mut self, l: &Lighting, error: SyscallError) {
         self.undo(l.cut);
-        let (window, birth) = l.shown;
-        if self.space.dependents(window, 1).next().is_some() {
-            // An activity already uses the window, and must end first.
-            self.jobs.end(l.ticket.level, window, birth);
-        } else if self.space.is(window, birth) {
-            self.discard(window);
-            // Its hart has not been started.
-            while self.close_window(hardware, l.tile, l.window, false) {}
-        }
+        let begin = Job::Begin {
+            waits: Some((l.ticket, error)),
+            node: l.shown,
+            keep: false,
+        };
+        self.jobs.start(l.ticket.level, begin);
     }
 }

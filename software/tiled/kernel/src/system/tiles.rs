@@ -104,6 +104,7 @@ impl System {
             stage: 0,
             cut: None,
             loading: None,
+            written: 0,
         };
         self.jobs
             .make(ticket.level, Making::Tile(Box::new(lighting)));
@@ -180,6 +181,7 @@ impl System {
                     policy: tile.policy.into(),
                     harts: tile.harts.into(),
                     distance: request_distance(tile.frequency),
+                    line: tile.line,
                 };
                 hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
                 return false;

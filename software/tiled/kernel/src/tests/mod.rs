@@ -85,6 +85,8 @@ pub struct Chip {
     pub now: u64,
     /// Calls whose slots were freed.
     pub parked: u32,
+    /// Lines that were written back: tile, first address, how many.
+    pub written: Vec<(u16, u64, u16)>,
     /// Endpoints of tiles over which something has left that is not answered.
     pub under_way: Vec<(u16, u16)>,
     /// Who began, and the names.
@@ -145,6 +147,10 @@ impl Hardware for Chip {
         self.effects += 1;
         let range = (tile, first)..(tile, first + count);
         self.endpoints.retain(|place, _| !range.contains(place));
+    }
+    fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
+        self.effects += 1;
+        self.written.push((tile, physical, lines));
     }
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
         self.effects += 1;
