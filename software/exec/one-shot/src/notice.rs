@@ -31,6 +31,15 @@ pub fn hear<M: Memory>(
     port: &Port,
 ) -> Result<bool, Failure<M::Error>> {
     memory.store(doorbell, 0)?;
+    hear_lowered(memory, port)
+}
+
+/// The same of a caller who has lowered the doorbell.
+///
+/// # Errors
+/// The memory's.
+#[inline]
+pub fn hear_lowered<M: Memory>(memory: &mut M, port: &Port) -> Result<bool, Failure<M::Error>> {
     memory.order()?;
     has_news(memory, port)
 }
