@@ -411,6 +411,29 @@ pub fn ring_doorbell(core: u16) {
     unsafe { register.write_volatile(1) };
 }
 
+/// The doorbell of the core that has an address in its memory.
+pub(crate) fn doorbell_of(address: u64) -> u64 {
+    let offset = address.wrapping_sub(TILE_WINDOWS);
+    match offset >> TILE_WINDOW_SHIFT {
+        core if core < 1 << 12 => window(core as u16) + TILE_REGISTERS + TILE_DOORBELL,
+        // The local alias: the own memory.
+        _ => own_doorbell(),
+    }
+}
+
+/// The own doorbell, in the chip-global map.
+pub(crate) fn own_doorbell() -> u64 {
+    window(core_number()) + TILE_REGISTERS + TILE_DOORBELL
+}
+
+/// Lowers the own doorbell; it is low when this returns.
+#[inline(never)]
+pub(crate) fn lower_doorbell() {
+    clear_software_interrupt();
+    // SAFETY: only orders.
+    unsafe { asm!("fence iorw, iorw", options(nostack)) };
+}
+
 /// Memory of all cores.
 pub(crate) struct Chip;
 

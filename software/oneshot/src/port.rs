@@ -9,6 +9,7 @@
 use crate::arch::{self, Chip};
 use bulkhead_abi::one_shot::port::{HOLDER, LOCK};
 use bulkhead_abi::one_shot::{PORT_SIZE, PORTS};
+use bulkhead_exec_one_shot::notice;
 use bulkhead_exec_one_shot::port;
 use bulkhead_exec_one_shot::queue::{self, Any};
 use core::convert::Infallible;
@@ -164,6 +165,26 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     #[inline]
     pub fn write(&self, item: &T) -> Result<(), Failure> {
         port::write(&mut Chip, &self.port, caller(), item.as_bytes())
+    }
+
+    /// Writes an item, and rings the doorbell of the core that owns the port, once the item is there.
+    ///
+    /// # Errors
+    /// [`Failure::Locked`]; then nobody is rung.
+    pub fn write_and_ring(&self, item: &T) -> Result<(), Failure> {
+        self.write(item)?;
+        notice::ring(&mut Chip, arch::doorbell_of(self.port.record()))
+    }
+
+    /// Lowers the own doorbell, then says whether there is an item that nobody has read. For a handler of the software interrupt, which sets a
+    /// suspension object if so; with several ports, it asks the others by [`SamplingPort::has_news`] afterwards.
+    ///
+    /// # Errors
+    /// None happens; the type is that of all operations.
+    pub fn hear(&self) -> Result<bool, Failure> {
+        // A store to the own doorbell takes effect at the end of a block of code on the model: that of this function.
+        arch::lower_doorbell();
+        notice::hear_lowered(&mut Chip, &self.port)
     }
 
     /// Reads the item into `item`; whether it is new.

@@ -67,6 +67,25 @@ fn operations_on_queues_by_hops() {
     grow_by_hops(&run, &QUEUES);
 }
 
+/// A hundred items there and back, in far less than a tick each: nobody polls, and none is missed.
+#[test]
+fn items_are_told_by_doorbells() {
+    let placed = [(0, "one-shot/notice"), (1, "one-shot/notice")];
+    let run = run_on("epiphany3", &placed, 20 * TICK);
+    assert!(
+        matches!(run.outcome, Outcome::Exit { code: 0, .. }),
+        "{:?} {}",
+        run.outcome,
+        run.console
+    );
+    assert!(run.console.lines().any(|line| line == "right"));
+    let trips = &run.spans()[&1];
+    let (least, average, most) = summary(trips);
+    println!("there and back by doorbells: {least} to {most} cycles, {average:.1} on average");
+    assert_eq!(trips.len(), 100);
+    assert!(most < TICK / 10, "{most}");
+}
+
 /// Prints what operations cost, and checks that they grow by the answers that they wait for.
 fn grow_by_hops(run: &OneShot, operations: &[(u64, &str, f64, u64)]) {
     let spans = run.spans();

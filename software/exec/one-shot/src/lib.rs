@@ -16,6 +16,7 @@
 pub mod alarms;
 pub mod arrivals;
 pub mod events;
+pub mod notice;
 pub mod port;
 pub mod protected;
 pub mod queue;

@@ -92,6 +92,11 @@ impl Port {
         self.size
     }
 
+    /// Address of its record.
+    pub fn record(&self) -> u64 {
+        self.record
+    }
+
     /// Address of its data.
     pub fn data(&self) -> u64 {
         self.data
