@@ -9,7 +9,8 @@
 use super::bound::Work;
 use super::interference::{Rival, Stays, Victim, least_window, outages};
 use super::scenario::{
-    Arbitration, CommunicationError, NetworkScenario, Resource, Step, TransactionId,
+    Arbitration, CommunicationError, NetworkScenario, Resource, Step, TransactionClass,
+    TransactionId,
 };
 
 /// Ticks for which a step blocks the bus.
@@ -43,21 +44,32 @@ fn rivals(scenario: &NetworkScenario, victim: Option<TransactionId>) -> Vec<Riva
     .collect()
 }
 
+/// How often a transaction may have to wait for a turn at the same resource. Its turns at different ones let a rival pass only where each is, and
+/// the rival counts with its whole way.
+fn turns(scenario: &NetworkScenario, class: &TransactionClass) -> u128 {
+    let all = 0..scenario.resources.len();
+    let most = all
+        .map(|index| class.own_steps(index).count() as u128)
+        .max();
+    most.unwrap_or(0).max(1)
+}
+
 /// Longest wait of one transaction for the bus.
 fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
     let rivals = rivals(scenario, Some(id));
     let down = |w| unavailable(scenario, w);
     let mut order = 0u128;
-    let mut packets = 1u128;
+    let mut packets = turns(scenario, scenario.class(id).ok()?.1);
     let mut round = 0u128;
     for rival in &rivals {
         for user in &rival.users {
-            order = order.saturating_add(u128::from(user.outstanding) * user.occupancy);
-            packets += u128::from(user.outstanding);
+            let outstanding = u128::from(user.outstanding);
+            order = order.saturating_add(outstanding * user.occupancy);
+            packets += outstanding * turns(scenario, user.class);
         }
         round += rival.users.iter().map(|u| u.occupancy).max().unwrap_or(0);
     }
-    // With round robin anything under way may be in the own queue, and each packet there lets one of each source pass.
+    // With round robin anything under way may be in the own queue, and each turn of a packet there lets one of each source pass.
     if scenario
         .resources
         .iter()
