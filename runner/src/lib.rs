@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod ada_programs;
 pub mod bare;
 pub mod boot;
 pub mod c_programs;

@@ -9,6 +9,7 @@ mod images;
 mod jobs;
 mod layout;
 pub mod measured;
+pub mod one_stack;
 mod paradigm;
 mod results;
 

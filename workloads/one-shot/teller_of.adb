@@ -1,0 +1,31 @@
+with Ada.Real_Time; use Ada.Real_Time;
+with Bulkhead.Console;
+with Interfaces; use Interfaces;
+package body Teller_Of is
+
+   --  Cycles for each tick of the period: a twenty-fifth of 1 ms at 600 MHz.
+   Share : constant := 24_000;
+
+   procedure Work is
+      Start : constant Unsigned_64 := Bulkhead.Cycles;
+   begin
+      while Bulkhead.Cycles - Start < Unsigned_64 (Bulkhead.Period) * Share loop
+         null;
+      end loop;
+   end Work;
+
+   Next : Time;
+
+   task body Teller is
+   begin
+      --  The first release is the first job, as of the tasks in Rust and C.
+      Next := Clock;
+      loop
+         Bulkhead.Console.Put_Line ("period ", Long_Long_Integer (Bulkhead.Period));
+         Work;
+         Next := Next + Milliseconds (Bulkhead.Period);
+         delay until Next;
+      end loop;
+   end Teller;
+
+end Teller_Of;
