@@ -4,7 +4,7 @@
 //! image runs.
 
 use crate::error::Error;
-use crate::oneshot::one_stack;
+use crate::one_stack;
 use crate::place;
 use object::{Object as _, ObjectSymbol as _};
 use std::ffi::OsStr;

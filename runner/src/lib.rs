@@ -23,6 +23,7 @@ pub(crate) mod named_tracer;
 pub mod names;
 pub mod new;
 pub mod observed;
+pub mod one_stack;
 pub mod oneshot;
 pub mod paradigm;
 pub mod parallel;

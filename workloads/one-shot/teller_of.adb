@@ -14,15 +14,17 @@ package body Teller_Of is
       end loop;
    end Work;
 
-   Next : Time;
+   Next : Time := Time_First;
 
    task body Teller is
    begin
-      --  The first release is the first job, as of the tasks in Rust and C.
-      Next := Clock;
       loop
          Bulkhead.Console.Put_Line ("period ", Long_Long_Integer (Bulkhead.Period));
          Work;
+         --  Releases count from the end of the first job, as those of the tasks in Rust and C.
+         if Next = Time_First then
+            Next := Clock;
+         end if;
          Next := Next + Milliseconds (Bulkhead.Period);
          delay until Next;
       end loop;

@@ -9,7 +9,6 @@ mod images;
 mod jobs;
 mod layout;
 pub mod measured;
-pub mod one_stack;
 mod paradigm;
 mod results;
 
