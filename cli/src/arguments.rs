@@ -418,6 +418,8 @@ pub enum Language {
     Rust,
     /// C11, freestanding
     C,
+    /// Ada with the language's own tasks, for --paradigm one-shot
+    Ada,
 }
 
 /// Paradigms of new applications.

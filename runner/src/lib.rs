@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod ada_programs;
 pub mod bare;
 pub mod boot;
 pub mod c_programs;
@@ -22,6 +23,7 @@ pub(crate) mod named_tracer;
 pub mod names;
 pub mod new;
 pub mod observed;
+pub mod one_stack;
 pub mod oneshot;
 pub mod paradigm;
 pub mod parallel;

@@ -33,6 +33,8 @@ pub enum Language {
     Rust,
     /// Files in C.
     C,
+    /// Units in Ada, of the one-shot RTOS only.
+    Ada,
 }
 
 /// What is made.
@@ -47,11 +49,29 @@ pub enum Kind {
 }
 
 /// Sources, and what the description names: the files, then the words of its template.
-fn sources(
-    language: Language,
-    kind: Kind,
-) -> (&'static [File], &'static [(&'static str, &'static str)]) {
-    match (language, kind) {
+type Sources = (&'static [File], &'static [(&'static str, &'static str)]);
+
+/// None: such applications cannot be in this language.
+fn sources(language: Language, kind: Kind) -> Option<Sources> {
+    let sources: Sources = match (language, kind) {
+        (Language::Ada, Kind::One | Kind::Two) => return None,
+        (Language::Ada, Kind::OneShot) => (
+            &[
+                (
+                    "tasks.ads",
+                    include_str!("../template/one-shot/tasks.ads.in"),
+                ),
+                (
+                    "tasks.adb",
+                    include_str!("../template/one-shot/tasks.adb.in"),
+                ),
+            ],
+            &[
+                ("SENDER", "tasks.adb::Sender"),
+                ("RECEIVER", "tasks.adb::Receiver"),
+                ("WHAT", "a unit in Ada, and a task that it declares"),
+            ],
+        ),
         (Language::Rust, Kind::One) => (
             &[("src/main.rs", include_str!("../template/rust/main.rs.in"))],
             &[
@@ -111,7 +131,8 @@ fn sources(
                 ("WHAT", "a file in C, and a task that it defines"),
             ],
         ),
-    }
+    };
+    Some(sources)
 }
 
 /// Makes `folder` with applications and a system that runs them, against the library of the checkout `root`.
@@ -146,7 +167,12 @@ pub fn create(
             "choose another name, or remove it",
         ));
     }
-    let (files, words) = sources(language, kind);
+    let (files, words) = sources(language, kind).ok_or_else(|| {
+        Error::input(
+            "applications of tiles cannot be written in Ada",
+            "add --paradigm one-shot, or take --language rust or c",
+        )
+    })?;
     let system = match kind {
         Kind::One => include_str!("../template/one.xml.in"),
         Kind::Two => include_str!("../template/two.xml.in"),
@@ -154,7 +180,7 @@ pub fn create(
     };
     let package = match (language, kind) {
         (Language::Rust, Kind::One | Kind::Two) => &PACKAGE[..],
-        (_, Kind::OneShot) | (Language::C, _) => &[],
+        (_, Kind::OneShot) | (Language::C | Language::Ada, _) => &[],
     };
     let library = root.join("software").join("lib").display().to_string();
     let kernel = root.join("software").join("oneshot").display().to_string();
@@ -200,8 +226,15 @@ mod tests {
     #[test]
     fn a_new_application_has_a_valid_system() {
         let folder = tempfile::tempdir().expect("a folder");
-        for language in [Language::Rust, Language::C] {
+        for language in [Language::Rust, Language::C, Language::Ada] {
             for kind in [Kind::One, Kind::Two, Kind::OneShot] {
+                if sources(language, kind).is_none() {
+                    let other = folder.path().join("other");
+                    let error = create(&other, &root(), language, kind).expect_err("refused");
+                    assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
+                    assert!(!other.exists());
+                    continue;
+                }
                 let path = folder
                     .path()
                     .join(format!("{language:?}-{kind:?}").to_lowercase());

@@ -4,9 +4,9 @@
 //! by a path relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must
 //! be built again; nothing is cached beside it. What this module deliberately does not know: what the programs do.
 
-use crate::c_programs;
 use crate::error::Error;
 use crate::place;
+use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -213,7 +213,7 @@ impl Library {
         let ours = self.root.join("workloads").join(folder);
         let all = [ours, Path::new(".").join(&self.base).join(folder)];
         let mut all = all.into_iter();
-        all.find(|path| match is_c(folder) {
+        all.find(|path| match is_file(folder) {
             true => path.is_file(),
             false => path.join("Cargo.toml").is_file(),
         })
@@ -224,14 +224,30 @@ impl Library {
     /// # Errors
     /// If there is no such file or no compiler, or the compiler refuses.
     pub fn c_tasks(&self, file: &str, copies: usize) -> Result<Vec<u8>, Error> {
+        let path = self.task_file(file)?;
+        c_programs::object(&self.root, &path, &self.generated().join("c"), copies)
+    }
+
+    /// Compiles files of tasks in Ada; gives the contents of one object file. `tasks`: those that must be in them, with their files.
+    ///
+    /// # Errors
+    /// If there is no such file or no GNAT, the compiler refuses, or a task needs its stack where it must not.
+    pub fn ada_tasks(&self, files: &[&str], tasks: &[(&str, &str)]) -> Result<Vec<u8>, Error> {
+        let paths: Result<Vec<PathBuf>, Error> =
+            files.iter().map(|file| self.task_file(file)).collect();
+        let folder = format!("ada-{}", std::process::id());
+        ada_programs::object(&self.root, &paths?, tasks, &self.generated().join(folder))
+    }
+
+    /// A file of tasks.
+    fn task_file(&self, file: &str) -> Result<PathBuf, Error> {
         let path = self.task_folder(&format!("{file}::")).ok_or_else(|| {
             Error::input(
                 format!("{file}: there is no such file"),
-                "name a C file, relative to the description",
+                "name a file with tasks, relative to the description",
             )
         })?;
-        let path = std::fs::canonicalize(&path).map_err(|error| Error::file(&path, error))?;
-        c_programs::object(&self.root, &path, &self.generated().join("c"), copies)
+        std::fs::canonicalize(&path).map_err(|error| Error::file(&path, error))
     }
 
     /// The package in such a folder.
@@ -301,6 +317,16 @@ impl Library {
         let paths = built.into_iter().map(|one| (one.name, one.executable));
         Ok(paths.collect())
     }
+}
+
+/// Whether what a task's name begins with is a file, not a folder.
+fn is_file(folder: &str) -> bool {
+    is_c(folder) || is_ada(folder)
+}
+
+/// Whether what a task's name begins with is a file in Ada.
+pub fn is_ada(folder: &str) -> bool {
+    folder.ends_with(".adb")
 }
 
 /// Whether what a task's name begins with is a file in C.

@@ -10,6 +10,7 @@ pub fn new(folder: &Path, language: Language, tiles: u8, paradigm: Option<Paradi
     let language = match language {
         Language::Rust => new::Language::Rust,
         Language::C => new::Language::C,
+        Language::Ada => new::Language::Ada,
     };
     let kind = match (paradigm, tiles) {
         (Some(Paradigm::OneShot), _) => new::Kind::OneShot,

@@ -4,15 +4,16 @@
 //! tasks in the same order have the same image: what differs, periods and ports, is in the table of the layout. What it deliberately does not
 //! know: where images lie.
 
+use crate::ada_programs;
 use crate::error::Error;
 use crate::place;
-use crate::programs::{Library, Program, TaskPackage, is_c};
+use crate::programs::{Library, Program, TaskPackage, is_ada, is_c};
 use bulkhead_analysis::one_shot::Bounds;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
 use bulkhead_model::{System, input};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Mutex;
 
@@ -71,9 +72,33 @@ impl Recipe {
         files
     }
 
+    /// The files in Ada with its tasks, and the tasks in them, the most urgent one first.
+    fn ada_tasks(&self) -> (Vec<&str>, Vec<(&str, &str)>) {
+        let split = self.tasks.iter().filter_map(|one| one.0.split_once("::"));
+        let tasks: Vec<(&str, &str)> = split.filter(|one| is_ada(one.0)).collect();
+        let mut files: Vec<&str> = tasks.iter().map(|one| one.0).collect();
+        files.sort_unstable();
+        files.dedup();
+        (files, tasks)
+    }
+
     /// The source of the image; `packages`: the crate of each folder.
     fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
         let mut tasks = String::new();
+        let (mut ada, mut configured) = (String::new(), "");
+        let in_ada = self.ada_tasks().1;
+        if !in_ada.is_empty() {
+            let bodies: Vec<String> = in_ada
+                .iter()
+                .map(|(file, task)| ada_programs::body(file, task, "TKB"))
+                .collect();
+            ada = format!(
+                "bulkhead_oneshot_ada::tasks!(ADA: {});\n\n",
+                bodies.join(" ")
+            );
+            configured = ".at_first(|| bulkhead_oneshot_ada::arch::elaborate(&ADA))";
+        }
+        let mut number_in_ada = 0..;
         for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
             let (folder, path) = name.split_once("::").unwrap_or((name, ""));
             let task = if is_c(folder) {
@@ -82,6 +107,11 @@ impl Recipe {
                 let copy = copy.count();
                 format!(
                     "bulkhead_oneshot_c::CTask: bulkhead_oneshot_c::task!(bh_task_{path}, {copy})"
+                )
+            } else if is_ada(folder) {
+                let number = number_in_ada.next().unwrap_or(0);
+                format!(
+                    "bulkhead_oneshot_ada::AdaTask: bulkhead_oneshot_ada::AdaTask::new(&ADA[{number}])"
                 )
             } else {
                 let krate = packages.get(folder).map_or("", |one| &one.0);
@@ -94,8 +124,8 @@ impl Recipe {
             let _ = writeln!(tasks, "        {task}, priority {}{budget};", urgency + 1);
         }
         format!(
-            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\nbulkhead_oneshot::system! {{\n    \
-             bulkhead_oneshot::Configuration::new({});\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
+            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}bulkhead_oneshot::system! {{\n    \
+             bulkhead_oneshot::Configuration::new({}){configured};\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
             self.timer, self.stack
         )
     }
@@ -129,7 +159,7 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
     for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
         let folder = name.split_once("::").map_or(&**name, |one| one.0);
-        if !is_c(folder) && !packages.contains_key(folder) {
+        if !is_c(folder) && !is_ada(folder) && !packages.contains_key(folder) {
             let krate = format!("tasks_{}", packages.len());
             let package = library.task_package(folder)?;
             packages.insert(folder.to_owned(), (krate, package));
@@ -138,7 +168,8 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     let name = systems.first().map_or("system", |system| &system.name);
     let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
     let objects = objects(library, &recipes)?;
-    let mark = mark(&sources, &packages, &objects);
+    let in_ada = objects_in_ada(library, &recipes)?;
+    let mark = mark(&sources, &packages, &objects, &in_ada);
     let folder = library.generated().join("one-shot").join(&mark);
     // Cargo would take the build script of another package of this name for this one's.
     let mut manifest = format!(
@@ -167,6 +198,10 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
         let c = library.kernel_package("software/oneshot/c");
         let _ = writeln!(manifest, "bulkhead-oneshot-c = {{ path = {c:?} }}");
     }
+    if !in_ada.is_empty() {
+        let ada = library.kernel_package("software/oneshot/ada");
+        let _ = writeln!(manifest, "bulkhead-oneshot-ada = {{ path = {ada:?} }}");
+    }
     manifest.push_str(
         "\n[profile.chip]\ninherits = \"release\"\npanic = \"abort\"\nopt-level = \"s\"\nlto = \"fat\"\ncodegen-units = 1\n\
          debug = \"line-tables-only\"\n",
@@ -177,10 +212,9 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
          println!(\"cargo:rustc-link-arg-bins=--defsym=bulkhead_described=1\");\n",
     );
     for (number, recipe) in recipes.iter().enumerate() {
-        for key in recipe.c_files() {
-            let Some((name, bytes)) = objects.get(&key) else {
-                continue;
-            };
+        let of_c = recipe.c_files().into_iter();
+        let linked = of_c.filter_map(|key| objects.get(&key));
+        for (name, bytes) in linked.chain(in_ada.get(&recipe.ada_tasks().0)) {
             let path = folder.join(name);
             place::write(&path, bytes)?;
             let argument = format!(
@@ -230,11 +264,42 @@ fn objects<'r>(
     Ok(all)
 }
 
+/// The files in Ada of all images, compiled, by the files of an image: the order in which they are elaborated is that of all together.
+fn objects_in_ada<'r>(
+    library: &Library,
+    recipes: &'r [Recipe],
+) -> Result<BTreeMap<Vec<&'r str>, Object>, Error> {
+    let mut tasks: BTreeMap<Vec<&str>, BTreeSet<(&str, &str)>> = BTreeMap::new();
+    for recipe in recipes {
+        let (files, of_core) = recipe.ada_tasks();
+        for (number, (file, task)) in of_core.iter().enumerate() {
+            if of_core[..number].contains(&(*file, *task)) {
+                return Err(Error::input(
+                    format!("{file}::{task} is twice on a core, and it is one task"),
+                    "declare it in a generic package, and name the task of each instance: FILE.adb::Instance.Task",
+                ));
+            }
+        }
+        if !files.is_empty() {
+            tasks.entry(files).or_default().extend(of_core);
+        }
+    }
+    let mut all = BTreeMap::new();
+    for (files, tasks) in tasks {
+        let name = format!("ada_{}.o", all.len());
+        let tasks: Vec<_> = tasks.into_iter().collect();
+        let bytes = library.ada_tasks(&files, &tasks)?;
+        all.insert(files, (name, bytes));
+    }
+    Ok(all)
+}
+
 /// A name for what is made of these sources: nobody else's images have it, so that runs at the same time do not take each other's.
 fn mark(
     sources: &[String],
     packages: &BTreeMap<String, (String, TaskPackage)>,
     objects: &BTreeMap<(&str, usize), Object>,
+    in_ada: &BTreeMap<Vec<&str>, Object>,
 ) -> String {
     let mut hash = Sha256::new();
     for source in sources {
@@ -247,6 +312,11 @@ fn mark(
     }
     for ((file, _), (name, bytes)) in objects {
         hash.update(file);
+        hash.update(name);
+        hash.update(bytes);
+    }
+    for (files, (name, bytes)) in in_ada {
+        hash.update(files.join(" "));
         hash.update(name);
         hash.update(bytes);
     }

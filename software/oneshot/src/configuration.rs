@@ -51,6 +51,7 @@ pub struct Configuration {
     pub(crate) software: Option<fn()>,
     pub(crate) external: Option<fn()>,
     pub(crate) idle: Option<fn()>,
+    pub(crate) first: Option<fn()>,
 }
 
 impl Configuration {
@@ -64,6 +65,7 @@ impl Configuration {
             software: None,
             external: None,
             idle: None,
+            first: None,
         }
     }
 
@@ -83,6 +85,12 @@ impl Configuration {
     /// Called whenever no task is ready, before the core waits. A task that becomes ready meanwhile waits for its end.
     pub const fn when_idle(mut self, idle: fn()) -> Self {
         self.idle = Some(idle);
+        self
+    }
+
+    /// Called once, with interrupts masked, before the first job.
+    pub const fn at_first(mut self, first: fn()) -> Self {
+        self.first = Some(first);
         self
     }
 

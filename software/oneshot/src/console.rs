@@ -33,7 +33,7 @@ pub fn pieces(pieces: &[&[u8]]) {
 }
 
 /// A number in decimal, at the end of the digits.
-pub(crate) fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut first = 20;
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;

@@ -95,6 +95,22 @@ impl RawInput {
         Self { number, open: None }
     }
 
+    /// Initialises its port for items of so many bytes, before a job first asks for one; whether it was not initialised.
+    ///
+    /// # Errors
+    /// As of [`RawInput::take`].
+    pub fn open(&mut self, size: usize) -> Result<bool, Failure> {
+        let is_new = self.open.is_none();
+        let (port, _) = match self.open {
+            Some(open) => open,
+            None => self.initialise()?,
+        };
+        match port.size() == size {
+            true => Ok(is_new),
+            false => Err(Failure::Size),
+        }
+    }
+
     /// Copies a new item to `item`; whether there was one. Without one, no lock is taken.
     ///
     /// # Errors

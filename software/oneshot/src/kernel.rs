@@ -6,9 +6,9 @@
 mod entry;
 
 use crate::arch::{self, Core};
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Descriptor};
 use crate::console;
-use crate::task::Start;
+use crate::task::{Done, Job, Start};
 use bulkhead_abi::one_shot::marker;
 use bulkhead_exec_one_shot::Task;
 use bulkhead_exec_one_shot::events::Events;
@@ -53,6 +53,7 @@ extern "C" fn start() -> ! {
     });
     arch::set_timer(timer);
     arch::allow_interrupts(system.software.is_some(), system.external.is_some());
+    call(system.first);
     dispatch()
 }
 
@@ -77,11 +78,28 @@ extern "C" fn dispatch() -> ! {
         arch::unmask();
         custom::<{ marker::BEGIN }>(task.into());
         let _ = (descriptor.run)(Start::new());
-        custom::<{ marker::END }>(task.into());
-        if descriptor.budget != 0 {
-            arch::masked(|| look_at_budget(Watch::end));
-        }
+        ended(task, descriptor);
     }
+}
+
+/// A job is over.
+#[inline(always)]
+fn ended(task: Task, descriptor: &Descriptor) {
+    custom::<{ marker::END }>(task.into());
+    if descriptor.budget != 0 {
+        arch::masked(|| look_at_budget(Watch::end));
+    }
+}
+
+/// Ends the job that runs, for languages in which a job does not return: `end` says what its task waits for, and the stack is empty then. Whatever was
+/// on it, and would have been done when the functions there return, is given up.
+pub fn leave(end: impl FnOnce(Job) -> Done) -> ! {
+    let _ = end(Start::new().job());
+    let task = running();
+    if let Some(descriptor) = arch::system().tasks.get(usize::from(task)) {
+        ended(task, descriptor);
+    }
+    arch::restart()
 }
 
 /// Nobody is ready; interrupts are masked.
@@ -222,6 +240,13 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
 /// The task whose job runs stops for ever; the reason goes to the console.
 pub fn stop(reason: &str) -> ! {
     fail([b", ", reason.as_bytes(), b"", b"", b"", b""])
+}
+
+/// The same, with the line of a source.
+pub fn stop_at(reason: &str, file: &[u8], line: u64) -> ! {
+    let mut number = [0; 20];
+    let line = console::decimal(line, &mut number);
+    fail([b", ", reason.as_bytes(), b" at ", file, b":", line])
 }
 
 /// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.

@@ -44,7 +44,7 @@ pub use arch::core_number;
 pub use bulkhead_hal::marker;
 pub use configuration::{Configuration, Descriptor, ordered};
 pub use described::Described;
-pub use kernel::{exit, stop};
+pub use kernel::{exit, leave, stop, stop_at};
 pub use task::{Done, Job, Start, Task};
 
 #[doc(hidden)]

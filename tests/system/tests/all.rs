@@ -27,6 +27,7 @@ mod many_cores;
 mod memory_bounds;
 mod network;
 mod one_shot;
+mod one_shot_ada;
 mod one_shot_languages;
 mod one_shot_systems;
 mod pager;

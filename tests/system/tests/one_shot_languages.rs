@@ -1,8 +1,14 @@
 //! Tasks of the one-shot RTOS in several languages: the same descriptions give the same jobs, and new folders run.
 
+use crate::one_shot_ada::has_gnat;
 use crate::one_shot_systems::{holds, run};
+use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_report::result::IncidentKind;
 use bulkhead_runner::new;
+use bulkhead_runner::oneshot::OneShot;
+use bulkhead_runner::oneshot::footprint::Footprint;
+use bulkhead_runner::paradigm::Paradigm as _;
+use bulkhead_runner::programs::Library;
 use std::fmt::Write;
 
 #[test]
@@ -22,13 +28,14 @@ fn the_papers_producer_and_consumer_in_c() {
     assert_eq!(lines[..told.len()], told);
 }
 
-/// Six tasks on a core, and two that are the same on another one.
+/// Six tasks on a core, and two that are the same on another one. In Ada, `#` is the number of an instance on its core.
 fn tellers(program: &str) -> String {
     let mut text = String::from(
         r#"<system name="tellers" paradigm="one-shot" platform="epiphany3" duration="70ms">"#,
     );
     let six = [5, 7, 10, 14, 20, 35].map(|period| (0, period));
     for (number, (core, period)) in six.into_iter().chain([(3, 6), (3, 9)]).enumerate() {
+        let program = program.replace('#', &(number % 6).to_string());
         let _ = write!(
             text,
             r#"<task name="t{number}" program="{program}" core="{core}" priority="{period}" period="{period}ms" cost="{}us"/>"#,
@@ -39,9 +46,8 @@ fn tellers(program: &str) -> String {
 }
 
 #[test]
-fn the_same_tasks_in_rust_and_c_run_in_the_same_order() {
-    let programs = ["one-shot::pipeline::Teller", "one-shot/pair.c::teller"];
-    let [rust, c] = programs.map(|program| {
+fn the_same_tasks_in_each_language_run_in_the_same_order() {
+    let run_of = |program: &str| {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("tellers.xml");
         std::fs::write(&file, tellers(program)).expect("it is written");
@@ -50,8 +56,12 @@ fn the_same_tasks_in_rust_and_c_run_in_the_same_order() {
         let variant = &finished.result.variants[0];
         let jobs: Vec<u64> = variant.tasks.iter().map(|task| task.jobs).collect();
         (finished.consoles[0].clone(), jobs)
-    });
-    assert_eq!(rust, c);
+    };
+    let rust = run_of("one-shot::pipeline::Teller");
+    assert_eq!(rust, run_of("one-shot/pair.c::teller"));
+    if has_gnat() {
+        assert_eq!(rust, run_of("one-shot/tellers.adb::T#.Teller"));
+    }
     assert_eq!(rust.1, [14, 10, 7, 5, 4, 2, 12, 8]);
     assert_eq!(rust.0.lines().count() as u64, rust.1.iter().sum::<u64>());
 }
@@ -60,7 +70,11 @@ fn the_same_tasks_in_rust_and_c_run_in_the_same_order() {
 fn new_folders_run_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = bulkhead_runner::place::root().expect("the checkout is there");
-    for (name, language) in [("in-rust", new::Language::Rust), ("in-c", new::Language::C)] {
+    let mut languages = vec![("in-rust", new::Language::Rust), ("in-c", new::Language::C)];
+    if has_gnat() {
+        languages.push(("in-ada", new::Language::Ada));
+    }
+    for (name, language) in languages {
         let own = folder.path().join(name);
         new::create(&own, &root, language, new::Kind::OneShot).expect("the folder is new");
         let finished = run(&own.join("system.xml"), &[]).expect("it runs");
@@ -147,4 +161,47 @@ fn a_trap_of_a_task_is_told_with_its_line() {
     );
     assert!(what.contains("wild.c:5"), "{what}");
     assert_eq!(variant.tasks[1].jobs, 10);
+}
+
+/// Everything that an image allocates except stack and console, in C and Ada; those in Rust are in `one_shot::images_are_small`.
+#[test]
+fn images_are_small_in_each_language() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = bulkhead_runner::place::root().expect("the checkout is there");
+    let library = Library::new(&root, folder.path()).expect("the checkout has programs");
+    for (count, ada, paper) in [(6, "six_tasks", 12_686), (2, "two_tasks", 11_678)] {
+        for (language, file, task) in [
+            ("C", "periodic.c", "p"),
+            ("Ada", &*format!("{ada}.adb"), "P"),
+        ] {
+            if language == "Ada" && !has_gnat() {
+                continue;
+            }
+            let mut text = String::from(
+                r#"<system name="small" paradigm="one-shot" platform="epiphany3" duration="10ms">"#,
+            );
+            for number in 1..=count {
+                let worker = if language == "Ada" { ".Worker" } else { "" };
+                let _ = write!(
+                    text,
+                    r#"<task name="t{number}" program="one-shot/{file}::{task}{number}{worker}" core="0" priority="{number}" period="10ms" cost="20us"/>"#
+                );
+            }
+            let path = folder.path().join(format!("{language}-{count}.xml"));
+            std::fs::write(&path, text + "</system>").expect("it is written");
+            let system = load_system(&path, &LoadOptions::default()).expect("valid");
+            let images = OneShot.build(&library, &[&system]).expect("it builds");
+            let size = Footprint::of(&images[0].name, &images[0].elf).expect("an image");
+            println!(
+                "{count} tasks in {language}: text {}, data {}, bss {}: {} bytes; stack {}, ring {}; the paper's {paper}",
+                size.text,
+                size.data,
+                size.bss,
+                size.total(),
+                size.stack,
+                size.ring
+            );
+            assert!(2 * size.total() <= paper, "{language}: {size:?}");
+        }
+    }
 }

@@ -117,13 +117,18 @@ pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// Whether a text is the path of a type behind a folder: names of Rust, joined by `::`; or one name of a task behind a file in C. It becomes a part of
-/// a program.
+/// Whether a text is the path of a type behind a folder: names of Rust, joined by `::`; or one name of a task behind a file in C; or names of Ada, joined
+/// by points, behind a file in Ada, whose own name is that of its unit. It becomes a part of a program.
 fn is_path((folder, path): (&str, &str)) -> bool {
     let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let goes_on = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_name = |name: &str| starts(name) && goes_on(name);
+    if let Some(file) = folder.strip_suffix(".adb") {
+        let unit = file.rsplit('/').next().unwrap_or_default();
+        return unit.split('-').chain(path.split('.')).all(is_name);
+    }
     let is_one = !folder.ends_with(".c") || !path.contains("::");
-    is_one && path.split("::").all(|name| starts(name) && goes_on(name))
+    is_one && path.split("::").all(is_name)
 }
 
 /// What a task of a chip must say beside what every task must.
@@ -178,7 +183,7 @@ pub(super) fn tasks(
             (None, _) => errors.push(wrong(
                 format!("`{name}` names no type of a task"),
                 node.place("program"),
-                "write FOLDER::module::Type, the folder of a Cargo package and the task's type in its library, or FILE.c::NAME, a file and a task in it",
+                "write FOLDER::module::Type, the folder of a Cargo package and the task's type in its library; FILE.c::NAME, a file and a task in it; or FILE.adb::Task",
             )),
             (Some(_), Some((false, names))) => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -138,6 +138,8 @@ typedef struct {
 /* Each place of the queue has an item that nobody has taken. */
 #define BH_FULL -3
 
+/* Makes the port ready before the first item is asked for: 1, or 0 if it was. */
+int bh_open(bh_input *input, size_t size);
 /* Takes a new item, of a queue the oldest one: 1 if there was one, 0 if not. It never waits: who expects an item asks in its next job again. */
 int bh_take(bh_input *input, void *item, size_t size);
 /* Whether the reader takes items already: 1 or 0. */

@@ -135,6 +135,15 @@ unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
     unsafe { lazy.object.assume_init_mut() }
 }
 
+/// The suspension object that a language keeps in 32 bytes.
+///
+/// # Safety
+/// The pointer leads to the words of a `bh_suspension`, which were zero first, and which nobody else uses.
+pub unsafe fn suspension(object: *mut u8) -> &'static SuspensionObject {
+    // SAFETY: as the caller's.
+    unsafe { made(object.cast::<Lazy<SuspensionObject>>()) }
+}
+
 /// `BH_SIZE`, `BH_LOCKED`, `BH_FULL`.
 fn code(failure: &Failure) -> i32 {
     match failure {
@@ -212,6 +221,12 @@ extern "C" fn bh_span_end(number: u64) {
 unsafe extern "C" fn bh_take(input: *mut Lazy<RawInput>, item: *mut u8, size: usize) -> i32 {
     // SAFETY: an input of the header, and room for an item of this size.
     unsafe { result(made(input).take(core::slice::from_raw_parts_mut(item, size))) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_open(input: *mut Lazy<RawInput>, size: usize) -> i32 {
+    // SAFETY: an input of the header.
+    unsafe { result(made(input).open(size)) }
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,249 @@
+//! Tasks in Ada: files compiled with the run time of `software/oneshot/ada`.
+//!
+//! Why it exists: `program="blink.adb::Worker"` works wherever there is GNAT. What it deliberately does not know: what tasks do, and which of them an
+//! image runs.
+
+use crate::error::Error;
+use crate::one_stack;
+use crate::place;
+use object::{Object as _, ObjectSymbol as _};
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// GNAT's commands for the chip begin with this; the run time follows the calls that this version makes.
+const PREFIX: &str = "riscv64-linux-gnu-";
+const VERSION: &str = "-12";
+
+/// Units of the run time that the compiler calls; those that they need follow.
+const UNITS: &[&str] = &[
+    "s-tarest.adb",
+    "a-retide.adb",
+    "s-tposen.adb",
+    "a-sytaco.adb",
+];
+
+/// What every unit is compiled with. `-fcall-used`: a call keeps no register, because the job may end there.
+fn flags() -> Vec<String> {
+    let fixed = [
+        "-march=rv64gc",
+        "-mabi=lp64d",
+        "-mcmodel=medany",
+        "-fno-pic",
+        "-Os",
+        "-g",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-jump-tables",
+        "-fno-optimize-sibling-calls",
+        "-save-temps=obj",
+    ];
+    let mut all: Vec<String> = fixed.iter().map(|&flag| flag.to_owned()).collect();
+    // The compiler refuses it for s0; the run time says it of s0 where a job ends.
+    all.extend((1..12).map(|number| format!("-fcall-used-s{number}")));
+    all.extend((0..12).map(|number| format!("-fcall-used-fs{number}")));
+    all
+}
+
+/// Whether GNAT for the chip is here.
+pub fn is_there() -> bool {
+    let mut command = command("gnatmake");
+    let command = command.arg("--version").stdin(Stdio::null());
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+fn command(tool: &str) -> Command {
+    Command::new(format!("{PREFIX}{tool}{VERSION}"))
+}
+
+/// The name that the compiler gives the body of a task: `Unit.Task` of a file, in which hyphens divide the names of units. `kind`: `TKB` of a single task, `TB`
+/// of a type.
+pub fn body(file: &str, task: &str, kind: &str) -> String {
+    let unit = Path::new(file).file_stem().and_then(OsStr::to_str);
+    let unit = unit.unwrap_or_default().replace('-', "__");
+    let task = task.replace('.', "__").to_lowercase();
+    format!("{unit}__{task}{kind}")
+}
+
+/// Compiles files of tasks and what they need, in `folder`, which is made and removed; gives one object file. `tasks`: files and tasks that must be there.
+///
+/// # Errors
+/// If there is no GNAT, it refuses, a task is not there, or one needs its stack behind a statement at which it waits.
+pub fn object(
+    root: &Path,
+    sources: &[PathBuf],
+    tasks: &[(&str, &str)],
+    folder: &Path,
+) -> Result<Vec<u8>, Error> {
+    let first = sources.first().map_or(root, PathBuf::as_path);
+    if !is_there() {
+        return Err(Error::input(
+            format!(
+                "{} needs GNAT 12 for RISC-V, and {PREFIX}gnatmake{VERSION} is not there",
+                first.display()
+            ),
+            "install it: apt-get install gnat-12-riscv64-linux-gnu",
+        ));
+    }
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let bytes = compile(root, sources, first, folder).and_then(|bytes| {
+        has_tasks(&bytes, tasks)?;
+        Ok(bytes)
+    });
+    std::fs::remove_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    bytes
+}
+
+/// Refuses names of tasks that no file declares.
+fn has_tasks(object: &[u8], tasks: &[(&str, &str)]) -> Result<(), Error> {
+    let file = object::File::parse(object);
+    let file = file.map_err(|error| Error::Machine(format!("GNAT's object: {error}")))?;
+    let symbols: Vec<&str> = file.symbols().filter_map(|one| one.name().ok()).collect();
+    for (file, task) in tasks {
+        if !symbols.contains(&body(file, task, "TKB").as_str()) {
+            let declared: Vec<&str> = symbols
+                .iter()
+                .filter_map(|name| name.strip_suffix("TKB"))
+                .collect();
+            return Err(Error::input(
+                format!("{file} declares no task {task}"),
+                format!(
+                    "name a single task of the unit, or Instance.Task of a generic package in it; declared are {}",
+                    declared.join(", ").replace("__", ".")
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn compile(
+    root: &Path,
+    sources: &[PathBuf],
+    first: &Path,
+    folder: &Path,
+) -> Result<Vec<u8>, Error> {
+    let library = root.join("software/oneshot/ada/rts");
+    let include = |path: &Path| format!("-I{}", path.display());
+    let configuration = format!("-gnatec={}", library.join("gnat.adc").display());
+    let mut compiled = flags();
+    // Folders of this machine do not reach the program.
+    let map = |from: &Path, to: &str| format!("-ffile-prefix-map={}={to}", from.display());
+    let mut own: Vec<&Path> = sources
+        .iter()
+        .filter_map(|source| source.parent())
+        .collect();
+    own.dedup();
+    compiled.extend(own.iter().map(|own| map(own, ".")));
+    compiled.extend([map(folder, "."), map(&library, "rts")]);
+    let mut includes: Vec<String> = own.iter().map(|own| include(own)).collect();
+    includes.push(include(&library));
+    let make = |units: &[&OsStr], switches: &[&str]| {
+        let mut command = command("gnatmake");
+        command
+            .args(units)
+            .args(["-q", "-c", "-f", "-nostdinc"])
+            .args(switches)
+            .args(&includes)
+            .arg(&configuration)
+            .arg("-cargs")
+            .args(&compiled);
+        finish(command, folder, first)
+    };
+    let units: Vec<&OsStr> = UNITS.iter().map(OsStr::new).collect();
+    make(&units, &["-a", "-gnatg", "-gnatyN", "-gnatws"])?;
+    let names = sources.iter().filter_map(|source| source.file_name());
+    let names: Vec<&OsStr> = names.collect();
+    make(&names, &[])?;
+    check(folder, first)?;
+    let mut bind = command("gnatbind");
+    bind.args([
+        "-n",
+        "-x",
+        "-nostdinc",
+        "-nostdlib",
+        "-O=objects",
+        "-o",
+        "binder.adb",
+    ])
+    .args(&includes)
+    .args(
+        sources
+            .iter()
+            .map(|source| source.with_extension("ali"))
+            .filter_map(|ali| ali.file_name().map(OsStr::to_owned)),
+    );
+    finish(bind, folder, first)?;
+    let mut command_of_binder = command("gcc");
+    command_of_binder
+        .args(["-c", "-gnatg", "-gnatyN", "-gnatws", "-nostdinc"])
+        .args(&includes)
+        .args(&compiled)
+        .arg("binder.adb");
+    finish(command_of_binder, folder, first)?;
+    let objects = place::read(&folder.join("objects"))?;
+    let objects = String::from_utf8_lossy(&objects);
+    let mut link = command("gcc");
+    link.args(["-r", "-nostdlib", "-o", "all.o", "binder.o"])
+        .args(objects.lines());
+    finish(link, folder, first)?;
+    place::read(&folder.join("all.o"))
+}
+
+/// Refuses tasks that need their stack behind a statement at which they wait.
+fn check(folder: &Path, first: &Path) -> Result<(), Error> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map_err(|error| Error::file(folder, error))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "s"))
+        .collect();
+    all.sort();
+    let mut refused = String::new();
+    for path in all {
+        let text = place::read(&path)?;
+        for one in one_stack::refusals(&String::from_utf8_lossy(&text)) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(refused, "{one}");
+        }
+    }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    refused.push_str(
+        "help: all tasks share one stack, and nothing on it is there behind `delay until` or another statement at which a task waits; declare in the \
+         package what must survive",
+    );
+    Err(Error::Build {
+        program: first.display().to_string(),
+        output: refused,
+    })
+}
+
+/// Runs a command in the folder.
+fn finish(mut command: Command, folder: &Path, source: &Path) -> Result<(), Error> {
+    let output = command.current_dir(folder).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| {
+        let name = command.get_program().display();
+        Error::Machine(format!("cannot run {name}: {error}"))
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let mut said = output.stdout;
+    said.extend(output.stderr);
+    let mut said = String::from_utf8_lossy(&said).into_owned();
+    // How the compiler says that it needs a second pointer to the frame.
+    if said.contains("s0 cannot be used in") {
+        said.push_str(
+            "help: a task that waits has a local variable whose length is known only at run time; declare it in a procedure of its own, or in the package",
+        );
+    }
+    Err(Error::Build {
+        program: source.display().to_string(),
+        output: said,
+    })
+}

@@ -1,0 +1,491 @@
+//! Whether compiled procedures need their stack, or registers, behind a call that ends a job.
+//!
+//! Why it exists: in languages whose tasks wait in the middle of a procedure, nothing but an analysis can refuse a task that needs what is gone then. It
+//! reads the compiler's assembly, which is all that is assembled. What it deliberately does not know: the language, and the kernel.
+//!
+//! A value is needed if some path from behind the call reads it before it writes it: a register, or a byte of the procedure's own frame. The paths are those
+//! of the control flow, feasible or not, so the analysis may refuse too much and never too little: an instruction that it does not know, a jump to somewhere
+//! else, or the address of a variable of the frame in a register are refused, and a return needs the return address and what the caller wants to find again.
+//! What other procedures had on the stack cannot be needed: they have not returned, so their return is behind a return of a procedure that was checked.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+/// Calls that end a job; they return in the next one.
+pub const ENDS: &[&str] = &[
+    "bulkhead_ada_delay_until",
+    "bulkhead_ada_wait",
+    "bulkhead_ada_wait_for",
+];
+
+/// A procedure that is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// File and line that need something, or of the call.
+    pub place: String,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: error: {}", self.place, self.what)
+    }
+}
+
+/// A set of registers, integer ones below those for floating point.
+type Registers = u64;
+
+const RA: Registers = 1 << 1;
+const SP: Registers = 1 << 2;
+/// Zero, the stack's, the global and the thread's pointer: the same in every job.
+const FIXED: Registers = 1 | SP | 1 << 3 | 1 << 4;
+/// s0 to s11, and fs0 to fs11.
+const SAVED: Registers = 0x0ffc_0300 | 0x0ffc_0300 << 32;
+/// What a call may change by the convention for calls.
+const CHANGED: Registers = !SAVED & !FIXED;
+
+const INTEGER: [&str; 32] = [
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
+    "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4",
+    "t5", "t6",
+];
+
+fn register(name: &str) -> Option<Registers> {
+    if name == "fp" {
+        return Some(1 << 8);
+    }
+    if let Some(number) = INTEGER.iter().position(|one| *one == name) {
+        return Some(1 << number);
+    }
+    let (kind, number) = name.split_at_checked(2)?;
+    let number: u32 = number.parse().ok()?;
+    let at = match (kind, number) {
+        ("ft", 0..=7) => number,
+        ("ft", 8..=11) => number + 20,
+        ("fs", 0..=1) => number + 8,
+        ("fs", 2..=11) => number + 16,
+        ("fa", 0..=7) => number + 10,
+        _ => return None,
+    };
+    Some(1 << (32 + at))
+}
+
+/// Where an instruction goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Next {
+    Behind,
+    Either(String),
+    Label(String),
+    /// Out of the procedure.
+    Out,
+}
+
+/// Bytes of the frame, from the stack's pointer on.
+type Bytes = Option<(i64, i64)>;
+
+#[derive(Clone, Debug)]
+struct Instruction {
+    place: (String, u32),
+    reads: Registers,
+    writes: Registers,
+    reads_frame: Bytes,
+    writes_frame: Bytes,
+    /// By how much the stack's pointer moves.
+    moves: i64,
+    next: Next,
+    /// Calls something that ends the job.
+    ends: bool,
+    /// Why it must not be in a procedure whose job ends there.
+    wrong: Option<String>,
+}
+
+/// Bytes that a load or store moves.
+fn width(mnemonic: &str) -> Option<(bool, i64)> {
+    Some(match mnemonic {
+        "lb" | "lbu" => (true, 1),
+        "lh" | "lhu" => (true, 2),
+        "lw" | "lwu" | "flw" => (true, 4),
+        "ld" | "fld" => (true, 8),
+        "sb" => (false, 1),
+        "sh" => (false, 2),
+        "sw" | "fsw" => (false, 4),
+        "sd" | "fsd" => (false, 8),
+        _ => return None,
+    })
+}
+
+/// Operations whose first operand is the result, and whose others are arguments.
+fn is_operation(mnemonic: &str) -> bool {
+    const INTEGER: &str = " li la lla lui auipc mv not neg negw sext.w seqz snez sltz sgtz add addi addw addiw sub subw and andi or ori xor xori sll slli \
+         sllw slliw srl srli srlw srliw sra srai sraw sraiw slt slti sltu sltiu sgt sgtu mul mulw mulh mulhu mulhsu div divu divw divuw rem remu remw \
+         remuw csrr frflags frcsr ";
+    let is_float = mnemonic.starts_with('f') && mnemonic.contains('.') && mnemonic != "fence.i";
+    let is_atomic = ["amo", "lr.", "sc."]
+        .iter()
+        .any(|one| mnemonic.starts_with(one));
+    is_float || is_atomic || INTEGER.contains(&format!(" {mnemonic} "))
+}
+
+/// Registers in an operand: itself, or in its brackets.
+fn registers(operand: &str) -> Registers {
+    let inside = operand
+        .rsplit_once('(')
+        .map(|one| one.1.trim_end_matches(')'));
+    register(inside.unwrap_or(operand)).unwrap_or(0)
+}
+
+fn instruction(line: &str, place: (String, u32)) -> Instruction {
+    let (mnemonic, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let operands: Vec<&str> = rest
+        .split(',')
+        .map(str::trim)
+        .filter(|one| !one.is_empty())
+        .collect();
+    let operand = |number: usize| operands.get(number).copied().unwrap_or("");
+    let all = |from: usize| {
+        operands
+            .iter()
+            .skip(from)
+            .fold(0, |all, one| all | registers(one))
+    };
+    let mut it = Instruction {
+        place,
+        reads: 0,
+        writes: 0,
+        reads_frame: None,
+        writes_frame: None,
+        moves: 0,
+        next: Next::Behind,
+        ends: false,
+        wrong: None,
+    };
+    let last = operands.last().copied().unwrap_or("").to_owned();
+    if let Some((is_load, width)) = width(mnemonic) {
+        let base = registers(operand(1));
+        let (first, scratch) = (registers(operand(0)), all(2));
+        (it.reads, it.writes) = match is_load {
+            true => (base, first | scratch),
+            false => (base | first, scratch),
+        };
+        if base == SP {
+            it.reads &= !SP;
+            let offset = operand(1).split_once('(').and_then(|one| match one.0 {
+                "" => Some(0),
+                number => number.parse().ok(),
+            });
+            match (offset, is_load) {
+                (Some(at), true) => it.reads_frame = Some((at, at + width)),
+                (Some(at), false) => it.writes_frame = Some((at, at + width)),
+                (None, _) => it.wrong = Some(format!("`{line}` has an unknown place in the frame")),
+            }
+        }
+        if !is_load && first == SP {
+            it.wrong = Some("the address of a local variable is stored".to_owned());
+        }
+        return it;
+    }
+    match mnemonic {
+        "addi" if operand(0) == "sp" && operand(1) == "sp" && operand(2).parse::<i64>().is_ok() => {
+            it.moves = operand(2).parse().unwrap_or(0);
+        }
+        "call" => {
+            it.writes = CHANGED;
+            it.ends = ENDS.contains(&operand(0));
+        }
+        "jalr" if operands.len() == 1 || operand(0) == "ra" => {
+            it.reads = all(usize::from(operands.len() > 1));
+            it.writes = CHANGED;
+        }
+        "j" if operand(0).starts_with('.') => it.next = Next::Label(last),
+        "ret" | "jr" | "tail" | "j" => {
+            it.reads = all(0) | RA | SAVED;
+            it.next = Next::Out;
+        }
+        "beq" | "bne" | "blt" | "bge" | "bltu" | "bgeu" | "bgt" | "ble" | "bgtu" | "bleu"
+        | "beqz" | "bnez" | "blez" | "bgez" | "bltz" | "bgtz" => {
+            it.reads = all(0);
+            it.next = Next::Either(last);
+        }
+        "nop" | "fence" | "ebreak" | "unimp" => {}
+        "csrw" | "csrs" | "csrc" | "fsflags" | "fscsr" if !operands.is_empty() => it.reads = all(0),
+        _ if is_operation(mnemonic) => {
+            it.reads = all(1);
+            it.writes = registers(operand(0));
+        }
+        _ => it.wrong = Some(format!("`{line}` is not known to this check")),
+    }
+    if it.reads & SP != 0 {
+        it.wrong = Some("the address of a local variable is used".to_owned());
+    } else if it.writes & SP != 0 {
+        it.wrong = Some("the frame has no fixed size".to_owned());
+    }
+    it
+}
+
+/// A procedure, in the order of its text.
+#[derive(Debug, Default)]
+struct Procedure {
+    instructions: Vec<Instruction>,
+    labels: BTreeMap<String, usize>,
+}
+
+/// What is needed before an instruction: registers, and bytes of the frame from its end on.
+type Needed = (Registers, BTreeSet<i64>);
+
+impl Procedure {
+    fn next(&self, at: usize) -> Vec<usize> {
+        let Some(it) = self.instructions.get(at) else {
+            return Vec::new();
+        };
+        let behind = (at + 1 < self.instructions.len()).then_some(at + 1);
+        let label = |name: &String| self.labels.get(name).copied();
+        match &it.next {
+            Next::Behind => behind.into_iter().collect(),
+            Next::Either(name) => behind.into_iter().chain(label(name)).collect(),
+            Next::Label(name) => label(name).into_iter().collect(),
+            Next::Out => Vec::new(),
+        }
+    }
+
+    /// Where the stack's pointer is before each instruction, from where it was at the beginning; or an instruction where that is not known.
+    fn depths(&self) -> Result<Vec<i64>, usize> {
+        let mut depths: Vec<Option<i64>> = vec![None; self.instructions.len()];
+        let mut open = VecDeque::from([(0, 0)]);
+        while let Some((at, depth)) = open.pop_front() {
+            match depths[at] {
+                Some(known) if known != depth => return Err(at),
+                Some(_) => continue,
+                None => depths[at] = Some(depth),
+            }
+            let behind = depth + self.instructions[at].moves;
+            open.extend(self.next(at).into_iter().map(|next| (next, behind)));
+        }
+        // What no path reaches needs nothing.
+        Ok(depths.into_iter().map(|depth| depth.unwrap_or(0)).collect())
+    }
+
+    /// What is needed before each instruction.
+    fn needed(&self, depths: &[i64]) -> Vec<Needed> {
+        let mut needed: Vec<Needed> = vec![(0, BTreeSet::new()); self.instructions.len()];
+        loop {
+            let mut is_new = false;
+            for at in (0..self.instructions.len()).rev() {
+                let it = &self.instructions[at];
+                let bytes = |bytes: Bytes| {
+                    let (from, to) = bytes.unwrap_or((0, 0));
+                    from + depths[at]..to + depths[at]
+                };
+                let mut now: Needed = (0, BTreeSet::new());
+                for next in self.next(at) {
+                    now.0 |= needed[next].0;
+                    now.1.extend(&needed[next].1);
+                }
+                now.0 = now.0 & !it.writes | it.reads;
+                now.1.retain(|byte| !bytes(it.writes_frame).contains(byte));
+                now.1.extend(bytes(it.reads_frame));
+                is_new |= now != needed[at];
+                needed[at] = now;
+            }
+            if !is_new {
+                return needed;
+            }
+        }
+    }
+
+    /// The first instruction on a path from `from` that reads what is needed there.
+    fn reader(&self, from: usize, depths: &[i64]) -> Option<usize> {
+        let mut seen = BTreeSet::new();
+        let mut open = VecDeque::from([(from, 0, BTreeSet::new())]);
+        while let Some((at, mut written, mut bytes)) = open.pop_front() {
+            let it = &self.instructions[at];
+            let range = |bytes: Bytes| {
+                let (from, to) = bytes.unwrap_or((0, 0));
+                from + depths[at]..to + depths[at]
+            };
+            if it.reads & !written & !FIXED != 0
+                || range(it.reads_frame).any(|byte| !bytes.contains(&byte))
+            {
+                return Some(at);
+            }
+            written |= it.writes;
+            bytes.extend(range(it.writes_frame));
+            for next in self.next(at) {
+                if seen.insert((next, written, bytes.clone())) {
+                    open.push_back((next, written, bytes.clone()));
+                }
+            }
+        }
+        None
+    }
+
+    fn refusals(&self) -> Vec<Refusal> {
+        let ends: Vec<usize> = (0..self.instructions.len())
+            .filter(|&at| self.instructions[at].ends)
+            .collect();
+        let Some(&first) = ends.first() else {
+            return Vec::new();
+        };
+        let refuse = |at: usize, what: String| Refusal {
+            place: format!(
+                "{}:{}",
+                self.instructions[at].place.0, self.instructions[at].place.1
+            ),
+            what,
+        };
+        let mut all: Vec<Refusal> = Vec::new();
+        for (at, it) in self.instructions.iter().enumerate() {
+            let outside = match &it.next {
+                Next::Either(name) | Next::Label(name) if !self.labels.contains_key(name) => {
+                    Some("a jump out of the procedure".to_owned())
+                }
+                _ => it.wrong.clone(),
+            };
+            if let Some(wrong) = outside {
+                let line = self.instructions[first].place.1;
+                all.push(refuse(at, format!("{wrong} in a procedure that waits (line {line}): do this in a procedure of its own, or in the package")));
+            }
+        }
+        let depths = match self.depths() {
+            Ok(depths) => depths,
+            Err(at) => {
+                all.push(refuse(
+                    at,
+                    "the frame has no fixed size in a procedure that waits".to_owned(),
+                ));
+                return all;
+            }
+        };
+        let needed = self.needed(&depths);
+        for at in ends {
+            let line = self.instructions[at].place.1;
+            let Some((registers, bytes)) = needed.get(at + 1) else {
+                continue;
+            };
+            if registers & !FIXED == 0 && bytes.is_empty() {
+                continue;
+            }
+            let reader = self.reader(at + 1, &depths).unwrap_or(at);
+            let it = &self.instructions[reader];
+            // A return, or the first of what precedes one.
+            let returns = it.next == Next::Out || it.writes == RA;
+            all.push(if returns {
+                refuse(
+                    at,
+                    "a procedure waits here and returns later: wait in the task's body itself".to_owned(),
+                )
+            } else {
+                refuse(
+                    reader,
+                    format!("this needs a local value from before the task waited in line {line}, and it is gone"),
+                )
+            });
+        }
+        all.dedup();
+        all
+    }
+}
+
+/// What of a file of assembly is refused.
+pub fn refusals(assembly: &str) -> Vec<Refusal> {
+    let mut files: BTreeMap<u32, String> = BTreeMap::new();
+    let mut place = (String::from("?"), 0);
+    let mut procedure: Option<(String, Procedure)> = None;
+    let mut procedures = BTreeSet::new();
+    let mut is_own = false;
+    let mut all = Vec::new();
+    for line in assembly.lines() {
+        let text = line.trim();
+        match text {
+            "#APP" => is_own = true,
+            "#NO_APP" => is_own = false,
+            _ => {}
+        }
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            [".file", number, name, ..] => {
+                if let Ok(number) = number.parse() {
+                    let name = name.trim_matches('"').trim_start_matches("./");
+                    files.insert(number, name.to_owned());
+                }
+                continue;
+            }
+            [".loc", file, line, ..] => {
+                let name = file.parse().ok().and_then(|file: u32| files.get(&file));
+                // What is inlined from the run time has the place of the statement that calls it.
+                if name.is_some_and(|name| name.starts_with("rts/")) {
+                    continue;
+                }
+                place = (name.cloned().unwrap_or_default(), line.parse().unwrap_or(0));
+                continue;
+            }
+            [".type", name, "@function"] => {
+                procedures.insert(name.trim_end_matches(',').to_owned());
+                continue;
+            }
+            [".size", name, ..] => {
+                let name = name.trim_end_matches(',');
+                if procedure.as_ref().is_some_and(|one| one.0 == name) {
+                    all.extend(
+                        procedure
+                            .take()
+                            .map(|one| one.1.refusals())
+                            .unwrap_or_default(),
+                    );
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let names_an_end = || {
+            let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            words.any(|word| ENDS.contains(&word))
+        };
+        let is_call = matches!(words.as_slice(), ["call", _]);
+        let is_text = [".string", ".ascii", ".globl", ".asciz"].contains(&words[0]);
+        if !is_call && !is_text && names_an_end() {
+            all.push(Refusal {
+                place: format!("{}:{}", place.0, place.1),
+                what: "what ends a job is called by its name only".to_owned(),
+            });
+        }
+        if let Some(label) = text.strip_suffix(':') {
+            match &mut procedure {
+                Some((_, it)) => {
+                    it.labels.insert(label.to_owned(), it.instructions.len());
+                }
+                None if procedures.contains(label) => {
+                    procedure = Some((label.to_owned(), Procedure::default()));
+                }
+                None => {}
+            }
+            continue;
+        }
+        if text.starts_with('.') {
+            continue;
+        }
+        let mut it = instruction(text, place.clone());
+        if is_own {
+            it.wrong = Some("an instruction of the source's own".to_owned());
+        }
+        match &mut procedure {
+            Some((_, procedure)) => procedure.instructions.push(it),
+            None if it.ends => all.push(Refusal {
+                place: format!("{}:{}", place.0, place.1),
+                what: "a job ends outside of a procedure".to_owned(),
+            }),
+            None => {}
+        }
+    }
+    if let Some((_, procedure)) = procedure {
+        all.extend(procedure.refusals());
+    }
+    all
+}
+
+#[cfg(test)]
+#[path = "one_stack_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+//! Procedures that are fine, and such that are refused.
+use super::*;
+
+fn procedure(body: &str) -> Vec<String> {
+    let text = format!(
+        "\t.file 1 \"./t.adb\"\n\t.type t, @function\nt:\n\t.loc 1 1 0\n{body}\t.size t, .-t\n"
+    );
+    refusals(&text).iter().map(ToString::to_string).collect()
+}
+
+const WAIT: &str = "\tcall\tbulkhead_ada_delay_until\n";
+
+#[test]
+fn static_values_survive() {
+    let body = format!(
+        "\taddi\tsp,sp,-32\n\tsd\tra,24(sp)\n\tsd\ts0,16(sp)\n.L2:\n\tlla\ts0,count\n\tlw\ta5,0(s0)\n\tsw\ta5,8(sp)\n\tcall\tg\n\tlw\ta5,8(sp)\n\
+         \tsw\ta5,0(s0)\n{WAIT}\tj\t.L2\n"
+    );
+    assert!(procedure(&body).is_empty(), "{:?}", procedure(&body));
+}
+
+#[test]
+fn a_register_a_slot_and_a_return_are_refused() {
+    let cases = [
+        // A saved register, read in the second round only.
+        format!("\tli\ts1,0\n.L2:\n\t.loc 1 2 0\n\taddi\ts1,s1,1\n\t.loc 1 3 0\n{WAIT}\tj\t.L2\n"),
+        // A slot of which half was written again.
+        format!(
+            "\taddi\tsp,sp,-16\n\tsd\ta0,0(sp)\n\t.loc 1 3 0\n{WAIT}\tsw\tzero,0(sp)\n\t.loc 1 2 0\n\tld\ta0,0(sp)\n.L1:\n\tj\t.L1\n"
+        ),
+        // On one of two paths.
+        format!(
+            "\t.loc 1 3 0\n{WAIT}\tlw\ta5,flag\n\tbeqz\ta5,.L3\n\tfmv.d.x\tfs0,zero\n.L3:\n\t.loc 1 2 0\n\tfadd.d\tfa0,fs0,fs0\n.L4:\n\tj\t.L4\n"
+        ),
+    ];
+    for case in cases {
+        assert_eq!(
+            procedure(&case),
+            [
+                "t.adb:2: error: this needs a local value from before the task waited in line 3, and it is gone"
+            ],
+            "{case}"
+        );
+    }
+    let returns = format!(
+        "\taddi\tsp,sp,-16\n\tsd\tra,8(sp)\n\t.loc 1 3 0\n{WAIT}\tld\tra,8(sp)\n\taddi\tsp,sp,16\n\tjr\tra\n"
+    );
+    assert_eq!(procedure(&returns).len(), 1, "{:?}", procedure(&returns));
+    let tail = format!("{WAIT}\ttail\tg\n");
+    assert_eq!(
+        procedure(&tail),
+        [
+            "t.adb:1: error: a procedure waits here and returns later: wait in the task's body itself"
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_known_is_refused_where_a_job_ends() {
+    for odd in [
+        "\taddi\ta0,sp,8\n",
+        "\tmv\ta0,sp\n",
+        "\tsd\tsp,0(a0)\n",
+        "\tadd\tsp,sp,t0\n",
+        "\tmv\tsp,s0\n",
+        "\tvsetvli\ta0,a1\n",
+        "\tbeqz\ta0,1f\n",
+        "#APP\n\tnop\n#NO_APP\n",
+        "\tlla\ta0,bulkhead_ada_wait\n",
+        "\ttail\tbulkhead_ada_wait\n",
+    ] {
+        let body = format!("{odd}.L2:\n{WAIT}\tj\t.L2\n");
+        assert!(!procedure(&body).is_empty(), "{odd}");
+    }
+    // Elsewhere, they are nobody's business.
+    assert!(procedure("\taddi\ta0,sp,8\n\tvsetvli\ta0,a1\n\tret\n").is_empty());
+    // A depth that depends on the way.
+    let depth =
+        format!("\tbeqz\ta0,.L2\n\taddi\tsp,sp,-16\n.L2:\n{WAIT}\tj\t.L3\n.L3:\n\tj\t.L3\n");
+    assert!(!procedure(&depth).is_empty());
+}
+
+#[test]
+fn names_of_registers_are_those_of_the_convention() {
+    let names: Vec<Registers> = ["s0", "s1", "s2", "s11", "fs0", "fs1", "fs2", "fs11"]
+        .into_iter()
+        .filter_map(register)
+        .collect();
+    assert_eq!(names.len(), 8);
+    assert!(names.iter().all(|one| one & SAVED == *one));
+    let mut seen = 0;
+    let floats = ["ft", "fs", "fa"]
+        .iter()
+        .flat_map(|kind| (0..12).map(move |n| format!("{kind}{n}")));
+    for name in INTEGER.iter().map(|&name| name.to_owned()).chain(floats) {
+        let one = register(&name).unwrap_or(0);
+        assert_eq!(seen & one, 0, "{name}");
+        seen |= one;
+    }
+    assert_eq!(seen, u64::MAX);
+    assert_eq!(SAVED.count_ones(), 24);
+}

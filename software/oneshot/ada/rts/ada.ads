@@ -1,0 +1,2 @@
+package Ada with Pure, No_Elaboration_Code_All is
+end Ada;

@@ -1,0 +1,2 @@
+package System.Tasking.Restricted with Preelaborate is
+end System.Tasking.Restricted;

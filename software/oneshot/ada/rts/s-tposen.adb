@@ -1,0 +1,73 @@
+with Bulkhead.Suspensions;
+package body System.Tasking.Protected_Objects.Single_Entry is
+
+   --  The task whose job runs.
+   Current : Address with Import, Convention => C, External_Name => "bulkhead_ada_current";
+
+   --  Ends the job, until the task is woken.
+   procedure Wait with Import, Convention => C, External_Name => "bulkhead_ada_wait";
+   procedure Wake (Caller : Address) with Import, Convention => C, External_Name => "bulkhead_ada_wake";
+   procedure Second_Caller
+     with Import, Convention => C, External_Name => "bulkhead_ada_second_caller", No_Return;
+
+   procedure Initialize_Protection_Entry
+     (Object           : Protection_Entry_Access;
+      Ceiling_Priority : Integer;
+      Compiler_Info    : Address;
+      Entry_Body       : Entry_Body_Access)
+   is
+      pragma Unreferenced (Ceiling_Priority);
+   begin
+      Object.Compiler_Info := Compiler_Info;
+      Object.Its_Body := Entry_Body;
+      Object.Caller := Null_Address;
+   end Initialize_Protection_Entry;
+
+   procedure Lock_Entry (Object : Protection_Entry_Access) is
+   begin
+      Object.Common.Status := Mask;
+   end Lock_Entry;
+
+   procedure Unlock_Entry (Object : Protection_Entry_Access) is
+   begin
+      Unmask (Object.Common.Status);
+   end Unlock_Entry;
+
+   procedure Service_Entry (Object : Protection_Entry_Access) is
+      Caller : constant Address := Object.Caller;
+   begin
+      if Caller /= Null_Address and then Object.Its_Body.Barrier (Object.Compiler_Info, 1) then
+         Object.Caller := Null_Address;
+         Object.Its_Body.Action (Object.Compiler_Info, Null_Address, 1);
+         Wake (Caller);
+      end if;
+      Unmask (Object.Common.Status);
+   end Service_Entry;
+
+   function Waits (Object : Protection_Entry_Access; Parameters : Address) return Boolean is
+      Status : constant Long_Long_Integer := Mask;
+      Is_Closed : constant Boolean := not Object.Its_Body.Barrier (Object.Compiler_Info, 1);
+   begin
+      if not Is_Closed then
+         Object.Its_Body.Action (Object.Compiler_Info, Parameters, 1);
+      elsif Object.Caller /= Null_Address then
+         Second_Caller;
+      else
+         Object.Caller := Current;
+      end if;
+      Unmask (Status);
+      return Is_Closed;
+   end Waits;
+
+   procedure Protected_Single_Entry_Call (Object : Protection_Entry_Access; Uninterpreted_Data : Address) is
+   begin
+      if Waits (Object, Uninterpreted_Data) then
+         Wait;
+      end if;
+      Bulkhead.Suspensions.Forget;
+   end Protected_Single_Entry_Call;
+
+   function Protected_Count_Entry (Object : Protection_Entry) return Natural is
+     (if Object.Caller = Null_Address then 0 else 1);
+
+end System.Tasking.Protected_Objects.Single_Entry;

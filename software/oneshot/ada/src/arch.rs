@@ -1,0 +1,282 @@
+//! Where jobs of Ada begin and end, and what units of the run time call.
+//!
+//! Why it exists: a job begins and ends in the middle of a procedure, which only assembly can say. What it deliberately does not know: the language.
+#![allow(unsafe_code)]
+
+use bulkhead_oneshot::sync::SuspensionObject;
+use bulkhead_oneshot::{Job, console, leave, stop, stop_at};
+use core::arch::{asm, global_asm};
+use core::cell::{Cell, UnsafeCell};
+use core::ffi::c_void;
+
+/// What is kept of a task.
+#[repr(C)]
+pub struct Record {
+    /// Where its next job goes on; nowhere before the declaration of the task is elaborated.
+    at: UnsafeCell<u64>,
+    /// The stack's pointer there: the end of the stack less the frame of the task's body.
+    stack: UnsafeCell<u64>,
+    /// The value that the body gets: the address of the task's discriminants.
+    argument: Cell<u64>,
+    body: unsafe extern "C" fn(*mut c_void),
+    /// As the source says it; -1 if it does not.
+    priority: Cell<i32>,
+    /// What it waits for at an entry.
+    entry: SuspensionObject,
+}
+
+const _: () = assert!(core::mem::offset_of!(Record, at) == 0);
+const _: () = assert!(core::mem::offset_of!(Record, stack) == 8);
+
+// SAFETY: one hart; the first two words are written where a job ends and read where one begins, the others where declarations are elaborated.
+unsafe impl Sync for Record {}
+
+impl core::fmt::Debug for Record {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Record")
+    }
+}
+
+impl Record {
+    /// Of the task with this body.
+    #[doc(hidden)]
+    pub const fn new(body: unsafe extern "C" fn(*mut c_void)) -> Self {
+        Self {
+            at: UnsafeCell::new(0),
+            stack: UnsafeCell::new(0),
+            argument: Cell::new(0),
+            body,
+            priority: Cell::new(-1),
+            entry: SuspensionObject::new(),
+        }
+    }
+}
+
+/// The tasks in Ada of an image, the most urgent one first, by the names of their bodies: a constant with their records.
+#[macro_export]
+macro_rules! tasks {
+    ($name:ident: $($body:ident)*) => {
+        static $name: [$crate::arch::Record; [$(stringify!($body)),*].len()] = {
+            unsafe extern "C" {
+                $(fn $body(argument: *mut ::core::ffi::c_void);)*
+            }
+            [$($crate::arch::Record::new($body)),*]
+        };
+    };
+}
+
+/// The image's tasks, for declarations.
+static ALL: List = List(Cell::new(&[]));
+
+struct List(Cell<&'static [Record]>);
+
+// SAFETY: written once, before the first job.
+unsafe impl Sync for List {}
+
+/// Elaborates the image's units; all of its tasks must be declared there, with priorities that agree with their order.
+pub fn elaborate(tasks: &'static [Record]) {
+    unsafe extern "C" {
+        safe fn adainit();
+    }
+    ALL.0.set(tasks);
+    adainit();
+    let mut last = i32::MAX;
+    for task in tasks {
+        // SAFETY: no job runs.
+        if unsafe { *task.at.get() } == 0 {
+            stop("a task in Ada of the description is not declared where its file is elaborated");
+        }
+        let priority = task.priority.get();
+        if priority >= 0 {
+            if priority > last {
+                stop("priorities of tasks in Ada are in another order than in the description");
+            }
+            last = priority;
+        }
+    }
+}
+
+/// A declaration of a task is elaborated. Tasks that this image does not run are declared, too.
+#[unsafe(no_mangle)]
+extern "C" fn bulkhead_ada_create(
+    body: unsafe extern "C" fn(*mut c_void),
+    argument: u64,
+    priority: i32,
+) {
+    unsafe extern "C" {
+        static __stack_top: u8;
+    }
+    for task in ALL.0.get() {
+        // SAFETY: no job runs.
+        let at = unsafe { &mut *task.at.get() };
+        if task.body as usize == body as usize && *at == 0 {
+            *at = body as usize as u64;
+            // SAFETY: as above.
+            unsafe { *task.stack.get() = &raw const __stack_top as u64 };
+            task.argument.set(argument);
+            task.priority.set(priority);
+            return;
+        }
+    }
+}
+
+/// The record of the task whose job runs, for assembly and for units of the run time.
+#[unsafe(no_mangle)]
+static bulkhead_ada_current: Current = Current(Cell::new(core::ptr::null()));
+
+struct Current(Cell<*const Record>);
+
+// SAFETY: one hart; jobs use it, one after the other.
+unsafe impl Sync for Current {}
+
+/// Goes on with a task. What is on the stack is given up: the kernel needs nothing of it.
+pub(crate) fn resume(record: &'static Record) -> ! {
+    bulkhead_ada_current.0.set(record);
+    // SAFETY: `at` is a task's body, or behind a call of an operation below, where the body needs no register and nothing of its frame: the build
+    // refuses others. The stack's pointer is the one that it had there.
+    unsafe {
+        asm!(
+            "mv sp, {stack}", "jr {at}",
+            stack = in(reg) *record.stack.get(),
+            at = in(reg) *record.at.get(),
+            in("a0") record.argument.get(),
+            options(noreturn)
+        )
+    }
+}
+
+// Where a job ends: the task goes on behind the call, and the rest happens on an empty stack.
+macro_rules! ends {
+    ($name:literal, $then:path) => {
+        global_asm!(
+            concat!(".section .text.", $name, ", \"ax\""),
+            concat!(".globl ", $name),
+            concat!($name, ":"),
+            "    ld t0, bulkhead_ada_current",
+            "    sd ra, 0(t0)",
+            "    sd sp, 8(t0)",
+            "    la sp, __stack_top",
+            "    j {then}",
+            then = sym $then,
+        );
+    };
+}
+
+ends!("bulkhead_ada_delay_until", delay_until);
+ends!("bulkhead_ada_wait", wait);
+ends!("bulkhead_ada_wait_for", wait_for);
+ends!("bulkhead_ada_end", end);
+
+/// Nanoseconds of a tick.
+const TICK: i64 = 1_000_000;
+
+extern "C" fn delay_until(nanoseconds: i64) -> ! {
+    // Not before that instant.
+    let tick = nanoseconds.max(0) as u64;
+    leave(|job| job.delay_until(tick.div_ceil(TICK as u64)))
+}
+
+fn wait_at(object: &'static SuspensionObject) -> ! {
+    leave(|job: Job| match object.wait(job) {
+        Ok(done) => done,
+        Err(_) => stop("another task waits for its suspension object"),
+    })
+}
+
+extern "C" fn wait() -> ! {
+    // SAFETY: a job of a task in Ada runs, so this is its record.
+    wait_at(unsafe { &(*bulkhead_ada_current.0.get()).entry })
+}
+
+extern "C" fn wait_for(object: *mut c_void) -> ! {
+    // SAFETY: the unit that calls has a type for such objects, whose values are as the header for C says.
+    wait_at(unsafe { bulkhead_oneshot_c::arch::suspension(object.cast()) })
+}
+
+extern "C" fn end() -> ! {
+    leave(Job::end)
+}
+
+/// A task that waits at an entry is ready again.
+///
+/// # Safety
+/// The record of a task.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_wake(record: *const Record) {
+    // SAFETY: as the caller's.
+    unsafe { &(*record).entry }.set_true();
+}
+
+/// Masks interrupts; whether they were not.
+#[unsafe(no_mangle)]
+extern "C" fn bulkhead_ada_mask() -> u64 {
+    let before: u64;
+    // SAFETY: fewer interrupts break nothing.
+    unsafe { asm!("csrrci {0}, mstatus, 8", out(reg) before, options(nostack)) };
+    before & 8
+}
+
+/// Takes that back.
+#[unsafe(no_mangle)]
+extern "C" fn bulkhead_ada_unmask(before: u64) {
+    // SAFETY: they are as they were before.
+    unsafe { asm!("csrs mstatus, {0}", in(reg) before, options(nostack)) };
+}
+
+/// A text of Ada.
+///
+/// # Safety
+/// So many bytes are there, and do not change while the value is used.
+unsafe fn text<'t>(text: *const u8, length: i64) -> &'t [u8] {
+    let length = usize::try_from(length).unwrap_or(0);
+    // SAFETY: as the caller's.
+    unsafe { core::slice::from_raw_parts(text, length) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_print(line: *const u8, length: i64) {
+    // SAFETY: a string of Ada.
+    console::pieces(&[unsafe { text(line, length) }]);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bulkhead_ada_print_number(line: *const u8, length: i64, number: i64) {
+    let mut digits = [0; 20];
+    let sign: &[u8] = if number < 0 { b"-" } else { b"" };
+    let digits = console::decimal(number.unsigned_abs(), &mut digits);
+    // SAFETY: a string of Ada.
+    console::pieces(&[unsafe { text(line, length) }, sign, digits]);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bulkhead_ada_second_caller() -> ! {
+    stop("another task waits at its entry")
+}
+
+/// An exception that nobody handles: the language's checks, and `raise`.
+///
+/// # Safety
+/// The compiler passes a string of C.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __gnat_last_chance_handler(file: *const core::ffi::c_char, line: i32) -> ! {
+    // SAFETY: as above.
+    let file = unsafe { core::ffi::CStr::from_ptr(file) };
+    stop_at(
+        "exception",
+        file.to_bytes(),
+        u64::try_from(line).unwrap_or(0),
+    )
+}
+
+// What the binder's elaboration sets and calls: tasks begin when the kernel does.
+#[unsafe(no_mangle)]
+extern "C" fn __gnat_activate_all_tasks() {}
+#[unsafe(no_mangle)]
+static __gnat_partition_elaboration_policy: Word = Word(Cell::new(0));
+#[unsafe(no_mangle)]
+static __gnat_binder_ss_count: Word = Word(Cell::new(0));
+
+struct Word(#[expect(dead_code, reason = "Ada writes it, and nobody reads it")] Cell<u64>);
+
+// SAFETY: nobody reads it.
+unsafe impl Sync for Word {}

@@ -1,0 +1,291 @@
+//! Tasks of the one-shot RTOS in Ada: the language's own tasks, delays and protected objects; and what the build refuses.
+
+use crate::one_shot_systems::{holds, run};
+use bulkhead_report::result::IncidentKind;
+use bulkhead_runner::ada_programs;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Whether the machine has GNAT for the chip; says so if it does not.
+pub fn has_gnat() -> bool {
+    let found = ada_programs::is_there();
+    if !found {
+        eprintln!(
+            "skipped: there is no GNAT 12 for RISC-V (apt-get install gnat-12-riscv64-linux-gnu)"
+        );
+    }
+    found
+}
+
+/// A task of a description: name, program, period in ticks; in the order of urgency, on core 0.
+fn described(tasks: &[(&str, &str, u64)]) -> String {
+    let mut text = String::from(
+        r#"<system name="ada" paradigm="one-shot" platform="epiphany3" duration="100ms">"#,
+    );
+    for (number, (name, program, period)) in tasks.iter().enumerate() {
+        let _ = write!(
+            text,
+            r#"<task name="{name}" program="{program}" core="0" priority="{}" period="{period}ms" cost="20us"/>"#,
+            number + 1
+        );
+    }
+    text + "</system>"
+}
+
+/// A folder with a unit and a description of its tasks.
+fn folder(files: &[(&str, &str)], tasks: &[(&str, &str, u64)]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path
+    };
+    for (name, text) in files {
+        write(name, text);
+    }
+    let system = write("system.xml", &described(tasks));
+    (folder, system)
+}
+
+/// What is said of a file that does not build.
+fn refusal(system: &Path) -> String {
+    run(system, &[]).err().expect("it is refused").to_string()
+}
+
+const BLINK_SPEC: &str = "package Blink is\n   task Worker;\nend Blink;\n";
+
+/// A unit whose task has these declarations and statements.
+fn blink(package: &str, own: &str, statements: &str) -> String {
+    format!(
+        "with Ada.Real_Time; use Ada.Real_Time;\nwith Bulkhead.Console;\npackage body Blink is\n{package}\n   task body Worker is\n{own}\n   begin\n\
+         {statements}\n   end Worker;\nend Blink;\n"
+    )
+}
+
+const NEXT: &str = "   Next : Time := Clock;\n   Count : Long_Long_Integer := 0;";
+const LOOP: &str = "      loop\n         Count := Count + 1;\n         Bulkhead.Console.Put_Line (\"blink \", Count);\n         \
+                    Next := Next + Milliseconds (10);\n         delay until Next;\n      end loop;";
+const WORKER: [(&str, &str, u64); 1] = [("worker", "blink.adb::Worker", 10)];
+
+#[test]
+fn a_task_delays_until_instants() {
+    if !has_gnat() {
+        return;
+    }
+    let body = blink(NEXT, "", LOOP);
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    let finished = run(&system, &[]).expect("it runs");
+    holds(&finished.result);
+    let lines: Vec<&str> = finished.consoles[0].lines().collect();
+    let expected: Vec<String> = (1..=10).map(|n| format!("core 0: blink {n}")).collect();
+    assert_eq!(lines, expected);
+    assert_eq!(finished.result.variants[0].tasks[0].jobs, 10);
+}
+
+/// The line of the source that needs what is gone, whatever the compiler made of it.
+#[test]
+fn a_task_that_needs_its_stack_behind_a_delay_is_refused() {
+    if !has_gnat() {
+        return;
+    }
+    let local = blink("", NEXT, LOOP);
+    let array = blink(
+        NEXT,
+        "      Seen : array (1 .. 40) of Long_Long_Integer := (others => 0) with Volatile;",
+        &LOOP.replace(
+            "Count := Count + 1",
+            "Seen (1) := Seen (1) + 1; Count := Seen (1)",
+        ),
+    );
+    let length = blink(
+        NEXT,
+        "",
+        &LOOP.replace(
+            "Count := Count + 1;",
+            "declare\n            Text : String (1 .. Integer (Count + 1)) := (others => 'x');\n         begin\n            \
+             Bulkhead.Console.Put_Line (Text);\n         end;\n         Count := Count + 1;",
+        ),
+    );
+    let procedure = blink(
+        &format!(
+            "{NEXT}\n   procedure Pause with No_Inline;\n   procedure Pause is\n   begin\n      Next := Next + Milliseconds (10);\n      delay until Next;\n   end Pause;"
+        ),
+        "",
+        "      loop\n         Pause;\n         Count := Count + 1;\n         Bulkhead.Console.Put_Line (\"n\", Count);\n      end loop;",
+    );
+    for (case, line, what) in [
+        (
+            &local,
+            "blink.adb:",
+            "this needs a local value from before the task waited",
+        ),
+        (&array, "blink.adb:", "local v"),
+        (
+            &length,
+            "blink.adb:",
+            "a local variable whose length is known only at run time",
+        ),
+        (
+            &procedure,
+            "blink.adb:10: ",
+            "a procedure waits here and returns later",
+        ),
+    ] {
+        let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", case)], &WORKER);
+        let said = refusal(&system);
+        assert!(
+            said.contains(line) && said.contains(what),
+            "{what}: {said}\n{case}"
+        );
+    }
+}
+
+/// A local value that a job writes before it reads it is none that survives.
+#[test]
+fn local_values_within_a_job_are_fine() {
+    if !has_gnat() {
+        return;
+    }
+    let body = blink(
+        NEXT,
+        "      Twice : Long_Long_Integer;",
+        &LOOP.replace(
+            "Bulkhead.Console.Put_Line (\"blink \", Count);",
+            "Twice := 2 * Count;\n         Bulkhead.Console.Put_Line (\"before \", Twice);\n         Bulkhead.Console.Put_Line (\"after \", Twice - Count);",
+        ),
+    );
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    let finished = run(&system, &[]).expect("it runs");
+    holds(&finished.result);
+    assert!(
+        finished.consoles[0].starts_with("core 0: before 2\ncore 0: after 1\ncore 0: before 4\n")
+    );
+}
+
+#[test]
+fn an_exception_stops_its_task_with_file_and_line() {
+    if !has_gnat() {
+        return;
+    }
+    let body = blink(
+        NEXT,
+        "",
+        &LOOP.replace(
+            "Count + 1;",
+            "Count + 1;\n         if Count = 3 then raise Program_Error; end if;",
+        ),
+    );
+    let (_folder, system) = folder(&[("blink.ads", BLINK_SPEC), ("blink.adb", &body)], &WORKER);
+    let finished = run(&system, &[]).expect("it runs");
+    let incidents: Vec<_> = finished.result.variants[0]
+        .incidents
+        .iter()
+        .map(|one| (one.kind, &*one.what))
+        .collect();
+    assert_eq!(
+        incidents,
+        [(
+            IncidentKind::Crash,
+            "stopped: task 0, exception at blink.adb:11"
+        )]
+    );
+}
+
+/// A protected object with an entry, and a suspension object: the more urgent task waits first at the one, then at the other.
+#[test]
+fn tasks_wait_at_entries_and_suspension_objects() {
+    if !has_gnat() {
+        return;
+    }
+    let spec = "package Guard is\n   task Worker with Priority => 5;\n   task Giver with Priority => 4;\nend Guard;\n";
+    let body = include_str!("data/guard.adb.in");
+    let tasks = [
+        ("worker", "guard.adb::Worker", 10),
+        ("giver", "guard.adb::Giver", 10),
+    ];
+    let files = [("guard.ads", spec), ("guard.adb", body)];
+    let (_one, system) = folder(&files, &tasks);
+    let finished = run(&system, &[]).expect("it runs");
+    holds(&finished.result);
+    let lines: Vec<&str> = finished.consoles[0].lines().collect();
+    let round = |n: u64| [format!("core 0: gives {n}"), format!("core 0: got {n}")];
+    let expected: Vec<String> = (1..=10).flat_map(round).collect();
+    assert_eq!(lines, expected);
+    // Where the description and the source disagree about urgency, the core does not start.
+    let (_two, system) = folder(&files, &[tasks[1], tasks[0]]);
+    let finished = run(&system, &[]).expect("it runs");
+    assert!(
+        finished.consoles[0]
+            .contains("stopped: core, priorities of tasks in Ada are in another order"),
+        "{}",
+        finished.consoles[0]
+    );
+}
+
+#[test]
+fn an_entry_with_a_parameter_a_second_entry_and_a_task_twice_are_refused() {
+    if !has_gnat() {
+        return;
+    }
+    let spec = "package Guard is\n   task Worker;\nend Guard;\n";
+    let body = |entry: &str, call: &str| {
+        format!(
+            "package body Guard is\n   N : Integer := 0;\n   protected Box is\n      procedure Open;\n      {entry};\n   private\n      Full : Boolean := False;\n   \
+             end Box;\n   protected body Box is\n      procedure Open is\n      begin\n         Full := True;\n      end Open;\n      {entry} when Full is\n      \
+             begin\n         Full := False;\n      end Get;\n   end Box;\n   task body Worker is\n   begin\n      loop\n         {call};\n         \
+             N := N + 1;\n      end loop;\n   end Worker;\nend Guard;\n"
+        )
+    };
+    let tasks = [("worker", "guard.adb::Worker", 10)];
+    let parameter = body("entry Get (M : Integer)", "Box.Get (N)");
+    let (_one, system) = folder(&[("guard.ads", spec), ("guard.adb", &parameter)], &tasks);
+    let said = refusal(&system);
+    assert!(
+        said.contains("guard.adb:22: error: the address of a local variable"),
+        "{said}"
+    );
+    let fine = body("entry Get", "Box.Get");
+    let two = fine.replace("      entry Get;\n", "      entry Get;\n      entry Put;\n");
+    let (_two, system) = folder(&[("guard.ads", spec), ("guard.adb", &two)], &tasks);
+    assert!(refusal(&system).contains("Max_Protected_Entries"));
+    let twice = [tasks[0], ("again", "guard.adb::Worker", 10)];
+    let (_three, system) = folder(&[("guard.ads", spec), ("guard.adb", &fine)], &twice);
+    assert!(refusal(&system).contains("guard.adb::Worker is twice on a core"));
+    let unknown = [("worker", "guard.adb::Other", 10)];
+    let (_four, system) = folder(&[("guard.ads", spec), ("guard.adb", &fine)], &unknown);
+    assert!(refusal(&system).contains("declares no task Other"));
+}
+
+/// The paper's example, over two cores.
+#[test]
+fn the_papers_producer_and_consumer_in_ada() {
+    if !has_gnat() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pair.xml");
+    std::fs::write(
+        &file,
+        r#"<system name="pair" paradigm="one-shot" platform="epiphany3" duration="200ms">
+          <task name="producer" program="one-shot/pair.adb::Producer" core="0" priority="1" period="10ms" cost="10us"/>
+          <task name="consumer" program="one-shot/pair.adb::Consumer" core="5" priority="1" period="1ms" cost="10us"/>
+          <task name="other" program="one-shot/pair.c::other" core="5" priority="2" period="5ms" cost="210us"/>
+          <channel name="items" from="producer" to="consumer" size="16B"/>
+          <flow name="item" from="producer" to="consumer" deadline="3ms"/>
+        </system>"#,
+    )
+    .expect("it is written");
+    let finished = run(&file, &[]).expect("it runs");
+    holds(&finished.result);
+    let flow = &finished.result.variants[0].flows[0];
+    assert_eq!((flow.lost, flow.misses), (0, 0));
+    let told: Vec<String> = flow
+        .samples
+        .iter()
+        .map(|sample| format!("core 5: item {}", sample.number))
+        .collect();
+    assert!(told.len() >= 18, "{told:?}");
+    let lines: Vec<&str> = finished.consoles[0].lines().collect();
+    assert_eq!(lines[..told.len()], told);
+}

@@ -1,0 +1,2 @@
+package body Six_Tasks is
+end Six_Tasks;

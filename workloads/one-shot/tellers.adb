@@ -1,0 +1,2 @@
+package body Tellers is
+end Tellers;

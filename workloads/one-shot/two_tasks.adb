@@ -1,0 +1,2 @@
+package body Two_Tasks is
+end Two_Tasks;
