@@ -44,14 +44,24 @@ fn rivals(scenario: &NetworkScenario, victim: Option<TransactionId>) -> Vec<Riva
     .collect()
 }
 
-/// How often a transaction may have to wait for a turn at the same resource. Its turns at different ones let a rival pass only where each is, and
-/// the rival counts with its whole way.
-fn turns(scenario: &NetworkScenario, class: &TransactionClass) -> u128 {
-    let all = 0..scenario.resources.len();
-    let most = all
-        .map(|index| class.own_steps(index).count() as u128)
-        .max();
-    most.unwrap_or(0).max(1)
+/// What rivals do before the second and each further turn of a transaction at the same resource: one step there of each. What they do before the
+/// first turns is in their whole ways.
+fn turns(scenario: &NetworkScenario, rivals: &[Rival<'_>], class: &TransactionClass) -> u128 {
+    let at = |index| {
+        let longest = |rival: &Rival<'_>| {
+            let steps = rival.users.iter().flat_map(|user| user.class.at(index));
+            steps.map(span).max().unwrap_or(0)
+        };
+        let further = (class.own_steps(index).count() as u128).saturating_sub(1);
+        let round = match further {
+            0 => 0,
+            _ => rivals.iter().map(longest).sum::<u128>(),
+        };
+        further.saturating_mul(round)
+    };
+    (0..scenario.resources.len())
+        .map(at)
+        .fold(0, u128::saturating_add)
 }
 
 /// Longest wait of one transaction for the bus.
@@ -59,13 +69,16 @@ fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
     let rivals = rivals(scenario, Some(id));
     let down = |w| unavailable(scenario, w);
     let mut order = 0u128;
-    let mut packets = turns(scenario, scenario.class(id).ok()?.1);
+    let mut packets = 1u128;
     let mut round = 0u128;
+    let mut further = turns(scenario, &rivals, scenario.class(id).ok()?.1);
     for rival in &rivals {
         for user in &rival.users {
             let outstanding = u128::from(user.outstanding);
             order = order.saturating_add(outstanding * user.occupancy);
-            packets += outstanding * turns(scenario, user.class);
+            packets += outstanding;
+            let turns = turns(scenario, &rivals, user.class);
+            further = further.saturating_add(outstanding.saturating_mul(turns));
         }
         round += rival.users.iter().map(|u| u.occupancy).max().unwrap_or(0);
     }
@@ -75,7 +88,7 @@ fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
         .iter()
         .any(|r| r.arbitration == Arbitration::RoundRobin)
     {
-        order = order.saturating_add(packets.saturating_mul(round));
+        order = order.saturating_add(packets.saturating_mul(round).saturating_add(further));
     }
     let any = |r: &Resource| {
         matches!(
