@@ -73,13 +73,49 @@ struct List(Cell<&'static [Record]>);
 // SAFETY: written once, before the first job.
 unsafe impl Sync for List {}
 
+// The binder's procedure for code that keeps its saved registers over calls: units in Ada do not keep s1 to s11 (`-fcall-used`). Nor fs0 to fs11, in which
+// the kernel has nothing.
+global_asm!(
+    ".section .text.bulkhead_ada_elaborate, \"ax\"",
+    ".globl bulkhead_ada_elaborate",
+    "bulkhead_ada_elaborate:",
+    "    addi sp, sp, -96",
+    "    sd ra, 0(sp)",
+    "    sd s1, 8(sp)",
+    "    sd s2, 16(sp)",
+    "    sd s3, 24(sp)",
+    "    sd s4, 32(sp)",
+    "    sd s5, 40(sp)",
+    "    sd s6, 48(sp)",
+    "    sd s7, 56(sp)",
+    "    sd s8, 64(sp)",
+    "    sd s9, 72(sp)",
+    "    sd s10, 80(sp)",
+    "    sd s11, 88(sp)",
+    "    call adainit",
+    "    ld ra, 0(sp)",
+    "    ld s1, 8(sp)",
+    "    ld s2, 16(sp)",
+    "    ld s3, 24(sp)",
+    "    ld s4, 32(sp)",
+    "    ld s5, 40(sp)",
+    "    ld s6, 48(sp)",
+    "    ld s7, 56(sp)",
+    "    ld s8, 64(sp)",
+    "    ld s9, 72(sp)",
+    "    ld s10, 80(sp)",
+    "    ld s11, 88(sp)",
+    "    addi sp, sp, 96",
+    "    ret",
+);
+
 /// Elaborates the image's units; all of its tasks must be declared there, with priorities that agree with their order.
 pub fn elaborate(tasks: &'static [Record]) {
     unsafe extern "C" {
-        safe fn adainit();
+        safe fn bulkhead_ada_elaborate();
     }
     ALL.0.set(tasks);
-    adainit();
+    bulkhead_ada_elaborate();
     let mut last = i32::MAX;
     for task in tasks {
         // SAFETY: no job runs.
