@@ -33,6 +33,7 @@ fn flags() -> Vec<String> {
         "-fno-pic",
         "-Os",
         "-g",
+        "-gno-record-gcc-switches",
         "-ffunction-sections",
         "-fdata-sections",
         "-fno-asynchronous-unwind-tables",

@@ -40,6 +40,7 @@ const FLAGS: &[&str] = &[
     "-mcmodel=medany",
     "-std=c11",
     "-g",
+    "-gno-record-gcc-switches",
     "-Wall",
     "-Wextra",
     "-ffreestanding",
@@ -54,7 +55,7 @@ pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Resul
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     let key = bulkhead_abi::syscall::module_key(source.as_os_str().as_encoded_bytes());
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let target = folder.join(format!("{stem}-{key:016x}.elf"));
+    let target = absolute(&folder.join(format!("{stem}-{key:016x}.elf")))?;
     command
         .args([
             "-O2",
@@ -96,7 +97,7 @@ const ONE_STACK: &[&str] = &[
 pub fn object(root: &Path, source: &Path, folder: &Path, copies: usize) -> Result<Vec<u8>, Error> {
     let mut command = command(root, source)?;
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    let target = folder.join(format!("tasks-{}.o", std::process::id()));
+    let target = absolute(&folder.join(format!("tasks-{}.o", std::process::id())))?;
     command
         .args(["-c", "-Os", "-ffunction-sections", "-fdata-sections"])
         .args(["-fno-asynchronous-unwind-tables"])
@@ -129,8 +130,16 @@ fn command(root: &Path, source: &Path) -> Result<Command, Error> {
     command
         .args(arguments)
         .args(FLAGS)
-        .arg(format!("-ffile-prefix-map={}=.", folder.display()));
+        .arg(format!("-ffile-prefix-map={}=bulkhead", root.display()))
+        .arg(format!("-ffile-prefix-map={}=.", folder.display()))
+        // The compiler notes where it runs.
+        .current_dir(folder);
     Ok(command)
+}
+
+/// A path that means the same in every folder.
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| Error::file(path, error))
 }
 
 /// Runs the compiler.

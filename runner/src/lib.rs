@@ -9,6 +9,7 @@ pub mod ada_programs;
 pub mod bare;
 pub mod boot;
 pub mod c_programs;
+mod cargo;
 pub mod chips;
 pub mod collect;
 pub mod convert;

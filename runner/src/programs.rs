@@ -4,6 +4,8 @@
 //! by a path relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must
 //! be built again; nothing is cached beside it. What this module deliberately does not know: what the programs do.
 
+use crate::cargo::{Build, Built, cargo, no_cargo};
+pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
 use crate::place;
 use crate::{ada_programs, c_programs};
@@ -11,15 +13,6 @@ use bulkhead_machine::image::Image;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// Compiler's name for the chip.
-pub const TARGET: &str = "riscv64gc-unknown-none-elf";
-/// Cargo profile for programs of the chip.
-pub const PROFILE: &str = "chip";
-/// Lets the linker turn calls of two instructions, whose second one jumps to an address in a register, into one that says where it
-/// goes, as other toolchains for RISC-V do unasked. The compiler warns that its name for that may change.
-const RELAX: &str = "\"-Ctarget-feature=+relax\"";
 
 /// A program that is ready to be loaded.
 #[derive(Clone, PartialEq, Eq)]
@@ -84,16 +77,12 @@ enum Own {
     Binary(PathBuf, PathBuf),
 }
 
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
 impl Library {
     /// Asks Cargo for the programs of the checkout. `base` is the folder of the description.
     pub fn new(root: &Path, base: &Path) -> Result<Self, Error> {
         let metadata = metadata(root)?;
         Ok(Self {
-            root: root.to_path_buf(),
+            root: std::path::absolute(root).map_err(|error| Error::file(root, error))?,
             base: base.to_path_buf(),
             known: known(&metadata),
         })
@@ -140,17 +129,9 @@ impl Library {
         let built = if ours.is_empty() {
             Vec::new()
         } else {
-            let mut command = cargo();
-            command.current_dir(&self.root);
-            for (package, _) in &ours {
-                command.args(["-p", package]);
-            }
-            let home = cargo_home();
-            run(
-                command,
-                "the programs of the chip",
-                &[(&home, "cargo"), (&self.root, ".")],
-            )?
+            let packages = ours.iter().map(|(package, _)| &**package).collect();
+            self.of_workspace("the programs of the chip", packages)
+                .binaries()?
         };
         let mut programs = Vec::new();
         for name in wanted {
@@ -294,26 +275,35 @@ impl Library {
         self.root.join(folder)
     }
 
-    /// Builds a generated package, with the versions of dependencies that the checkout has; gives its binaries.
+    /// Builds a generated package, with the versions of dependencies that the checkout has; gives its binaries. `users`: packages that it
+    /// is made of.
     ///
     /// # Errors
     /// If it does not build.
-    pub fn build_generated(
+    pub fn build_generated<'a>(
         &self,
         folder: &Path,
         what: &str,
+        users: impl Iterator<Item = &'a TaskPackage>,
     ) -> Result<Vec<(String, PathBuf)>, Error> {
         let lock = folder.join("Cargo.lock");
         if !lock.is_file() {
             place::write(&lock, place::read(&self.root.join("Cargo.lock"))?)?;
         }
-        let mut command = cargo();
-        command
-            .current_dir(folder)
-            .arg("--target-dir")
-            .arg(self.root.join("target"));
-        let home = cargo_home();
-        let built = run(command, what, &[(&home, "cargo"), (&self.root, ".")])?;
+        let root = std::fs::canonicalize(&self.root);
+        let root = root.map_err(|error| Error::file(&self.root, error))?;
+        let mut names: Vec<(&Path, &str)> = vec![(&self.root, "."), (&root, ".")];
+        let users = users.filter(|user| !user.folder.starts_with(&root));
+        names.extend(users.map(|user| (&*user.folder, &*user.name)));
+        let build = Build {
+            root: &self.root,
+            folder,
+            what,
+            packages: Vec::new(),
+            names,
+            outside: Some(self.generated().join("build")),
+        };
+        let built = build.binaries()?;
         let paths = built.into_iter().map(|one| (one.name, one.executable));
         Ok(paths.collect())
     }
@@ -360,48 +350,27 @@ fn package_of(source: &Path) -> Option<PathBuf> {
 }
 
 impl Library {
+    /// Packages of the checkout.
+    fn of_workspace<'a>(&'a self, what: &'a str, packages: Vec<&'a str>) -> Build<'a> {
+        Build {
+            root: &self.root,
+            folder: &self.root,
+            what,
+            packages,
+            names: vec![(&self.root, ".")],
+            outside: None,
+        }
+    }
+
     /// Compiles a program in C and links it with the library.
     fn build_c(&self, source: &Path) -> Result<PathBuf, Error> {
         let source = std::fs::canonicalize(source).map_err(|error| Error::file(source, error))?;
-        let mut command = cargo();
-        command.current_dir(&self.root).args(["-p", "bulkhead-c"]);
-        let home = cargo_home();
-        let messages = build(
-            command,
-            "the library for C",
-            "--lib",
-            &[(&home, "cargo"), (&self.root, ".")],
-        )?;
-        let archive = archive(&messages).ok_or_else(|| missing("the library for C"))?;
+        let build = self.of_workspace("the library for C", vec!["bulkhead-c"]);
+        let archive = build.library()?;
+        let archive = archive.ok_or_else(|| missing("the library for C"))?;
         let folder = archive.parent().unwrap_or(&self.root).join("c");
         c_programs::build(&self.root, &source, &archive, &folder)
     }
-}
-
-/// The static library among Cargo's messages.
-fn archive(messages: &str) -> Option<PathBuf> {
-    let lines = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines
-        .filter(|message| message["reason"] == "compiler-artifact")
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-        .filter_map(|name| name.as_str().map(PathBuf::from))
-        .find(|path| path.file_name().is_some_and(|name| name == "libbulkhead.a"))
-}
-
-/// Where Cargo keeps the sources of packages.
-fn cargo_home() -> PathBuf {
-    std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
-        .unwrap_or_default()
-}
-
-fn no_cargo(error: &std::io::Error) -> Error {
-    Error::Machine(format!(
-        "cannot run cargo ({error}); the launcher ./bulkhead installs it"
-    ))
 }
 
 fn missing(name: &str) -> Error {
@@ -447,18 +416,6 @@ fn known(metadata: &Value) -> BTreeMap<String, (String, String)> {
     found
 }
 
-/// Flags of the compiler. They keep this machine's folders out of programs, so that they are the same wherever they are built.
-fn flags(folders: &[(&Path, &str)]) -> String {
-    let flags: Vec<String> = folders
-        .iter()
-        // A name with quotes cannot stand in Cargo's configuration; its program then has long paths, and works.
-        .filter(|(from, _)| !from.display().to_string().contains(['"', '\\', '\'']))
-        .map(|(from, to)| format!("\"--remap-path-prefix={}={to}\"", from.display()))
-        .chain([RELAX.to_owned()])
-        .collect();
-    format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
-}
-
 /// A source file as users know it. The names that [`remap`] gives to folders are relative, so debug information has each file behind the
 /// folder of whatever package its code was inlined into: `bulkhead/software/lib/./src/main.rs` is `src/main.rs` of the user. Rust's own
 /// library is below `library/`, without the number of the compiler's version.
@@ -482,100 +439,6 @@ pub fn source(file: &str) -> &str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-/// A binary that was built.
-#[derive(Debug, PartialEq, Eq)]
-struct Built {
-    package: String,
-    name: String,
-    /// Its source, absolute.
-    source: PathBuf,
-    executable: PathBuf,
-}
-
-/// Runs a build; gives the executables.
-fn run(command: Command, what: &str, folders: &[(&Path, &str)]) -> Result<Vec<Built>, Error> {
-    Ok(executables(&build(command, what, "--bins", folders)?))
-}
-
-/// Runs a build of some kind of targets; gives Cargo's messages.
-fn build(
-    mut command: Command,
-    what: &str,
-    targets: &str,
-    folders: &[(&Path, &str)],
-) -> Result<String, Error> {
-    // The order of arguments is free in Cargo except that the sub-command comes first, so it is put together here.
-    let rest: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    let folder = command.get_current_dir().map(Path::to_path_buf);
-    command = cargo();
-    command.args([
-        "build",
-        "--quiet",
-        "--profile",
-        PROFILE,
-        "--target",
-        TARGET,
-        targets,
-        "--message-format",
-        "json-render-diagnostics",
-        "--config",
-        &flags(folders),
-    ]);
-    command.args(rest);
-    if let Some(folder) = folder {
-        command.current_dir(folder);
-    }
-    // Flags of the host's build must not reach the chip's programs.
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
-        command.env_remove(name);
-    }
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| no_cargo(&error))?;
-    if !output.status.success() {
-        return Err(Error::Build {
-            program: what.to_owned(),
-            output: without_note(&String::from_utf8_lossy(&output.stderr)),
-        });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// The compiler's words without its warning of [`RELAX`], which is not about the user's program.
-fn without_note(words: &str) -> String {
-    let is_note =
-        |part: &&str| part.starts_with("warning: unstable feature") && part.contains("`relax`");
-    let parts: Vec<&str> = words.split("\n\n").filter(|part| !is_note(part)).collect();
-    parts.join("\n\n")
-}
-
-/// Reads Cargo's messages.
-fn executables(messages: &str) -> Vec<Built> {
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["reason"] == "compiler-artifact")
-        .filter_map(|message| {
-            Some(Built {
-                package: package_name(message["package_id"].as_str()?),
-                name: message["target"]["name"].as_str()?.to_owned(),
-                source: PathBuf::from(message["target"]["src_path"].as_str()?),
-                executable: PathBuf::from(message["executable"].as_str()?),
-            })
-        })
-        .collect()
-}
-
-/// Name in a package identifier: `path+file:///a/name#0.1.0` or `path+file:///a/folder#name@0.1.0`.
-fn package_name(identifier: &str) -> String {
-    let (path, version) = identifier.split_once('#').unwrap_or((identifier, ""));
-    match version.split_once('@') {
-        Some((name, _)) => name.to_owned(),
-        None => path.rsplit('/').next().unwrap_or_default().to_owned(),
-    }
-}
-
 /// Builds a user's package; gives the binary with this source, or the only one that there is.
 fn built_of(
     folder: &Path,
@@ -590,15 +453,19 @@ fn built_of(
         folder
     };
     let folder = std::fs::canonicalize(folder).map_err(|error| Error::file(folder, error))?;
-    let mut command = cargo();
-    command.current_dir(&folder);
-    // Of several prefixes that fit, the compiler takes the last.
-    let home = cargo_home();
-    let built = run(
-        command,
-        name,
-        &[(&home, "cargo"), (root, "bulkhead"), (&folder, ".")],
-    )?;
+    let target = metadata(&folder)?["target_directory"]
+        .as_str()
+        .map(PathBuf::from);
+    let target = target.unwrap_or_else(|| folder.join("target"));
+    let build = Build {
+        root,
+        folder: &folder,
+        what: name,
+        packages: Vec::new(),
+        names: vec![(root, "bulkhead"), (&folder, ".")],
+        outside: Some(target.join("bulkhead")),
+    };
+    let built = build.binaries()?;
     let absolute = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let source = source.map(absolute);
     let wanted = |one: &Built| {
@@ -643,32 +510,6 @@ mod tests {
     }
 
     #[test]
-    fn executables_come_from_cargos_messages() {
-        let line = json!({ "reason": "compiler-artifact", "package_id": "path+file:///w/workloads/control#bulkhead-control@0.1.0",
-            "target": { "name": "sensor", "src_path": "/w/workloads/control/src/sensor.rs" }, "executable": "/w/target/sensor" });
-        let other = json!({ "reason": "compiler-artifact", "package_id": "x", "target": { "name": "lib" }, "executable": null });
-        let found = executables(&format!("{line}\nnot json\n{other}\n"));
-        let sensor = Built {
-            package: "bulkhead-control".to_owned(),
-            name: "sensor".to_owned(),
-            source: PathBuf::from("/w/workloads/control/src/sensor.rs"),
-            executable: PathBuf::from("/w/target/sensor"),
-        };
-        assert_eq!(found, [sensor]);
-    }
-
-    #[test]
-    fn the_library_for_c_is_found_among_the_messages() {
-        let other =
-            json!({ "reason": "compiler-artifact", "filenames": ["/w/target/libother.rlib"] });
-        let line =
-            json!({ "reason": "compiler-artifact", "filenames": ["/w/target/libbulkhead.a"] });
-        let found = archive(&format!("{other}\n{line}\n"));
-        assert_eq!(found, Some(PathBuf::from("/w/target/libbulkhead.a")));
-        assert_eq!(archive(""), None);
-    }
-
-    #[test]
     fn a_file_that_is_no_program_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("system.xml");
@@ -676,24 +517,6 @@ mod tests {
         let error = is_program("system.xml", &path).expect_err("it is text");
         assert_eq!(error.to_string(), "the program system.xml: not an ELF file");
         assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
-    }
-
-    #[test]
-    fn our_own_flag_is_not_part_of_a_users_errors() {
-        let warning = "warning: unstable feature specified for `-Ctarget-feature`: `relax`\n  |\n  = note: it can change";
-        let error = "error[E0277]: cannot multiply\n --> src/main.rs:12:49";
-        let own = "warning: unused variable: `relax`";
-        let words = [warning, own, error].join("\n\n");
-        assert_eq!(without_note(&words), [own, error].join("\n\n"));
-    }
-
-    #[test]
-    fn odd_folders_are_left_out_of_the_flags() {
-        let flags = flags(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
-        assert_eq!(
-            flags,
-            "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\",\"-Ctarget-feature=+relax\"]"
-        );
     }
 
     #[test]
@@ -725,11 +548,5 @@ mod tests {
         ] {
             assert_eq!(source(told), meant, "{told}");
         }
-    }
-
-    #[test]
-    fn both_forms_of_package_identifiers_are_read() {
-        assert_eq!(package_name("path+file:///a/demo#0.1.0"), "demo");
-        assert_eq!(package_name("path+file:///a/folder#demo@0.1.0"), "demo");
     }
 }

@@ -15,6 +15,7 @@ use bulkhead_model::{System, input};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::fs::File;
 use std::sync::Mutex;
 
 /// Bytes of the console ring of a core.
@@ -171,6 +172,11 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     let in_ada = objects_in_ada(library, &recipes)?;
     let mark = mark(&sources, &packages, &objects, &in_ada);
     let folder = library.generated().join("one-shot").join(&mark);
+    // Descriptions in different folders can say the same, and then their images have one name.
+    std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
+    let path = folder.join("lock");
+    let lock = File::create(&path).map_err(|error| Error::file(&path, error))?;
+    lock.lock().map_err(|error| Error::file(&path, error))?;
     // Cargo would take the build script of another package of this name for this one's.
     let mut manifest = format!(
         "# Made by Bulkhead from a description.\n[package]\nname = \"images-{mark}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
@@ -231,7 +237,9 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
         let path = folder.join("src").join(format!("image_{number}.rs"));
         changed(&path, source)?;
     }
-    let built = library.build_generated(&folder, &format!("an image of {name}"))?;
+    let users = packages.values().map(|(_, package)| package);
+    let what = format!("an image of {name}");
+    let built = library.build_generated(&folder, &what, users)?;
     let mut programs = Vec::new();
     for (number, recipe) in recipes.iter().enumerate() {
         let binary = format!("image-{mark}-{number}");
@@ -294,7 +302,8 @@ fn objects_in_ada<'r>(
     Ok(all)
 }
 
-/// A name for what is made of these sources: nobody else's images have it, so that runs at the same time do not take each other's.
+/// A name for what is made of these sources. The compiler mixes it into symbols, so no folder of this machine is part of it: packages have the
+/// names that the description gives them.
 fn mark(
     sources: &[String],
     packages: &BTreeMap<String, (String, TaskPackage)>,
@@ -305,10 +314,10 @@ fn mark(
     for source in sources {
         hash.update(source);
     }
-    for (krate, package) in packages.values() {
-        hash.update(krate);
-        hash.update(&package.name);
-        hash.update(package.folder.as_os_str().as_encoded_bytes());
+    for (folder, (krate, package)) in packages {
+        for part in [krate, &package.name, folder] {
+            hash.update(part);
+        }
     }
     for ((file, _), (name, bytes)) in objects {
         hash.update(file);

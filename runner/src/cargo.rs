@@ -1,0 +1,248 @@
+//! Cargo builds programs for the chip.
+//!
+//! Why it exists: a program must be the same, byte by byte, wherever its sources are. The order of its functions follows from their symbols, and
+//! what a cache keeps follows from the order, so one other letter in a symbol is another tick. Neither folders nor settings of the host's builds
+//! reach a program. What it deliberately does not know: which programs there are.
+
+use crate::error::Error;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Compiler's name for the chip.
+pub const TARGET: &str = "riscv64gc-unknown-none-elf";
+/// Cargo profile for programs of the chip.
+pub const PROFILE: &str = "chip";
+/// Lets the linker turn calls of two instructions, whose second one jumps to an address in a register, into one that says where it
+/// goes, as other toolchains for RISC-V do unasked. The compiler warns that its name for that may change.
+const RELAX: &str = "\"-Ctarget-feature=+relax\"";
+
+/// What Cargo calls instead of the compiler, in the checkout: it says why.
+const BY_NAME: &str = "runner/rustc-by-name";
+
+/// Cargo itself.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// That Cargo cannot be started.
+pub fn no_cargo(error: &std::io::Error) -> Error {
+    Error::Machine(format!(
+        "cannot run cargo ({error}); the launcher ./bulkhead installs it"
+    ))
+}
+
+/// Where Cargo keeps the sources of packages.
+fn cargo_home() -> PathBuf {
+    std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
+        .unwrap_or_default()
+}
+
+/// Flags of the compiler. They keep this machine's folders out of programs, so that they are the same wherever they are built.
+fn flags(folders: &[(&Path, &str)]) -> String {
+    let flags: Vec<String> = folders
+        .iter()
+        // A name with quotes cannot stand in Cargo's configuration; its program then has long paths, and works.
+        .filter(|(from, _)| !from.display().to_string().contains(['"', '\\', '\'']))
+        .map(|(from, to)| format!("\"--remap-path-prefix={}={to}\"", from.display()))
+        .chain([RELAX.to_owned()])
+        .collect();
+    format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
+}
+
+/// A build for the chip.
+pub struct Build<'a> {
+    /// The checkout.
+    pub root: &'a Path,
+    /// Where Cargo runs: the workspace or the package.
+    pub folder: &'a Path,
+    /// What errors call it.
+    pub what: &'a str,
+    /// The packages; all of the folder's if there is none.
+    pub packages: Vec<&'a str>,
+    /// Folders, and what programs call them. Of several that fit, the last one counts. Cargo's own is known.
+    pub names: Vec<(&'a Path, &'a str)>,
+    /// Where results are, if the packages are not of the checkout's workspace. Nothing else may be built there: Cargo does not see that the
+    /// compiler was called in another way.
+    pub outside: Option<PathBuf>,
+}
+
+impl Build<'_> {
+    /// Builds the binaries.
+    ///
+    /// # Errors
+    /// If Cargo is not there or refuses.
+    pub fn binaries(&self) -> Result<Vec<Built>, Error> {
+        Ok(executables(&self.run("--bins")?))
+    }
+
+    /// Builds the static library for C; gives the archive, if there is one.
+    ///
+    /// # Errors
+    /// If Cargo is not there or refuses.
+    pub fn library(&self) -> Result<Option<PathBuf>, Error> {
+        Ok(archive(&self.run("--lib")?))
+    }
+
+    /// Gives Cargo's messages.
+    fn run(&self, targets: &str) -> Result<String, Error> {
+        let home = cargo_home();
+        let names: Vec<(&Path, &str)> = [(&*home, "cargo")]
+            .into_iter()
+            .chain(self.names.iter().copied())
+            .collect();
+        let mut command = cargo();
+        command
+            .current_dir(self.folder)
+            .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
+            .args([targets, "--message-format", "json-render-diagnostics"])
+            .args(["--config", &flags(&names)]);
+        for package in &self.packages {
+            command.args(["-p", package]);
+        }
+        // Settings of the host's build must not reach the chip's programs.
+        let of_host = |name: &str| {
+            let all = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"];
+            all.contains(&name)
+                || name == "CARGO_BUILD_TARGET"
+                || name.starts_with("CARGO_PROFILE_")
+        };
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(of_host) {
+                command.env_remove(name);
+            }
+        }
+        if let Some(target) = &self.outside {
+            command.arg("--target-dir").arg(target);
+            command.env("RUSTC_WRAPPER", self.root.join(BY_NAME));
+        }
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| no_cargo(&error))?;
+        if !output.status.success() {
+            return Err(Error::Build {
+                program: self.what.to_owned(),
+                output: without_note(&String::from_utf8_lossy(&output.stderr)),
+            });
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// A binary that was built.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Built {
+    /// Its package.
+    pub package: String,
+    /// Its name.
+    pub name: String,
+    /// Its source, absolute.
+    pub source: PathBuf,
+    /// The ELF file.
+    pub executable: PathBuf,
+}
+
+/// The compiler's words without its warning of [`RELAX`], which is not about the user's program.
+fn without_note(words: &str) -> String {
+    let is_note =
+        |part: &&str| part.starts_with("warning: unstable feature") && part.contains("`relax`");
+    let parts: Vec<&str> = words.split("\n\n").filter(|part| !is_note(part)).collect();
+    parts.join("\n\n")
+}
+
+/// Reads Cargo's messages.
+fn executables(messages: &str) -> Vec<Built> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .filter_map(|message| {
+            Some(Built {
+                package: package_name(message["package_id"].as_str()?),
+                name: message["target"]["name"].as_str()?.to_owned(),
+                source: PathBuf::from(message["target"]["src_path"].as_str()?),
+                executable: PathBuf::from(message["executable"].as_str()?),
+            })
+        })
+        .collect()
+}
+
+/// Name in a package identifier: `path+file:///a/name#0.1.0` or `path+file:///a/folder#name@0.1.0`.
+fn package_name(identifier: &str) -> String {
+    let (path, version) = identifier.split_once('#').unwrap_or((identifier, ""));
+    match version.split_once('@') {
+        Some((name, _)) => name.to_owned(),
+        None => path.rsplit('/').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The static library among Cargo's messages.
+fn archive(messages: &str) -> Option<PathBuf> {
+    let lines = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|name| name.as_str().map(PathBuf::from))
+        .find(|path| path.file_name().is_some_and(|name| name == "libbulkhead.a"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn executables_come_from_cargos_messages() {
+        let line = json!({ "reason": "compiler-artifact", "package_id": "path+file:///w/workloads/control#bulkhead-control@0.1.0",
+            "target": { "name": "sensor", "src_path": "/w/workloads/control/src/sensor.rs" }, "executable": "/w/target/sensor" });
+        let other = json!({ "reason": "compiler-artifact", "package_id": "x", "target": { "name": "lib" }, "executable": null });
+        let found = executables(&format!("{line}\nnot json\n{other}\n"));
+        let sensor = Built {
+            package: "bulkhead-control".to_owned(),
+            name: "sensor".to_owned(),
+            source: PathBuf::from("/w/workloads/control/src/sensor.rs"),
+            executable: PathBuf::from("/w/target/sensor"),
+        };
+        assert_eq!(found, [sensor]);
+    }
+
+    #[test]
+    fn the_library_for_c_is_found_among_the_messages() {
+        let other =
+            json!({ "reason": "compiler-artifact", "filenames": ["/w/target/libother.rlib"] });
+        let line =
+            json!({ "reason": "compiler-artifact", "filenames": ["/w/target/libbulkhead.a"] });
+        let found = archive(&format!("{other}\n{line}\n"));
+        assert_eq!(found, Some(PathBuf::from("/w/target/libbulkhead.a")));
+        assert_eq!(archive(""), None);
+    }
+
+    #[test]
+    fn our_own_flag_is_not_part_of_a_users_errors() {
+        let warning = "warning: unstable feature specified for `-Ctarget-feature`: `relax`\n  |\n  = note: it can change";
+        let error = "error[E0277]: cannot multiply\n --> src/main.rs:12:49";
+        let own = "warning: unused variable: `relax`";
+        let words = [warning, own, error].join("\n\n");
+        assert_eq!(without_note(&words), [own, error].join("\n\n"));
+    }
+
+    #[test]
+    fn odd_folders_are_left_out_of_the_flags() {
+        let flags = flags(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
+        assert_eq!(
+            flags,
+            "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\",\"-Ctarget-feature=+relax\"]"
+        );
+    }
+
+    #[test]
+    fn both_forms_of_package_identifiers_are_read() {
+        assert_eq!(package_name("path+file:///a/demo#0.1.0"), "demo");
+        assert_eq!(package_name("path+file:///a/folder#demo@0.1.0"), "demo");
+    }
+}
