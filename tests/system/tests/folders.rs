@@ -1,6 +1,7 @@
 //! A program is the same, byte by byte, wherever the checkout and the user's folder are: another order of functions would be other ticks.
 
 use bulkhead_model::{LoadOptions, load_system};
+use bulkhead_runner::ada_programs::is_there;
 use bulkhead_runner::new::{Kind, Language, create};
 use bulkhead_runner::oneshot::OneShot;
 use bulkhead_runner::paradigm::Paradigm;
@@ -31,7 +32,11 @@ fn programs(root: &Path, users: &Path) -> Vec<Program> {
         (folder, library)
     };
     let mut all = Vec::new();
-    for (name, language) in [("rust", Language::Rust), ("c", Language::C)] {
+    let mut languages = vec![("rust", Language::Rust), ("c", Language::C)];
+    if is_there() {
+        languages.push(("ada", Language::Ada));
+    }
+    for (name, language) in languages {
         let (folder, library) = made(&format!("{name}-cores"), language, Kind::OneShot);
         let options = LoadOptions {
             programs: Some(&library),
