@@ -5,6 +5,7 @@
 //! component's clock, and latencies are in cycles of that clock. `PlatformConfig::validate` checks what the machine
 //! relies on.
 
+pub mod cluster;
 pub mod dram;
 
 use crate::accelerator::AcceleratorConfig;
@@ -17,6 +18,8 @@ use bulkhead_abi::memory_map::{
     MESH_SIDE, PMP_WINDOW_SIZE, PMP_WINDOWS, TILE_REGISTERS as REGISTERS,
 };
 use thiserror::Error;
+
+pub use cluster::ClusterConfig;
 
 /// Where lines hold data, memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
 /// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
@@ -58,7 +61,7 @@ pub enum PlatformKind {
     Mesh,
 }
 
-/// A processing tile with one hart or two.
+/// A processing tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileConfig {
     /// Number on the network.
@@ -69,8 +72,10 @@ pub struct TileConfig {
     pub l1i: Option<CacheConfig>,
     /// First-level data cache.
     pub l1d: Option<CacheConfig>,
-    /// Private second-level cache, shared by instructions and data.
+    /// Second-level cache, shared by instructions and data, and by the harts of a cluster.
     pub l2: Option<CacheConfig>,
+    /// There are several harts with coherent first levels in place of one hart.
+    pub cluster: Option<ClusterConfig>,
     /// Local memory in place of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
     /// Data transfer unit; needed on tiled platforms.
@@ -100,6 +105,7 @@ impl TileConfig {
             l1i: None,
             l1d: None,
             l2: None,
+            cluster: None,
             local_memory: None,
             dtu: None,
             router: 0,
@@ -481,6 +487,7 @@ impl PlatformConfig {
                 return fail(format!("tile {}: {what}", tile.id));
             }
         }
+        self.validate_cluster()?;
         for (i, cable) in self.cables.iter().enumerate() {
             if let Err(what) = self.validate_cable(i, cable) {
                 return fail(format!("cable of tile {}: {what}", cable.from));
@@ -612,7 +619,8 @@ impl PlatformConfig {
         let Some(memory) = &tile.local_memory else {
             return Err("needs a local memory on a mesh".into());
         };
-        let others = tile.l1i.is_some() || tile.l1d.is_some() || tile.l2.is_some();
+        let others =
+            tile.l1i.is_some() || tile.l1d.is_some() || tile.l2.is_some() || tile.cluster.is_some();
         if others
             || tile.dtu.is_some()
             || tile.second_hart

@@ -90,6 +90,20 @@ impl<E> EventQueue<E> {
         Some((entry.time, entry.event))
     }
 
+    /// All events, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        self.heap.iter().map(|entry| &entry.event)
+    }
+
+    /// Changes events, in no order.
+    pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut E)) {
+        let mut all = std::mem::take(&mut self.heap).into_vec();
+        for entry in &mut all {
+            change(&mut entry.event);
+        }
+        self.heap = all.into();
+    }
+
     /// Number of events.
     pub fn len(&self) -> usize {
         self.heap.len()

@@ -8,6 +8,10 @@
 //! Nothing here may depend on host time, host threads, hash order or addresses: the digest of a run is part of the tests.
 #![warn(missing_docs)]
 
+/// Tests inside the crate use the programs of those outside.
+#[cfg(test)]
+extern crate self as bulkhead_machine;
+
 pub mod accelerator;
 pub mod cable;
 pub mod cache;

@@ -13,10 +13,13 @@
 //! Engineering 5, 1979) with the network's latency as lookahead.
 
 mod cables;
+mod cluster;
+mod counters;
 mod mesh;
 
 pub use cables::Outgoing;
 
+use crate::cluster_tile::ClusterTile;
 use crate::config::{ConfigError, PlatformConfig, PlatformKind};
 use crate::crash::Crashed;
 use crate::dtu::{Dtu, TileKind};
@@ -24,14 +27,12 @@ use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
-use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
 use mesh::Mesh;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -121,6 +122,8 @@ pub struct Machine {
     /// Tiles with caches; none on a mesh.
     tiles: Vec<Tile>,
     mesh: Mesh,
+    /// The only processing tile of a chip that has it.
+    cluster: Option<ClusterTile>,
     fabric: Fabric,
     /// Of each tile, kept together because every window looks at all of them.
     times: Vec<Times>,
@@ -169,6 +172,7 @@ impl Machine {
             config: config.clone(),
             tiles,
             mesh: Mesh::new(config, across),
+            cluster: ClusterTile::new(config),
             times: Vec::new(),
             fabric,
             now: 0,
@@ -220,7 +224,10 @@ impl Machine {
         let bytes = buffer.len() as u64;
         let found = match self.mesh.tile(tile) {
             Some(local) => self.mesh.peek(local, physical, buffer, &self.fabric),
-            None => self.tile(tile)?.peek(physical, buffer, &self.fabric),
+            None => match self.cluster(tile) {
+                Some(cluster) => cluster.peek(physical, buffer, &self.fabric),
+                None => self.tile(tile)?.peek(physical, buffer, &self.fabric),
+            },
         };
         match found {
             true => Ok(()),
@@ -256,6 +263,9 @@ impl Machine {
         if self.config.lines_hold_data() {
             for tile in &mut self.tiles {
                 tile.reload((index, address), bytes);
+            }
+            if let Some(cluster) = &mut self.cluster {
+                cluster.reload(address, bytes);
             }
         }
         Ok(())
@@ -296,7 +306,9 @@ impl Machine {
             let loaded = self.mesh.poke(local, physical, bytes, &mut self.fabric);
             return if loaded { Ok(()) } else { Err(outside) };
         }
-        self.tile(tile)?;
+        if self.cluster(tile).is_none() {
+            self.tile(tile)?;
+        }
         let (memory, address) = self.place(tile, physical).ok_or(outside.clone())?;
         self.load_memory(memory, address, bytes)
             .map_err(|_| outside)
@@ -320,11 +332,14 @@ impl Machine {
         self.tile(tile)?.unit().ok_or(MachineError::NoTile(tile))
     }
 
-    /// A tile's hart.
+    /// A tile's hart; of a cluster, that at the first port ([`Machine::cluster_hart`]).
     ///
     /// # Errors
     /// If there is no such tile.
     pub fn hart(&self, tile: TileId) -> Result<&Hart, MachineError> {
+        if self.cluster(tile).is_some() {
+            return self.cluster_hart(tile, 0);
+        }
         match self.mesh.tile(tile) {
             Some(local) => Ok(local.hart()),
             None => Ok(self.tile(tile)?.hart()),
@@ -336,13 +351,17 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn hart_mut(&mut self, tile: TileId) -> Result<&mut Hart, MachineError> {
+        if self.cluster(tile).is_some() {
+            let hart = self.cluster_mut(tile).and_then(|c| c.hart_mut(0));
+            return hart.ok_or(MachineError::NoTile(tile));
+        }
         match self.mesh.position(tile) {
             Some(position) => Ok(self.mesh.tiles[position].hart_mut()),
             None => Ok(self.tile_mut(tile)?.hart_mut()),
         }
     }
 
-    /// Starts a tile's hart at `pc` in machine mode, with these values in `a0` and `a1`.
+    /// Starts a tile's hart (of a cluster, that at the first port) at `pc` in machine mode, with these values in `a0` and `a1`.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -353,6 +372,9 @@ impl Machine {
         a0: u64,
         a1: u64,
     ) -> Result<(), MachineError> {
+        if self.cluster(tile).is_some() {
+            return self.start_cluster_hart((tile, 0), pc, a0, a1);
+        }
         let now = self.now;
         match self.mesh.tile_mut(tile) {
             Some(local) => local.start(now, pc, a0, a1),
@@ -398,6 +420,10 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn set_tohost(&mut self, tile: TileId, physical: u64) -> Result<(), MachineError> {
+        if let Some(cluster) = self.cluster_mut(tile) {
+            cluster.set_tohost(physical);
+            return Ok(());
+        }
         match self.mesh.tile_mut(tile) {
             Some(local) => local.set_tohost(physical),
             None => self.tile_mut(tile)?.set_tohost(physical),
@@ -424,9 +450,10 @@ impl Machine {
     /// # Errors
     /// If there is no such tile.
     pub fn console(&self, tile: TileId) -> Result<&[u8], MachineError> {
-        let uart = match self.mesh.tile(tile) {
-            Some(local) => local.uart(),
-            None => self.tile(tile)?.uart(),
+        let uart = match (self.mesh.tile(tile), self.cluster(tile)) {
+            (Some(local), _) => local.uart(),
+            (_, Some(cluster)) => cluster.uart(),
+            _ => self.tile(tile)?.uart(),
         };
         Ok(uart.map_or(&[], |u| u.output()))
     }
@@ -438,6 +465,9 @@ impl Machine {
     pub fn feed_console(&mut self, tile: TileId, bytes: &[u8]) -> Result<(), MachineError> {
         let uart = match self.mesh.position(tile) {
             Some(position) => self.mesh.tiles[position].uart_mut(),
+            None if self.cluster(tile).is_some() => {
+                self.cluster_mut(tile).and_then(ClusterTile::uart_mut)
+            }
             None => self.tile_mut(tile)?.uart_mut(),
         };
         if let Some(uart) = uart {
@@ -456,6 +486,7 @@ impl Machine {
         for tile in &self.mesh.tiles {
             all.extend_from_slice(tile.markers());
         }
+        all.extend(self.cluster.iter().flat_map(ClusterTile::markers));
         all.sort_by_key(|m| (m.tick, m.tile));
         all
     }
@@ -568,105 +599,6 @@ impl Machine {
         links.map(<[_]>::to_vec).collect()
     }
 
-    /// All counters.
-    pub fn statistics(&self) -> Statistics {
-        let mut caches = Vec::new();
-        for tile in &self.tiles {
-            for (level, owner, counters) in tile.caches().statistics() {
-                caches.push(CacheReport {
-                    level,
-                    owner,
-                    counters,
-                });
-            }
-        }
-        caches.sort_by_key(|c| (c.owner.tile, c.level, c.owner.activity));
-        let mut harts: Vec<HartReport> = self
-            .tiles
-            .iter()
-            .zip(&self.config.tiles)
-            .map(|(tile, config)| HartReport {
-                tile: tile.id(),
-                cycle: config.hart.ticks_per_cycle,
-                counters: *tile.hart().statistics(),
-            })
-            .collect();
-        for (tile, config) in self.tiles.iter().zip(&self.config.tiles) {
-            harts.extend(tile.second_hart().map(|hart| HartReport {
-                tile: tile.id(),
-                cycle: config.hart.ticks_per_cycle,
-                counters: *hart.statistics(),
-            }));
-        }
-        harts.extend(self.mesh.harts(&self.config));
-        harts.sort_by_key(|h| h.tile);
-        let mut memories: Vec<MemoryReport> = self
-            .fabric
-            .memories
-            .iter()
-            .map(|m| MemoryReport {
-                tile: m.id,
-                counters: m.dram.statistics(),
-            })
-            .collect();
-        memories.sort_by_key(|m| m.tile);
-        let links = self
-            .fabric
-            .network
-            .links()
-            .enumerate()
-            .map(|(i, (shape, plane, counters))| LinkReport {
-                link: i as u16,
-                from: shape.from,
-                to: shape.to,
-                plane,
-                counters: *counters,
-            })
-            .collect();
-        Statistics {
-            ticks: self.now,
-            markers_lost: self.tiles.iter().map(|t| t.markers_lost()).sum::<u64>()
-                + self
-                    .mesh
-                    .tiles
-                    .iter()
-                    .map(|t| t.markers_lost())
-                    .sum::<u64>(),
-            harts,
-            caches,
-            memories,
-            links,
-        }
-    }
-
-    /// SHA-256 over statistics, ledger, latencies, markers, consoles and, if there is an observer, its trace. Equal runs
-    /// have equal digests on every host.
-    pub fn digest(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        let mut add = |text: String| {
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
-        };
-        add(format!("{:?}", self.statistics()));
-        add(format!("{:?}", self.fabric.ledger.bookings()));
-        add(format!("{:?}", self.fabric.ledger.latencies()));
-        add(format!("{:?}", self.markers()));
-        for tile in &self.tiles {
-            add(format!("{:?}", tile.uart().map(|u| u.output())));
-            if let Some(card) = tile.card() {
-                add(format!("{:?}", card.counters));
-            }
-        }
-        for tile in &self.mesh.tiles {
-            add(format!("{:?}", tile.uart().map(|u| u.output())));
-            add(format!("{:?}", tile.memory().statistics()));
-        }
-        if let Some(observer) = &self.fabric.observer {
-            hash.update(observer.bytes());
-        }
-        hash.finalize().into()
-    }
-
     /// Runs until something ends the run. `progress` is called now and then with the current moment; it cannot change
     /// anything. A run can be continued by another call.
     pub fn run(&mut self, limit: RunLimit, mut progress: Option<&mut dyn FnMut(Tick)>) -> Outcome {
@@ -677,6 +609,9 @@ impl Machine {
         self.times.clear();
         self.times.extend(self.tiles.iter().map(Times::of));
         self.mesh.begin();
+        if let Some(cluster) = &mut self.cluster {
+            cluster.clear_end();
+        }
         let is_mesh = self.config.kind == PlatformKind::Mesh;
         let mut windows = 0u32;
         loop {
@@ -688,6 +623,7 @@ impl Machine {
             }
             let outcome = match is_mesh {
                 true => self.mesh_window(limit.ticks),
+                false if self.cluster.is_some() => self.cluster_window(limit.ticks),
                 false => self.window(limit.ticks),
             };
             if let Some(outcome) = outcome {
@@ -780,8 +716,11 @@ impl Machine {
             .filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
         let locals = self.mesh.tiles.iter();
         let locals = locals.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
+        let clusters = self.cluster.iter();
+        let clusters = clusters.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
         let (at, tile, end) = ends
             .chain(locals)
+            .chain(clusters)
             .min_by_key(|(at, tile, _)| (*at, *tile))?;
         self.now = self.now.max(at);
         Some(match end {

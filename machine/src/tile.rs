@@ -178,13 +178,16 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// A tile whose hart is halted. The configuration is valid.
+    /// A tile whose hart is halted. The configuration is valid. `None`: the tile has other parts.
     pub fn new(
         config: &TileConfig,
         platform: &PlatformConfig,
         kinds: Arc<[TileKind]>,
     ) -> Option<Self> {
         let (l1i, l1d) = (config.l1i.as_ref()?, config.l1d.as_ref()?);
+        if config.cluster.is_some() {
+            return None;
+        }
         let seed = platform.seed ^ (config.id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let unit = match platform.kind {
             PlatformKind::Bare | PlatformKind::Mesh => None,

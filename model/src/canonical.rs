@@ -508,6 +508,18 @@ pub(crate) fn write_platform(writer: &mut Writer, platform: &Platform) {
         .caches
         .iter()
         .for_each(|part| write_cache(writer, platform, part));
+    for part in &platform.clusters {
+        writer
+            .start("cluster")
+            .attribute("name", &part.name)
+            .attribute("harts", part.harts)
+            .attribute("up", part.up)
+            .attribute("down", part.down)
+            .attribute("banks", part.banks)
+            .attribute("occupancy", part.occupancy)
+            .attribute("hold", part.hold);
+        close(writer, platform, &format!("cluster[{}]", part.name));
+    }
     for part in &platform.local_memories {
         writer
             .start("local-memory")
@@ -561,6 +573,7 @@ pub(crate) fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional("l1i", name(&tile.l1i))
             .optional("l1d", name(&tile.l1d))
             .optional("l2", name(&tile.l2))
+            .optional("cluster", tile.cluster.as_ref().map(|c| &c.name))
             .optional(
                 "local-memory",
                 tile.local_memory.as_ref().map(|memory| &memory.name),

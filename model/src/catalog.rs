@@ -38,6 +38,7 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         "tiled-star",
         include_str!("../../catalog/platforms/tiled-star.xml"),
     ),
+    ("virt", include_str!("../../catalog/platforms/virt.xml")),
 ];
 
 /// Names that entries had before, which lead to them wherever a name may stand: the old one, then the entry's.

@@ -203,7 +203,8 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
             "tiled-64",
             "tiled-accelerated",
             "tiled-ddr3",
-            "tiled-star"
+            "tiled-star",
+            "virt"
         ]
     );
     // A system of the built-in catalog uses the platform on disk, too.

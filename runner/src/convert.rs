@@ -6,8 +6,8 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig,
-    PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, Channels, ClusterConfig, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig,
+    NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::dram::banks::Timing;
@@ -46,6 +46,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                     l1i: tile.l1i.as_ref().map(|c| cache(c, core)),
                     l1d: tile.l1d.as_ref().map(|c| cache(c, core)),
                     l2: tile.l2.as_ref().map(|c| cache(c, core)),
+                    cluster: tile.cluster.as_ref().map(cluster),
                     local_memory: tile
                         .local_memory
                         .as_ref()
@@ -190,6 +191,17 @@ fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
             platform::Replacement::Random => Replacement::Random,
         },
         way_mask: 0,
+    }
+}
+
+fn cluster(cluster: &platform::Cluster) -> ClusterConfig {
+    ClusterConfig {
+        harts: (0..8).take(cluster.harts as usize).collect(),
+        up: cluster.up.into(),
+        down: cluster.down.into(),
+        banks: cluster.banks,
+        occupancy: cluster.occupancy.into(),
+        hold: cluster.hold.into(),
     }
 }
 

@@ -15,7 +15,7 @@ use super::messages::{Ask, Below, Down, Port, Reply, Request, inline};
 use crate::cache::{Cache, CacheStatistics};
 use crate::config::CacheConfig;
 use crate::hart::Management;
-use crate::ledger::{Ledger, Resource};
+use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
 use crate::types::{Line, Owner, Tick, TileId};
 use std::collections::VecDeque;
@@ -59,6 +59,8 @@ struct Transaction {
     /// Who held the line back longest with a reservation, and for how long.
     held: (Port, Tick),
     memory: Memory,
+    /// Another port's fill had evicted the line: that port, and the service of the request before memory was asked.
+    culprit: Option<(Owner, Tick)>,
 }
 
 #[derive(Clone, Debug)]
@@ -168,16 +170,13 @@ impl Directory {
     }
 
     fn is_victim(&self, line: u64) -> bool {
-        let victim = |t: &Transaction| t.victim.is_some_and(|(victim, _)| victim == line);
-        self.transactions.iter().any(victim)
+        self.transactions.iter().any(|t| t.recalls(line))
     }
 
     /// The port for whom something about a line is under way.
     fn blocker(&self, line: u64) -> Option<Port> {
-        let about = |t: &&Transaction| {
-            t.ask.line == line || t.victim.is_some_and(|(victim, _)| victim == line)
-        };
-        let transaction = self.transactions.iter().find(about).map(|t| t.ask.port);
+        let about = self.transactions.iter().find(|t| t.is_about(line));
+        let transaction = about.map(|t| t.ask.port);
         let writing = || self.writing.iter().find(|w| w.0 == line).map(|w| w.1);
         transaction.or_else(writing)
     }
@@ -200,7 +199,7 @@ impl Directory {
         let blocker = before.map(|w| w.ask.port);
         let started = match blocker {
             Some(port) => Err((ask, port)),
-            None => self.start(ask, ledger),
+            None => self.start(now, ask, ledger),
         };
         if let Err((ask, blocker)) = started {
             self.waiting.push_back(Waiting {
@@ -221,33 +220,38 @@ impl Directory {
 
     /// Lets every request that waits try again, the oldest first.
     fn again(&mut self, now: Tick, ledger: &mut Ledger) {
-        let mut still: VecDeque<Waiting> = VecDeque::new();
-        while let Some(mut waiting) = self.waiting.pop_front() {
+        // Requests that go on waiting move behind those that have not tried yet, so their order stays.
+        let (all, mut kept) = (self.waiting.len(), 0);
+        for _ in 0..all {
+            let waiting = self.waiting.pop_front();
+            let mut waiting = waiting.expect("each request tries once");
             let waited = now - waiting.since;
             let victim = self.owner(waiting.ask.port);
             let culprit = self.owner(waiting.blocker);
             let line = waiting.ask.line;
-            let before = still.iter().find(|w| w.ask.line == line);
+            let mut tried = self.waiting.range(self.waiting.len() - kept..);
+            let before = tried.find(|w| w.ask.line == line);
             let blocker = before.map(|w| w.ask.port).or_else(|| self.would_wait(line));
             if blocker == Some(waiting.blocker) {
-                still.push_back(waiting);
+                self.waiting.push_back(waiting);
+                kept += 1;
                 continue;
             }
             let resource = Resource::Directory(self.tile);
             ledger.wait(&mut waiting.ask.account, victim, culprit, resource, waited);
             let outcome = match blocker {
                 Some(port) => Err((waiting.ask, port)),
-                None => self.start(waiting.ask, ledger),
+                None => self.start(now, waiting.ask, ledger),
             };
             if let Err((ask, blocker)) = outcome {
-                still.push_back(Waiting {
+                self.waiting.push_back(Waiting {
                     ask,
                     since: now,
                     blocker,
                 });
+                kept += 1;
             }
         }
-        self.waiting = still;
     }
 
     /// For whom a request for this line would wait because of the line or of miss registers.
@@ -265,7 +269,7 @@ impl Directory {
     ///
     /// # Errors
     /// The request, and the port that it waits for.
-    fn start(&mut self, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Port)> {
+    fn start(&mut self, now: Tick, ask: Ask, ledger: &mut Ledger) -> Result<(), (Ask, Port)> {
         if let Some(port) = self.blocker(ask.line) {
             return Err((ask, port));
         }
@@ -276,6 +280,7 @@ impl Directory {
             probed: 0,
             held: (port, 0),
             memory: Memory::Nothing,
+            culprit: None,
         };
         if !matches!(transaction.ask.request, Request::Manage(_)) {
             let owner = self.owner(port);
@@ -311,9 +316,9 @@ impl Directory {
             transaction.probed = probed;
             self.probe(line, probed, keep);
         } else if !matches!(transaction.ask.request, Request::Manage(_)) {
-            let lines = |t: &Transaction| [Some(t.ask.line), t.victim.map(|(victim, _)| victim)];
-            let busy: Vec<u64> = self.transactions.iter().flat_map(lines).flatten().collect();
-            let victim = self.cache.next_victim(line, |other| busy.contains(&other));
+            let transactions = &self.transactions;
+            let busy = |line| transactions.iter().any(|t| t.is_about(line));
+            let victim = self.cache.next_victim(line, busy);
             let Some((way, victim)) = victim else {
                 // Every line of the set is busy: it waits for the oldest transaction.
                 let oldest = self.transactions.first();
@@ -324,7 +329,9 @@ impl Directory {
             let owner = self.owner(port);
             // Counts the miss.
             self.cache.access(line, false);
-            self.cache.culprit(line, owner);
+            let before = transaction.ask.account.service;
+            let culprit = self.cache.culprit(line, owner);
+            transaction.culprit = culprit.map(|culprit| (culprit, before));
             transaction.memory = Memory::Asked;
             self.below.push(Below::Read {
                 line,
@@ -347,7 +354,7 @@ impl Directory {
             }
         }
         self.transactions.push(transaction);
-        self.proceed(self.transactions.len() - 1, ledger);
+        self.proceed(self.transactions.len() - 1, now, ledger);
         Ok(())
     }
 
@@ -426,7 +433,7 @@ impl Directory {
                 if held > transaction.held.1 {
                     transaction.held = (port, held);
                 }
-                self.proceed(at, ledger);
+                self.proceed(at, now, ledger);
                 self.settle(now, ledger);
             }
         }
@@ -462,7 +469,16 @@ impl Directory {
         let transaction = &mut self.transactions[at];
         transaction.memory = Memory::Came(*bytes);
         transaction.ask.account = account;
-        self.proceed(at, ledger);
+        if let Some((culprit, before)) = transaction.culprit {
+            // Without him it would have been a hit: what memory and the way there cost is a wait because of him.
+            let ask = &mut transaction.ask;
+            let cost = ask.account.service - before;
+            ask.account.service = before;
+            let (victim, level) = (Owner::new(self.tile, ask.port.into()), Level::L2);
+            let resource = Resource::CacheSet(level);
+            ledger.wait(&mut ask.account, victim, culprit, resource, cost);
+        }
+        self.proceed(at, now, ledger);
         self.settle(now, ledger);
     }
 
@@ -477,7 +493,7 @@ impl Directory {
         match self.transactions.iter().position(waits) {
             Some(at) => {
                 self.transactions[at].memory = Memory::Nothing;
-                self.proceed(at, ledger);
+                self.proceed(at, now, ledger);
             }
             None => self.ended = true,
         }
@@ -485,7 +501,7 @@ impl Directory {
     }
 
     /// Goes on with a transaction as far as possible.
-    fn proceed(&mut self, at: usize, ledger: &mut Ledger) {
+    fn proceed(&mut self, at: usize, now: Tick, ledger: &mut Ledger) {
         let transaction = &mut self.transactions[at];
         if transaction.probed != 0 {
             return;
@@ -522,6 +538,11 @@ impl Directory {
         let (holder, held) = done.held;
         let (victim, culprit) = (self.owner(port), self.owner(holder));
         let resource = Resource::Reservation(self.tile);
+        // The time since the line came from memory, or since the request began: probes and their answers. A reservation that ended
+        // before the line came has delayed nothing.
+        let rest = now - done.ask.account.accounted();
+        let held = held.min(rest);
+        done.ask.account.service += rest - held;
         ledger.wait(&mut done.ask.account, victim, culprit, resource, held);
         let answer = self.answer(line, port, request, done.ask.account);
         self.out.push((port, answer));
@@ -597,6 +618,15 @@ impl Directory {
 }
 
 impl Transaction {
+    /// This line gives its place to the line of the request.
+    fn recalls(&self, line: u64) -> bool {
+        self.victim.is_some_and(|(victim, _)| victim == line)
+    }
+
+    fn is_about(&self, line: u64) -> bool {
+        self.ask.line == line || self.recalls(line)
+    }
+
     /// It takes a miss register.
     fn is_below(&self) -> bool {
         matches!(self.memory, Memory::Asked | Memory::Came(_))

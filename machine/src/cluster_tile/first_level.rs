@@ -79,6 +79,8 @@ pub struct FirstLevel {
     /// Most data misses under way at once; the others wait here.
     limit: usize,
     length: usize,
+    /// Logarithm of `length`.
+    shift: u32,
     token: u32,
     /// What is to be sent; whoever called takes it.
     pub out: Outgoing,
@@ -107,6 +109,7 @@ impl FirstLevel {
             misses: Vec::new(),
             limit: data.mshrs as usize,
             length: data.line as usize,
+            shift: data.line.trailing_zeros(),
             token: 0,
             out: Outgoing::default(),
             #[cfg(test)]
@@ -229,7 +232,7 @@ impl FirstLevel {
         #[cfg(test)]
         self.note(line, if write { "store" } else { "load" });
         if self.data.access(address, false)
-            && (!write || self.exclusive[self.data.recent_place(line) / self.length])
+            && (!write || self.exclusive[self.data.recent_place(line) >> self.shift])
         {
             return Found::Hit;
         }
@@ -311,13 +314,14 @@ impl FirstLevel {
                         });
                     }
                 }
-                self.data.recent_place(line) / self.length
+                self.data.recent_place(line) >> self.shift
             }
         };
         self.exclusive[slot] = exclusive;
         let miss = &mut self.misses[at];
         if miss.kind == (Kind::Data { write: true }) && !exclusive {
             miss.asked = None;
+            miss.since = now;
             self.ask(now);
             return None;
         }
@@ -410,6 +414,12 @@ impl FirstLevel {
         self.data.is_reserved(line)
     }
 
+    /// First address of the line that contains `address`.
+    #[inline]
+    pub fn line_of(&self, address: u64) -> u64 {
+        self.data.line_of(address)
+    }
+
     /// The data cache, for the hart's accesses to lines that hit.
     #[inline]
     pub fn cache(&self) -> &Cache {
@@ -426,7 +436,7 @@ impl FirstLevel {
     #[inline]
     pub fn wrote(&mut self, address: u64, place: usize) {
         assert!(
-            self.exclusive[place / self.length],
+            self.exclusive[place >> self.shift],
             "port {} writes {address:#x}, which others may have",
             self.port
         );

@@ -110,6 +110,9 @@ pub trait Bus {
     /// The hart must ask for every access to the data side, also for loads, and each before the horizon: the ports of the memories
     /// are contended, so the hart may not remember any line.
     const EVERY_ACCESS: bool = false;
+    /// Lines may be taken away at any moment, because caches are coherent: loads and walks, too, are performed before the horizon
+    /// only.
+    const COHERENT: bool = false;
     /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
     /// Timing of one data access that lies within one cache line.
@@ -196,6 +199,12 @@ pub trait Bus {
     /// A store for whose line the hart has asked. Stores to lines that are known to be dirty bypass this function.
     fn store(&mut self, _now: Tick, _physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
+    }
+    /// Devices are accessed before this moment only, in addition to the horizon: harts that share them use them in the order of their
+    /// times.
+    #[inline]
+    fn device_horizon(&self) -> Tick {
+        Tick::MAX
     }
     /// Whether a device answers here. The answer is the same for the whole 4 KiB page, and constant within an epoch.
     fn is_device(&self, physical: u64) -> bool;

@@ -32,6 +32,9 @@ impl Core {
     ) -> Result<u64, Exit> {
         match self.mmu.quick(Need::Read, address) {
             Some(physical) if address & (BYTES - 1) == 0 => {
+                if B::COHERENT {
+                    self.before_store(op.cycle as Tick * self.costs.cycle)?;
+                }
                 if let Some(place) = self.lines.load_place(physical) {
                     debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
                     self.statistics.loads += 1;
@@ -97,7 +100,7 @@ impl Core {
         if self.acquiring && self.after_acquire(offset) {
             return None;
         }
-        if B::EVERY_ACCESS
+        if (B::EVERY_ACCESS || B::COHERENT)
             && let Err(exit) = self.before_store(offset)
         {
             self.refused = exit;
@@ -288,7 +291,7 @@ impl Core {
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
-        if B::EVERY_ACCESS {
+        if B::EVERY_ACCESS || B::COHERENT {
             self.before_store(offset)?;
         }
         let (parts, crosses) = self.parts(first, second, in_page, bytes);
@@ -411,9 +414,9 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn before_device(&self, offset: Tick) -> Result<Tick, Exit> {
+    pub(super) fn before_device<B: Bus>(&self, bus: &B, offset: Tick) -> Result<Tick, Exit> {
         let now = self.base + offset;
-        if now >= self.horizon {
+        if now >= self.horizon || now >= bus.device_horizon() {
             Err(Exit::Suspend(Stop::Device))
         } else {
             Ok(now)
@@ -437,7 +440,7 @@ impl Core {
         bytes: u64,
         offset: Tick,
     ) -> Result<u64, Exit> {
-        let now = self.before_device(offset)?;
+        let now = self.before_device(bus, offset)?;
         let read = bus
             .device_read(now, physical, bytes as u8)
             .map_err(|_| Self::fault(Need::Read, address))?;
@@ -456,7 +459,7 @@ impl Core {
         value: u64,
         offset: Tick,
     ) -> Result<(), Exit> {
-        let now = self.before_device(offset)?;
+        let now = self.before_device(bus, offset)?;
         let unused = 64 - 8 * bytes;
         let write = bus
             .device_write(now, physical, bytes as u8, value << unused >> unused)

@@ -72,7 +72,7 @@ impl Core {
             return Err(self.refused);
         }
         self.wait_other_network(physical, false, offset)?;
-        let now = self.before_device(offset)?;
+        let now = self.before_device(bus, offset)?;
         let token = self
             .send_remote(bus, now, physical, bytes, Action::Load(*op))
             .ok_or(Self::fault(Need::Read, address))?;
@@ -100,7 +100,7 @@ impl Core {
         }
         self.wait_store_room(1, offset)?;
         self.wait_other_network(physical, true, offset)?;
-        let now = self.before_device(offset)?;
+        let now = self.before_device(bus, offset)?;
         let token = self
             .send_remote(bus, now, physical, bytes, store)
             .ok_or(Self::fault(Need::Write, address))?;

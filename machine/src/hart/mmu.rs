@@ -415,6 +415,9 @@ impl Core {
             let value = value.expect("memory answers where the bus allows it");
             return Ok((value, self.base + walk.offset));
         }
+        if B::COHERENT {
+            self.before_store(walk.offset)?;
+        }
         self.admit(bus, entry, Purpose::Walk, walk.offset)?;
         let now = self.base + walk.offset;
         let at = match bus.data(now, entry, Access::Walk) {

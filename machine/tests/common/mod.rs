@@ -39,6 +39,13 @@ pub const CBO_ZERO: u32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
 
+impl Label {
+    /// Its place among the words of the program.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// An assembler for the few instructions that the tests need (encodings: RISC-V Unprivileged ISA, chapter "RV32/64G
 /// Instruction Set Listings").
 #[derive(Default)]
@@ -147,6 +154,13 @@ impl Program {
     /// An atomic operation of eight bytes (`funct5`, with the bits of acquire and release).
     pub fn amo(&mut self, funct5: u32, aqrl: u32, rd: u32, address: u32, rs: u32) -> &mut Self {
         self.word(funct5 << 27 | aqrl << 25 | rs << 20 | address << 15 | 3 << 12 | rd << 7 | 0x2f)
+    }
+    /// Load-reserved and store-conditional of eight bytes.
+    pub fn lr(&mut self, rd: u32, address: u32) -> &mut Self {
+        self.amo(2, 0, rd, address, ZERO)
+    }
+    pub fn sc(&mut self, rd: u32, address: u32, rs: u32) -> &mut Self {
+        self.amo(3, 0, rd, address, rs)
     }
     pub fn mret(&mut self) -> &mut Self {
         self.word(0x3020_0073)
@@ -310,6 +324,24 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
         seed: 1,
         tiled_lines: false,
     }
+}
+
+/// A chip of one tile with a cluster of so many harts: 2 GHz, first levels of 16 KiB and a second level of 64 KiB.
+pub fn cluster(harts: u16) -> PlatformConfig {
+    let mut config = platform(PlatformKind::Bare, 1);
+    let tile = &mut config.tiles[0];
+    tile.cluster = Some(ClusterConfig::of(harts));
+    tile.hart.hardware_ad = false;
+    (tile.uart, tile.exit) = (true, true);
+    config
+}
+
+/// Puts a program into memory at this offset and starts it on the hart at a port of the cluster, with the port in `A0`.
+pub fn start_port(machine: &mut Machine, port: usize, program: &Program, offset: u64) {
+    let at = MEMORY_BASE + offset;
+    machine.load_tile(0, at, &program.bytes()).expect("memory");
+    let started = machine.start_cluster_hart((0, port), at, port as u64, 0);
+    started.expect("a hart");
 }
 
 /// A chip of one tile with two harts.

@@ -56,6 +56,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             once("timebase"),
             some("pipeline"),
             any("cache"),
+            any("cluster"),
             any("local-memory"),
             any("dtu"),
             any("accelerator"),
@@ -375,6 +376,41 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[any("origin")],
     },
     ElementRule {
+        name: "cluster",
+        about: "Harts of a tile whose first levels are kept coherent by a directory at the second level, which they share. Cycles are those of the tile's pipeline.",
+        attributes: &[
+            required("name", Name, "Name of the cluster."),
+            required(
+                "harts",
+                Integer { min: 1, max: 8 },
+                "How many, numbered from 0.",
+            ),
+            required(
+                "up",
+                LATENCY,
+                "From a first level to the second level; the cache's latency is what it costs to look there.",
+            ),
+            required("down", LATENCY, "From the second level to a first level."),
+            required(
+                "banks",
+                Integer { min: 1, max: 64 },
+                "Banks of the second level, a power of two; lines that follow each other are in different ones.",
+            ),
+            required(
+                "occupancy",
+                CYCLES,
+                "Cycles for which a request has its bank.",
+            ),
+            required(
+                "hold",
+                LATENCY,
+                "Cycles after a load-reserved for which it holds its line against other harts.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
         name: "network-card",
         about: "A network card that a tile may have: a virtio network device over virtio-mmio.",
         attributes: &[
@@ -685,7 +721,16 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Name,
                 "First-level data cache; needed unless the tile has a local memory.",
             ),
-            optional("l2", Name, "Private second-level cache."),
+            optional(
+                "l2",
+                Name,
+                "Second-level cache, private or shared by the harts of a cluster.",
+            ),
+            optional(
+                "cluster",
+                Name,
+                "Several harts that share the second level, each with first levels of its own (bare platforms).",
+            ),
             optional(
                 "local-memory",
                 Name,

@@ -21,6 +21,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     memories(platform, root, errors);
     routers(platform, root, errors);
     super::mesh::check(platform, root, errors);
+    super::cluster::check(platform, root, errors);
 }
 
 fn clocks(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {

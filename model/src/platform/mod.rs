@@ -6,6 +6,7 @@
 //! Cycles are those of the part's `clock`; a cache counts cycles of the pipeline of its tile.
 
 mod check;
+mod cluster;
 mod mesh;
 mod read;
 
@@ -35,6 +36,9 @@ pub struct Platform {
     pub pipelines: Vec<Pipeline>,
     /// All caches.
     pub caches: Vec<Cache>,
+    /// All clusters that tiles name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Cluster>,
     /// All local memories that tiles name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local_memories: Vec<LocalMemory>,
@@ -174,6 +178,25 @@ pub enum Replacement {
     TreePlru,
     /// Pseudo-random, seeded.
     Random,
+}
+
+/// Harts that share a second level. All latencies in cycles of the tile's pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cluster {
+    /// Name.
+    pub name: String,
+    /// Harts, numbered from 0.
+    pub harts: u32,
+    /// From a first level to the second level.
+    pub up: u32,
+    /// From the second level to a first level.
+    pub down: u32,
+    /// Banks of the second level; a power of two.
+    pub banks: u32,
+    /// For how long a request has its bank.
+    pub occupancy: u32,
+    /// For how long a reservation holds its line.
+    pub hold: u32,
 }
 
 /// A local memory. The latency is in cycles of `clock`.
@@ -483,6 +506,9 @@ pub struct Tile {
     pub l1d: Option<Cache>,
     /// Second-level cache.
     pub l2: Option<Cache>,
+    /// Several harts that share the second level, in place of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
     /// Local memory; always there on meshes, never on other platforms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory: Option<LocalMemory>,

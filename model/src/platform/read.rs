@@ -4,9 +4,9 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy, Network,
-    NetworkCard, Operation, Origin, Pipeline, PipelineModel, Platform, PlatformKind, Replacement,
-    Spread, Tile, Topology, WriteQueue,
+    Accelerator, Cache, Clock, Cluster, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy,
+    Network, NetworkCard, Operation, Origin, Pipeline, PipelineModel, Platform, PlatformKind,
+    Replacement, Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -63,6 +63,7 @@ impl Reader<'_> {
             .filter_map(|node| self.pipeline(node, &clocks))
             .collect();
         let caches: Vec<_> = root.all("cache").map(cache).collect();
+        let clusters: Vec<_> = root.all("cluster").map(cluster).collect();
         let local_memories: Vec<_> = root
             .all("local-memory")
             .filter_map(|node| self.local_memory(node, &clocks))
@@ -89,7 +90,7 @@ impl Reader<'_> {
         let mut tiles = Vec::new();
         for node in root.all("tile") {
             let units = (&accelerators[..], &network_cards[..]);
-            let memories = (&caches[..], &local_memories[..]);
+            let memories = (&caches[..], &clusters[..], &local_memories[..]);
             let Some(tile) = self.tile(node, &pipelines, memories, &dtus, units) else {
                 continue;
             };
@@ -124,6 +125,7 @@ impl Reader<'_> {
                 .map(|node| node.frequency("frequency"))?,
             pipelines,
             caches,
+            clusters,
             local_memories,
             dtus,
             accelerators,
@@ -142,6 +144,7 @@ impl Reader<'_> {
             ("clock", "name"),
             ("pipeline", "name"),
             ("cache", "name"),
+            ("cluster", "name"),
             ("local-memory", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
@@ -355,7 +358,7 @@ impl Reader<'_> {
         &mut self,
         node: &Node,
         pipelines: &[Pipeline],
-        (caches, local_memories): (&[Cache], &[LocalMemory]),
+        (caches, clusters, local_memories): (&[Cache], &[Cluster], &[LocalMemory]),
         dtus: &[Dtu],
         (accelerators, network_cards): (&[Accelerator], &[NetworkCard]),
     ) -> Option<Tile> {
@@ -366,6 +369,9 @@ impl Reader<'_> {
                 .cloned()
         };
         let (l1i, l1d, l2) = (cache("l1i"), cache("l1d"), cache("l2"));
+        let cluster = self
+            .find(node, "cluster", "cluster", clusters, |item| &item.name)
+            .cloned();
         let local_memory = self
             .find(node, "local-memory", "local-memory", local_memories, |m| {
                 &m.name
@@ -397,6 +403,7 @@ impl Reader<'_> {
             l1i,
             l1d,
             l2,
+            cluster,
             local_memory,
             dtu,
             accelerator,
@@ -484,6 +491,19 @@ fn network_card(node: &Node) -> NetworkCard {
         queue: narrow(node.integer("queue")),
         buffer: narrow(node.size("buffer").0),
         parallel: narrow(node.integer("parallel")),
+    }
+}
+
+fn cluster(node: &Node) -> Cluster {
+    let number = |attribute| narrow(node.integer(attribute));
+    Cluster {
+        name: node.text("name"),
+        harts: number("harts"),
+        up: number("up"),
+        down: number("down"),
+        banks: number("banks"),
+        occupancy: number("occupancy"),
+        hold: number("hold"),
     }
 }
 

@@ -10,10 +10,10 @@ use bulkhead_abi::memory_map::{
 use bulkhead_machine::config::PlatformConfig;
 use vm_fdt::{FdtWriter, FdtWriterResult};
 
-/// Handle of the interrupt controller of the hart.
+/// Handle of the interrupt controller of the first hart; those of the others follow.
 const HART_INTERRUPTS: u32 = 1;
-/// Interrupt numbers of the CLINT at the hart: machine software and machine timer (privileged specification).
-const CLINT_INTERRUPTS: [u32; 4] = [HART_INTERRUPTS, 3, HART_INTERRUPTS, 7];
+/// Interrupt numbers of the CLINT at a hart: machine software and machine timer (privileged specification).
+const CLINT_INTERRUPTS: [u32; 2] = [3, 7];
 /// Input clock of the console, as on QEMU's `virt`; the rate of characters is not modelled.
 const UART_CLOCK: u32 = 3_686_400;
 
@@ -23,6 +23,12 @@ const UART_CLOCK: u32 = 3_686_400;
 /// The tree could not be written.
 pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Error> {
     write(config, memory).map_err(|error| Error::Machine(format!("device tree: {error}")))
+}
+
+/// Numbers of the first tile's harts.
+pub fn harts(config: &PlatformConfig) -> Vec<u16> {
+    let cluster = config.tiles[0].cluster.as_ref();
+    cluster.map_or_else(|| vec![0], |cluster| cluster.harts.clone())
 }
 
 fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
@@ -50,21 +56,25 @@ fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
     tree.property_u32("#address-cells", 1)?;
     tree.property_u32("#size-cells", 0)?;
     tree.property_u32("timebase-frequency", timebase)?;
-    let cpu = tree.begin_node("cpu@0")?;
-    tree.property_string("device_type", "cpu")?;
-    tree.property_u32("reg", 0)?;
-    tree.property_string("status", "okay")?;
-    tree.property_string("compatible", "riscv")?;
-    tree.property_string("riscv,isa", "rv64imafdc_zicsr_zifencei")?;
-    tree.property_string("mmu-type", "riscv,sv39")?;
-    let interrupts = tree.begin_node("interrupt-controller")?;
-    tree.property_u32("#interrupt-cells", 1)?;
-    tree.property_null("interrupt-controller")?;
-    tree.property_string("compatible", "riscv,cpu-intc")?;
-    tree.property_phandle(HART_INTERRUPTS)?;
-    tree.end_node(interrupts)?;
-    tree.end_node(cpu)?;
+    let numbers = harts(config);
+    for (number, handle) in numbers.iter().zip(HART_INTERRUPTS..) {
+        let cpu = tree.begin_node(&format!("cpu@{number:x}"))?;
+        tree.property_string("device_type", "cpu")?;
+        tree.property_u32("reg", u32::from(*number))?;
+        tree.property_string("status", "okay")?;
+        tree.property_string("compatible", "riscv")?;
+        tree.property_string("riscv,isa", "rv64imafdc_zicsr_zifencei")?;
+        tree.property_string("mmu-type", "riscv,sv39")?;
+        let interrupts = tree.begin_node("interrupt-controller")?;
+        tree.property_u32("#interrupt-cells", 1)?;
+        tree.property_null("interrupt-controller")?;
+        tree.property_string("compatible", "riscv,cpu-intc")?;
+        tree.property_phandle(handle)?;
+        tree.end_node(interrupts)?;
+        tree.end_node(cpu)?;
+    }
     tree.end_node(cpus)?;
+    let syscon = HART_INTERRUPTS + numbers.len() as u32;
 
     let soc = tree.begin_node("soc")?;
     tree.property_u32("#address-cells", 2)?;
@@ -77,7 +87,9 @@ fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
         vec!["sifive,clint0".to_owned(), "riscv,clint0".to_owned()],
     )?;
     tree.property_array_u64("reg", &[CLINT_BASE, CLINT_SIZE])?;
-    tree.property_array_u32("interrupts-extended", &CLINT_INTERRUPTS)?;
+    let handles = (HART_INTERRUPTS..syscon).flat_map(|hart| CLINT_INTERRUPTS.map(|i| [hart, i]));
+    let interrupts: Vec<u32> = handles.flatten().collect();
+    tree.property_array_u32("interrupts-extended", &interrupts)?;
     tree.end_node(clint)?;
     if tile.uart {
         let serial = tree.begin_node(&format!("serial@{UART_BASE:x}"))?;
@@ -97,11 +109,11 @@ fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
             ],
         )?;
         tree.property_array_u64("reg", &[EXIT_BASE, 0x1000])?;
-        tree.property_phandle(HART_INTERRUPTS + 1)?;
+        tree.property_phandle(syscon)?;
         tree.end_node(test)?;
         let poweroff = tree.begin_node("poweroff")?;
         tree.property_string("compatible", "syscon-poweroff")?;
-        tree.property_u32("regmap", HART_INTERRUPTS + 1)?;
+        tree.property_u32("regmap", syscon)?;
         tree.property_u32("offset", 0)?;
         tree.property_u32("value", EXIT_PASS)?;
         tree.end_node(poweroff)?;

@@ -20,7 +20,7 @@ use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_report::crash::Crash;
 use bulkhead_report::result::Counter;
-use device_tree::device_tree;
+use device_tree::{device_tree, harts};
 
 use bulkhead_machine::trace::{TraceOptions, Tracer};
 use bulkhead_model::{LoadOptions, input, load_platform};
@@ -138,9 +138,18 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
             .map_err(|error| failed(&error))?;
     }
     let argument = if room { place } else { 0 };
-    machine
-        .start_hart(tile, image.entry, 0, argument)
-        .map_err(|error| failed(&error))?;
+    // As on QEMU's board, too, all harts start at the entry, each with its number in `a0`.
+    if config.tiles[0].cluster.is_some() {
+        for (port, number) in harts(&config).into_iter().enumerate() {
+            machine
+                .start_cluster_hart((tile, port), image.entry, number.into(), argument)
+                .map_err(|error| failed(&error))?;
+        }
+    } else {
+        machine
+            .start_hart(tile, image.entry, 0, argument)
+            .map_err(|error| failed(&error))?;
+    }
     let ran = run(&mut machine, &config, options, progress)?;
     let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
     let crash = crashed(&machine, tile, ran.outcome, &bytes).map_err(|error| failed(&error))?;

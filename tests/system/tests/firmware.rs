@@ -8,6 +8,16 @@ const FIRMWARE: &str = "/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf";
 
 #[test]
 fn opensbi_boots_to_its_report() {
+    opensbi("single", 1);
+}
+
+/// Harts that race for the boot, wait for each other by software interrupts, and share locks.
+#[test]
+fn opensbi_boots_on_the_harts_of_a_cluster() {
+    opensbi("virt", 4);
+}
+
+fn opensbi(platform: &str, harts: usize) {
     let elf = Path::new(FIRMWARE);
     if !elf.exists() {
         eprintln!("skipped: {FIRMWARE} is missing; install Debian's package opensbi");
@@ -16,14 +26,15 @@ fn opensbi_boots_to_its_report() {
     let options = Options {
         elf,
         others: &[],
-        platform: Path::new("single"),
+        platform: Path::new(platform),
         max_cycles: Some(20_000_000),
         trace: None,
     };
     let booted = boot(&options, &Silent).expect("it boots");
     for line in [
         "OpenSBI v",
-        "Platform Name             : bulkhead,single",
+        &format!("Platform Name             : bulkhead,{platform}"),
+        &format!("Platform HART Count       : {harts}\n"),
         "Platform Console Device   : uart8250",
         "Boot HART PMP Count       : 16",
         "Domain0 Next Mode         : S-mode",

@@ -1,0 +1,231 @@
+//! A hart's view of its cluster.
+
+use super::devices::Devices;
+use super::first_level::Found;
+use super::port::Side;
+use super::second_level::SecondLevel;
+use crate::fabric::Fabric;
+use crate::hart::{
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, Timing,
+};
+use crate::observe::Marker;
+use crate::types::Tick;
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_abi::memory_map::MEMORY_BASE;
+
+/// Most markers kept for each hart: a program may emit markers forever.
+const MARKERS_MAX: usize = 1 << 20;
+
+/// See the module's documentation.
+pub(super) struct ClusterBus<'a> {
+    pub side: &'a mut Side,
+    pub second: &'a mut SecondLevel,
+    pub devices: &'a mut Devices,
+    pub fabric: &'a mut Fabric,
+    /// Before this moment no other hart can access a device.
+    pub devices_until: Tick,
+}
+
+impl ClusterBus<'_> {
+    /// The answer to an access that did not hit.
+    #[cold]
+    #[inline(never)]
+    fn pending(&mut self, now: Tick, token: u32) -> Timing {
+        self.side.leave(now, self.second);
+        Timing::Pending(token)
+    }
+
+    /// A store to the host's word.
+    #[cold]
+    fn stored_to_host(&mut self, now: Tick, place: Place, value: u64) {
+        self.side.recall = true;
+        if self.devices.stored_to_host(now, self.side.port, value) {
+            self.write_place(place, 8, 0);
+        }
+    }
+}
+
+impl Bus for ClusterBus<'_> {
+    const COHERENT: bool = true;
+
+    fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
+        match self.side.first.fetch(now, physical) {
+            Found::Hit => Timing::Hit,
+            Found::Pending(token) => self.pending(now, token),
+        }
+    }
+
+    #[inline(always)]
+    fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
+        debug_assert!(
+            now >= self.side.now,
+            "{access:?} of {physical:#x} at {now}, after an event at {}",
+            self.side.now
+        );
+        self.side.access = now;
+        let write = matches!(access, Access::Store | Access::Atomic);
+        match self.side.first.data(now, physical, write) {
+            Found::Hit => {
+                let line = self.side.first.line_of(physical);
+                if line == self.side.wanted || line == self.side.host_line {
+                    return Timing::ReadyOnce(now);
+                }
+                Timing::Hit
+            }
+            Found::Pending(token) => self.pending(now, token),
+        }
+    }
+
+    fn read(&mut self, physical: u64, _: u8) -> Result<u64, BusFault> {
+        panic!("{physical:#x} is read past the caches");
+    }
+
+    fn lines_hold_data(&self) -> bool {
+        true
+    }
+
+    fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
+        let there = self.side.first.instruction_line(line);
+        there.map(|there| bytes.copy_from_slice(there)).is_some()
+    }
+
+    fn empty_instruction_cache(&mut self) {
+        self.side.first.empty_instruction_cache();
+    }
+
+    fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
+        match self.side.first.manage(now, line, what) {
+            Ok(token) => Managed::At(self.pending(now, token)),
+            Err(token) => Managed::After(token),
+        }
+    }
+
+    fn reserve(&mut self, physical: u64) {
+        self.side.first.cache_mut().reserve(physical, 0);
+        self.side.reserved_at = self.side.access;
+    }
+
+    fn take_reservation(&mut self, physical: u64) -> Option<bool> {
+        let kept = self.side.first.cache_mut().take_reservation(physical, 0);
+        self.side.release(self.side.access);
+        Some(kept)
+    }
+
+    fn is_at(&self, physical: u64, place: Place) -> bool {
+        self.side.first.cache().is_at(physical, place as usize)
+    }
+
+    fn allows(&self, physical: u64, bytes: u64, _: bool) -> bool {
+        let size = self.fabric.ram[0].len() as u64;
+        let offset = physical.wrapping_sub(MEMORY_BASE);
+        offset < size && offset + bytes <= size
+    }
+
+    #[inline]
+    fn place(&self, physical: u64, _: bool) -> Place {
+        self.side.first.cache().recent_place(physical) as Place
+    }
+
+    #[inline]
+    fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        let (at, bytes) = (place as usize, usize::from(bytes));
+        let mut value = [0; 8];
+        value[..bytes].copy_from_slice(&self.side.first.cache().bytes()[at..at + bytes]);
+        u64::from_le_bytes(value)
+    }
+
+    #[inline]
+    fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        let (at, bytes) = (place as usize, usize::from(bytes));
+        let there = &mut self.side.first.cache_mut().bytes_mut()[at..at + bytes];
+        there.copy_from_slice(&value.to_le_bytes()[..bytes]);
+    }
+
+    #[inline]
+    fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
+        self.write_place(place, bytes, value);
+        self.side.first.wrote(physical, place as usize);
+        if self.devices.htif.is_at(physical) {
+            self.stored_to_host(now, place, value);
+        }
+    }
+
+    #[inline]
+    fn is_device(&self, physical: u64) -> bool {
+        physical < MEMORY_BASE
+    }
+
+    #[inline]
+    fn device_horizon(&self) -> Tick {
+        self.devices_until
+    }
+
+    fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault> {
+        let value = self.devices.read(now, physical, bytes).ok_or(BusFault)?;
+        Ok(DeviceRead { value, extra: 0 })
+    }
+
+    fn device_write(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<DeviceWrite, BusFault> {
+        let side = &mut *self.side;
+        let own = side.port;
+        let there = now + self.second.up + self.second.down;
+        let mut affect = |port: usize, effect| match port == usize::from(own) {
+            true => side.signals.push((now, effect)),
+            false => side.others.push((port, there, effect)),
+        };
+        let at = (physical, bytes);
+        let written = self.devices.write(now, own, at, value, &mut affect);
+        written.ok_or(BusFault)?;
+        self.side.recall |= self.devices.end.is_some();
+        Ok(DeviceWrite::default())
+    }
+
+    fn epoch(&self) -> u32 {
+        0
+    }
+
+    fn timer(&self, now: Tick) -> u64 {
+        self.devices.time(now)
+    }
+
+    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
+        let known = MarkerKind::from_code(kind);
+        // Markers about other activities are ignored in user mode, and those of schedules always, because this tile has no
+        // multiplexer.
+        let privileged = known.is_some_and(MarkerKind::is_privileged);
+        if privileged && !machine_mode || known.is_some_and(MarkerKind::is_schedule) {
+            return;
+        }
+        let side = &mut *self.side;
+        let marker = Marker {
+            tick: now,
+            tile: side.owner.tile,
+            activity: side.owner.activity,
+            kind,
+            value,
+        };
+        if side.markers.len() < MARKERS_MAX {
+            side.markers.push(marker);
+        } else {
+            side.markers_lost += 1;
+        }
+        if let Some(observer) = &mut self.fabric.observer {
+            observer.marker(&marker);
+        }
+    }
+
+    #[inline]
+    fn limit(&self) -> Tick {
+        if self.side.signals.is_empty() && !self.side.recall {
+            self.side.limit.min(self.side.next_event())
+        } else {
+            0
+        }
+    }
+}

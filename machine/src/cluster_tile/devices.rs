@@ -1,0 +1,159 @@
+//! The small devices of a cluster: a core-local interruptor with registers for each hart, console, exit device, host's word.
+//!
+//! Why it exists: all harts use them, each access at its moment ([`crate::hart::Bus::device_horizon`]). What it deliberately does not
+//! know: when an interrupt reaches its hart.
+
+use super::messages::Port;
+use crate::config::{ClusterConfig, PlatformConfig, TileConfig};
+use crate::device::clint::ClintEffect;
+use crate::device::{Clint, Htif, HtifEffect, Uart, exit_code};
+use crate::tile::End;
+use crate::types::Tick;
+use bulkhead_abi::memory_map::{
+    CLINT_BASE, CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP, CLINT_SIZE, EXIT_BASE, UART_BASE,
+    UART_SIZE,
+};
+
+const EXIT_SIZE: u64 = 0x1000;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Devices {
+    /// The interruptor's registers for the hart at each port.
+    clints: Vec<Clint>,
+    /// The number of the hart at each port.
+    numbers: Vec<u16>,
+    pub uart: Option<Uart>,
+    exit: bool,
+    pub htif: Htif,
+    /// The earliest end of the run: when, of which hart, how.
+    pub end: Option<(Tick, Port, End)>,
+}
+
+/// What a write of a device does to a hart.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effect {
+    /// The level of its software interrupt.
+    Software(bool),
+    /// Its timer interrupt is due from this tick on.
+    Timer(Tick),
+}
+
+/// Offset in a device's range.
+fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
+    let offset = physical.wrapping_sub(base);
+    (offset < size).then_some(offset)
+}
+
+impl Devices {
+    pub fn new(config: &TileConfig, cluster: &ClusterConfig, platform: &PlatformConfig) -> Self {
+        let clint = |_: &u16| Clint::new(platform.ticks_per_second, platform.timebase_hz);
+        Self {
+            clints: cluster.harts.iter().map(clint).collect(),
+            numbers: cluster.harts.clone(),
+            uart: config.uart.then(Uart::new),
+            exit: config.exit,
+            htif: Htif::default(),
+            end: None,
+        }
+    }
+
+    /// The value of `mtime`.
+    pub fn time(&self, now: Tick) -> u64 {
+        self.clints[0].time(now)
+    }
+
+    /// The port of the hart that a register of the interruptor belongs to, and the register's offset for a single hart.
+    fn register(&self, offset: u64) -> Option<(usize, u64)> {
+        let (base, size) = match offset {
+            CLINT_MTIME.. => return Some((0, offset)),
+            CLINT_MTIMECMP.. => (CLINT_MTIMECMP, 8),
+            _ => (CLINT_MSIP, 4),
+        };
+        let (number, within) = ((offset - base) / size, (offset - base) % size);
+        let port = self.numbers.iter().position(|n| u64::from(*n) == number)?;
+        Some((port, base + within))
+    }
+
+    /// Reads a register. `None`: nothing answers. Registers of harts that do not exist are 0.
+    pub fn read(&mut self, now: Tick, physical: u64, bytes: u8) -> Option<u64> {
+        if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
+            if bytes == 8 && offset < CLINT_MTIMECMP {
+                // Two software interrupt registers.
+                let low = self.read(now, physical, 4)?;
+                return Some(low | self.read(now, physical + 4, 4)? << 32);
+            }
+            return match self.register(offset) {
+                Some((port, offset)) => self.clints[port].read(now, offset, bytes),
+                None => matches!(bytes, 4 | 8).then_some(0),
+            };
+        }
+        if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
+            let uart = self.uart.as_mut();
+            return uart.map(|uart| u64::from(uart.read(offset)));
+        }
+        let exit = within(physical, EXIT_BASE, EXIT_SIZE);
+        exit.filter(|_| self.exit).map(|_| 0)
+    }
+
+    /// Writes a register for the hart at `port`; `affect` gets what that does to which hart. `None`: nothing answers.
+    pub fn write(
+        &mut self,
+        now: Tick,
+        port: Port,
+        (physical, bytes): (u64, u8),
+        value: u64,
+        affect: &mut impl FnMut(usize, Effect),
+    ) -> Option<()> {
+        if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
+            if bytes == 8 && offset < CLINT_MTIMECMP {
+                self.write(now, port, (physical, 4), value & 0xFFFF_FFFF, affect)?;
+                return self.write(now, port, (physical + 4, 4), value >> 32, affect);
+            }
+            let Some((of, offset)) = self.register(offset) else {
+                return matches!(bytes, 4 | 8).then_some(());
+            };
+            match self.clints[of].write(offset, bytes, value)? {
+                ClintEffect::None => {}
+                ClintEffect::Software(level) => affect(of, Effect::Software(level)),
+                ClintEffect::Timer(deadline) => affect(of, Effect::Timer(deadline)),
+            }
+        } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
+            self.uart.as_mut()?.write(offset, value as u8);
+        } else {
+            let offset = within(physical, EXIT_BASE, EXIT_SIZE).filter(|_| self.exit)?;
+            if offset == 0
+                && let Some(code) = exit_code(value as u32)
+            {
+                self.finish(now, port, End::Exit(code));
+            }
+        }
+        Some(())
+    }
+
+    /// The host's word was written. True: it must be cleared.
+    #[cold]
+    pub fn stored_to_host(&mut self, now: Tick, port: Port, value: u64) -> bool {
+        match self.htif.effect(value) {
+            HtifEffect::None => false,
+            HtifEffect::Exit(code) => {
+                self.finish(now, port, End::Exit(code));
+                false
+            }
+            HtifEffect::Print(byte) => {
+                if let Some(uart) = &mut self.uart {
+                    uart.put(byte);
+                }
+                true
+            }
+        }
+    }
+
+    /// The run ends; the earliest end counts, and of one tick that of the lowest port.
+    pub fn finish(&mut self, at: Tick, port: Port, end: End) {
+        let later = |(other, of, _): (Tick, Port, End)| (at, port) < (other, of);
+        if self.end.is_none_or(later) {
+            self.end = Some((at, port, end));
+        }
+    }
+}

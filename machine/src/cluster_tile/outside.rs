@@ -1,0 +1,79 @@
+//! A cluster's memory as tools see it, without any effect on time or state.
+//!
+//! Why it exists: what a program has stored may be in a first level, on its way, or in the second level.
+
+use super::ClusterTile;
+use super::messages::Down;
+use super::port::Inbound;
+use crate::fabric::Fabric;
+use bulkhead_abi::memory_map::MEMORY_BASE;
+
+/// The parts of a range in lines of `length` bytes: the line, the part's offset in it, and the part in the range.
+fn pieces(
+    from: u64,
+    bytes: usize,
+    length: u64,
+) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let address = from + next as u64;
+        let offset = (address % length) as usize;
+        let count = (length as usize - offset).min(bytes - next);
+        let range = next..next + count;
+        next += count;
+        (count > 0).then_some((address - offset as u64, offset, range))
+    })
+}
+
+impl ClusterTile {
+    /// The newest bytes of a line, if memory has others.
+    fn newest(&self, line: u64) -> Option<&[u8]> {
+        let mut firsts = self.harts.iter();
+        let modified = firsts.find_map(|hart| hart.side.first.modified(line));
+        modified.or_else(|| self.second.peek(line))
+    }
+
+    /// Reads memory as the harts find it. False: there is none.
+    pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
+        let memory = &fabric.ram[0];
+        let offset = physical.checked_sub(MEMORY_BASE);
+        let end = offset.and_then(|offset| offset.checked_add(buffer.len() as u64));
+        if end.is_none_or(|end| end > memory.len() as u64) {
+            return false;
+        }
+        for (line, offset, range) in pieces(physical, buffer.len(), self.line) {
+            let from = match self.newest(line) {
+                Some(bytes) => &bytes[offset..],
+                None => &memory[(line - MEMORY_BASE) as usize + offset..],
+            };
+            let count = range.len();
+            buffer[range].copy_from_slice(&from[..count]);
+        }
+        true
+    }
+
+    /// Memory has got other bytes from this offset on: so has every copy.
+    pub fn reload(&mut self, offset: u64, bytes: &[u8]) {
+        for (line, offset, range) in pieces(MEMORY_BASE + offset, bytes.len(), self.line) {
+            let from = &bytes[range];
+            self.second.poke(line, offset, from);
+            for hart in &mut self.harts {
+                hart.side.first.poke(line, offset, from);
+                hart.side.inbox.for_each_mut(|inbound| {
+                    if let Inbound::Down(
+                        Down::Grant {
+                            line: of, bytes, ..
+                        }
+                        | Down::Instructions {
+                            line: of, bytes, ..
+                        },
+                    ) = inbound
+                        && *of == line
+                    {
+                        bytes[offset..offset + from.len()].copy_from_slice(from);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! A hart of a cluster with its first level: when messages take effect, and how long a reservation holds its line.
+//!
+//! Why it exists: [`FirstLevel`] knows no times, and [`Hart`] no caches. Messages from the second level, timers and interrupts take
+//! effect in the order of their moments, between the hart's own accesses. What it deliberately does not know: other harts.
+
+use super::FirstLevel;
+use super::bus::ClusterBus;
+use super::devices::{Devices, Effect};
+use super::messages::{Down, Port, Reply};
+use super::second_level::SecondLevel;
+use crate::cache::HeldLine;
+use crate::config::{ClusterConfig, TileConfig};
+use crate::engine::EventQueue;
+use crate::fabric::Fabric;
+use crate::hart::{Hart, InterruptLine, LineBytes, Stop};
+use crate::ledger::Ledger;
+use crate::noc::{Account, Transaction};
+use crate::observe::{HartState, Marker};
+use crate::tile::End;
+use crate::types::{Owner, Tick, align};
+
+/// What comes to a hart or its first level.
+#[derive(Debug)]
+pub(super) enum Inbound {
+    /// A message of the second level.
+    Down(Down),
+    /// A reservation may have ended for which a probe waits.
+    Release,
+    /// A device that another hart has written.
+    Device(Effect),
+}
+
+/// Sources of one tick, in their order.
+pub(super) const FROM_SECOND_LEVEL: u32 = 0;
+pub(super) const FROM_RESERVATION: u32 = 1;
+pub(super) const FROM_DEVICE: u32 = 2;
+
+/// A probe that a reservation holds off.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    line: u64,
+    keep: bool,
+    since: Tick,
+    /// The reservation holds the line no longer than this.
+    until: Tick,
+}
+
+/// No line: addresses of lines are multiples of their length.
+const NO_LINE: u64 = 1;
+
+/// All of a port but its hart.
+pub(super) struct Side {
+    pub port: Port,
+    pub owner: Owner,
+    pub first: FirstLevel,
+    pub inbox: EventQueue<Inbound>,
+    /// When the hart's timer interrupt is due. It is not in the queue, so that a program that writes the register again and again does
+    /// not fill it.
+    pub timer_at: Tick,
+    /// The time of the last event.
+    pub now: Tick,
+    /// The time of the hart's last access to data.
+    pub access: Tick,
+    /// Nothing that the hart has sent since it began to run can come back before this tick.
+    pub limit: Tick,
+    /// What the hart's own accesses to devices do to it, and when.
+    pub signals: Vec<(Tick, Effect)>,
+    /// What the hart does to other harts through devices: their ports, and when it reaches them.
+    pub others: Vec<(usize, Tick, Effect)>,
+    /// The hart must return at the end of its block.
+    pub recall: bool,
+    /// When the hart has reserved its line.
+    pub reserved_at: Tick,
+    /// Ticks for which a reservation holds its line.
+    hold: Tick,
+    waiting: Option<Waiting>,
+    /// The line of the probe that waits, or [`NO_LINE`].
+    pub wanted: u64,
+    /// The line of the host's word, or [`NO_LINE`].
+    pub host_line: u64,
+    cycle: Tick,
+    line: u64,
+    pub markers: Vec<Marker>,
+    pub markers_lost: u64,
+}
+
+/// See the module's documentation.
+pub(super) struct HartPort {
+    pub hart: Hart,
+    pub side: Side,
+    pub started: bool,
+    runnable: bool,
+    /// The hart waits with a device access until no other hart can access devices before it.
+    at_device: bool,
+    state: HartState,
+}
+
+/// A line as the hart uses it.
+struct Using<'a, 'b> {
+    line: &'a mut HeldLine<'b>,
+    reserves: bool,
+}
+
+impl LineBytes for Using<'_, '_> {
+    fn read(&mut self, offset: u64, bytes: u8) -> u64 {
+        self.line.bytes.read(offset, bytes)
+    }
+
+    fn write(&mut self, offset: u64, bytes: u8, value: u64) {
+        self.line.bytes.write(offset, bytes, value);
+        self.line.written = true;
+    }
+
+    fn reserve(&mut self, _: u64) {
+        self.line.reserved[0] = true;
+        self.reserves = true;
+    }
+
+    fn take_reservation(&mut self, _: u64) -> Option<bool> {
+        Some(std::mem::take(&mut self.line.reserved[0]))
+    }
+}
+
+impl Side {
+    /// The next moment at which something comes.
+    #[inline]
+    pub fn next_event(&self) -> Tick {
+        self.inbox.next_time().min(self.timer_at)
+    }
+
+    /// Sends what the first level wants to say.
+    pub fn leave(&mut self, now: Tick, second: &mut SecondLevel) {
+        let out = &mut self.first.out;
+        if out.replies.is_empty() && out.asks.is_empty() {
+            return;
+        }
+        for reply in out.replies.drain(..) {
+            second.reply(now, self.port, reply);
+        }
+        for ask in out.asks.drain(..) {
+            second.request(now, ask);
+        }
+        self.limit = self.limit.min(now + second.up + second.down);
+    }
+
+    /// A message has come. `account` takes it further to now.
+    fn complete(&self, now: Tick, account: &Account, ledger: &mut Ledger) {
+        ledger.complete(self.owner, Transaction::CacheRead, account, now);
+    }
+
+    /// Whether the hart's reservation still holds off probes of this line.
+    fn holds(&self, line: u64, now: Tick) -> bool {
+        now < self.reserved_at + self.hold && self.first.is_reserved(line)
+    }
+
+    /// A reservation has ended: the probe that waits for it is to be answered, now.
+    pub fn release(&mut self, now: Tick) {
+        if self.waiting.is_some() {
+            let at = align(now, self.cycle);
+            self.inbox.push(at, FROM_RESERVATION, Inbound::Release);
+        }
+    }
+}
+
+impl HartPort {
+    /// A halted hart with empty caches. `None`: the tile has none.
+    pub fn new(config: &TileConfig, cluster: &ClusterConfig, port: Port) -> Option<Self> {
+        let (l1i, l1d) = (config.l1i.as_ref()?, config.l1d.as_ref()?);
+        let owner = Owner::new(config.id, port.into());
+        let mut hart = Hart::new(&config.hart, cluster.harts[usize::from(port)].into());
+        hart.set_data_sets((l1d.size / (u64::from(l1d.ways) * u64::from(l1d.line))) as u32);
+        Some(Self {
+            hart,
+            side: Side {
+                port,
+                owner,
+                first: FirstLevel::new(port, owner, l1i, l1d),
+                inbox: EventQueue::new(),
+                timer_at: Tick::MAX,
+                now: 0,
+                access: 0,
+                limit: Tick::MAX,
+                signals: Vec::new(),
+                others: Vec::new(),
+                recall: false,
+                reserved_at: 0,
+                hold: cluster.hold * config.hart.ticks_per_cycle,
+                waiting: None,
+                wanted: NO_LINE,
+                host_line: NO_LINE,
+                cycle: config.hart.ticks_per_cycle,
+                line: l1d.line.into(),
+                markers: Vec::new(),
+                markers_lost: 0,
+            },
+            started: false,
+            runnable: false,
+            at_device: false,
+            state: HartState::Halted,
+        })
+    }
+
+    /// Sets the address of the host's word, which is eight bytes in one line.
+    pub fn set_tohost(&mut self, physical: u64) {
+        self.side.host_line = physical & !(self.side.line - 1);
+    }
+
+    /// Starts the hart at `pc` with `a0` and `a1`.
+    pub fn start(&mut self, at: Tick, pc: u64, a0: u64, a1: u64) {
+        self.hart.reset(pc, at);
+        self.hart.set_register(10, a0);
+        self.hart.set_register(11, a1);
+        (self.runnable, self.started) = (true, true);
+    }
+
+    /// The next moment at which the hart acts.
+    #[inline]
+    fn hart_time(&self) -> Tick {
+        match self.runnable {
+            true => self.hart.time(),
+            false => Tick::MAX,
+        }
+    }
+
+    /// The next moment at which something happens here, except for what others send from now on.
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        self.hart_time().min(self.side.next_event())
+    }
+
+    /// Takes everything before `horizon`; devices are accessed before `devices_until` only. Returns whether there was something.
+    pub fn run(
+        &mut self,
+        horizon: Tick,
+        devices_until: Tick,
+        second: &mut SecondLevel,
+        devices: &mut Devices,
+        fabric: &mut Fabric,
+    ) -> bool {
+        let mut acted = false;
+        self.side.limit = Tick::MAX;
+        loop {
+            let event = self.side.next_event();
+            let end = horizon.min(self.side.limit);
+            let ended = devices
+                .end
+                .is_some_and(|(_, port, _)| port == self.side.port);
+            let time = self.hart_time();
+            if ended || time.min(event) >= end {
+                return acted;
+            }
+            if event <= time {
+                self.take_event(second, devices, fabric);
+            } else if self.at_device && time >= devices_until {
+                return acted;
+            } else {
+                let mut bus = ClusterBus {
+                    side: &mut self.side,
+                    second,
+                    devices,
+                    fabric,
+                    devices_until,
+                };
+                let stop = self.hart.run(&mut bus, event.min(end));
+                self.stopped(stop, devices, fabric);
+            }
+            acted = true;
+        }
+    }
+
+    /// The hart has run until it stopped.
+    fn stopped(&mut self, stop: Stop, devices: &mut Devices, fabric: &mut Fabric) {
+        self.at_device = stop == Stop::Device;
+        let state = match stop {
+            Stop::Horizon | Stop::Device => HartState::Running,
+            Stop::Pending(_) => {
+                self.runnable = false;
+                HartState::Running
+            }
+            Stop::WaitForInterrupt => {
+                self.runnable = false;
+                HartState::Idle
+            }
+            Stop::Halted => {
+                self.runnable = false;
+                HartState::Halted
+            }
+            Stop::Unhandled(trap) => {
+                self.runnable = false;
+                let (at, port) = (self.hart.time(), self.side.port);
+                devices.finish(at, port, End::Unhandled(trap));
+                HartState::Halted
+            }
+            stop @ (Stop::Tokens | Stop::Sleep) => {
+                panic!("nothing regulates a hart of a cluster or lets it sleep: {stop:?}")
+            }
+        };
+        self.report(state, fabric);
+        self.side.recall = false;
+        for (at, effect) in std::mem::take(&mut self.side.signals) {
+            self.affect(at, effect);
+        }
+    }
+
+    /// Traces show what the hart at the first port does.
+    fn report(&mut self, state: HartState, fabric: &mut Fabric) {
+        if self.state != state {
+            self.state = state;
+            if let Some(observer) = &mut fabric.observer
+                && self.side.port == 0
+            {
+                observer.hart(self.hart.time(), self.side.owner.tile, state);
+            }
+        }
+    }
+
+    /// A device does something to the hart.
+    fn affect(&mut self, now: Tick, effect: Effect) {
+        let at = align(now, self.side.cycle);
+        let (line, level) = match effect {
+            Effect::Software(level) => (InterruptLine::Software, level),
+            Effect::Timer(due) => {
+                let level = due <= now;
+                self.side.timer_at = if level { Tick::MAX } else { due };
+                (InterruptLine::Timer, level)
+            }
+        };
+        self.hart.set_interrupt(line, level, at);
+        // A hart that was never started has no interrupts.
+        self.runnable = self.started;
+    }
+
+    fn take_event(&mut self, second: &mut SecondLevel, devices: &mut Devices, fabric: &mut Fabric) {
+        // Among events of one tick, the timer comes first.
+        if self.side.timer_at <= self.side.inbox.next_time() {
+            self.side.now = self.side.timer_at;
+            return self.affect(self.side.now, Effect::Timer(self.side.now));
+        }
+        let (now, inbound) = self.side.inbox.pop().expect("something comes");
+        self.side.now = now;
+        match inbound {
+            Inbound::Device(effect) => return self.affect(now, effect),
+            Inbound::Release => {}
+            Inbound::Down(down) => self.down(now, down, devices, &mut fabric.ledger),
+        }
+        self.answer_waiting(now);
+        self.side.leave(now, second);
+    }
+
+    fn down(&mut self, now: Tick, down: Down, devices: &mut Devices, ledger: &mut Ledger) {
+        match down {
+            Down::Probe { line, keep } => self.probe(now, line, keep),
+            Down::Grant {
+                line,
+                exclusive,
+                bytes,
+                account,
+            } => {
+                self.side.complete(now, &account, ledger);
+                let token = self.side.first.grant(now, line, exclusive, &bytes);
+                match token {
+                    Some(token) => self.use_line(now, line, token, devices),
+                    // It has pushed out another line, and is asked for again.
+                    None => self.hart.forget_lines(),
+                }
+            }
+            Down::Instructions {
+                line,
+                bytes,
+                account,
+            } => {
+                self.side.complete(now, &account, ledger);
+                let token = self.side.first.instructions(now, line, &bytes);
+                self.completed(now, token);
+            }
+            Down::Managed { line, account } => {
+                self.side.complete(now, &account, ledger);
+                let token = self.side.first.managed(now, line);
+                self.completed(now, token);
+            }
+        }
+    }
+
+    fn completed(&mut self, now: Tick, token: u32) {
+        self.hart.complete(token, now, None);
+        self.runnable = self.started;
+    }
+
+    /// The hart performs what waits for a line that has come.
+    fn use_line(&mut self, now: Tick, line: u64, token: u32, devices: &mut Devices) {
+        let (hart, side) = (&mut self.hart, &mut self.side);
+        let mut reserves = false;
+        side.first.hold(line, |held| {
+            let mut using = Using {
+                line: held,
+                reserves,
+            };
+            hart.take_line(token, line, &mut using);
+            reserves = using.reserves;
+        });
+        if reserves {
+            side.reserved_at = now;
+        }
+        self.completed(now, token);
+        if line == self.side.host_line {
+            self.look_at_host(now, devices);
+        }
+    }
+
+    /// The line of the host's word has come, and perhaps a store with it.
+    #[cold]
+    fn look_at_host(&mut self, now: Tick, devices: &mut Devices) {
+        let side = &mut self.side;
+        let word = devices.htif.word();
+        let (line, offset) = (side.host_line, (word & (side.line - 1)) as usize);
+        let Some(bytes) = side.first.modified(line) else {
+            return;
+        };
+        let mut value = [0; 8];
+        value.copy_from_slice(&bytes[offset..offset + 8]);
+        let value = u64::from_le_bytes(value);
+        if devices.stored_to_host(now, side.port, value) {
+            side.first.poke(line, offset, &[0; 8]);
+        }
+    }
+
+    /// The second level wants a line.
+    fn probe(&mut self, now: Tick, line: u64, keep: bool) {
+        let side = &mut self.side;
+        if !side.holds(line, now) {
+            let reply = side.first.probe(line, keep);
+            side.first.out.replies.push(reply);
+            return self.forget(line);
+        }
+        assert!(
+            side.waiting.is_none(),
+            "two probes wait for one reservation"
+        );
+        let until = side.reserved_at + side.hold;
+        side.waiting = Some(Waiting {
+            line,
+            keep,
+            since: now,
+            until,
+        });
+        // The hart must ask for every access to the line: one that ends the reservation lets the probe go on.
+        side.wanted = line;
+        side.inbox.push(until, FROM_RESERVATION, Inbound::Release);
+        self.forget(line);
+    }
+
+    /// Answers the probe that waits, if nothing holds it off any more.
+    fn answer_waiting(&mut self, now: Tick) {
+        let side = &mut self.side;
+        let Some(waiting) = side.waiting else { return };
+        if now < waiting.until && side.first.is_reserved(waiting.line) {
+            return;
+        }
+        (side.waiting, side.wanted) = (None, NO_LINE);
+        let mut reply = side.first.probe(waiting.line, waiting.keep);
+        if let Reply::Answer { held, .. } = &mut reply {
+            *held = now - waiting.since;
+        }
+        side.first.out.replies.push(reply);
+        self.forget(waiting.line);
+    }
+
+    /// The hart must ask again for a line.
+    fn forget(&mut self, line: u64) {
+        let end = line / self.side.line % 16;
+        self.hart.forget_some_lines(1 << end, false);
+    }
+}

@@ -1,0 +1,288 @@
+//! The second level of a cluster with its times: the ways to it, its banks, and the memory below it.
+//!
+//! Why it exists: the [`Directory`] knows no times. A reply takes effect when it arrives. A request waits for its bank, has the bank
+//! for a while, and takes effect when its line has been looked up. Of one moment, replies come first, then lines from memory, then
+//! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
+
+use super::Directory;
+use super::messages::{Ask, Below, Down, Port, Reply};
+use crate::config::{ClusterConfig, TileConfig};
+use crate::engine::EventQueue;
+use crate::fabric::Fabric;
+use crate::ledger::{Ledger, Resource};
+use crate::noc::{Packet, PacketKind, Transaction};
+use crate::types::{Owner, Tick, TileId, align};
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use std::collections::VecDeque;
+
+/// What comes to the second level.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Reply(Port, Reply),
+    /// A request is at its bank.
+    Request(Ask),
+    /// Its line has been looked up.
+    Found(Ask),
+    /// Memory answers.
+    Packet(Box<Packet>),
+}
+
+/// Sources of arrivals of one tick, in their order; each but memory has a number for each port.
+const REPLIES: u32 = 0;
+const MEMORY: u32 = 8;
+const REQUESTS: u32 = 9;
+const FOUND: u32 = 17;
+
+/// A bank of the second level: who has it, and who will have it, each up to when.
+#[derive(Debug, Default)]
+struct Bank {
+    turns: VecDeque<(Owner, Tick)>,
+}
+
+impl Bank {
+    /// A request has its turn as soon as those that came before it have had theirs. Returns its begin, and books what it waits.
+    fn turn(&mut self, now: Tick, ask: &mut Ask, length: Tick, cycle: Tick, to: &mut Books<'_>) {
+        while self.turns.front().is_some_and(|(_, until)| *until <= now) {
+            self.turns.pop_front();
+        }
+        let owner = to.owner(ask.port);
+        // The clock's edge is part of the service.
+        let mut begin = align(now, cycle);
+        ask.account.service += begin - now;
+        for (holder, until) in &self.turns {
+            if *until > begin {
+                let (account, waited) = (&mut ask.account, *until - begin);
+                to.ledger.wait(account, owner, *holder, to.resource, waited);
+                begin = *until;
+            }
+        }
+        self.turns.push_back((owner, begin + length));
+    }
+}
+
+/// Where a bank books waits.
+struct Books<'a> {
+    tile: TileId,
+    resource: Resource,
+    ledger: &'a mut Ledger,
+}
+
+impl Books<'_> {
+    fn owner(&self, port: Port) -> Owner {
+        Owner::new(self.tile, port.into())
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct SecondLevel {
+    pub tile: TileId,
+    pub directory: Directory,
+    queue: EventQueue<Arrival>,
+    banks: Vec<Bank>,
+    /// From a first level to here, and back.
+    pub up: Tick,
+    pub down: Tick,
+    lookup: Tick,
+    occupancy: Tick,
+    cycle: Tick,
+    line: u32,
+    memory: TileId,
+    /// Nothing that this tile has asked for since the window of time began can come back before this tick.
+    pub limit: Tick,
+}
+
+impl SecondLevel {
+    /// `None`: the tile has no second level.
+    pub fn new(config: &TileConfig, cluster: &ClusterConfig, memory: TileId) -> Option<Self> {
+        let l2 = config.l2.as_ref()?;
+        let bank = || Bank {
+            turns: VecDeque::with_capacity(64),
+        };
+        Some(Self {
+            tile: config.id,
+            directory: Directory::new(config.id, l2),
+            queue: EventQueue::new(),
+            banks: (0..cluster.banks).map(|_| bank()).collect(),
+            up: config.second_level(cluster.up),
+            down: config.second_level(cluster.down),
+            lookup: config.second_level(l2.latency),
+            occupancy: config.second_level(cluster.occupancy),
+            cycle: l2.cycle,
+            line: l2.line,
+            memory,
+            limit: Tick::MAX,
+        })
+    }
+
+    /// The next moment at which something happens here.
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        self.queue.next_time()
+    }
+
+    /// A first level sends a reply.
+    pub fn reply(&mut self, now: Tick, port: Port, reply: Reply) {
+        let component = REPLIES + u32::from(port);
+        let arrival = Arrival::Reply(port, reply);
+        self.queue.push(now + self.up, component, arrival);
+    }
+
+    /// A first level sends a request.
+    pub fn request(&mut self, now: Tick, mut ask: Ask) {
+        ask.account.service += self.up;
+        let component = REQUESTS + u32::from(ask.port);
+        self.queue
+            .push(now + self.up, component, Arrival::Request(ask));
+    }
+
+    /// A packet for the tile will have arrived at `at`.
+    pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
+        self.queue.push(at, MEMORY, Arrival::Packet(packet));
+    }
+
+    /// Takes the next arrival, and sends to memory what it causes. Messages for first levels are in `directory.out`, to leave now.
+    pub fn step(&mut self, fabric: &mut Fabric) -> Tick {
+        let (now, arrival) = self.queue.pop().expect("something arrives");
+        let ledger = &mut fabric.ledger;
+        match arrival {
+            Arrival::Reply(port, reply) => self.directory.reply(now, port, reply, ledger),
+            Arrival::Request(ask) => self.turn(now, ask, ledger),
+            Arrival::Found(ask) => self.directory.ask(now, ask, ledger),
+            Arrival::Packet(packet) => self.packet(now, &packet, ledger),
+        }
+        self.leave(now, fabric);
+        now
+    }
+
+    /// A request waits for its bank and looks for its line.
+    fn turn(&mut self, now: Tick, mut ask: Ask, ledger: &mut Ledger) {
+        let number = ask.line / u64::from(self.line) % self.banks.len() as u64;
+        let resource = Resource::ClusterBank {
+            tile: self.tile,
+            bank: number as u16,
+        };
+        let mut books = Books {
+            tile: self.tile,
+            resource,
+            ledger,
+        };
+        let bank = &mut self.banks[number as usize];
+        bank.turn(now, &mut ask, self.occupancy, self.cycle, &mut books);
+        ask.account.service += self.lookup;
+        let component = FOUND + u32::from(ask.port);
+        let found = ask.account.accounted();
+        self.queue.push(found, component, Arrival::Found(ask));
+    }
+
+    fn packet(&mut self, now: Tick, packet: &Packet, ledger: &mut Ledger) {
+        let line = u64::from(packet.tag) * u64::from(self.line);
+        match (&packet.kind, &packet.line) {
+            (PacketKind::ReadResponse { error: false, .. }, Some(bytes)) => {
+                let account = packet.account;
+                self.directory.came(now, line, bytes, account, ledger);
+            }
+            (PacketKind::WriteResponse { error: false }, _) => {
+                ledger.complete(packet.owner, packet.transaction, &packet.account, now);
+                self.directory.written(now, line, ledger);
+            }
+            _ => panic!("memory refuses a line of the cluster: {packet:?}"),
+        }
+    }
+
+    /// Sends what the directory wants from memory.
+    fn leave(&mut self, now: Tick, fabric: &mut Fabric) {
+        for below in self.directory.below.drain(..) {
+            let (line, port, transaction) = match &below {
+                Below::Read { line, port, .. } => (*line, *port, Transaction::CacheRead),
+                Below::Write { line, port, .. } => (*line, *port, Transaction::CacheWrite),
+            };
+            let (address, bytes) = (line - MEMORY_BASE, self.line);
+            let (kind, account, data) = match below {
+                Below::Read { account, .. } => (
+                    PacketKind::ReadRequest { address, bytes },
+                    Some(account),
+                    None,
+                ),
+                Below::Write { bytes: data, .. } => (
+                    PacketKind::WriteRequest {
+                        address,
+                        bytes,
+                        data: None,
+                    },
+                    None,
+                    Some(data),
+                ),
+            };
+            let owner = Owner::new(self.tile, port.into());
+            let tag = (line / u64::from(self.line)) as u32;
+            let mut packet =
+                Packet::request(now, self.tile, self.memory, owner, tag, transaction, kind);
+            packet.account = account.unwrap_or(packet.account);
+            packet.line = data;
+            match fabric.send(now, Box::new(packet)) {
+                Ok(head) => {
+                    let back = head + fabric.network.exit_lookahead();
+                    self.limit = self.limit.min(back);
+                }
+                Err(packet) => panic!("there is no memory tile: {packet:?}"),
+            }
+        }
+    }
+
+    /// The bytes of a line here, or on its way here or to memory, if memory has not the same.
+    pub fn peek(&self, line: u64) -> Option<&[u8]> {
+        let carried = self.queue.iter().find_map(|arrival| match arrival {
+            Arrival::Reply(_, Reply::Put { line: of, bytes }) if *of == line => Some(bytes),
+            Arrival::Reply(
+                _,
+                Reply::Answer {
+                    line: of,
+                    bytes: Some(bytes),
+                    ..
+                },
+            ) if *of == line => Some(bytes),
+            _ => None,
+        });
+        match carried {
+            Some(bytes) => Some(&bytes[..self.line as usize]),
+            None => self.directory.peek(line),
+        }
+    }
+
+    /// Writes bytes into every copy of a line, for tools that load memory.
+    pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
+        self.directory.poke(line, offset, bytes);
+        self.queue.for_each_mut(|arrival| {
+            let there = match arrival {
+                Arrival::Reply(_, Reply::Put { line: of, bytes }) if *of == line => bytes,
+                Arrival::Reply(
+                    _,
+                    Reply::Answer {
+                        line: of,
+                        bytes: Some(bytes),
+                        ..
+                    },
+                ) if *of == line => bytes,
+                Arrival::Packet(packet) if u64::from(packet.tag) * u64::from(self.line) == line => {
+                    let Some(there) = &mut packet.line else {
+                        return;
+                    };
+                    there
+                }
+                _ => return,
+            };
+            there[offset..offset + bytes.len()].copy_from_slice(bytes);
+        });
+    }
+}
+
+/// A message for a first level takes this account further.
+pub(super) fn account(down: &mut Down) -> Option<&mut crate::noc::Account> {
+    match down {
+        Down::Probe { .. } => None,
+        Down::Grant { account, .. }
+        | Down::Instructions { account, .. }
+        | Down::Managed { account, .. } => Some(account),
+    }
+}

@@ -1,0 +1,256 @@
+//! A cluster as one tile: in which order its harts and its second level act.
+//!
+//! Why it exists: a hart runs ahead of the others only as far as no message can reach it. That is the earliest of: its own next event;
+//! the next event of the second level and the way down; and the next moment of any other hart and both ways, up and down. The second
+//! level acts up to the earliest moment of a hart and the way up, and up to the moment at which memory may answer. A device is
+//! accessed when no other hart can access one before. So every hart and the second level see everything in the order of its moments,
+//! and those of one moment by port, whatever the lengths of windows and whichever hart the host visits first. What it deliberately
+//! does not know: other tiles.
+
+use super::devices::Devices;
+use super::messages::Port;
+use super::port::{FROM_DEVICE, FROM_SECOND_LEVEL, HartPort, Inbound};
+use super::second_level::{SecondLevel, account};
+use crate::cache::CacheStatistics;
+use crate::config::PlatformConfig;
+use crate::device::{Htif, Uart};
+use crate::fabric::Fabric;
+use crate::hart::Hart;
+use crate::ledger::Level;
+use crate::noc::Packet;
+use crate::observe::Marker;
+use crate::tile::End;
+use crate::types::{Owner, Tick, TileId, align};
+
+/// See the module's documentation.
+pub struct ClusterTile {
+    pub(super) harts: Vec<HartPort>,
+    pub(super) second: SecondLevel,
+    devices: Devices,
+    /// Ticks a cycle of the harts.
+    cycle: Tick,
+    pub(super) line: u64,
+    /// The host visits the harts in the other order, which must change nothing.
+    #[cfg(test)]
+    pub(crate) backwards: bool,
+}
+
+/// The two earliest moments of harts, and which hart has the earliest.
+#[derive(Clone, Copy, Debug)]
+struct Earliest {
+    first: Tick,
+    second: Tick,
+    who: usize,
+}
+
+impl Earliest {
+    fn of(harts: &[HartPort]) -> Self {
+        let (mut first, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
+        for (port, hart) in harts.iter().enumerate() {
+            let next = hart.next_time();
+            if next < first {
+                (second, first, who) = (first, next, port);
+            } else {
+                second = second.min(next);
+            }
+        }
+        Self { first, second, who }
+    }
+
+    /// The earliest moment of the harts other than that at `port`.
+    fn but(&self, port: usize) -> Tick {
+        match port == self.who {
+            true => self.second,
+            false => self.first,
+        }
+    }
+}
+
+impl ClusterTile {
+    /// The cluster of a chip, with halted harts and empty caches. `None`: the chip has none. The configuration is valid.
+    pub fn new(platform: &PlatformConfig) -> Option<Self> {
+        let (tile, cluster) = platform.cluster()?;
+        let memory = platform.memories.first()?.id;
+        let harts = (0..cluster.harts.len() as Port)
+            .map(|port| HartPort::new(tile, cluster, port))
+            .collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            harts,
+            second: SecondLevel::new(tile, cluster, memory)?,
+            devices: Devices::new(tile, cluster, platform),
+            cycle: tile.hart.ticks_per_cycle,
+            line: tile.hart.line.into(),
+            #[cfg(test)]
+            backwards: false,
+        })
+    }
+
+    /// Number on the network.
+    pub fn id(&self) -> TileId {
+        self.second.tile
+    }
+
+    /// The harts, by port.
+    pub fn harts(&self) -> impl Iterator<Item = &Hart> {
+        self.harts.iter().map(|port| &port.hart)
+    }
+
+    /// The hart at a port.
+    pub fn hart(&self, port: usize) -> Option<&Hart> {
+        Some(&self.harts.get(port)?.hart)
+    }
+
+    /// The same, to change it from outside.
+    pub fn hart_mut(&mut self, port: usize) -> Option<&mut Hart> {
+        Some(&mut self.harts.get_mut(port)?.hart)
+    }
+
+    /// The console.
+    pub fn uart(&self) -> Option<&Uart> {
+        self.devices.uart.as_ref()
+    }
+
+    /// The console, to feed it.
+    pub fn uart_mut(&mut self) -> Option<&mut Uart> {
+        self.devices.uart.as_mut()
+    }
+
+    /// Sets the address of the program's `tohost` word.
+    pub fn set_tohost(&mut self, physical: u64) {
+        self.devices.htif = Htif::new(physical);
+        for hart in &mut self.harts {
+            hart.set_tohost(physical);
+        }
+    }
+
+    /// The software's markers, those of each hart in order of time. The activity is the port of the hart.
+    pub fn markers(&self) -> impl Iterator<Item = &Marker> {
+        self.harts.iter().flat_map(|hart| &hart.side.markers)
+    }
+
+    /// Number of markers that were not kept because there were too many.
+    pub fn markers_lost(&self) -> u64 {
+        self.harts.iter().map(|hart| hart.side.markers_lost).sum()
+    }
+
+    /// How the run ended, if it did.
+    pub fn end(&self) -> Option<(Tick, End)> {
+        self.devices.end.map(|(at, _, end)| (at, end))
+    }
+
+    /// Forgets how the run ended, so that the next run can continue.
+    pub fn clear_end(&mut self) {
+        self.devices.end = None;
+    }
+
+    /// What the caches did, for each hart.
+    pub fn statistics(&self) -> Vec<(Level, Owner, CacheStatistics)> {
+        let mut all = Vec::new();
+        for hart in &self.harts {
+            let [instructions, data] = hart.side.first.statistics();
+            all.push((Level::L1i, hart.side.owner, instructions));
+            all.push((Level::L1d, hart.side.owner, data));
+        }
+        let second = self.second.directory.statistics();
+        all.extend(
+            second
+                .into_iter()
+                .map(|(of, counts)| (Level::L2, of, counts)),
+        );
+        all
+    }
+
+    /// Starts the hart at a port at `pc` with `a0` and `a1`. False: there is none.
+    pub fn start(&mut self, port: usize, at: Tick, pc: u64, a0: u64, a1: u64) -> bool {
+        let hart = self.harts.get_mut(port);
+        hart.map(|hart| hart.start(at, pc, a0, a1)).is_some()
+    }
+
+    /// Takes a packet that will have arrived at `at`.
+    pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
+        self.second.deliver(at, packet);
+    }
+
+    /// The next moment at which something happens here. A hart that has ended the run does nothing more.
+    pub fn next_time(&self) -> Tick {
+        let ended = self.devices.end.map(|(_, port, _)| usize::from(port));
+        let harts = self.harts.iter().enumerate();
+        let acting = harts.filter(|(port, _)| Some(*port) != ended);
+        let next = acting.map(|(_, hart)| hart.next_time()).min();
+        next.unwrap_or(Tick::MAX).min(self.second.next_time())
+    }
+
+    /// A moment before which this tile hands no packet to the network.
+    pub fn next_packet(&self) -> Tick {
+        let harts = Earliest::of(&self.harts).first;
+        let up = harts.saturating_add(self.second.up);
+        up.min(self.second.next_time())
+    }
+
+    /// Acts up to the moment at which a packet may arrive, and not at or after `limit`.
+    pub fn run(&mut self, arrival: Tick, limit: Tick, fabric: &mut Fabric) {
+        self.second.limit = Tick::MAX;
+        while self.act_once(arrival, limit, fabric) {}
+    }
+
+    /// Lets the second level and then every hart act as far as they can. Returns whether one of them could.
+    fn act_once(&mut self, arrival: Tick, limit: Tick, fabric: &mut Fabric) -> bool {
+        let Self {
+            harts,
+            second,
+            devices,
+            cycle,
+            ..
+        } = self;
+        let mut acted = false;
+        let mut earliest = Earliest::of(harts).first;
+        loop {
+            // Replies and requests of harts, and packets, that are still to come.
+            let end = earliest.saturating_add(second.up);
+            let end = end.min(arrival).min(second.limit).min(limit);
+            if second.next_time() >= end {
+                break;
+            }
+            acted = true;
+            let now = second.step(fabric);
+            let there = align(now + second.down, *cycle);
+            for (port, mut down) in second.directory.out.drain(..) {
+                if let Some(account) = account(&mut down) {
+                    account.service += there - now;
+                }
+                let inbox = &mut harts[usize::from(port)].side.inbox;
+                inbox.push(there, FROM_SECOND_LEVEL, Inbound::Down(down));
+                earliest = earliest.min(there);
+            }
+        }
+        let below = arrival.min(second.limit).min(second.next_time());
+        let below = below.saturating_add(second.down);
+        let both = second.up + second.down;
+        // At the moment of the end, others may end the run, too: then the lowest port does.
+        let limit = devices.end.map_or(limit, |(at, ..)| limit.min(at + 1));
+        let earliest = Earliest::of(harts);
+        for i in 0..harts.len() {
+            #[cfg(test)]
+            let i = if self.backwards {
+                harts.len() - 1 - i
+            } else {
+                i
+            };
+            let others = earliest.but(i);
+            let horizon = others.saturating_add(both).min(below).min(limit);
+            // Of one moment, the lowest port comes first.
+            let before = harts[..i].iter().map(HartPort::next_time);
+            let after = harts[i + 1..].iter().map(|hart| hart.next_time());
+            let after = after.map(|next| next.saturating_add(1));
+            let devices_until = before.chain(after).fold(below, Tick::min);
+            acted |= harts[i].run(horizon, devices_until, second, devices, fabric);
+            let others = std::mem::take(&mut harts[i].side.others);
+            for (port, at, effect) in others {
+                let at = align(at, *cycle);
+                let inbox = &mut harts[port].side.inbox;
+                inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
+            }
+        }
+        acted
+    }
+}

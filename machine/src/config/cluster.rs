@@ -1,0 +1,113 @@
+//! A cluster: harts whose first levels are kept coherent by a shared second level.
+//!
+//! What it deliberately does not know: the protocol.
+
+use super::{ConfigError, PlatformConfig, PlatformKind, TileConfig};
+use crate::types::Tick;
+
+/// Harts of a cluster, at most.
+pub const CLUSTER_HARTS: usize = 8;
+
+/// The harts of a tile beyond what the tile says: each has first levels of its own, and all share its second level. Latencies are in
+/// cycles of the second level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// The number of the hart (`mhartid`, below 4096) at each port of the second level, 1 to 8. Ports decide ties, numbers nothing.
+    pub harts: Vec<u16>,
+    /// From a first level to the second level, at least 1.
+    pub up: u64,
+    /// From the second level to a first level, at least 1. What a hit costs in between is the second level's latency.
+    pub down: u64,
+    /// Banks of the second level, by the number of the line: a power of two, at most 64.
+    pub banks: u32,
+    /// For how long a request has its bank.
+    pub occupancy: u64,
+    /// Cycles of a hart for which a reservation holds its line against others, from its load-reserved on; at least 1.
+    pub hold: u64,
+}
+
+impl ClusterConfig {
+    /// So many harts, numbered from 0, with the parameters of [`ClusterConfig::default`].
+    pub fn of(harts: u16) -> Self {
+        Self {
+            harts: (0..harts).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Two harts; a way of two cycles up and two down; two banks, each taken for two cycles; reservations as Rocket has them.
+impl Default for ClusterConfig {
+    fn default() -> Self {
+        Self {
+            harts: vec![0, 1],
+            up: 2,
+            down: 2,
+            banks: 2,
+            occupancy: 2,
+            hold: 80,
+        }
+    }
+}
+
+impl PlatformConfig {
+    /// The tile with a cluster, if the chip has one.
+    pub fn cluster(&self) -> Option<(&TileConfig, &ClusterConfig)> {
+        let mut all = self.tiles.iter();
+        all.find_map(|tile| Some((tile, tile.cluster.as_ref()?)))
+    }
+
+    /// Checks what the machine relies on for a cluster.
+    pub(super) fn validate_cluster(&self) -> Result<(), ConfigError> {
+        let Some((tile, cluster)) = self.cluster() else {
+            return Ok(());
+        };
+        let fail = |what: &str| {
+            Err(ConfigError {
+                platform: self.name.clone(),
+                what: format!("tile {}: cluster: {what}", tile.id),
+            })
+        };
+        if self.kind != PlatformKind::Bare || self.tiles.len() != 1 || self.memories.len() != 1 {
+            return fail("needs a bare platform with no other processing tile and one memory tile");
+        }
+        let other = tile.dtu.is_some() || tile.second_hart || tile.accelerator.is_some();
+        if other || tile.network_card.is_some() || tile.local_memory.is_some() {
+            return fail("has harts and caches, and no other unit, card or memory");
+        }
+        let Some(l2) = &tile.l2 else {
+            return fail("needs an l2 cache, which the harts share");
+        };
+        if l2.cycle == 0 || l2.latency == 0 {
+            return fail("the l2 cache has a latency of at least 1");
+        }
+        if !(1..=CLUSTER_HARTS).contains(&cluster.harts.len()) {
+            return fail("1 to 8 harts are possible");
+        }
+        let mut numbers = cluster.harts.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.len() != cluster.harts.len() || numbers.last().is_some_and(|n| *n >= 4096) {
+            return fail("the numbers of the harts differ and are below 4096");
+        }
+        if cluster.up == 0 || cluster.down == 0 || cluster.hold == 0 {
+            return fail("up, down and hold must be at least 1");
+        }
+        if !cluster.banks.is_power_of_two() || cluster.banks > 64 {
+            return fail("banks must be a power of two, at most 64");
+        }
+        if tile.hart.hardware_ad {
+            return fail(
+                "the walker must leave accessed and dirty bits to traps (it reads shared lines)",
+            );
+        }
+        Ok(())
+    }
+}
+
+impl TileConfig {
+    /// Ticks of the second level's latencies; 0 without one.
+    pub(crate) fn second_level(&self, cycles: u64) -> Tick {
+        self.l2.as_ref().map_or(0, |l2| cycles * l2.cycle)
+    }
+}

@@ -1,0 +1,395 @@
+//! Programs on a cluster: harts with private first levels that a directory keeps coherent.
+
+mod common;
+
+use bulkhead_abi::memory_map::{CLINT_BASE, EXIT_BASE, MEMORY_BASE, UART_BASE};
+use bulkhead_machine::config::PlatformConfig;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::types::Tick;
+use common::*;
+
+/// Behind the programs of eight harts.
+const DATA: u64 = 0x20_0000;
+const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
+const MTVEC: u32 = 0x305;
+const MIE: u32 = 0x304;
+const MSTATUS: u32 = 0x300;
+
+fn data(line: u64) -> u64 {
+    MEMORY_BASE + DATA + line * 64
+}
+
+fn word(machine: &Machine, address: u64) -> u64 {
+    let mut word = [0; 8];
+    machine.peek(0, address, &mut word).expect("memory");
+    u64::from_le_bytes(word)
+}
+
+/// Starts a program on each hart, each at a place of its own.
+fn machine(config: &PlatformConfig, programs: &[Program]) -> Machine {
+    let mut machine = Machine::new(config).expect("valid");
+    for (port, program) in programs.iter().enumerate() {
+        start_port(&mut machine, port, program, 0x1_0000 * (port as u64 + 1));
+    }
+    machine
+}
+
+fn idle(machine: &mut Machine) -> Tick {
+    match machine.run(LIMIT, None) {
+        Outcome::Idle { at } => at,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How a hart adds one to a counter.
+#[derive(Clone, Copy, Debug)]
+enum Add {
+    Amo,
+    Reserved,
+    Lock,
+}
+
+fn add(how: Add, rounds: i32) -> Program {
+    let mut p = Program::default();
+    p.li(S0, data(0)).li(S2, data(1)).addi(S1, ZERO, rounds);
+    p.addi(T2, ZERO, 1);
+    let again = p.here();
+    match how {
+        Add::Amo => {
+            p.amo(0, 0, ZERO, S0, T2);
+        }
+        Add::Reserved => {
+            p.lr(T0, S0).addi(T0, T0, 1).sc(T1, S0, T0);
+            p.branch(1, T1, ZERO, again);
+        }
+        Add::Lock => {
+            let taken = p.here();
+            // Swap with acquire; store of zero with release.
+            p.amo(1, 2, T0, S2, T2).branch(1, T0, ZERO, taken);
+            p.ld(T0, S0, 0).addi(T0, T0, 1).sd(T0, S0, 0);
+            p.amo(1, 1, ZERO, S2, ZERO);
+        }
+    }
+    p.addi(S1, S1, -1).branch(1, S1, ZERO, again);
+    p.word(WFI);
+    p
+}
+
+#[test]
+fn counters_of_many_harts_are_exact() {
+    for harts in 1..=8 {
+        for how in [Add::Amo, Add::Reserved, Add::Lock] {
+            let programs: Vec<_> = (0..harts).map(|_| add(how, 50)).collect();
+            let mut machine = machine(&cluster(harts), &programs);
+            idle(&mut machine);
+            let expected = 50 * u64::from(harts);
+            assert_eq!(word(&machine, data(0)), expected, "{how:?} of {harts}");
+        }
+    }
+}
+
+/// Every stretch that somebody waited is in an account of a request, and the other way round.
+fn waits_are_booked(machine: &Machine) {
+    let ledger = machine.ledger();
+    for (owner, booked) in ledger.totals() {
+        let latencies = ledger.latencies();
+        let own = latencies.iter().filter(|l| l.owner == owner);
+        let waited: Tick = own.map(|l| l.waited).sum();
+        assert_eq!(booked, waited, "{owner:?}: {:?}", ledger.bookings());
+    }
+}
+
+#[test]
+fn a_message_comes_with_what_was_stored_before_it() {
+    let rounds = 100;
+    let mut writer = Program::default();
+    writer.li(S0, data(0)).li(S2, data(5)).addi(S1, ZERO, 0);
+    let again = writer.here();
+    writer
+        .addi(S1, S1, 1)
+        .sd(S1, S0, 0)
+        .word(FENCE)
+        .sd(S1, S2, 0);
+    let wait = writer.here();
+    writer.ld(T0, S2, 64).branch(1, T0, S1, wait);
+    writer
+        .addi(T1, ZERO, rounds)
+        .branch(1, S1, T1, again)
+        .word(WFI);
+    let mut reader = Program::default();
+    reader
+        .li(S0, data(0))
+        .li(S2, data(5))
+        .addi(S1, ZERO, 0)
+        .addi(S3, ZERO, 0);
+    let again = reader.here();
+    reader.addi(S1, S1, 1);
+    let wait = reader.here();
+    reader.ld(T0, S2, 0).branch(1, T0, S1, wait).word(FENCE);
+    reader.ld(T1, S0, 0).xor(T1, T1, S1).or(S3, S3, T1);
+    reader.word(FENCE).sd(S1, S2, 64);
+    reader
+        .addi(T1, ZERO, rounds)
+        .branch(1, S1, T1, again)
+        .word(WFI);
+    let mut machine = machine(&cluster(2), &[writer, reader]);
+    idle(&mut machine);
+    let reader = machine.cluster_hart(0, 1).unwrap();
+    assert_eq!((reader.register(9), reader.register(19)), (100, 0));
+    waits_are_booked(&machine);
+}
+
+#[test]
+fn waits_of_contending_harts_are_booked_exactly() {
+    for harts in [2, 4, 8] {
+        for how in [Add::Amo, Add::Reserved, Add::Lock] {
+            let programs: Vec<_> = (0..harts).map(|_| add(how, 50)).collect();
+            let mut machine = machine(&cluster(harts), &programs);
+            idle(&mut machine);
+            waits_are_booked(&machine);
+        }
+    }
+}
+
+/// A pseudo-random walk over so many lines, with loads, stores and atomic additions. Returns the program and the sum of what it loads.
+fn walk(seed: u64, base: u64, lines: u64, rounds: u64) -> (Program, u64) {
+    let mut p = Program::default();
+    let (mut state, mut memory, mut sum) = (seed, vec![0u64; lines as usize], 0u64);
+    p.li(S0, base).addi(S3, ZERO, 0);
+    for _ in 0..rounds {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let (line, what) = (state >> 33 & (lines - 1), state >> 60);
+        p.li(T0, line * 64).add(T0, T0, S0);
+        let word = &mut memory[line as usize];
+        match what {
+            0..8 => {
+                p.ld(T1, T0, 0).add(S3, S3, T1);
+                sum = sum.wrapping_add(*word);
+            }
+            8..14 => {
+                let value = (state >> 20 & 0x7FF) as i32;
+                p.addi(T1, ZERO, value).sd(T1, T0, 0);
+                *word = value as u64;
+            }
+            _ => {
+                p.addi(T1, ZERO, 3).amo(0, 0, T2, T0, T1).add(S3, S3, T2);
+                sum = sum.wrapping_add(*word);
+                *word += 3;
+            }
+        }
+    }
+    p.word(WFI);
+    (p, sum)
+}
+
+#[test]
+fn one_hart_computes_what_it_computes_with_flat_memory() {
+    // More lines than the first level has, and more than the second.
+    for (seed, lines) in [(1, 16), (2, 512), (3, 4096)] {
+        let (program, sum) = walk(seed, data(0), lines, 1500);
+        for harts in [1, 4] {
+            let mut machine = machine(&cluster(harts), std::slice::from_ref(&program));
+            idle(&mut machine);
+            let found = machine.cluster_hart(0, 0).unwrap().register(19);
+            assert_eq!(found, sum, "{lines} lines");
+            waits_are_booked(&machine);
+        }
+    }
+}
+
+/// Programs of harts that share lines, in every way.
+fn contending(harts: u16) -> Vec<Program> {
+    let program = |port: u16| {
+        let mut p = Program::default();
+        let how = [Add::Amo, Add::Reserved, Add::Lock][usize::from(port) % 3];
+        // Lines that it shares with all, more than a first level has.
+        let (walk, _) = walk(u64::from(port) + 7, data(16), 512, 300);
+        p.words_of(&walk);
+        let end = p.here();
+        p.words_of(&add(how, 30));
+        // The first part does not wait for interrupts.
+        let mut all = Program::default();
+        for (at, word) in p.bytes().chunks(4).enumerate() {
+            let word = u32::from_le_bytes(word.try_into().unwrap());
+            let first = word == WFI && at < end.index();
+            all.word(if first { FENCE } else { word });
+        }
+        all
+    };
+    (0..harts).map(program).collect()
+}
+
+fn in_pieces(machine: &mut Machine, until: Tick) {
+    let mut length = 1;
+    while machine.now() < until {
+        length = length * 5 % 97;
+        let ticks = (machine.now() + length).min(until);
+        assert_eq!(machine.run(RunLimit { ticks }, None), Outcome::Limit);
+    }
+}
+
+#[test]
+fn the_length_of_a_window_changes_nothing() {
+    for harts in [1, 2, 3, 8] {
+        let until = 100_000;
+        let mut whole = machine(&cluster(harts), &contending(harts));
+        assert_eq!(whole.run(RunLimit { ticks: until }, None), Outcome::Limit);
+        let mut pieces = machine(&cluster(harts), &contending(harts));
+        in_pieces(&mut pieces, until);
+        assert_eq!(whole.statistics(), pieces.statistics());
+        assert_eq!(whole.ledger().bookings(), pieces.ledger().bookings());
+        assert_eq!(whole.digest(), pieces.digest(), "{harts} harts");
+    }
+}
+
+#[test]
+fn the_numbers_of_harts_change_no_tick() {
+    let run = |numbers: [u16; 4]| {
+        let mut config = cluster(4);
+        config.tiles[0].cluster.as_mut().unwrap().harts = numbers.into();
+        let mut machine = machine(&config, &contending(4));
+        let at = idle(&mut machine);
+        (at, machine.digest())
+    };
+    let first = run([0, 1, 2, 3]);
+    assert_eq!(first, run([3, 0, 2, 1]));
+    assert_eq!(first, run([17, 4095, 5, 300]));
+}
+
+const BEFORE: u32 = 0x100;
+const SEEN: u32 = 0x101;
+
+#[test]
+fn nothing_is_seen_before_it_is_stored() {
+    let times = |rounds: i32, writing: usize, third: bool| -> [Tick; 2] {
+        let mut writer = Program::default();
+        writer
+            .li(S0, data(0))
+            .addi(S1, ZERO, 1)
+            .addi(T2, ZERO, rounds);
+        let wait = writer.here();
+        writer.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+        writer.marker(ZERO, BEFORE).sd(S1, S0, 0).spin();
+        let mut reader = Program::default();
+        reader.li(S0, data(0));
+        let look = reader.here();
+        reader.ld(T0, S0, 0).branch(0, T0, ZERO, look);
+        reader.marker(T0, SEEN).spin();
+        let mut other = Program::default();
+        other.word(if third { 0x13 } else { WFI }).spin();
+        let mut machine = Machine::new(&cluster(3)).unwrap();
+        start_port(&mut machine, writing, &writer, 0x1_0000);
+        start_port(&mut machine, 1 - writing, &reader, 0x2_0000);
+        start_port(&mut machine, 2, &other, 0x3_0000);
+        machine.run(RunLimit { ticks: 100_000 }, None);
+        [BEFORE, SEEN].map(|kind| {
+            let markers = machine.markers();
+            let found = markers.iter().find(|m| u32::from(m.kind) == kind);
+            found.expect("the programs come there").tick
+        })
+    };
+    for rounds in 1000..1030 {
+        for writing in [0, 1] {
+            let [stored, seen] = times(rounds, writing, false);
+            // Up, look-up, down for the store's line; the same and a probe for the load's.
+            assert!(seen > stored + 2 * (2 + 12 + 2), "{stored} {seen}");
+            assert_eq!(times(rounds, writing, true), [stored, seen]);
+        }
+    }
+}
+
+/// A hart that sleeps until its software interrupt, then marks, and goes on at what `after` does.
+fn sleeper(trap: u64, after: impl Fn(&mut Program)) -> (Program, Program) {
+    let mut p = Program::default();
+    p.li(T0, trap)
+        .csr(1, MTVEC, T0)
+        .addi(T0, ZERO, 8)
+        .csr(2, MIE, T0);
+    p.csr(2, MSTATUS, T0).word(WFI).spin();
+    let mut handler = Program::default();
+    handler.marker(ZERO, SEEN);
+    after(&mut handler);
+    handler.csr(1, MIE, ZERO).word(WFI);
+    (p, handler)
+}
+
+#[test]
+fn an_interrupt_of_another_hart_takes_the_way_up_and_down() {
+    let mut config = cluster(2);
+    config.tiles[0].cluster.as_mut().unwrap().harts = vec![5, 9];
+    let mut sender = Program::default();
+    sender.addi(T2, ZERO, 2000);
+    let wait = sender.here();
+    sender.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+    // A store of eight bytes sets the interrupts of two harts; the other one has none at port 10.
+    sender.li(S0, CLINT_BASE + 4 * 8).li(S1, 1 << 32);
+    sender.marker(ZERO, BEFORE).sd(S1, S0, 0).word(WFI);
+    let trap = MEMORY_BASE + 0x4_0000;
+    let (sleeper, handler) = sleeper(trap, |_| {});
+    let mut machine = machine(&config, &[sender, sleeper]);
+    machine.load_tile(0, trap, &handler.bytes()).unwrap();
+    idle(&mut machine);
+    let markers = machine.markers();
+    let at = |kind| markers.iter().find(|m| u32::from(m.kind) == kind).unwrap();
+    let (sent, taken) = (at(BEFORE), at(SEEN));
+    assert_eq!((sent.activity, taken.activity), (0, 1));
+    // Both ways are eight ticks; the handler comes from memory.
+    assert!(taken.tick > sent.tick + 8, "{sent:?} {taken:?}");
+}
+
+#[test]
+fn the_console_has_the_bytes_in_the_order_of_time() {
+    // Each hart prints its letter again and again, at a rate of its own.
+    let program = |port: u64| {
+        let mut p = Program::default();
+        p.li(S0, UART_BASE)
+            .addi(S1, ZERO, 20)
+            .addi(T1, ZERO, 97 + port as i32);
+        let again = p.here();
+        // sb
+        p.marker(T1, BEFORE).word(T1 << 20 | S0 << 15 | 0x23);
+        p.addi(T2, ZERO, 3 + 7 * port as i32);
+        let wait = p.here();
+        p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+        p.addi(S1, S1, -1).branch(1, S1, ZERO, again).word(WFI);
+        p
+    };
+    let programs: Vec<_> = (0..4).map(program).collect();
+    let mut machine = machine(&cluster(4), &programs);
+    idle(&mut machine);
+    // A marker costs nothing: the store follows in the same moment's order.
+    let markers = machine.markers();
+    let expected: Vec<u8> = markers.iter().map(|m| m.value as u8).collect();
+    let found = machine.console(0).unwrap();
+    assert_eq!(expected.len(), 80);
+    assert_eq!(
+        String::from_utf8_lossy(found),
+        String::from_utf8_lossy(&expected)
+    );
+}
+
+#[test]
+fn the_earliest_end_of_the_run_counts() {
+    for (waits, code) in [([100, 400], 0), ([400, 100], 1)] {
+        let program = |port: usize| {
+            let mut p = Program::default();
+            let value = (port as u64) << 16 | if port == 0 { 0x5555 } else { 0x3333 };
+            p.li(S0, EXIT_BASE)
+                .li(S1, value)
+                .addi(T2, ZERO, waits[port]);
+            let wait = p.here();
+            p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+            // sw
+            p.word(S1 << 20 | S0 << 15 | 2 << 12 | 0x23).spin();
+            p
+        };
+        let mut machine = machine(&cluster(2), &[program(0), program(1)]);
+        let end = machine.run(LIMIT, None);
+        assert!(
+            matches!(end, Outcome::Exit { code: found, .. } if found == code),
+            "{end:?}"
+        );
+    }
+}

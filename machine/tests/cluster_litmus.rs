@@ -1,0 +1,334 @@
+//! Litmus tests on the harts of a cluster (RISC-V memory model, RVWMO). Caches are coherent, so nothing is flushed.
+//!
+//! Each test runs with many random starts: waits, lines of the variables, who has a line before, seldom a second level that is too
+//! small. What the model forbids never happens. Which relaxed outcomes must appear was fixed before the first run, from what the
+//! pipeline does: a store that misses waits in the store buffer while later loads and stores hit, and a load that misses does not keep
+//! later accesses from hitting. So without fences SB, MP, LB, S, R and 2+2W must appear; WRC and IRIW may; coherence of one place is
+//! never broken.
+
+mod common;
+
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use common::*;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// Lines in which variables may be.
+const LINES: u64 = 64;
+const DATA: u64 = MEMORY_BASE + 0x8_0000;
+const BARRIERS: u64 = DATA - 0x1000;
+/// Registers of a thread: addresses of the variables, a barrier, what its loads found, a value.
+const ADDRESS: u32 = 18;
+const THREADS: u32 = 20;
+const BARRIER: u32 = 21;
+const FOUND: u32 = 24;
+const VALUE: u32 = 30;
+
+/// What a thread does; variables and results are numbered.
+#[derive(Clone, Copy, Debug)]
+enum Do {
+    /// Stores a value.
+    W(u32, u32),
+    /// Loads.
+    R(u32),
+    /// Loads from an address that depends on what the last load found.
+    RDependent(u32),
+    /// Stores what depends on what the last load found.
+    WDependent(u32, u32),
+    /// Adds with acquire and release semantics; the old value is a result.
+    Add(u32, u32),
+    /// Adds with LR and SC until it succeeds; the old value is a result.
+    Reserved(u32, u32),
+    /// Loads with LR and acquire semantics.
+    Acquire(u32),
+    /// Swaps with release semantics, as a store-release.
+    Release(u32, u32),
+    /// A fence of everything.
+    F,
+}
+use Do::*;
+
+impl Do {
+    fn finds(&self) -> bool {
+        matches!(
+            self,
+            R(_) | RDependent(_) | Add(..) | Reserved(..) | Acquire(_)
+        )
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Start {
+    wait: [i32; 4],
+    lines: [u64; 2],
+    /// Which variables a thread has loaded before, and which it has written (0) before.
+    old: [u8; 4],
+    owned: [u8; 4],
+    /// Which thread is at which port: by so many the ports go round.
+    turn: usize,
+    small: bool,
+}
+
+fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
+    let mut p = Program::default();
+    p.addi(S0, ZERO, 2)
+        .addi(THREADS, ZERO, threads as i32)
+        .li(BARRIER, BARRIERS);
+    // The first round uses lines of its own: it fetches the instructions.
+    for variable in 0..2 {
+        let own = DATA + 0x1_0000 + 0x1000 * number as u64 + 64 * variable;
+        p.li(ADDRESS + variable as u32, own);
+    }
+    let round = p.here();
+    for variable in 0..2 {
+        let address = ADDRESS + variable;
+        if start.owned[number] >> variable & 1 != 0 {
+            p.sd(ZERO, address, 0);
+        }
+        if start.old[number] >> variable & 1 != 0 {
+            p.ld(T0, address, 0);
+        }
+    }
+    p.word(FENCE).addi(T1, ZERO, 1).amo(0, 3, ZERO, BARRIER, T1);
+    let others = p.here();
+    p.ld(T1, BARRIER, 0).branch(1, T1, THREADS, others);
+    p.addi(T2, ZERO, start.wait[number] + 1);
+    let wait = p.here();
+    p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+    let mut found = FOUND;
+    for op in ops {
+        match *op {
+            W(variable, value) => {
+                p.addi(VALUE, ZERO, value as i32)
+                    .sd(VALUE, ADDRESS + variable, 0);
+            }
+            WDependent(variable, value) => {
+                p.xor(T1, found - 1, found - 1).addi(T1, T1, value as i32);
+                p.sd(T1, ADDRESS + variable, 0);
+            }
+            R(variable) => {
+                p.ld(found, ADDRESS + variable, 0);
+            }
+            RDependent(variable) => {
+                p.xor(T1, found - 1, found - 1)
+                    .add(T1, T1, ADDRESS + variable);
+                p.ld(found, T1, 0);
+            }
+            Add(variable, value) => {
+                p.addi(VALUE, ZERO, value as i32);
+                p.amo(0, 3, found, ADDRESS + variable, VALUE);
+            }
+            Reserved(variable, value) => {
+                let again = p.here();
+                p.lr(found, ADDRESS + variable)
+                    .addi(T1, found, value as i32);
+                p.sc(VALUE, ADDRESS + variable, T1)
+                    .branch(1, VALUE, ZERO, again);
+            }
+            Acquire(variable) => {
+                p.amo(2, 2, found, ADDRESS + variable, ZERO);
+            }
+            Release(variable, value) => {
+                p.addi(VALUE, ZERO, value as i32);
+                p.amo(1, 1, ZERO, ADDRESS + variable, VALUE);
+            }
+            F => {
+                p.word(FENCE);
+            }
+        }
+        found += u32::from(op.finds());
+    }
+    p.word(FENCE).addi(S0, S0, -1);
+    for (variable, line) in start.lines.iter().enumerate() {
+        p.li(ADDRESS + variable as u32, DATA + line * 64);
+    }
+    p.addi(BARRIER, BARRIER, 64)
+        .branch(1, S0, ZERO, round)
+        .word(WFI);
+    p
+}
+
+/// What the loads found, in the order of threads, and what the variables are at the end.
+fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
+    let count = threads.len();
+    let mut config = cluster(count as u16);
+    if start.small {
+        config.tiles[0].l2.as_mut().unwrap().size = 4 << 10;
+    }
+    let mut machine = Machine::new(&config).unwrap();
+    let port = |number: usize| (number + start.turn) % count;
+    for (number, ops) in threads.iter().enumerate() {
+        let program = thread(ops, start, number, count);
+        start_port(
+            &mut machine,
+            port(number),
+            &program,
+            0x1000 * (number as u64 + 1),
+        );
+    }
+    let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
+    assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+    let mut seen = Vec::new();
+    for (number, ops) in threads.iter().enumerate() {
+        let hart = machine.cluster_hart(0, port(number)).unwrap();
+        let loads = ops.iter().filter(|op| op.finds()).count();
+        seen.extend((0..loads).map(|n| hart.register(FOUND as usize + n)));
+    }
+    for line in start.lines {
+        let mut word = [0; 8];
+        machine.peek(0, DATA + line * 64, &mut word).unwrap();
+        seen.push(u64::from_le_bytes(word));
+    }
+    seen
+}
+
+/// How many of many starts end in an outcome.
+fn count(threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 {
+    let starts = (
+        prop::array::uniform4(0i32..40),
+        (0..LINES, 1..LINES),
+        prop::array::uniform4(0u8..4),
+        prop::array::uniform4(0u8..4),
+        0..threads.len(),
+        0u8..8,
+    );
+    let starts = starts.prop_map(|(wait, (first, distance), old, owned, turn, small)| Start {
+        wait,
+        lines: [first, (first + distance) % LINES],
+        old,
+        owned,
+        turn,
+        small: small == 0,
+    });
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(cases)
+    };
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let found = std::cell::Cell::new(0);
+    runner
+        .run(&starts, |start| {
+            let seen = outcome(threads, &start);
+            found.set(found.get() + u32::from(wanted(&seen)));
+            Ok(())
+        })
+        .unwrap();
+    found.get()
+}
+
+const CASES: u32 = 300;
+const X: u32 = 0;
+const Y: u32 = 1;
+
+fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
+    assert_eq!(count(threads, CASES, forbidden), 0, "{threads:?}");
+}
+
+fn shows(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
+    let seen = count(threads, 2 * CASES, relaxed);
+    assert!(seen > 0, "{threads:?} does not show its relaxed outcome");
+}
+
+#[test]
+fn store_buffering() {
+    let both_old = |o: &[u64]| o[..2] == [0, 0];
+    never(&[&[W(X, 1), F, R(Y)], &[W(Y, 1), F, R(X)]], both_old);
+    never(&[&[Add(X, 1), R(Y)], &[Add(Y, 1), R(X)]], |o| {
+        [o[1], o[3]] == [0, 0]
+    });
+    shows(&[&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]], both_old);
+}
+
+#[test]
+fn message_passing() {
+    let old = |o: &[u64]| o[..2] == [1, 0];
+    never(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], old);
+    never(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), RDependent(X)]], old);
+    never(&[&[W(X, 1), Release(Y, 1)], &[Acquire(Y), R(X)]], old);
+    never(&[&[W(X, 1), F, Reserved(Y, 1)], &[R(Y), F, R(X)]], |o| {
+        o[1..3] == [1, 0]
+    });
+    let new = |o: &[u64]| o[..2] == [1, 1];
+    shows(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], new);
+    shows(&[&[W(X, 1), W(Y, 1)], &[R(Y), R(X)]], old);
+}
+
+#[test]
+fn load_buffering() {
+    let both_new = |o: &[u64]| o[..2] == [1, 1];
+    never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], both_new);
+    let dependent: [&[Do]; 2] = [&[R(X), WDependent(Y, 1)], &[R(Y), WDependent(X, 1)]];
+    never(&dependent, both_new);
+    shows(&[&[R(X), W(Y, 1)], &[R(Y), W(X, 1)]], both_new);
+}
+
+#[test]
+fn s_and_r() {
+    let s = |o: &[u64]| o[0] == 1 && o[1] == 2;
+    never(&[&[W(X, 2), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], s);
+    never(&[&[W(X, 2), F, W(Y, 1)], &[R(Y), WDependent(X, 1)]], s);
+    shows(&[&[W(X, 2), W(Y, 1)], &[R(Y), W(X, 1)]], s);
+    let r = |o: &[u64]| o[0] == 0 && o[2] == 2;
+    never(&[&[W(X, 1), F, W(Y, 1)], &[W(Y, 2), F, R(X)]], r);
+    shows(&[&[W(X, 1), W(Y, 1)], &[W(Y, 2), R(X)]], r);
+}
+
+#[test]
+fn two_and_two_writes() {
+    let crossed = |o: &[u64]| o[..2] == [1, 1];
+    never(&[&[W(X, 1), F, W(Y, 2)], &[W(Y, 1), F, W(X, 2)]], crossed);
+    shows(&[&[W(X, 1), W(Y, 2)], &[W(Y, 1), W(X, 2)]], crossed);
+}
+
+#[test]
+fn independent_reads_of_independent_writes() {
+    let split = |o: &[u64]| o[..4] == [1, 0, 1, 0];
+    never(
+        &[&[W(X, 1)], &[W(Y, 1)], &[R(X), F, R(Y)], &[R(Y), F, R(X)]],
+        split,
+    );
+}
+
+#[test]
+fn writes_to_reads_are_cumulative() {
+    let old = |o: &[u64]| o[..3] == [1, 1, 0];
+    never(&[&[W(X, 1)], &[R(X), F, W(Y, 1)], &[R(Y), F, R(X)]], old);
+    never(
+        &[
+            &[W(X, 1)],
+            &[R(X), WDependent(Y, 1)],
+            &[R(Y), RDependent(X)],
+        ],
+        old,
+    );
+}
+
+#[test]
+fn coherence_of_one_place() {
+    never(&[&[W(X, 1)], &[R(X), R(X)]], |o| o[..2] == [1, 0]);
+    never(&[&[W(X, 1), W(X, 2)], &[R(X), R(X), R(X)]], |o| {
+        !o[..3].is_sorted() || o[3] != 2
+    });
+    // A thread finds its own store, and others agree on the order of two.
+    never(&[&[W(X, 1), R(X)], &[W(X, 2), R(X)]], |o| {
+        o[0] == 0 || o[1] == 0
+    });
+    never(
+        &[&[W(X, 1)], &[W(X, 2)], &[R(X), R(X)], &[R(X), R(X)]],
+        |o| [o[0], o[1]] == [1, 2] && [o[2], o[3]] == [2, 1],
+    );
+}
+
+#[test]
+fn atomic_operations_are_atomic() {
+    let sum = |o: &[u64]| o[o.len() - 2] != 6;
+    never(&[&[Add(X, 1)], &[Add(X, 2)], &[Reserved(X, 3)]], sum);
+    never(
+        &[&[Reserved(X, 1)], &[Reserved(X, 2)], &[Reserved(X, 3)]],
+        sum,
+    );
+    // A store between load-reserved and store-conditional makes it fail: 2 or 3 at the end, never 1.
+    never(&[&[Reserved(X, 1)], &[W(X, 2)]], |o| !matches!(o[1], 2 | 3));
+}
