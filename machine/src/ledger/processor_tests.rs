@@ -158,13 +158,13 @@ fn what_the_kernel_asks_is_the_fault_of_who_asked() {
     assert_eq!(
         booked,
         [
-            (A, B, Processor, 8),
             (A, C, Processor, 3),
-            (A, TILEMUX_ACTIVITY, Processor, 3),
-            (B, A, Processor, 10 + 9 + 1 + 5),
-            (B, B, Processor, 8),
+            (A, TILEMUX_ACTIVITY, Processor, 2 + 1),
+            (A, B, Processor, 8),
+            (B, A, Processor, 10 + 9 + 5),
             (B, C, Processor, 3),
-            (B, TILEMUX_ACTIVITY, Processor, 2 + 1 + 1),
+            (B, TILEMUX_ACTIVITY, Processor, 2 + 1 + 1 + 1),
+            (B, B, Processor, 8),
         ]
     );
     let named = hart.ledger.bookings();

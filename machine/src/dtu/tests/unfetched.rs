@@ -75,6 +75,7 @@ fn only_the_kernels_unit_says_who_asked() {
     world.set(2, 4, receive_at(0x1000, 4, 256, 10));
     for tile in [0, 1] {
         world.set(tile, 8, send_to(2, 4, 4, 256));
+        world.set(tile, 10, receive_at(0x3000, 4, 256, NO_ENDPOINT));
     }
     let (pager, innocent) = (Owner::new(3, 9), Owner::new(3, 11));
     // It names the activity with its next message, and that one only.
