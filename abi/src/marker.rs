@@ -56,8 +56,11 @@ codes! {
         /// The budget of an activity of this tile lets it run again from a moment on (value: [`Since`]).
         MuxBudget = 20,
         /// TileMux carries out a request of the kernel for an activity (value: its number), until it chooses which activity runs
-        /// next.
+        /// next. If an activity asked the kernel for that ([`Self::KernelAsks`]), TileMux works for this one instead.
         MuxWorks = 21,
+        /// The kernel sends a request to a TileMux because an activity asked for that (value: [`Asker`]): its unit's next message is
+        /// that request. Has a meaning only on the kernel's tile.
+        KernelAsks = 22,
     }
 }
 
@@ -66,13 +69,13 @@ impl MarkerKind {
     pub const fn is_privileged(self) -> bool {
         matches!(
             self,
-            Self::ActivityFault | Self::ActivityBegins | Self::ActivityName
+            Self::ActivityFault | Self::ActivityBegins | Self::ActivityName | Self::KernelAsks
         ) || self.is_schedule()
     }
 
     /// Whether it shows which activity has the hart of a tile or wants it.
     pub const fn is_schedule(self) -> bool {
-        self as u16 >= Self::MuxEnters as u16
+        self as u16 >= Self::MuxEnters as u16 && self as u16 <= Self::MuxWorks as u16
     }
 }
 
@@ -138,6 +141,33 @@ impl Begins {
     }
 }
 
+/// The activity that asked the kernel for something, as one word: the value of [`MarkerKind::KernelAsks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Its number.
+    pub activity: u16,
+    /// Its tile.
+    pub tile: u16,
+}
+
+impl Asker {
+    /// Encodes it as one word, which is not 0: that means nobody.
+    pub const fn pack(self) -> u64 {
+        self.activity as u64 | (self.tile as u64) << 16 | 1 << 32
+    }
+
+    /// Decodes it from one word.
+    pub const fn unpack(word: u64) -> Option<Self> {
+        match word >> 32 {
+            0 => None,
+            _ => Some(Self {
+                activity: word as u16,
+                tile: (word >> 16) as u16,
+            }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +187,18 @@ mod tests {
             MarkerKind::ActivityBegins.is_privileged() && !MarkerKind::ActivityName.is_schedule()
         );
         assert!(MarkerKind::ActivityFault.is_privileged());
+        assert!(MarkerKind::KernelAsks.is_privileged() && !MarkerKind::KernelAsks.is_schedule());
+        assert!(MarkerKind::MuxWorks.is_schedule() && MarkerKind::MuxEnters.is_schedule());
         assert!(!MarkerKind::JobRelease.is_privileged() && !MarkerKind::Check.is_schedule());
+    }
+
+    #[test]
+    fn who_asked_is_one_word() {
+        for (activity, tile) in [(0, 0), (7, 255), (u16::MAX, u16::MAX)] {
+            let asker = Asker { activity, tile };
+            assert_eq!(Asker::unpack(asker.pack()), Some(asker));
+        }
+        assert_eq!(Asker::unpack(0), None);
     }
 
     #[test]

@@ -355,7 +355,8 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
             | MarkerKind::MuxMember
             | MarkerKind::MuxReady
             | MarkerKind::MuxBudget
-            | MarkerKind::MuxWorks,
+            | MarkerKind::MuxWorks
+            | MarkerKind::KernelAsks,
         ) => "schedule of a tile",
         None => return format!("{:#x} with {}", marker.kind, marker.value),
     };

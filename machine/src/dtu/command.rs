@@ -342,15 +342,9 @@ impl Dtu {
         let tag = serial << CHUNK_BITS | index as u32;
         // As for accesses of the hart: what it waited for its tokens was before the request, and is booked.
         let now = env.now();
-        env.send(Packet::request(
-            now,
-            tile,
-            destination,
-            owner,
-            tag,
-            transaction,
-            kind,
-        ));
+        let mut packet = Packet::request(now, tile, destination, owner, tag, transaction, kind);
+        packet.asker = sent.and_then(|_| self.asks_for.take());
+        env.send(packet);
         if let Some((reply, length)) = sent {
             env.observe(Observation::MessageSent {
                 flow: flow(tile, tag),

@@ -65,6 +65,10 @@ pub struct Dtu {
     local: LocalPort,
     receive: ReceiveUnit,
     requests: Requests,
+    /// Who asked for what the kernel sends next.
+    asks_for: Option<Owner>,
+    /// Who asked for the last request that TileMux got.
+    asked_by: Option<Owner>,
     write_back: Option<WriteBack>,
 
     /// The command register as it reads.
@@ -130,6 +134,8 @@ impl Dtu {
             local: LocalPort::new(config.block, config.parallel),
             receive: ReceiveUnit::default(),
             requests: Requests::new(tile),
+            asks_for: None,
+            asked_by: None,
             write_back: None,
             command: 0,
             address: 0,
@@ -180,6 +186,19 @@ impl Dtu {
     /// Waits of requests begin at this moment, up to which they were told.
     pub fn forget_requests(&mut self, now: Tick) {
         self.requests.forget(now);
+    }
+
+    /// The kernel says who asked for the request that it sends next. Nobody else may name activities of other tiles, so this has no effect
+    /// unless the unit is privileged.
+    pub fn asks_for(&mut self, asker: Option<Owner>) {
+        if self.features & FEATURE_PRIVILEGED != 0 {
+            self.asks_for = asker;
+        }
+    }
+
+    /// Who asked the kernel for the last request to this tile's TileMux, if anybody did; once for each request.
+    pub fn take_asker(&mut self) -> Option<Owner> {
+        self.asked_by.take()
     }
 
     /// An endpoint as it is now; invalid outside the file.

@@ -228,8 +228,11 @@ impl Dtu {
         let is_request = incoming.header.flags & FLAG_REPLY == 0;
         if let Endpoint::Receive(buffer) = self.endpoints.get(reservation.endpoint)
             && is_request
-            && receiver != TILEMUX_ACTIVITY
         {
+            if receiver == TILEMUX_ACTIVITY {
+                self.asked_by = incoming.packet.asker;
+                return;
+            }
             let place = (reservation.endpoint, reservation.address - buffer.buffer);
             let sender = match is_of_device(&incoming.packet, self.tile) {
                 true => Party::Device,

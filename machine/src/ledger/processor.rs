@@ -57,15 +57,14 @@ impl Member {
     /// Books that it waited from one moment to another.
     fn wait(
         &mut self,
-        culprit: Owner,
-        resource: Resource,
+        victim: Owner,
+        (culprit, resource): (Owner, Resource),
         (from, to): (Tick, Tick),
         ledger: &mut Ledger,
     ) {
         if from == to {
             return;
         }
-        let victim = Owner::new(culprit.tile, self.id);
         let mut length = to - from;
         match self.stretch {
             Some(last) if (last.culprit, last.resource, last.end) == (culprit, resource, from) => {
@@ -116,8 +115,10 @@ pub struct Processor {
     works: bool,
     /// TileMux has the hart because the chosen activity asked for something.
     asked: bool,
+    /// Who asked the kernel for what TileMux does next.
+    asker: Option<Owner>,
     /// The activity for which TileMux works at the kernel's request.
-    client: Option<u16>,
+    client: Option<Owner>,
     /// Times of activities that are gone, by number.
     gone: BTreeMap<u16, Times>,
 }
@@ -134,9 +135,15 @@ impl Processor {
             chosen: IDLE_ACTIVITY,
             works: true,
             asked: false,
+            asker: None,
             client: None,
             gone: BTreeMap::new(),
         }
+    }
+
+    /// The unit says who asked the kernel for what TileMux does next; `None`: nobody, so TileMux itself says whom it is for.
+    pub fn asked_by(&mut self, asker: Option<Owner>) {
+        self.asker = asker;
     }
 
     /// Takes a marker of TileMux. Markers of a second hart may arrive a little late; they count from their arrival.
@@ -148,7 +155,10 @@ impl Processor {
             self.client = None;
         }
         match kind {
-            MarkerKind::MuxWorks => self.client = Some(since.activity),
+            MarkerKind::MuxWorks => {
+                let own = Owner::new(self.tile, since.activity);
+                self.client = Some(self.asker.take().unwrap_or(own));
+            }
             MarkerKind::MuxEnters => (self.works, self.asked) = (true, true),
             MarkerKind::MuxInterrupts => self.asked = false,
             MarkerKind::MuxLeaves => self.works = false,
@@ -219,7 +229,7 @@ impl Processor {
                 self.remove(id);
             }
             (self.chosen, self.works, self.asked) = (IDLE_ACTIVITY, true, false);
-            self.client = None;
+            (self.client, self.asker) = (None, None);
         }
         self.book(now, ledger);
     }
@@ -233,9 +243,9 @@ impl Processor {
         // If no activity is chosen, TileMux has the hart until it notices that one is ready.
         let holder = match (self.client, self.chosen) {
             (Some(client), _) => client,
-            (None, IDLE_ACTIVITY) => TILEMUX_ACTIVITY,
-            (None, _) if self.works => TILEMUX_ACTIVITY,
-            (None, chosen) => chosen,
+            (None, IDLE_ACTIVITY) => Owner::new(self.tile, TILEMUX_ACTIVITY),
+            (None, _) if self.works => Owner::new(self.tile, TILEMUX_ACTIVITY),
+            (None, chosen) => Owner::new(self.tile, chosen),
         };
         for member in &mut self.members {
             let is_chosen = member.id == self.chosen;
@@ -247,8 +257,9 @@ impl Processor {
                 continue;
             }
             member.times.wanted += now - ready;
+            let own = Owner::new(self.tile, member.id);
             let works_for_it = match self.client {
-                Some(client) => client == member.id,
+                Some(client) => client == own,
                 None => is_chosen && self.asked,
             };
             if is_chosen && !self.works || works_for_it {
@@ -256,10 +267,9 @@ impl Processor {
                 continue;
             }
             let budget = member.budget.clamp(ready, now);
-            let own = Owner::new(self.tile, member.id);
-            member.wait(own, Resource::ProcessorBudget, (ready, budget), ledger);
-            let holder = Owner::new(self.tile, holder);
-            member.wait(holder, Resource::Processor, (budget, now), ledger);
+            let (limit, hart) = (Resource::ProcessorBudget, Resource::Processor);
+            member.wait(own, (own, limit), (ready, budget), ledger);
+            member.wait(own, (holder, hart), (budget, now), ledger);
         }
     }
 

@@ -137,6 +137,42 @@ fn what_the_kernel_asks_is_the_fault_of_whom_it_is_for() {
 }
 
 #[test]
+fn what_the_kernel_asks_is_the_fault_of_who_asked() {
+    let mut hart = Hart::ready_pair(A);
+    let pager = Owner::new(TILE + 1, B);
+    hart.all(10, &[(MuxEnters, 0, 0), (MuxInterrupts, 0, 0)]);
+    // A pager on another tile maps pages of C; it has the number that B has here.
+    hart.processor.asked_by(Some(pager));
+    hart.say(12, MuxWorks, C, 0);
+    hart.say(20, MuxRuns, A, 0);
+    hart.say(21, MuxLeaves, 0, 0);
+    // The next request was asked for by nobody, and the one after it by A itself.
+    hart.say(30, MuxEnters, 0, 0);
+    hart.say(31, MuxWorks, C, 0);
+    hart.processor.asked_by(Some(Owner::new(TILE, A)));
+    hart.say(34, MuxWorks, C, 0);
+    hart.say(39, MuxRuns, A, 0);
+    hart.say(40, MuxLeaves, 0, 0);
+    let booked = hart.booked(40);
+    use Resource::Processor;
+    assert_eq!(
+        booked,
+        [
+            (A, C, Processor, 3),
+            (A, TILEMUX_ACTIVITY, Processor, 2 + 1),
+            (A, B, Processor, 8),
+            (B, A, Processor, 10 + 9 + 5),
+            (B, C, Processor, 3),
+            (B, TILEMUX_ACTIVITY, Processor, 2 + 1 + 1 + 1),
+            (B, B, Processor, 8),
+        ]
+    );
+    let named = hart.ledger.bookings();
+    let mut named = named.iter().filter(|one| one.culprit.activity == B);
+    assert!(named.all(|one| one.culprit == pager));
+}
+
+#[test]
 fn a_used_up_budget_is_nobody_elses_fault() {
     let mut hart = Hart::with(&[A, B]);
     hart.all(

@@ -185,6 +185,8 @@ pub struct Packet {
     pub kind: PacketKind,
     /// The bytes of a cache line, if lines hold data.
     pub line: Option<Line>,
+    /// Who asked the kernel for the request that this carries, for the ledger alone.
+    pub asker: Option<Owner>,
     /// The account of the transaction's time. A component that delays a packet outside the network (a DTU's latency) adds to it.
     pub account: Account,
 }
@@ -208,6 +210,7 @@ impl Packet {
             transaction,
             kind,
             line: None,
+            asker: None,
             account: Account::new(now),
         }
     }
@@ -228,6 +231,7 @@ impl Packet {
             transaction: self.transaction,
             kind,
             line: None,
+            asker: None,
             account: self.account,
         }
     }

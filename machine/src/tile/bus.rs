@@ -16,7 +16,7 @@ use crate::ledger::Resource;
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
-use bulkhead_abi::marker::{MarkerKind, Since};
+use bulkhead_abi::marker::{Asker, MarkerKind, Since};
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_SIZE, DTU_BASE, DTU_SIZE, EXIT_BASE, MEMORY_BASE, UART_BASE, UART_SIZE,
 };
@@ -163,6 +163,9 @@ impl<const DATA: bool> TileBus<'_, DATA> {
     /// TileMux says who has the hart, or who wants it.
     fn schedule(&mut self, now: Tick, kind: MarkerKind, value: u64) {
         let ledger = &mut self.fabric.ledger;
+        if let (MarkerKind::MuxWorks, Some(unit)) = (kind, self.unit.as_deref_mut()) {
+            self.local.processor.asked_by(unit.take_asker());
+        }
         self.local.processor.hear(now, kind, value, ledger);
         if let (Some(observer), MarkerKind::MuxReady) = (&mut self.fabric.observer, kind) {
             let since = Since::unpack(value);
@@ -605,6 +608,10 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         // Who could lie about others is not believed: it is a no-op like on any other chip.
         if known.is_some_and(MarkerKind::is_privileged) && !machine_mode {
             return;
+        }
+        if let (Some(MarkerKind::KernelAsks), Some(unit)) = (known, self.unit.as_deref_mut()) {
+            let asker = Asker::unpack(value);
+            return unit.asks_for(asker.map(|by| Owner::new(by.tile, by.activity)));
         }
         if let Some(schedule) = known.filter(|kind| kind.is_schedule()) {
             return self.schedule(now, schedule, value);

@@ -440,7 +440,8 @@ fn marker_name(kind: u16, value: u64) -> &'static str {
             | MarkerKind::MuxRuns
             | MarkerKind::MuxMember
             | MarkerKind::MuxBudget
-            | MarkerKind::MuxWorks,
+            | MarkerKind::MuxWorks
+            | MarkerKind::KernelAsks,
         ) => "TileMux",
         None => "marker",
     }

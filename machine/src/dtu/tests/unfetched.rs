@@ -68,6 +68,50 @@ fn of(tile: u16) -> Party {
     Party::Activity(Owner::new(tile, TILEMUX_ACTIVITY))
 }
 
+/// Tile 0 has the privileged unit. The TileMux of tile 2 gets requests at endpoint 4.
+#[test]
+fn only_the_kernels_unit_says_who_asked() {
+    let mut world = World::new(&config());
+    world.set(2, 4, receive_at(0x1000, 4, 256, 10));
+    for tile in [0, 1] {
+        world.set(tile, 8, send_to(2, 4, 4, 256));
+        world.set(tile, 10, receive_at(0x3000, 4, 256, NO_ENDPOINT));
+    }
+    let (pager, innocent) = (Owner::new(3, 9), Owner::new(3, 11));
+    // It names the activity with its next message, and that one only.
+    world.units[0].asks_for(Some(pager));
+    send(&mut world, 0, 8);
+    assert_eq!(world.units[2].take_asker(), Some(pager));
+    assert_eq!(world.units[2].take_asker(), None);
+    send(&mut world, 0, 8);
+    assert_eq!(world.units[2].take_asker(), None);
+    // What was said before is not said any more.
+    world.units[0].asks_for(Some(pager));
+    world.units[0].asks_for(None);
+    send(&mut world, 0, 8);
+    assert_eq!(world.units[2].take_asker(), None);
+    // A TileMux that was taken over says the same, and is not believed.
+    world.units[1].asks_for(Some(innocent));
+    send(&mut world, 1, 8);
+    assert_eq!(world.units[2].take_asker(), None);
+}
+
+/// An answer is no request, whatever the kernel has just said.
+#[test]
+fn an_answer_names_nobody_who_asked() {
+    let mut world = World::new(&config());
+    world.set(0, 8, receive_at(0x1000, 4, 256, 10));
+    world.set(2, 8, send_to(0, 8, 4, 256));
+    world.set(2, 9, receive_at(0x2000, 4, 256, NO_ENDPOINT));
+    let command = Command::new(Opcode::Send, 8, 9);
+    assert_eq!(world.execute(2, command, BASE, 8, 0).0, DtuError::None);
+    let offset = world.fetch(0, 8).expect("a message");
+    world.units[0].asks_for(Some(Owner::new(3, 9)));
+    let command = Command::new(Opcode::Reply, 8, offset as u32);
+    assert_eq!(world.execute(0, command, BASE, 8, 0).0, DtuError::None);
+    assert_eq!(world.units[2].take_asker(), None);
+}
+
 #[test]
 fn a_request_waits_for_whoever_is_served() {
     let mut world = service();

@@ -4,7 +4,7 @@
 //! reasons for the effects.
 
 use bulkhead_abi::dtu::{ENDPOINT_WORDS, Endpoint};
-use bulkhead_abi::marker::Begins;
+use bulkhead_abi::marker::{Asker, Begins};
 use bulkhead_abi::syscall::REPLY_WORDS;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 use bulkhead_abi::words::{Name, Words};
@@ -61,9 +61,9 @@ pub trait Hardware {
     fn start_hart(&mut self, tile: u16, address: u64);
     /// Stops the hart of a tile for good.
     fn stop_hart(&mut self, tile: u16);
-    /// Sends a request to a tile's TileMux; its answer will carry `number`. Returns false if that is impossible because TileMux has
-    /// not taken the last request.
-    fn request(&mut self, tile: u16, request: Request, number: u64) -> bool;
+    /// Sends a request to a tile's TileMux, for which somebody asked; its answer will carry `number`. Returns false if that is
+    /// impossible because TileMux has not taken the last request.
+    fn request(&mut self, tile: u16, request: Request, number: u64, asker: Option<Asker>) -> bool;
     /// The next answer of a TileMux: the number of the request, and the answer.
     fn answer(&mut self) -> Option<(u64, TileMuxError)>;
     /// Sends words to an endpoint of a tile; the answer will carry `label`. Returns false if the receiver does not exist or has no

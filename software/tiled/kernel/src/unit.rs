@@ -14,7 +14,7 @@ use bulkhead_abi::dtu::{
     ExternalOpcode, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
     TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
 };
-use bulkhead_abi::marker::Begins;
+use bulkhead_abi::marker::{Asker, Begins};
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
 use bulkhead_abi::tilemux::{
@@ -497,13 +497,14 @@ impl Hardware for Unit {
         dtu::time()
     }
 
-    fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
+    fn request(&mut self, tile: u16, request: Request, number: u64, asker: Option<Asker>) -> bool {
         let Some(group) = self.group_of.get(usize::from(tile)) else {
             return false;
         };
         let answers = PRINTS + self.groups() + group;
         let words = request.encode();
         let to = (tile, REQUEST_ENDPOINT);
+        marker::kernel_asks(asker.map_or(0, Asker::pack));
         self.say(to, REQUEST_SLOT, words.as_slice(), (answers, number))
     }
 

@@ -161,6 +161,16 @@ fn a_pager_that_maps_without_faults_takes_a_share_of_a_tile_with_slices() {
         beside * 100 <= alone * 120,
         "{beside} beside, {alone} alone"
     );
+    // The pager asked for that. Before, the ledger named its client, which sleeps and asks for nothing.
+    let hart = variant(&result, "beside").interference.iter();
+    let hart = hart.filter(|entry| entry.victim == "control" && entry.resource == "processor");
+    let of = |name| {
+        let rows = hart.clone().filter(|entry| entry.culprit == name);
+        rows.map(|entry| entry.ticks).sum::<u64>()
+    };
+    let (pager, client) = (of("pager"), of("client"));
+    println!("control waits {pager} ticks for the pager, {client} for its client");
+    assert!(pager > 20 * client, "{pager} and {client}");
 }
 
 #[test]

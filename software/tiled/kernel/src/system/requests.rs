@@ -10,6 +10,7 @@
 use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
+use bulkhead_abi::marker::Asker;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 
@@ -59,6 +60,19 @@ pub(crate) struct Asked {
     pub(super) activity: u16,
     request: Request,
     then: Then,
+    /// Who asked the kernel for it, if anybody did. Its TileMux's work is in the name of this activity, not of the one it is about.
+    asker: Option<Asker>,
+}
+
+impl Then {
+    /// Who waits for it.
+    fn ticket(&self) -> Option<&Ticket> {
+        match self {
+            Then::Reply(ticket) | Then::Started(ticket) => Some(ticket),
+            Then::Created(creating) => Some(&creating.ticket),
+            Then::Nothing | Then::Stopped => None,
+        }
+    }
 }
 
 impl System {
@@ -86,6 +100,14 @@ impl System {
         request: Request,
         then: Then,
     ) {
+        let caller = then.ticket().and_then(|ticket| {
+            let caller = self.activities.get(ticket.caller);
+            caller.filter(|caller| caller.generation == ticket.generation)
+        });
+        let asker = caller.map(|caller| Asker {
+            activity: caller.id,
+            tile: self.tiles[caller.tile].id,
+        });
         let tile = &mut self.tiles[index];
         if !tile.is_lit || tile.is_lost {
             let error = match tile.is_lost {
@@ -100,6 +122,7 @@ impl System {
             activity,
             request,
             then,
+            asker,
         };
         if tile.sent.is_some() {
             return tile.asked.push_back(level, asked);
@@ -121,11 +144,12 @@ impl System {
     fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &self.tiles[index];
         let Some(first) = &tile.sent else { return };
-        let (tile, request, number) = (tile.id, first.request, first.number);
+        let (tile, request) = (tile.id, first.request);
+        let (number, asker) = (first.number, first.asker);
         let until = hardware.time().saturating_add(self.patience);
         // All tiles have the same time limit, so this one's ends last.
         self.expect(until, index);
-        if !hardware.request(tile, request, number) {
+        if !hardware.request(tile, request, number, asker) {
             self.lose(hardware, index);
         }
     }

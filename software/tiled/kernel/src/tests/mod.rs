@@ -24,7 +24,7 @@ use crate::system::{KernelEndpoints, MemoryTile, Module, PATIENCE, Reply, System
 use crate::tile::Tile;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::environment::PROGRAM_BASE;
-use bulkhead_abi::marker::Begins;
+use bulkhead_abi::marker::{Asker, Begins};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_abi::syscall::{
     ANY_ENDPOINT, NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, StopCause,
@@ -71,6 +71,8 @@ pub struct Chip {
     pub said: Vec<(u16, StopCause)>,
     pub stopped: Vec<u16>,
     pub requests: Vec<(u16, Request)>,
+    /// Who asked for each of them.
+    pub askers: Vec<Option<Asker>>,
     /// Answers of TileMuxes that the kernel has not heard.
     pub answers: VecDeque<(u64, TileMuxError)>,
     /// Tiles whose TileMux answers nothing.
@@ -184,9 +186,10 @@ impl Hardware for Chip {
         self.tables.retain(|(place, ..)| *place != tile);
         self.promised.retain(|(place, _), _| *place != tile);
     }
-    fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
+    fn request(&mut self, tile: u16, request: Request, number: u64, asker: Option<Asker>) -> bool {
         self.effects += 1;
         self.requests.push((tile, request));
+        self.askers.push(asker);
         if self.full.contains(&tile) {
             return false;
         }

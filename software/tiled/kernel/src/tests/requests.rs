@@ -152,3 +152,70 @@ fn the_end_of_the_most_important_is_said_first() {
     finish(&mut system, &mut chip);
     check(&mut system);
 }
+
+/// The names that went with the requests from here on.
+fn askers(chip: &Chip, from: usize) -> Vec<(Request, Option<u16>)> {
+    let all = chip.requests[from..].iter().zip(&chip.askers[from..]);
+    all.map(|((_, request), asker)| (*request, asker.map(|asker| asker.activity)))
+        .collect()
+}
+
+/// The ledger is told who asked the kernel, not whom the request is about; of what nobody asked for, nobody.
+#[test]
+fn a_request_is_in_the_name_of_who_asked() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let creator = Some(Asker {
+        activity: 1,
+        tile: 1,
+    });
+    let last = chip.requests.len() - 1;
+    assert!(matches!(chip.requests[last].1, Request::Create { .. }));
+    assert_eq!(chip.askers[last], creator);
+    let from = chip.requests.len();
+    call(&mut system, &mut chip, 1, map(APP, 0x1000_0000)).unwrap();
+    start(&mut system, &mut chip, APP);
+    let stop = Syscall::Stop { activity: APP };
+    call(&mut system, &mut chip, 1, stop).unwrap();
+    let names = askers(&chip, from);
+    assert!(
+        matches!(
+            names[..],
+            [
+                (Request::Map { .. }, Some(1)),
+                (Request::Start { .. }, Some(1)),
+                (Request::Stop { .. }, None),
+            ]
+        ),
+        "{names:?}"
+    );
+}
+
+/// Whoever asked is named, even if his request waited and he has ended since; nobody who has his number later is.
+#[test]
+fn who_asked_and_ended_is_named() {
+    let (mut system, mut chip) = boot();
+    let [_, first, second] =
+        [APP, 200, 400].map(|at| create(&mut system, &mut chip, at, SEL_TILES + 2));
+    for activity in [200, 400] {
+        let (source, target) = (APP, 50);
+        let give = Syscall::Delegate {
+            activity,
+            source,
+            target,
+        };
+        call(&mut system, &mut chip, 1, give).unwrap();
+    }
+    let from = chip.requests.len();
+    begin(&mut system, &mut chip, first, map(50, 0x1000_0000));
+    begin(&mut system, &mut chip, second, map(50, 0x1000_1000));
+    // His request waits for the first one's answer.
+    system.notified(&mut chip, 2, second, StopCause::Panic);
+    finish(&mut system, &mut chip);
+    let names = askers(&chip, from);
+    let maps = names
+        .iter()
+        .filter(|(r, _)| matches!(r, Request::Map { .. }));
+    let maps: Vec<_> = maps.map(|(_, asker)| *asker).collect();
+    assert_eq!(maps, [Some(first), Some(second)], "{names:?}");
+}
