@@ -4,15 +4,16 @@
 //! clock of the tile's pipeline).
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
+use super::cluster::CLUSTER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
-const CYCLES: super::Kind = Integer {
+pub(super) const CYCLES: super::Kind = Integer {
     min: 0,
     max: 1_000_000,
 };
 const SPREAD: super::Kind = Choice(&["row", "burst", "block"]);
-const LATENCY: super::Kind = Integer {
+pub(super) const LATENCY: super::Kind = Integer {
     min: 1,
     max: 1_000_000,
 };
@@ -29,7 +30,7 @@ const NOTE: super::Kind = super::Kind::Text { max: 1000 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
 const HARTS: super::Kind = Integer { min: 1, max: 2 };
 
-const SOURCE: AttributeRule = optional(
+pub(super) const SOURCE: AttributeRule = optional(
     "source",
     NOTE,
     "Source of the values; or `assumption: ...` with the reason.",
@@ -375,41 +376,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[any("origin")],
     },
-    ElementRule {
-        name: "cluster",
-        about: "Harts of a tile whose first levels are kept coherent by a directory at the second level, which they share. Cycles are those of the tile's pipeline.",
-        attributes: &[
-            required("name", Name, "Name of the cluster."),
-            required(
-                "harts",
-                Integer { min: 1, max: 8 },
-                "How many, numbered from 0.",
-            ),
-            required(
-                "up",
-                LATENCY,
-                "From a first level to the second level; the cache's latency is what it costs to look there.",
-            ),
-            required("down", LATENCY, "From the second level to a first level."),
-            required(
-                "banks",
-                Integer { min: 1, max: 64 },
-                "Banks of the second level, a power of two; lines that follow each other are in different ones.",
-            ),
-            required(
-                "occupancy",
-                CYCLES,
-                "Cycles for which a request has its bank.",
-            ),
-            required(
-                "hold",
-                LATENCY,
-                "Cycles after a load-reserved for which it holds its line against other harts.",
-            ),
-            SOURCE,
-        ],
-        children: &[any("origin")],
-    },
+    CLUSTER,
     ElementRule {
         name: "network-card",
         about: "A network card that a tile may have: a virtio network device over virtio-mmio.",

@@ -1,0 +1,42 @@
+//! The element of a cluster of harts.
+
+use super::Kind::{Integer, Name};
+use super::platform::{CYCLES, LATENCY, SOURCE};
+use super::{ElementRule, any, required};
+
+/// See [`super::PLATFORM`].
+pub const CLUSTER: ElementRule = ElementRule {
+    name: "cluster",
+    about: "Harts of a tile whose first levels are kept coherent by a directory at the second level, which they share. Cycles are those of the tile's pipeline.",
+    attributes: &[
+        required("name", Name, "Name of the cluster."),
+        required(
+            "harts",
+            Integer { min: 1, max: 8 },
+            "How many, numbered from 0.",
+        ),
+        required(
+            "up",
+            LATENCY,
+            "From a first level to the second level; the cache's latency is what it costs to look there.",
+        ),
+        required("down", LATENCY, "From the second level to a first level."),
+        required(
+            "banks",
+            Integer { min: 1, max: 64 },
+            "Banks of the second level, a power of two; lines that follow each other are in different ones.",
+        ),
+        required(
+            "occupancy",
+            CYCLES,
+            "Cycles for which a request has its bank.",
+        ),
+        required(
+            "hold",
+            LATENCY,
+            "Cycles after a load-reserved for which it holds its line against other harts.",
+        ),
+        SOURCE,
+    ],
+    children: &[any("origin")],
+};
