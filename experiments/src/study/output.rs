@@ -219,7 +219,7 @@ fn comparison_table(comparisons: &[Comparison], book: &Book) -> Markup {
                 }
             }
         } }
-        p.soft { "Differences in percentage points. The interval (95 %) is as if both schemes had judged different systems; they judge the same, so the true one is narrower. " (book.more(STUDY)) }
+        p.soft { "Differences in percentage points. The interval (95 %) assumes that the two schemes judged different systems; they judge the same ones, so the true interval is narrower. " (book.more(STUDY)) }
     }
 }
 

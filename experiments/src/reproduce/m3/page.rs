@@ -283,7 +283,7 @@ fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
                 tr.soft[paper] { @for (index, cell) in row.iter().enumerate() { @if index < 2 { td.text { (cell) } } @else { td { (cell) } } } }
             }
         } }
-        p.soft { "In cycles. Steady, and the deviation behind it: without outliers as in box plots; everything else with the cold start. "
+        p.soft { "In cycles. Steady, and the deviation after it, leave out outliers as box plots do; all other columns include the cold start. "
             (footnote(all.round_trips.iter().map(|one| &one.bound)).unwrap_or_default()) " " (message_text(all)) }
         ul { @for line in table_one_notes(all) { li { (line) } } }
         (picture(svg))
