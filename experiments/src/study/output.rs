@@ -225,7 +225,7 @@ fn comparison_table(comparisons: &[Comparison], book: &Book) -> Markup {
 
 fn observation_table(observations: &[Observation]) -> Markup {
     if observations.is_empty() {
-        return html! { p { "None of them is about these schemes alone." } };
+        return html! { p { "None of the paper's observations is about these schemes alone." } };
     }
     html! {
         div.scroll { table {

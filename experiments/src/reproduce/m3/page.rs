@@ -253,7 +253,7 @@ pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
     sections.extend(defences::sections(all)?);
     let body = html! {
         h1 { "M3 beside Bulkhead" }
-        p.soft { (all.source) ". Only values that the paper's text or tables state stand here as the paper's; its plots were not measured." }
+        p.soft { (all.source) ". Values are given as the paper's only if its text or tables state them; none was read off its plots." }
         (all.verdict().markup(&[]))
         p.soft { (ASSUMPTION) }
         @for section in sections { (section) p.soft { (book.more(M3)) } }
