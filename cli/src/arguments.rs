@@ -128,13 +128,13 @@ pub struct Run {
     /// Write no traces (they are large)
     #[arg(long)]
     pub no_trace: bool,
-    /// Show nothing before this moment in the traces, such as 4ms
+    /// Begin the traces at this moment, such as 4ms
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_trace")]
     pub trace_from: Option<Time>,
-    /// Show nothing from this moment on
+    /// End the traces at this moment
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_trace")]
     pub trace_until: Option<Time>,
-    /// Show only these tiles, joined by commas, and what is sent from them
+    /// Trace only these tiles, separated by commas, and what they send
     #[arg(
         long,
         value_name = "TILES",
@@ -142,7 +142,7 @@ pub struct Run {
         conflicts_with = "no_trace"
     )]
     pub trace_tiles: Vec<u16>,
-    /// Print what the programs said, too; without it, only the end of it where something went wrong
+    /// Also print everything that the programs printed; by default, only its end, and only where something went wrong
     #[arg(long)]
     pub console: bool,
     /// Print the whole result as JSON instead of a table
@@ -182,19 +182,19 @@ pub struct Audit {
     /// Change the description, for example `logger/*/limit@noc=none`; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Check this variant instead of the system without the changes of its variants
+    /// Check this variant; by default, the system without the changes of its variants
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Check only this domain; repeatable
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
-    /// Random attacks, for each domain, after those of the library
+    /// Number of random attacks on each domain, after those of the library
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub searches: u32,
     /// Seed of the search
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Simulated time to compare, from the start of the attack on
+    /// Simulated time to compare, counted from the start of the attack
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub time: String,
     /// Print the whole result as JSON
@@ -214,7 +214,7 @@ pub struct Meaning {
     /// Unit of numbers in formats without units [default: us]
     #[arg(long)]
     pub unit: Option<String>,
-    /// Which task set of a SchedCAT file that holds several, from 0
+    /// Index of the task set, if a SchedCAT file holds several; the first is 0
     #[arg(long, value_name = "N")]
     pub task_set: Option<usize>,
 }
@@ -295,11 +295,11 @@ pub struct Boot {
 pub enum Study {
     /// The mixed-criticality kernel: nine schemes for I/O and message buffers over 648 scenarios (RTS 2020, section 6)
     Mc2(StudyMc2),
-    /// What each parameter that the paper leaves open does to the study's ratios
+    /// How each parameter that the paper leaves open changes the study's ratios
     Sensitivity(StudySensitivity),
-    /// What other readings of the paper, and the study's earlier values, do to its ratios
+    /// How other readings of the paper, and the study's earlier values, change its ratios
     Variants(StudyVariants),
-    /// What the best bank for each I/O buffer gains over the paper's patterns
+    /// How much the best bank for each I/O buffer gains over the paper's patterns
     Placement(StudyPlacement),
 }
 
@@ -397,10 +397,10 @@ pub struct Reproduce {
     /// Which paper
     #[arg(value_enum)]
     pub paper: Paper,
-    /// One of the figures of m3, or what that paper does not measure: attacks, regulation; without it, all
+    /// A figure of m3, or one of our own experiments: attacks, regulation; by default, all of them
     #[arg(value_enum)]
     pub figure: Option<Figure>,
-    /// Folder for the report page and the results; without it, out/reproduce-PAPER
+    /// Folder for the report page and the results [default: out/reproduce-PAPER]
     #[arg(long)]
     pub out: Option<PathBuf>,
     /// Fewer repetitions: a quick look, not the paper's experiment
@@ -453,9 +453,9 @@ pub enum Figure {
     Figure5,
     /// Falling asleep and waking up
     Figure6,
-    /// Denial of service, each kind with our defence off and on
+    /// Denial of service: each attack with our defence off and on
     Attacks,
-    /// Bandwidth regulation by the activity, several activities on a tile
+    /// Bandwidth regulation for each activity, with several activities on a tile
     Regulation,
 }
 

@@ -394,7 +394,7 @@ fn blame_section(
     }
     Ok(html! {
         h2 { "Who caused the delays" }
-        p.soft { "Every cycle that a request waited, or an application was ready and did not have the processor, by whom it waited for; the sum over all requests of the applications. "
+        p.soft { "Every cycle that a request waited, or that an application was ready and did not have the processor, by culprit; summed over all requests of the applications. "
             "From the machine's interference ledger: nothing is sampled or estimated. " (book.more(LEDGER)) }
         @for (title, svg) in pictures { h3 { "Waiting of " (title) } (picture(svg)) }
         details { summary { "All entries" }
@@ -476,8 +476,8 @@ fn task_section(result: &RunResult, book: &Book) -> Markup {
     html! {
         @if any {
             h2 { "Jobs of tasks" }
-            p.soft { "As programs mark them, from release to completion. A miss is a job that is late by its own account, complete later than its deadline "
-                "after its release, or never complete. " (book.more(TASKS)) }
+            p.soft { "As programs mark them, from release to completion. A miss is a job that reports itself late, that completes later than its deadline "
+                "after its release, or that never completes. " (book.more(TASKS)) }
             div.scroll { table {
                 tr { th { "variant" } th.text { "task" } th { "jobs" } th { "misses" } th { "allowed" } th { "worst" } th { "deadline" } }
                 @for v in &result.variants { @for task in &v.tasks {

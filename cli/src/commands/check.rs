@@ -280,7 +280,7 @@ fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), 
     }
     if any {
         text.push_str(&format!(
-            "\nTiles with fixed priorities, response times at worst:\n{}",
+            "\nWorst response times on tiles with fixed priorities:\n{}",
             render(&table)
         ));
     }

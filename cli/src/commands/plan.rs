@@ -69,7 +69,7 @@ pub fn plan(options: &Plan) -> Outcome {
 fn plan_system(options: &Plan) -> Outcome {
     if matches!(options.export, Some(Export::Schedcat | Export::Csv)) {
         return Err(Error::input(
-            "a <system> is more than a task set, and no other format holds it",
+            "a <system> is more than a task set, so only our own format can hold it",
             "leave --export out, or write --export xml",
         ));
     }
@@ -115,6 +115,6 @@ fn written(file: &Path, good: bool) -> String {
     if good {
         format!("\nwritten to {name}\n")
     } else {
-        format!("\n{name} is not written: a plan that fails is none\n")
+        format!("\n{name} is not written, because the plan fails\n")
     }
 }

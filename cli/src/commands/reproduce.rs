@@ -25,7 +25,7 @@ fn folder(options: &Reproduce, paper: &str) -> PathBuf {
 fn reproduce_m2os(options: &Reproduce) -> Outcome {
     if options.figure.is_some() || options.quick {
         return Err(Error::input(
-            "figures and --quick are those of m3",
+            "only m3 has figures and --quick",
             "leave them out: all tables of m2os take some seconds",
         ));
     }

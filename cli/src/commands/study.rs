@@ -236,7 +236,7 @@ fn variants(options: &StudyVariants) -> Outcome {
     Answer {
         name: "variants.json",
         page: study::variants_page(&all, &place::pages(&options.out)?),
-        shows: " (what differs, and what speaks for it)",
+        shows: " (what differs, and the arguments)",
         table: study::variants_table(&all),
     }
     .give(&all, &options.out, options.json)

@@ -283,7 +283,7 @@ impl Facts {
         }
         for (name, &count) in alone.measured.iter().filter(|(_, count)| **count > 0) {
             if self.measured.get(name).copied().unwrap_or(0) == 0 {
-                let words = format!("none came to its end, {count} without an attack");
+                let words = format!("none ended, {count} without an attack");
                 all.push((name.clone(), count, words));
             }
         }
@@ -313,7 +313,7 @@ impl Facts {
             let attacked = self.checks.get(application).map_or(&[][..], Vec::as_slice);
             // A slower run may not have come as far.
             if attacked.iter().zip(values).any(|(a, b)| a != b) {
-                harm.push(format!("{application} computed another result"));
+                harm.push(format!("{application} computed a different result"));
             }
         }
         for (flow, lost) in &alone.lost {

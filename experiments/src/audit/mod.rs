@@ -189,7 +189,7 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
                 "the platform {} has no data transfer units",
                 system.platform.name
             ),
-            "the check needs the tiled OS, and that a tiled platform",
+            "the audit needs the tiled OS, which needs a tiled platform",
         ));
     }
     admission::check(&system.name, &system)?;

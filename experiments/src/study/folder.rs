@@ -68,7 +68,7 @@ pub struct Folder {
 
 fn remedy_other(path: &Path) -> String {
     format!(
-        "go on with it (--resume {}), choose another folder (--out DIR), or remove it",
+        "continue it (--resume {}), choose another folder (--out DIR), or remove it",
         path.display()
     )
 }

@@ -219,13 +219,13 @@ fn comparison_table(comparisons: &[Comparison], book: &Book) -> Markup {
                 }
             }
         } }
-        p.soft { "Differences in percentage points. The interval (95 %) is as if both schemes had judged different systems; they judge the same, so the true one is narrower. " (book.more(STUDY)) }
+        p.soft { "Differences in percentage points. The interval (95 %) assumes that the two schemes judged different systems; they judge the same ones, so the true interval is narrower. " (book.more(STUDY)) }
     }
 }
 
 fn observation_table(observations: &[Observation]) -> Markup {
     if observations.is_empty() {
-        return html! { p { "None of them is about these schemes alone." } };
+        return html! { p { "None of the paper's observations is about these schemes alone." } };
     }
     html! {
         div.scroll { table {

@@ -245,7 +245,7 @@ pub fn variants_page(all: &Variants, book: &Book) -> String {
                 tr { td { "paper" } @for cell in paper(first) { td { (cell) } } }
             }
         } }
-        h2 { "What differs, and what speaks for it" }
+        h2 { "What differs, and the arguments for and against" }
         div.scroll { table {
             tr { th { "variant" } th.text { "what differs" } th.text { "grounds" } th { "systems" } th { "curves cut off" } th.text { "parameters" } }
             @for row in &all.rows {

@@ -20,8 +20,8 @@ pub fn page(result: &AuditResult, book: &Book) -> String {
             "; " (span(window)) " of simulated time compared, seed " (result.seed) }
         (result.verdict().markup(&result.happened()))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
-            "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
-            "runs. (Programs of the system or of the catalog in their places are held back until then; what is compared with begins with the same programs, which never go on.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
+            "keep the tiles, memory, limits and gates of the applications that they replace, and attack from the moment at which everything "
+            "runs. (Programs of the system or of the catalog that take part in an attack are held back until then; the run without attack begins with the same programs, but never lets them continue.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
             "sleep and every marker, with its tick." }
         div.scroll { table {
             tr { th { "domain" } th.text { "verdict" } th { "attacks" } th { "felt" } th { "worst slowdown" } th.text { "owed" } }
@@ -30,7 +30,7 @@ pub fn page(result: &AuditResult, book: &Book) -> String {
         p.soft { "Identical: no attack changed one tick. Bounded: changes were seen, and every kind of request and flow of the "
             "domain has a bound that holds for every attack and keeps its deadline. Unbounded: changes were seen, and something has no bound. Broken: "
             "an attack stopped an application, changed a result, or made a request exceed its bound. A search can find "
-            "disturbance; that there is none it cannot prove, so only a bound speaks of attacks that were not tried. " (book.more(AUDIT)) }
+            "disturbance, but cannot prove that there is none; only a bound covers attacks that were not tried. " (book.more(AUDIT)) }
         @for domain in &result.domains { (section(result.clock(domain), domain, book)) }
         h2 { "Provenance" }
         p.soft { "Bulkhead " (result.provenance.version) ". The check is deterministic: the same inputs and seed give the same page." }

@@ -276,12 +276,14 @@ fn at_server(
     });
     if shared {
         return Beside::None(
-            "without credits the buffer may be full whenever a request comes".to_owned(),
+            "without credits, the buffer may be full whenever a request arrives".to_owned(),
         );
     }
     let request = (result.microseconds(alone.worst) * 1000.0) as u64;
     let Some(waiting) = server::waiting(&terms, own, request) else {
-        return Beside::None("without a limit a request of another may take any time".to_owned());
+        return Beside::None(
+            "without a limit, another request may take arbitrarily long".to_owned(),
+        );
     };
     let ticks = result.ticks_per_second as f64 / 1e6;
     match beside::scaled(beside::disturbed(system, alone), ticks) {

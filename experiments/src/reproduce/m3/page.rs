@@ -253,7 +253,7 @@ pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
     sections.extend(defences::sections(all)?);
     let body = html! {
         h1 { "M3 beside Bulkhead" }
-        p.soft { (all.source) ". Only values that the paper's text or tables state stand here as the paper's; its plots were not measured." }
+        p.soft { (all.source) ". Values are given as the paper's only if its text or tables state them; none was read off its plots." }
         (all.verdict().markup(&[]))
         p.soft { (ASSUMPTION) }
         @for section in sections { (section) p.soft { (book.more(M3)) } }
@@ -283,7 +283,7 @@ fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
                 tr.soft[paper] { @for (index, cell) in row.iter().enumerate() { @if index < 2 { td.text { (cell) } } @else { td { (cell) } } } }
             }
         } }
-        p.soft { "In cycles. Steady, and the deviation behind it: without outliers as in box plots; everything else with the cold start. "
+        p.soft { "In cycles. Steady, and the deviation after it, leave out outliers as box plots do; all other columns include the cold start. "
             (footnote(all.round_trips.iter().map(|one| &one.bound)).unwrap_or_default()) " " (message_text(all)) }
         ul { @for line in table_one_notes(all) { li { (line) } } }
         (picture(svg))
