@@ -29,6 +29,12 @@ pub struct Recipe {
     stack: u64,
     /// Counts of the timer in a tick.
     timer: u64,
+    /// A task is released by messages, or releases others on other cores.
+    notifies: bool,
+    /// Numbers of the tasks that messages release.
+    told: Vec<usize>,
+    /// Rings that the core hears in a tick.
+    rings: u64,
 }
 
 impl Recipe {
@@ -45,6 +51,9 @@ impl Recipe {
                 .map(|&task| (one_shot.programs[task].name.clone(), bounds.jobs[task]))
                 .collect(),
             timer: u64::try_from(timer).unwrap_or(u64::MAX).max(1),
+            notifies: one_shot.notifies(core),
+            told: one_shot.told(core),
+            rings: one_shot.rings(core),
         }
     }
 
@@ -55,7 +64,15 @@ impl Recipe {
             .iter()
             .map(|(name, budget)| format!("{name} within {budget}"))
             .collect();
-        format!("image of {} (stack {})", tasks.join(", "), self.stack)
+        let mut name = format!("image of {} (stack {})", tasks.join(", "), self.stack);
+        if self.notifies {
+            name.push_str(" with notification");
+        }
+        if !self.told.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = write!(name, " of {:?}, {} rings in a tick", self.told, self.rings);
+        }
+        name
     }
 
     /// The files in C with its tasks, and how many of these are the same at most.
@@ -85,7 +102,7 @@ impl Recipe {
     /// The source of the image; `packages`: the crate of each folder.
     fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
         let mut tasks = String::new();
-        let (mut ada, mut configured) = (String::new(), "");
+        let (mut ada, mut configured) = (String::new(), String::new());
         let in_ada = self.ada_tasks().1;
         if !in_ada.is_empty() {
             let bodies: Vec<String> = in_ada
@@ -96,7 +113,22 @@ impl Recipe {
                 "bulkhead_oneshot_ada::tasks!(ADA: {});\n\n",
                 bodies.join(" ")
             );
-            configured = ".at_first(|| bulkhead_oneshot_ada::arch::elaborate(&ADA))";
+            configured.push_str(".at_first(|| bulkhead_oneshot_ada::arch::elaborate(&ADA))");
+        }
+        let mut told = String::new();
+        if !self.told.is_empty() {
+            let readers: Vec<String> = self
+                .told
+                .iter()
+                .map(|task| format!("bulkhead_oneshot::notify::Reader::new({task})"))
+                .collect();
+            told = format!(
+                "static TOLD: [bulkhead_oneshot::notify::Reader; {}] = [{}];\n\n",
+                readers.len(),
+                readers.join(", ")
+            );
+            // Writing to a string cannot fail.
+            let _ = write!(configured, ".told(&TOLD, {})", self.rings);
         }
         let mut number_in_ada = 0..;
         for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
@@ -124,7 +156,7 @@ impl Recipe {
             let _ = writeln!(tasks, "        {task}, priority {}{budget};", urgency + 1);
         }
         format!(
-            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}bulkhead_oneshot::system! {{\n    \
+            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}{told}bulkhead_oneshot::system! {{\n    \
              bulkhead_oneshot::Configuration::new({}){configured};\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
             self.timer, self.stack
         )
@@ -155,7 +187,27 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     // Two threads of this process would write the same files at once.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
-    let recipes = recipes(systems);
+    let (with, without): (Vec<Recipe>, Vec<Recipe>) =
+        recipes(systems).into_iter().partition(|one| one.notifies);
+    let name = systems.first().map_or("system", |system| &system.name);
+    let mut programs = Vec::new();
+    // A kernel with notification is another library than one without.
+    for (recipes, notifies) in [(without, false), (with, true)] {
+        programs.extend(build_package(library, name, &recipes, notifies)?);
+    }
+    Ok(programs)
+}
+
+/// Builds images that differ in nothing that a library knows.
+fn build_package(
+    library: &Library,
+    name: &str,
+    recipes: &[Recipe],
+    notifies: bool,
+) -> Result<Vec<Program>, Error> {
+    if recipes.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
     for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
         let folder = name.split_once("::").map_or(&**name, |one| one.0);
@@ -165,11 +217,10 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
             packages.insert(folder.to_owned(), (krate, package));
         }
     }
-    let name = systems.first().map_or("system", |system| &system.name);
     let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
-    let objects = objects(library, &recipes)?;
-    let in_ada = objects_in_ada(library, &recipes)?;
-    let mark = mark(&sources, &packages, &objects, &in_ada);
+    let objects = objects(library, recipes)?;
+    let in_ada = objects_in_ada(library, recipes)?;
+    let mark = mark(&sources, &packages, &objects, &in_ada, notifies);
     let folder = library.generated().join("one-shot").join(&mark);
     // Cargo would take the build script of another package of this name for this one's.
     let mut manifest = format!(
@@ -183,9 +234,13 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
         );
     }
     let kernel = library.kernel_package("software/oneshot");
+    let features = match notifies {
+        true => ", features = [\"notify\"]",
+        false => "",
+    };
     let _ = write!(
         manifest,
-        "\n[dependencies]\nbulkhead-oneshot = {{ path = {kernel:?} }}\n"
+        "\n[dependencies]\nbulkhead-oneshot = {{ path = {kernel:?}{features} }}\n"
     );
     for (krate, package) in packages.values() {
         let _ = writeln!(
@@ -300,8 +355,12 @@ fn mark(
     packages: &BTreeMap<String, (String, TaskPackage)>,
     objects: &BTreeMap<(&str, usize), Object>,
     in_ada: &BTreeMap<Vec<&str>, Object>,
+    notifies: bool,
 ) -> String {
     let mut hash = Sha256::new();
+    if notifies {
+        hash.update("notify");
+    }
     for source in sources {
         hash.update(source);
     }

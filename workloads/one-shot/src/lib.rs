@@ -5,5 +5,6 @@
 #![no_std]
 
 pub mod hops;
+pub mod hostile;
 pub mod pipeline;
 pub mod queue;
