@@ -23,7 +23,6 @@ use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
-use crate::local_tile::LocalTile;
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
@@ -567,17 +566,6 @@ impl Machine {
     pub fn carried(&self) -> Vec<Vec<(Owner, u64)>> {
         let links = self.fabric.network.carried();
         links.map(<[_]>::to_vec).collect()
-    }
-
-    /// Each tile whose doorbell another one has rung, that one, and how often. They are in no statistics and in no digest.
-    pub fn rings(&self) -> Vec<(TileId, TileId, u64)> {
-        let of = |tile: &LocalTile| {
-            let id = tile.id();
-            tile.rings()
-                .map(move |(by, count)| (id, by, count))
-                .collect::<Vec<_>>()
-        };
-        self.mesh.tiles.iter().flat_map(of).collect()
     }
 
     /// All counters.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Channel, ChannelKind, Policy, TIME_MAX, TaskSystem};
+use super::{ChannelKind, Policy, TIME_MAX, TaskSystem};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::text::suggestion;
@@ -45,7 +45,7 @@ impl<'a> Places<'a> {
     }
 }
 
-fn wrong(
+pub(super) fn wrong(
     node: &Node,
     attribute: &str,
     what: impl Into<String>,
@@ -534,7 +534,7 @@ fn channels(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
             ));
         }
         if channel.notify {
-            notification(system, channel, node, errors);
+            super::notify::check(system, channel, node, errors);
         }
         for end in [channel.from, channel.to] {
             if system.policy == Policy::Mc2 && system.tasks[end].criticality > 'C' {
@@ -549,43 +549,6 @@ fn channels(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
                 ));
             }
         }
-    }
-}
-
-/// What holds of a channel whose messages release its reader.
-fn notification(system: &TaskSystem, channel: &Channel, node: &Node, errors: &mut Vec<Diagnostic>) {
-    let (writer, reader) = (&system.tasks[channel.from], &system.tasks[channel.to]);
-    if system.policy != Policy::OneShot {
-        errors.push(wrong(
-            node,
-            "notify",
-            "a channel that releases its reader, with another policy than `one-shot`",
-            "remove `notify`: only the one-shot RTOS has it",
-        ));
-        return;
-    }
-    let first = system.told_by(channel.to).map(|one| &system.channels[one]);
-    if let Some(first) = first.filter(|first| first.name != channel.name) {
-        errors.push(wrong(
-            node,
-            "notify",
-            format!("`{}` is released by two channels", reader.name),
-            format!(
-                "remove `notify` here or at `{}`: the distance of its jobs is that of one writer",
-                first.name
-            ),
-        ));
-    }
-    if reader.period > writer.period {
-        errors.push(wrong(
-            node,
-            "to",
-            format!(
-                "`{}` is released each {} at most, and `{}` writes each {}",
-                reader.name, reader.period, writer.name, writer.period
-            ),
-            "give the reader the writer's period, or a shorter one: messages would wait more and more",
-        ));
     }
 }
 

@@ -6,6 +6,7 @@
 //! Lists are in the order of the file; things refer to each other by index.
 
 mod check;
+mod notify;
 mod read;
 mod write;
 

@@ -102,7 +102,7 @@ impl Recipe {
     /// The source of the image; `packages`: the crate of each folder.
     fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
         let mut tasks = String::new();
-        let (mut ada, mut configured) = (String::new(), String::new());
+        let (mut ada, mut first) = (String::new(), Vec::new());
         let in_ada = self.ada_tasks().1;
         if !in_ada.is_empty() {
             let bodies: Vec<String> = in_ada
@@ -113,7 +113,7 @@ impl Recipe {
                 "bulkhead_oneshot_ada::tasks!(ADA: {});\n\n",
                 bodies.join(" ")
             );
-            configured.push_str(".at_first(|| bulkhead_oneshot_ada::arch::elaborate(&ADA))");
+            first.push("bulkhead_oneshot_ada::arch::elaborate(&ADA)".to_owned());
         }
         let mut told = String::new();
         if !self.told.is_empty() {
@@ -127,8 +127,16 @@ impl Recipe {
                 readers.len(),
                 readers.join(", ")
             );
-            // Writing to a string cannot fail.
-            let _ = write!(configured, ".told(&TOLD, {})", self.rings);
+            let begin = format!("bulkhead_oneshot::notify::begin(&TOLD, {})", self.rings);
+            first.push(begin);
+        }
+        let mut configured = match &first[..] {
+            [] => String::new(),
+            [one] => format!(".at_first(|| {one})"),
+            all => format!(".at_first(|| {{ {} }})", all.join("; ")),
+        };
+        if !self.told.is_empty() {
+            configured.push_str(".on_software_interrupt(bulkhead_oneshot::notify::rung)");
         }
         let mut number_in_ada = 0..;
         for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
@@ -218,7 +226,7 @@ fn build_package(
         }
     }
     let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
-    let objects = objects(library, recipes)?;
+    let objects = objects(library, recipes, notifies)?;
     let in_ada = objects_in_ada(library, recipes)?;
     let mark = mark(&sources, &packages, &objects, &in_ada, notifies);
     let folder = library.generated().join("one-shot").join(&mark);
@@ -251,7 +259,10 @@ fn build_package(
     }
     if !objects.is_empty() {
         let c = library.kernel_package("software/oneshot/c");
-        let _ = writeln!(manifest, "bulkhead-oneshot-c = {{ path = {c:?} }}");
+        let _ = writeln!(
+            manifest,
+            "bulkhead-oneshot-c = {{ path = {c:?}{features} }}"
+        );
     }
     if !in_ada.is_empty() {
         let ada = library.kernel_package("software/oneshot/ada");
@@ -308,12 +319,13 @@ type Object = (String, Vec<u8>);
 fn objects<'r>(
     library: &Library,
     recipes: &'r [Recipe],
+    notifies: bool,
 ) -> Result<BTreeMap<(&'r str, usize), Object>, Error> {
     let mut all = BTreeMap::new();
     for key in recipes.iter().flat_map(Recipe::c_files) {
         if !all.contains_key(&key) {
             let name = format!("tasks_{}.o", all.len());
-            all.insert(key, (name, library.c_tasks(key.0, key.1)?));
+            all.insert(key, (name, library.c_tasks(key.0, key.1, notifies)?));
         }
     }
     Ok(all)

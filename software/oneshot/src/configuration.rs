@@ -52,10 +52,6 @@ pub struct Configuration {
     pub(crate) external: Option<fn()>,
     pub(crate) idle: Option<fn()>,
     pub(crate) first: Option<fn()>,
-    #[cfg(feature = "notify")]
-    pub(crate) readers: &'static [crate::notify::Reader],
-    #[cfg(feature = "notify")]
-    pub(crate) rings: u32,
 }
 
 impl Configuration {
@@ -70,20 +66,7 @@ impl Configuration {
             external: None,
             idle: None,
             first: None,
-            #[cfg(feature = "notify")]
-            readers: &[],
-            #[cfg(feature = "notify")]
-            rings: 0,
         }
-    }
-
-    /// With tasks that messages release, and how many rings of its doorbell the core hears in a tick, at least 1.
-    #[cfg(feature = "notify")]
-    pub const fn told(mut self, readers: &'static [crate::notify::Reader], rings: u32) -> Self {
-        assert!(rings > 0, "a core that hears no ring is told nothing");
-        self.readers = readers;
-        self.rings = rings;
-        self.on_software_interrupt(crate::notify::rung)
     }
 
     /// A handler of the software interrupt (the doorbell that other cores ring). It runs with interrupts masked, between any two

@@ -34,37 +34,12 @@ pub fn period() -> u64 {
 /// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
 #[cfg(feature = "notify")]
 pub fn period() -> u64 {
-    period_of(kernel::running())
-}
-
-#[cfg(feature = "notify")]
-pub(crate) use of_task::{period_of, told_by};
-
-/// What the table says of other tasks than the one that runs.
-#[cfg(feature = "notify")]
-mod of_task {
-    use super::{arch, table};
-    use bulkhead_exec_one_shot::Task;
-
-    fn word(task: Task, word: usize) -> u64 {
-        arch::table_word(usize::from(task) * table::TASK_WORDS + word)
-    }
-
-    /// Its period in ticks.
-    pub(crate) fn period_of(task: Task) -> u64 {
-        u64::from(word(task, table::PERIOD) as u32)
-    }
-
-    /// Index of the port whose messages release it.
-    pub(crate) fn told_by(task: Task) -> Option<usize> {
-        let number = (word(task, table::PERIOD) >> table::TOLD_SHIFT).checked_sub(1)?;
-        let at = word(task, table::PORTS) + number * table::PORT_WORDS as u64;
-        Some(arch::table_word(at as usize + table::NAME) as u16 as usize)
-    }
+    crate::notify::period_of(kernel::running())
 }
 
 /// Periodic releases without drift: each is a period after the one before, however late its job began.
 #[derive(Debug, Default)]
+#[repr(transparent)]
 pub struct Releases(u64);
 
 impl Releases {

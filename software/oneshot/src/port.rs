@@ -314,7 +314,7 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
     /// None happens; the type is that of all operations.
     pub fn hear(&self) -> Result<bool, Failure> {
         arch::lower_doorbell();
-        Ok(notice::hear_queue(&mut Chip, &self.queue)?)
+        notice::hear_queue(&mut Chip, &self.queue)
     }
 
     /// Takes the oldest item; whether there was one.

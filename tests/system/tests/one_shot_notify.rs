@@ -1,6 +1,7 @@
 //! Tasks that messages release: bounds, a core that rings for ever, queues.
 
 use crate::one_shot_systems::{described, draw, holds, run};
+use bulkhead_analysis::one_shot::Interrupts;
 use bulkhead_report::result::{RequestResult, VariantResult};
 use std::fmt::Write;
 
@@ -110,8 +111,8 @@ fn who_rings_for_ever_takes_no_more_than_was_planned() {
     assert!(attacked.result.has_accident());
     let broken = attacked.result.verdict.promises().iter();
     let broken: Vec<&str> = broken
-        .filter(|one| one.judgement == bulkhead_report::verdict::Judgement::Broken)
-        .map(|one| &*one.text)
+        .filter(|one| one.judgement == bulkhead_report::verdict::Judgement::Failed)
+        .map(|one| &*one.what)
         .collect();
     println!("broken: {broken:#?}");
 }
@@ -127,6 +128,27 @@ fn a_queue_that_tells_its_reader_loses_nothing() {
         .collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     assert!(numbers.len() >= 48, "{}", numbers.len());
+}
+
+/// The paper's producer and consumer in C: the same file, and the consumer is told.
+#[test]
+fn a_task_in_c_is_told() {
+    let changes = ["channel[items]@notify=true", "task[consumer]@period=10ms"];
+    let polled = run("oneshot/pair".as_ref(), &[]).expect("it runs");
+    let told = run("oneshot/pair".as_ref(), &changes).expect("it runs");
+    holds(&told.result);
+    let of = |result: &bulkhead_report::result::RunResult| {
+        let variant = &result.variants[0];
+        let flow = &variant.flows[0];
+        assert_eq!((flow.lost, flow.misses), (0, 0));
+        let numbers: Vec<u64> = flow.samples.iter().map(|sample| sample.number).collect();
+        (numbers, flow.latency.max)
+    };
+    let (polled, told) = (of(&polled.result), of(&told.result));
+    println!("in C: polled {} ticks, told {}", polled.1, told.1);
+    // The first items come earlier, because the consumer is there as soon as its core.
+    assert_eq!(told.0, (1..=told.0.len() as u64).collect::<Vec<_>>());
+    assert!(told.0.len() >= polled.0.len() && 3 * told.1 < polled.1);
 }
 
 /// Chains of told and polled tasks over cores drawn at random, beside other work: what is seen is within its bound.
@@ -189,5 +211,56 @@ fn systems_with_notification_drawn_at_random_keep_their_bounds() {
         }
         let finished = described("told", &(text + &channels + "</system>"));
         holds(&finished.expect("it runs").result);
+    }
+}
+
+/// Interrupts as the analysis counts them, seen by a job that does nothing but look at the clock: of the tick alone, with a ring of an honest writer,
+/// and with all rings that the core hears in a tick at once.
+#[test]
+fn interrupts_take_no_longer_than_the_analysis_says() {
+    let text = |by: &str, notify: bool, readers: u64| {
+        let mut text = format!(
+            r#"<system name="watched" paradigm="one-shot" platform="epiphany3" duration="90ms">
+              <task name="watcher" program="one-shot::watch::Watcher" core="6" priority="9" period="15ms" cost="1520us"/>
+              <task name="neighbour" program="{by}" core="7" priority="1" period="15ms" cost="615us"/>"#
+        );
+        for reader in 0..readers {
+            let _ = write!(
+                text,
+                r#"<task name="source-{reader}" program="one-shot::pipeline::Source" core="{reader}" priority="1" period="1ms" cost="10us"/>
+                <task name="sink-{reader}" program="one-shot::pipeline::Sink" core="6" priority="{}" period="1ms" cost="10us"/>
+                <channel name="events-{reader}" from="source-{reader}" to="sink-{reader}" size="16B" notify="{notify}"/>"#,
+                reader + 1
+            );
+        }
+        text + "</system>"
+    };
+    let longest = |text: &str| {
+        let finished = described("watched", text).expect("it runs");
+        let lines = finished.consoles[0].lines();
+        let said = lines.filter_map(|line| line.strip_prefix("core 6: longest ")?.parse().ok());
+        let said: Option<u64> = said.max();
+        said.expect("it said something")
+    };
+    let (polite, hostile) = ("one-shot::pipeline::Other", "one-shot::hostile::Ringer");
+    for readers in [1, 4] {
+        let text_of = |by, notify| text(by, notify, readers);
+        let system =
+            bulkhead_model::load_system_text("w", &text_of(polite, true), &Default::default());
+        let system = system.expect("valid");
+        let one_shot = system.one_shot.as_ref().expect("it is one");
+        let bound = Interrupts::of(one_shot, 6);
+        let quiet = longest(&text_of(polite, false));
+        let told = longest(&text_of(polite, true));
+        let attacked = longest(&text_of(hostile, true));
+        println!(
+            "{readers} readers: {quiet} cycles at a tick without notification, {told} with it, {attacked} attacked; {bound:?}"
+        );
+        assert!(quiet <= bound.tick, "{quiet} of {}", bound.tick);
+        assert!(
+            attacked <= bound.tick + bound.rings,
+            "{attacked} of {bound:?}"
+        );
+        assert!(told <= attacked);
     }
 }

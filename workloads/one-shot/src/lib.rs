@@ -8,3 +8,4 @@ pub mod hops;
 pub mod hostile;
 pub mod pipeline;
 pub mod queue;
+pub mod watch;
