@@ -23,8 +23,11 @@ pub mod table {
     pub const POINTER: u64 = PORTS_OFFSET - 8;
     /// Words of a task.
     pub const TASK_WORDS: usize = 4;
-    /// Word of a task: its period in ticks.
+    /// Word of a task: its period in ticks in the low half; from [`TOLD_SHIFT`] on, one more than the number of the input whose messages release it (0:
+    /// time does).
     pub const PERIOD: usize = 0;
+    /// See [`PERIOD`].
+    pub const TOLD_SHIFT: u32 = 32;
     /// Word of a task: how many ports it reads.
     pub const INPUTS: usize = 1;
     /// Word of a task: how many ports it writes.
@@ -35,10 +38,12 @@ pub mod table {
     pub const PORT_WORDS: usize = 2;
     /// Word of a port: index of its record, bytes of an item from [`SIZE_SHIFT`] on, number of its core from [`CORE_SHIFT`] on.
     pub const NAME: usize = 0;
-    /// Word of a port that is read: address of its data in the local alias, and its places from [`SLOTS_SHIFT`] on (none: a sampling port).
+    /// Word of a port: if it is read, address of its data in the local alias, and its places from [`SLOTS_SHIFT`] on (none: a sampling port).
     pub const DATA: usize = 1;
     /// See [`DATA`].
     pub const SLOTS_SHIFT: u32 = 32;
+    /// Bit of [`DATA`] of a port that is written: the writer rings the doorbell of the port's core.
+    pub const NOTIFY: u64 = 1 << 63;
     /// See [`NAME`].
     pub const SIZE_SHIFT: u32 = 16;
     /// See [`NAME`].
@@ -118,6 +123,10 @@ pub mod marker {
     pub const TAKEN: u16 = 0x7E8;
     /// It has failed to write, because a queue has no place.
     pub const FULL: u16 = 0x7E9;
+    /// A task is ready because of a message; its response begins here, and not at a tick.
+    pub const TOLD: u16 = 0x7EA;
+    /// The doorbell has rung as often as the core hears it in a tick; it is masked until the next one. The value is that number.
+    pub const RINGS: u16 = 0x7EB;
 }
 
 #[cfg(test)]

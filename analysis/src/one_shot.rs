@@ -10,7 +10,13 @@
 //! - for each channel that it writes or reads, the wait for the port's lock: the other side copies at most once meanwhile, from another core, and
 //!   may be interrupted while it has the lock;
 //! - for each channel that it writes, the wait on the network: packets of all others that cross one of its links ([`Load`]), each link counted;
-//! - accesses of others to its own memory, which takes the turns of its hart.
+//! - accesses of others to its own memory, which takes the turns of its hart;
+//! - on a core with tasks that messages release, the interrupts of its doorbell: in each tick that the job touches as many as the kernel hears in a tick
+//!   ([`OneShot::rings`]), however often others ring. So nobody who rings can break these bounds.
+//!
+//! A task that messages release is sporadic: the kernel releases its jobs in ticks that are at least its period apart, so a release is less than a tick
+//! earlier than a period after the one before. A message is there when its store and its ring have passed the network and the interrupts of the reader's
+//! core.
 //!
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
@@ -28,6 +34,16 @@ pub const SWITCH: u64 = 250;
 pub const INTERRUPT: u64 = 350;
 /// Cycles more for each task of the core.
 pub const INTERRUPT_TASK: u64 = 40;
+/// Cycles of an interrupt of the doorbell.
+pub const RING: u64 = 350;
+/// Cycles more for each task of the core that messages release.
+pub const RING_TASK: u64 = 150;
+/// Cycles more of an interrupt of the tick if the doorbell was masked until then.
+pub const UNMASK: u64 = 150;
+/// Cycles of a write that rings, more than of one that does not, without the answer for which it waits.
+const RINGS_OTHERS: u64 = 40;
+/// Cycles in which the kernel or a job of the reader's core masks interrupts.
+const MASKED: u64 = 350;
 /// Cycles of an operation on a port on its own core, without copying.
 const OPERATION: u64 = 140;
 /// Cycles to copy a byte.
@@ -69,10 +85,48 @@ pub struct Bounds {
     pub jobs: Vec<u64>,
 }
 
-impl Bounds {
-    /// Cycles of an interrupt of the tick on a core with so many tasks.
-    pub fn interrupt(&self, tasks: u64) -> u64 {
-        INTERRUPT + INTERRUPT_TASK * tasks
+/// What interrupts a core, in its cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interrupts {
+    /// By its tick, once in each.
+    pub tick: u64,
+    /// By its doorbell in all in each tick.
+    pub rings: u64,
+}
+
+impl Interrupts {
+    /// Those of a core.
+    pub fn of(system: &OneShot, core: u16) -> Self {
+        let told = system.told(core).len() as u64;
+        let unmask = if told > 0 { UNMASK } else { 0 };
+        Self {
+            tick: INTERRUPT + INTERRUPT_TASK * system.on_core(core).len() as u64 + unmask,
+            rings: system.rings(core) * (RING + RING_TASK * told),
+        }
+    }
+
+    /// Of an operation much shorter than a tick: it may touch two ticks, and one interrupt of a tick is between them.
+    pub fn operation(self) -> u64 {
+        self.tick + 2 * self.rings
+    }
+
+    /// A job of so many cycles with the interrupts of all ticks that it touches, its own lengthening included; the greatest number if it never ends.
+    fn job(self, job: u64, tick: u64) -> u64 {
+        if self.tick + self.rings >= tick {
+            return u64::MAX;
+        }
+        let mut length = job;
+        loop {
+            let ticks = length / tick + 1;
+            let rings = (ticks + 1).saturating_mul(self.rings);
+            let longer = job
+                .saturating_add(ticks.saturating_mul(self.tick))
+                .saturating_add(rings);
+            if longer == length {
+                return length;
+            }
+            length = longer;
+        }
     }
 }
 
@@ -80,9 +134,9 @@ impl Bounds {
 pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     let mesh = Mesh::new(platform);
     let tasks = &system.tasks;
-    let here = |task: usize| system.on_core(system.core(task)).len() as u64;
-    let per_core: Vec<u64> = (0..tasks.tasks.len()).map(here).collect();
-    let interrupt = |task: usize| INTERRUPT + INTERRUPT_TASK * per_core[task];
+    let of_task = |task: usize| Interrupts::of(system, system.core(task));
+    let per_task: Vec<Interrupts> = (0..tasks.tasks.len()).map(of_task).collect();
+    let interrupt = |task: usize| per_task[task].operation();
     // Without waits first: how long somebody may hold a lock alone.
     let mut ports: Vec<Port> = Vec::new();
     for channel in &tasks.channels {
@@ -93,6 +147,11 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
             ChannelKind::Queue => (3, POSITIONS),
         };
         let alone = OPERATION + positions + BYTE * channel.size.0;
+        // What was written must be there before the doorbell rings.
+        let (questions, ringing) = match channel.notify {
+            true => (questions + 1, RINGS_OTHERS),
+            false => (questions, 0),
+        };
         let answers = if hops == 0 {
             0
         } else {
@@ -100,7 +159,7 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
         };
         ports.push(Port {
             hops,
-            write: alone + answers,
+            write: alone + answers + ringing,
             read: alone,
             ..Port::default()
         });
@@ -108,10 +167,16 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     let loads: Vec<Load> = (0..ports.len())
         .map(|channel| mesh.load(system, channel, &ports[channel]))
         .collect();
+    let mut arrivals = vec![0; ports.len()];
     let mut all = Load::default();
     loads.iter().for_each(|load| all.add(load));
     for (index, channel) in tasks.channels.iter().enumerate() {
         let port = ports[index];
+        if channel.notify {
+            // The ring is under way when the writer's job may end.
+            let network = mesh.wait(&all, &loads[index]) + mesh.round(port.hops);
+            arrivals[index] = network + MASKED + interrupt(channel.to);
+        }
         if port.hops == 0 {
             // Both tasks are on one core, where none preempts the other.
             continue;
@@ -124,23 +189,29 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     }
     let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
+    for (channel, arrival) in inflated.channels.iter_mut().zip(arrivals) {
+        channel.transfer = mesh.time(arrival);
+        if channel.notify {
+            inflated.tasks[channel.to].jitter = TICK;
+        }
+    }
     let mut jobs = Vec::new();
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
         let cost = mesh.cycles(task.cost.unwrap_or(Time(0)));
-        let writes = system.outputs(index).into_iter();
-        let waits: u64 = writes.map(|channel| ports[channel].write_wait).sum();
+        let outputs = system.outputs(index).into_iter();
+        let waits: u64 = outputs.map(|channel| ports[channel].write_wait).sum();
         let reads = system.inputs(index).into_iter();
         let waits = waits + reads.map(|channel| ports[channel].read_wait).sum::<u64>();
         let visits = |channel: usize| {
             let period = mesh.cycles(tasks.tasks[tasks.channels[channel].from].period);
-            let times = (cost + waits) / period.max(1) + WRITES;
+            let times = (cost + waits) / period.max(1) + writes(tasks, channel);
             times * loads[channel].requests * ACCESS
         };
         let core = system.core(index);
         let arrive = (0..ports.len())
             .filter(|&one| ports[one].hops > 0 && system.core(tasks.channels[one].to) == core);
         let job = cost + waits + arrive.map(visits).sum::<u64>();
-        let inside = interrupted(job, interrupt(index), tick);
+        let inside = per_task[index].job(job, tick);
         jobs.push(inside);
         let whole = inside.saturating_add(interrupt(index) + SWITCH);
         task.cost = Some(mesh.time(whole));
@@ -152,19 +223,9 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     }
 }
 
-/// A job with the interrupts of all ticks that it touches, its own lengthening included; the greatest number if it never ends.
-fn interrupted(job: u64, interrupt: u64, tick: u64) -> u64 {
-    if interrupt >= tick {
-        return u64::MAX;
-    }
-    let mut length = job;
-    loop {
-        let longer = job.saturating_add((length / tick + 1).saturating_mul(interrupt));
-        if longer == length {
-            return length;
-        }
-        length = longer;
-    }
+/// Writes of a channel that fall into one operation of another one: one more if the writer's releases may be closer than its period.
+fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
+    WRITES + u64::from(tasks.told_by(tasks.channels[channel].from).is_some())
 }
 
 /// What a channel's writes put on links, in cycles of the network, and into the memory of the reader's core.
@@ -286,13 +347,14 @@ impl<'a> Mesh<'a> {
         if port.hops == 0 {
             return load;
         }
+        let writes = writes(&system.tasks, channel);
         let channel = &system.tasks.channels[channel];
         let (from, to) = (system.core(channel.from), system.core(channel.to));
         // While the reader has the lock, the writer asks again and again.
-        let held = port.read + INTERRUPT + INTERRUPT_TASK * system.on_core(to).len() as u64;
-        let questions = WRITES * (QUESTIONS + 1 + held / self.round(port.hops).max(1) + 1);
+        let held = port.read + Interrupts::of(system, to).operation();
+        let questions = writes * (QUESTIONS + 1 + held / self.round(port.hops).max(1) + 1);
         // An item that is not aligned is stored byte by byte.
-        let stores = WRITES * (WORDS + channel.size.0);
+        let stores = writes * (WORDS + channel.size.0 + u64::from(channel.notify));
         let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
         let question = interval.max(self.packet(8));
         let mut put = |plane: u8, way: Vec<(u32, u32)>, work: u64| {
@@ -329,10 +391,14 @@ mod tests {
     /// By hand: ticks of 100, interrupts of 10. A job of 95 takes 105, so it touches a second tick and takes 115.
     #[test]
     fn a_job_touches_ticks_that_it_only_reaches_by_interrupts() {
-        assert_eq!(interrupted(50, 10, 100), 60);
-        assert_eq!(interrupted(95, 10, 100), 115);
-        assert_eq!(interrupted(0, 10, 100), 10);
-        assert_eq!(interrupted(1, 100, 100), u64::MAX);
+        let interrupted = |job, tick, rings| Interrupts { tick, rings }.job(job, 100);
+        assert_eq!(interrupted(50, 10, 0), 60);
+        assert_eq!(interrupted(95, 10, 0), 115);
+        assert_eq!(interrupted(0, 10, 0), 10);
+        assert_eq!(interrupted(1, 100, 0), u64::MAX);
+        // Rings of 3 in each tick, and a job may touch one more tick than it has interrupts of the tick: 50 + 10 + 6, and 90 + 20 + 9.
+        assert_eq!(interrupted(50, 10, 3), 66);
+        assert_eq!(interrupted(90, 10, 3), 119);
     }
 
     fn pair(size: u64, other: bool) -> Bounds {

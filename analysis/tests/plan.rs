@@ -284,7 +284,7 @@ proptest! {
             core(1, Task::new("reader", us(read_cost), us(read_period))),
         ]);
         system.channels.push(Channel {
-            name: "queue".into(), from: 0, to: 1, size: Size(8), kind: ChannelKind::Queue, slots: 100,
+            name: "queue".into(), from: 0, to: 1, size: Size(8), kind: ChannelKind::Queue, slots: 100, notify: false,
             transfer: us(transfer), deadline: None,
         });
         let backlog = bounds(&system, Kind::Queue)[0].unwrap();

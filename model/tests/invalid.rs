@@ -19,6 +19,7 @@ fn programs() -> Vec<String> {
         "control/actuator",
         "tiled/resmgr",
         "one-shot::pipeline::Other",
+        "one-shot/pair.adb::Consumer",
     ]
     .map(String::from)
     .into()

@@ -97,6 +97,7 @@ fn system() -> impl Strategy<Value = TaskSystem> {
                 size: Size(64),
                 kind: ChannelKind::Queue,
                 slots: 3,
+                notify: false,
                 transfer: schedule,
                 deadline: Some(slice),
             });

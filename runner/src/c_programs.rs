@@ -94,7 +94,13 @@ const ONE_STACK: &[&str] = &[
 ///
 /// # Errors
 /// If there is no compiler, or it refuses.
-pub fn object(root: &Path, source: &Path, folder: &Path, copies: usize) -> Result<Vec<u8>, Error> {
+pub fn object(
+    root: &Path,
+    source: &Path,
+    folder: &Path,
+    copies: usize,
+    notifies: bool,
+) -> Result<Vec<u8>, Error> {
     let mut command = command(root, source)?;
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     let target = absolute(&folder.join(format!("tasks-{}.o", std::process::id())))?;
@@ -103,6 +109,7 @@ pub fn object(root: &Path, source: &Path, folder: &Path, copies: usize) -> Resul
         .args(["-fno-asynchronous-unwind-tables"])
         .args(ONE_STACK)
         .arg(format!("-DBH_COPIES={copies}"))
+        .args(notifies.then_some("-DBH_NOTIFY"))
         .arg("-I")
         .arg(root.join("software/oneshot/c/include"))
         .arg(source)

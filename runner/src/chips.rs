@@ -213,6 +213,7 @@ impl Chips {
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
             carried: machine.carried(),
+            rings: machine.rings(),
             digest: observed::hexadecimal(&machine.digest()),
             console: observed::console_text(console),
             trace: None,

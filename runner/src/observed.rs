@@ -53,6 +53,8 @@ pub struct Observed {
     pub statistics: Statistics,
     /// Bytes that each link carried by owner, by number of the link.
     pub carried: Vec<Vec<(Owner, u64)>>,
+    /// Tiles whose doorbell another one has rung, that one, and how often.
+    pub rings: Vec<(u16, u16, u64)>,
     /// SHA-256 over all of it.
     pub digest: String,
     /// What the kernel's tile printed.

@@ -119,6 +119,8 @@ pub struct Said<'a> {
     pub markers: &'a [MarkerEvent],
     /// The activities that ran in user mode at the end, each with its address.
     pub running: &'a [(Owner, u64)],
+    /// Tiles whose doorbell another one has rung, that one, and how often.
+    pub rings: &'a [(u16, u16, u64)],
     /// Why the run ended.
     pub end: &'a End,
 }

@@ -200,13 +200,14 @@ impl Library {
         })
     }
 
-    /// Compiles tasks in C; gives the object file's contents. `copies`: how many tasks of an image may be the same.
+    /// Compiles tasks in C; gives the object file's contents. `copies`: how many tasks of an image may be the same; `notifies`: messages release some.
     ///
     /// # Errors
     /// If there is no such file or no compiler, or the compiler refuses.
-    pub fn c_tasks(&self, file: &str, copies: usize) -> Result<Vec<u8>, Error> {
+    pub fn c_tasks(&self, file: &str, copies: usize, notifies: bool) -> Result<Vec<u8>, Error> {
         let path = self.task_file(file)?;
-        c_programs::object(&self.root, &path, &self.generated().join("c"), copies)
+        let folder = self.generated().join("c");
+        c_programs::object(&self.root, &path, &folder, copies, notifies)
     }
 
     /// Compiles files of tasks in Ada; gives the contents of one object file. `tasks`: those that must be in them, with their files.

@@ -258,6 +258,7 @@ pub fn execute_beside(
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         carried: machine.carried(),
+        rings: machine.rings(),
         digest,
         console,
         trace,

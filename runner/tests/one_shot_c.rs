@@ -15,7 +15,7 @@ fn compiled(before: &str, job: &str) -> Result<(), String> {
          BH_TASK(task, struct fields, run, {{{{0}}, 0}})\n"
     );
     std::fs::write(&source, text).expect("it is written");
-    let compiled = c_programs::object(&root, &source, folder.path(), 1);
+    let compiled = c_programs::object(&root, &source, folder.path(), 1, false);
     compiled.map(drop).map_err(|error| error.to_string())
 }
 

@@ -482,6 +482,22 @@ pub fn ci(root: &Path) -> Result<bool, String> {
             select(&packages, for_the_chip),
             &strict,
         ));
+        let notify = "bulkhead-oneshot-c/notify";
+        steps.push(over(
+            "lints of notification",
+            &[
+                "clippy",
+                "--quiet",
+                "--profile",
+                "chip",
+                "--target",
+                TARGET,
+                "--features",
+                notify,
+            ],
+            select(&packages, |p| p.folder.starts_with("software/oneshot")),
+            &strict,
+        ));
     } else {
         steps.push(Step {
             name: "lints",

@@ -9,7 +9,14 @@
 //! `T_r <= T_w` the difference is largest at its start, so at most `(R_w + transfer) / T_w + R_r / T_r + 2` wait, B in all.
 //! A message is taken by the B-th job that arrives after it at the latest.
 //!
-//! Assumptions: readers are periodic; a job writes before its end and reads after its start.
+//! Notified: a message releases its reader. The reader's jobs arrive at least a period apart, which is not longer than the writer's, and a release is at
+//! most the reader's jitter before the end of its period. If the k-th message of a writer is there at `k T + J` at the latest, and each of the reader's jobs
+//! ends within a period of its release, then the k-th job is released by `k T + J`, too: the message of job k - 1 is there by then, that job has ended, and
+//! its period is over (a greedy shaper costs no delay: J.-Y. Le Boudec, P. Thiran, *Network Calculus*, 2001, theorem 1.5.2). So a message takes the writer's
+//! response, the transfer, and the reader's response from its release. A writer that is itself released by messages may be released earlier than a
+//! period after the job before, by its jitter; who counts from there adds that.
+//!
+//! Assumptions: readers are periodic, or released by messages; a job writes before its end, once at most, and reads after its start.
 
 use bulkhead_model::tasks::{Channel, ChannelKind, Direction, TaskSystem};
 
@@ -22,12 +29,14 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
         let mut constraint = Constraint::new(
             Kind::Channel,
             &channel.name,
-            responses[channel.from].and_then(|r| r.checked_add(hop(system, channel, responses)?)),
+            beginning(system, channel.from, responses)
+                .and_then(|r| r.checked_add(hop(system, channel, responses)?)),
             channel.deadline.map(nanoseconds),
             Unit::Nanoseconds,
-            match channel.kind {
-                ChannelKind::Sampling => "polled sampling port (Davare et al. 2007)",
-                ChannelKind::Queue => "queue, one message a job",
+            match (channel.notify, channel.kind) {
+                (true, _) => "notification (greedy shaper: Le Boudec and Thiran 2001)",
+                (false, ChannelKind::Sampling) => "polled sampling port (Davare et al. 2007)",
+                (false, ChannelKind::Queue) => "queue, one message a job",
             },
         );
         // Nothing was asked of it, and what it lacks its tasks lack.
@@ -52,7 +61,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
         let bound = system.route(flow.from, flow.to).ok().and_then(|route| {
             route
                 .iter()
-                .try_fold(responses[flow.from]?, |sum, &channel| {
+                .try_fold(beginning(system, flow.from, responses)?, |sum, &channel| {
                     sum.checked_add(hop(system, &system.channels[channel], responses)?)
                 })
         });
@@ -98,11 +107,27 @@ fn slower(system: &TaskSystem, channel: &Channel) -> bool {
     system.tasks[channel.to].period > system.tasks[channel.from].period
 }
 
+/// From the release of a job to its end, and how much later a period may end after the next release.
+fn beginning(system: &TaskSystem, task: usize, responses: &[Option<u64>]) -> Option<u64> {
+    let early = system
+        .told_by(task)
+        .map_or(0, |_| nanoseconds(system.tasks[task].jitter));
+    responses[task]?.checked_add(early)
+}
+
 /// From the end of the writing job to the end of the job that reads.
 fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
     let reader = &system.tasks[channel.to];
     let period = nanoseconds(reader.period);
     let wait = match channel.kind {
+        _ if channel.notify => {
+            let writer = nanoseconds(system.tasks[channel.from].period);
+            responses[channel.from].filter(|response| *response <= writer)?;
+            responses[channel.to].filter(|response| *response <= period)?;
+            0
+        }
+        // Other messages release the reader, so it may never look.
+        _ if system.told_by(channel.to).is_some() => return None,
         ChannelKind::Sampling => period.checked_add(nanoseconds(reader.jitter))?,
         ChannelKind::Queue => backlog(system, channel, responses)?.checked_mul(period)?,
     };
@@ -116,7 +141,17 @@ fn backlog(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) ->
     if slower(system, channel) {
         return None;
     }
-    let write = u128::from(responses[channel.from]?) + u128::from(nanoseconds(channel.transfer));
+    if channel.notify {
+        // A message is there from the writer's release on at most, until the reader's job ends.
+        let stay = beginning(system, channel.from, responses)?
+            .checked_add(hop(system, channel, responses)?)?;
+        return Some(stay.div_ceil(nanoseconds(system.tasks[channel.from].period).max(1)));
+    }
+    if system.told_by(channel.to).is_some() {
+        return None;
+    }
+    let write = u128::from(beginning(system, channel.from, responses)?)
+        + u128::from(nanoseconds(channel.transfer));
     let read = u128::from(responses[channel.to]?);
     let write_period = u128::from(nanoseconds(system.tasks[channel.from].period));
     let read_period = u128::from(nanoseconds(system.tasks[channel.to].period));

@@ -323,7 +323,10 @@ fn fixed(
     };
     let mut known = vec![Known::default(); members.len()];
     for (rank, &position) in order.iter().enumerate() {
-        known[position].response = responses[handlers + rank];
+        known[position].response = match system.told_by(members[position]) {
+            Some(_) => threshold::from_release(&sorted, handlers + rank)?,
+            None => responses[handlers + rank],
+        };
     }
     Ok(known)
 }

@@ -42,8 +42,25 @@ pub fn response_times(
         }
     }
     Ok((0..tasks.len())
-        .map(|i| response(tasks, thresholds, i))
+        .map(|i| response(tasks, thresholds, i, From::Arrival))
         .collect())
+}
+
+/// Longest response of one task if no job is ever preempted, from its release instead of its arrival. Its jobs arrive at least a period apart and are
+/// released at most their jitter later, so two releases may be closer than a period by the jitter.
+///
+/// # Errors
+/// As [`response_times`].
+pub fn from_release(tasks: &[Task], index: usize) -> Result<Option<Time>, TaskError> {
+    validate(tasks)?;
+    Ok(response(tasks, &vec![0; tasks.len()], index, From::Release))
+}
+
+/// Where a response begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Arrival,
+    Release,
 }
 
 /// Whether every job meets its deadline under these thresholds.
@@ -58,7 +75,7 @@ pub fn schedulable(tasks: &[Task], thresholds: &[usize]) -> Result<bool, TaskErr
         .all(|(r, t)| r.is_some_and(|r| r <= t.deadline)))
 }
 
-fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> {
+fn response(tasks: &[Task], thresholds: &[usize], index: usize, from: From) -> Option<Time> {
     let task = &tasks[index];
     let higher = &tasks[..index];
     let lower = tasks.iter().zip(thresholds).skip(index + 1);
@@ -111,8 +128,12 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
                 sum.checked_add(all.saturating_sub(before).checked_mul(h.cost)?)
             })
         })?;
-        let end = finish.checked_add(task.jitter)?;
-        worst = worst.max(end.saturating_sub(job.checked_mul(task.period)?));
+        let arrival = job.checked_mul(task.period)?;
+        worst = worst.max(match from {
+            From::Arrival => finish.checked_add(task.jitter)?.saturating_sub(arrival),
+            // The first job of the busy period is released as late as can be, and begins it.
+            From::Release => finish.saturating_sub(arrival.saturating_sub(task.jitter)),
+        });
     }
     Some(worst)
 }

@@ -23,8 +23,9 @@ use crate::noc::{Packet, PacketKind};
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
 use crate::types::{Owner, Tick, TileId, align};
-use bulkhead_abi::memory_map::{TILE_WINDOW_SHIFT, TILE_WINDOWS};
+use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bus::LocalBus;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An event of a tile.
@@ -84,6 +85,8 @@ struct Parts {
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
+    /// How often each other tile has rung the doorbell.
+    rings: BTreeMap<TileId, u64>,
 }
 
 /// See the module's documentation.
@@ -156,6 +159,7 @@ impl LocalTile {
                 end: None,
                 markers: Vec::new(),
                 markers_lost: 0,
+                rings: BTreeMap::new(),
             },
         })
     }
@@ -163,6 +167,11 @@ impl LocalTile {
     /// Number on the network.
     pub fn id(&self) -> TileId {
         self.parts.owner.tile
+    }
+
+    /// Who else has rung its doorbell, and how often: hardware does not tell its hart.
+    pub fn rings(&self) -> impl Iterator<Item = (TileId, u64)> {
+        self.parts.rings.iter().map(|(by, count)| (*by, *count))
     }
 
     /// The hart.
@@ -410,6 +419,9 @@ impl LocalTile {
                 memory.perform(packet.owner.tile, address, bytes, operation)
             }
             (true, RemoteOperation::Store(value)) => {
+                if address == TILE_DOORBELL && value & 1 != 0 {
+                    *self.parts.rings.entry(packet.owner.tile).or_default() += 1;
+                }
                 let signal = self.parts.write_register(address, bytes, value);
                 let signal = signal.expect("the sender looked whether there is a register");
                 if let Some(signal) = signal {

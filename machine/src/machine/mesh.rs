@@ -182,6 +182,17 @@ impl Mesh {
 }
 
 impl Machine {
+    /// Each tile whose doorbell another one has rung, that one, and how often. They are in no statistics and in no digest.
+    pub fn rings(&self) -> Vec<(TileId, TileId, u64)> {
+        let of = |tile: &LocalTile| {
+            let id = tile.id();
+            tile.rings()
+                .map(move |(by, count)| (id, by, count))
+                .collect::<Vec<_>>()
+        };
+        self.mesh.tiles.iter().flat_map(of).collect()
+    }
+
     /// What the local memories did, by tile.
     pub fn local_memories(&self) -> Vec<(TileId, LocalMemoryStatistics)> {
         let tiles = self.mesh.tiles.iter();

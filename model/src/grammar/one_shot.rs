@@ -2,7 +2,7 @@
 //!
 //! Why it exists: see the parent module. Its tasks and channels are those of task systems.
 
-use super::Kind::{Choice, Integer, Name, Size, Span, Text, Time};
+use super::Kind::{Boolean, Choice, Integer, Name, Size, Span, Text, Time};
 use super::{AttributeRule, ElementRule, default, optional, required};
 
 /// Of `<system>`.
@@ -58,6 +58,12 @@ pub const CHANNEL: ElementRule = ElementRule {
             },
             "1",
             "Messages that a queue holds.",
+        ),
+        default(
+            "notify",
+            Boolean,
+            "false",
+            "Only with one-shot tasks: the writer rings the reader's doorbell, which releases the reader, so that it need not poll. Its jobs are released at least its period apart.",
         ),
         default(
             "transfer",

@@ -45,7 +45,7 @@ impl<'a> Places<'a> {
     }
 }
 
-fn wrong(
+pub(super) fn wrong(
     node: &Node,
     attribute: &str,
     what: impl Into<String>,
@@ -532,6 +532,9 @@ fn channels(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
                 "a sampling channel holds one message",
                 "remove the slots, or write kind=\"queue\"",
             ));
+        }
+        if channel.notify {
+            super::notify::check(system, channel, node, errors);
         }
         for end in [channel.from, channel.to] {
             if system.policy == Policy::Mc2 && system.tasks[end].criticality > 'C' {

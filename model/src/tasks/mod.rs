@@ -6,6 +6,7 @@
 //! Lists are in the order of the file; things refer to each other by index.
 
 mod check;
+mod notify;
 mod read;
 mod write;
 
@@ -320,6 +321,12 @@ impl TaskSystem {
         self.tasks.iter().position(|task| task.name == name)
     }
 
+    /// The channel whose messages release a task. `None`: time does.
+    pub fn told_by(&self, task: usize) -> Option<usize> {
+        let mut channels = self.channels.iter();
+        channels.position(|channel| channel.notify && channel.to == task)
+    }
+
     /// Channels along which a flow passes, if there is exactly one simple way from `from` to `to`. `Err` says how many there
     /// are: 0, or 2 for several.
     pub fn route(&self, from: usize, to: usize) -> Result<Vec<usize>, usize> {
@@ -463,6 +470,8 @@ pub struct Channel {
     pub kind: ChannelKind,
     /// Messages that a queue holds.
     pub slots: u32,
+    /// A message releases its reader, whose jobs are released at least its period apart, each at most its jitter earlier.
+    pub notify: bool,
     /// From the end of the writing job until the message is there, at most.
     pub transfer: Time,
     /// From the writer's arrival to the reader's end at most.

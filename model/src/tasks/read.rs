@@ -237,6 +237,7 @@ fn channel(node: &Node, names: &[&str], errors: &mut Vec<Diagnostic>) -> Option<
             ChannelKind::Sampling
         },
         slots: small(node.integer("slots")),
+        notify: node.boolean("notify"),
         transfer: node.time("transfer"),
         deadline: node.maybe_time("deadline"),
     })

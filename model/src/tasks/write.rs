@@ -56,6 +56,7 @@ pub fn write(system: &TaskSystem) -> String {
             .optional("size", not_zero(channel.size))
             .attribute("kind", kind)
             .optional("slots", (channel.slots > 1).then_some(channel.slots))
+            .optional("notify", channel.notify.then_some("true"))
             .optional("transfer", positive(channel.transfer))
             .optional("deadline", channel.deadline)
             .end();

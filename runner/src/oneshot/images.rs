@@ -30,6 +30,12 @@ pub struct Recipe {
     stack: u64,
     /// Counts of the timer in a tick.
     timer: u64,
+    /// A task is released by messages, or releases others on other cores.
+    notifies: bool,
+    /// Numbers of the tasks that messages release.
+    told: Vec<usize>,
+    /// Rings that the core hears in a tick.
+    rings: u64,
 }
 
 impl Recipe {
@@ -46,6 +52,9 @@ impl Recipe {
                 .map(|&task| (one_shot.programs[task].name.clone(), bounds.jobs[task]))
                 .collect(),
             timer: u64::try_from(timer).unwrap_or(u64::MAX).max(1),
+            notifies: one_shot.notifies(core),
+            told: one_shot.told(core),
+            rings: one_shot.rings(core),
         }
     }
 
@@ -56,7 +65,15 @@ impl Recipe {
             .iter()
             .map(|(name, budget)| format!("{name} within {budget}"))
             .collect();
-        format!("image of {} (stack {})", tasks.join(", "), self.stack)
+        let mut name = format!("image of {} (stack {})", tasks.join(", "), self.stack);
+        if self.notifies {
+            name.push_str(" with notification");
+        }
+        if !self.told.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = write!(name, " of {:?}, {} rings in a tick", self.told, self.rings);
+        }
+        name
     }
 
     /// The files in C with its tasks, and how many of these are the same at most.
@@ -86,7 +103,7 @@ impl Recipe {
     /// The source of the image; `packages`: the crate of each folder.
     fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
         let mut tasks = String::new();
-        let (mut ada, mut configured) = (String::new(), "");
+        let (mut ada, mut first) = (String::new(), Vec::new());
         let in_ada = self.ada_tasks().1;
         if !in_ada.is_empty() {
             let bodies: Vec<String> = in_ada
@@ -97,7 +114,30 @@ impl Recipe {
                 "bulkhead_oneshot_ada::tasks!(ADA: {});\n\n",
                 bodies.join(" ")
             );
-            configured = ".at_first(|| bulkhead_oneshot_ada::arch::elaborate(&ADA))";
+            first.push("bulkhead_oneshot_ada::arch::elaborate(&ADA)".to_owned());
+        }
+        let mut told = String::new();
+        if !self.told.is_empty() {
+            let readers: Vec<String> = self
+                .told
+                .iter()
+                .map(|task| format!("bulkhead_oneshot::notify::Reader::new({task})"))
+                .collect();
+            told = format!(
+                "static TOLD: [bulkhead_oneshot::notify::Reader; {}] = [{}];\n\n",
+                readers.len(),
+                readers.join(", ")
+            );
+            let begin = format!("bulkhead_oneshot::notify::begin(&TOLD, {})", self.rings);
+            first.push(begin);
+        }
+        let mut configured = match &first[..] {
+            [] => String::new(),
+            [one] => format!(".at_first(|| {one})"),
+            all => format!(".at_first(|| {{ {} }})", all.join("; ")),
+        };
+        if !self.told.is_empty() {
+            configured.push_str(".on_software_interrupt(bulkhead_oneshot::notify::rung)");
         }
         let mut number_in_ada = 0..;
         for (urgency, (name, budget)) in self.tasks.iter().rev().enumerate().rev() {
@@ -125,7 +165,7 @@ impl Recipe {
             let _ = writeln!(tasks, "        {task}, priority {}{budget};", urgency + 1);
         }
         format!(
-            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}bulkhead_oneshot::system! {{\n    \
+            "//! Made by Bulkhead from a description.\n#![no_std]\n#![no_main]\n\n{ada}{told}bulkhead_oneshot::system! {{\n    \
              bulkhead_oneshot::Configuration::new({}){configured};\n    stack {}; ring {RING};\n    tasks {{\n{tasks}    }}\n}}\n",
             self.timer, self.stack
         )
@@ -156,7 +196,27 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     // Two threads of this process would write the same files at once.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
-    let recipes = recipes(systems);
+    let (with, without): (Vec<Recipe>, Vec<Recipe>) =
+        recipes(systems).into_iter().partition(|one| one.notifies);
+    let name = systems.first().map_or("system", |system| &system.name);
+    let mut programs = Vec::new();
+    // A kernel with notification is another library than one without.
+    for (recipes, notifies) in [(without, false), (with, true)] {
+        programs.extend(build_package(library, name, &recipes, notifies)?);
+    }
+    Ok(programs)
+}
+
+/// Builds images that differ in nothing that a library knows.
+fn build_package(
+    library: &Library,
+    name: &str,
+    recipes: &[Recipe],
+    notifies: bool,
+) -> Result<Vec<Program>, Error> {
+    if recipes.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut packages: BTreeMap<String, (String, TaskPackage)> = BTreeMap::new();
     for (name, _) in recipes.iter().flat_map(|recipe| &recipe.tasks) {
         let folder = name.split_once("::").map_or(&**name, |one| one.0);
@@ -166,11 +226,10 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
             packages.insert(folder.to_owned(), (krate, package));
         }
     }
-    let name = systems.first().map_or("system", |system| &system.name);
     let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
-    let objects = objects(library, &recipes)?;
-    let in_ada = objects_in_ada(library, &recipes)?;
-    let mark = mark(&sources, &packages, &objects, &in_ada);
+    let objects = objects(library, recipes, notifies)?;
+    let in_ada = objects_in_ada(library, recipes)?;
+    let mark = mark(&sources, &packages, &objects, &in_ada, notifies);
     let folder = library.generated().join("one-shot").join(&mark);
     // Descriptions in different folders can say the same, and then their images have one name.
     std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
@@ -189,9 +248,13 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
         );
     }
     let kernel = library.kernel_package("software/oneshot");
+    let features = match notifies {
+        true => ", features = [\"notify\"]",
+        false => "",
+    };
     let _ = write!(
         manifest,
-        "\n[dependencies]\nbulkhead-oneshot = {{ path = {kernel:?} }}\n"
+        "\n[dependencies]\nbulkhead-oneshot = {{ path = {kernel:?}{features} }}\n"
     );
     for (krate, package) in packages.values() {
         let _ = writeln!(
@@ -202,7 +265,10 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     }
     if !objects.is_empty() {
         let c = library.kernel_package("software/oneshot/c");
-        let _ = writeln!(manifest, "bulkhead-oneshot-c = {{ path = {c:?} }}");
+        let _ = writeln!(
+            manifest,
+            "bulkhead-oneshot-c = {{ path = {c:?}{features} }}"
+        );
     }
     if !in_ada.is_empty() {
         let ada = library.kernel_package("software/oneshot/ada");
@@ -261,12 +327,13 @@ type Object = (String, Vec<u8>);
 fn objects<'r>(
     library: &Library,
     recipes: &'r [Recipe],
+    notifies: bool,
 ) -> Result<BTreeMap<(&'r str, usize), Object>, Error> {
     let mut all = BTreeMap::new();
     for key in recipes.iter().flat_map(Recipe::c_files) {
         if !all.contains_key(&key) {
             let name = format!("tasks_{}.o", all.len());
-            all.insert(key, (name, library.c_tasks(key.0, key.1)?));
+            all.insert(key, (name, library.c_tasks(key.0, key.1, notifies)?));
         }
     }
     Ok(all)
@@ -309,8 +376,12 @@ fn mark(
     packages: &BTreeMap<String, (String, TaskPackage)>,
     objects: &BTreeMap<(&str, usize), Object>,
     in_ada: &BTreeMap<Vec<&str>, Object>,
+    notifies: bool,
 ) -> String {
     let mut hash = Sha256::new();
+    if notifies {
+        hash.update("notify");
+    }
     for source in sources {
         hash.update(source);
     }

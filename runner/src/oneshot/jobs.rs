@@ -8,12 +8,14 @@ use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::one_shot::marker;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
-use std::collections::BTreeMap;
+use bulkhead_model::tasks::ChannelKind;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The jobs of a task.
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
-    /// From the tick at which a job was released to its end, in ticks of the machine. The first job has no release: it begins with its core.
+    /// From the tick at which a job was released to its end, or from the message that released it, in ticks of the machine. The first job has no release:
+    /// it begins with its core.
     pub responses: Vec<u64>,
     /// When the last one began that has not ended, and the one that was released and has not begun.
     pub open: Option<u64>,
@@ -32,6 +34,8 @@ pub struct Seen {
     pub writes: Vec<Vec<u64>>,
     /// For each channel: how long each read of something new took.
     pub reads: Vec<Vec<u64>>,
+    /// For each channel with notification: from the release of the job that wrote a message to the end of the job that read it.
+    pub notices: Vec<Vec<u64>>,
     /// For each channel: the items of a queue.
     pub queues: Vec<Queue>,
     /// For each flow: its markers.
@@ -57,7 +61,13 @@ struct Core {
     /// The task whose job runs, and when it was released.
     running: Option<(usize, Option<u64>)>,
     operation: Option<u64>,
+    /// What the running job has read: channel, and when the job that wrote it was released.
+    read: Vec<(usize, u64)>,
 }
+
+/// Messages under way in a channel: when the job that wrote each was released.
+#[derive(Clone, Debug, Default)]
+struct Sent(VecDeque<Option<u64>>);
 
 /// Reads the markers of a run. `tick`: ticks of the machine in a tick of the kernel.
 pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: u64) -> Seen {
@@ -66,6 +76,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         jobs: vec![Jobs::default(); tasks.tasks.len()],
         writes: vec![Vec::new(); tasks.channels.len()],
         reads: vec![Vec::new(); tasks.channels.len()],
+        notices: vec![Vec::new(); tasks.channels.len()],
         queues: vec![Queue::default(); tasks.channels.len()],
         begins: vec![Vec::new(); tasks.flows.len()],
         ends: vec![Vec::new(); tasks.flows.len()],
@@ -77,6 +88,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             (name, channel)
         })
         .collect();
+    let mut sent = vec![Sent::default(); tasks.channels.len()];
     let mut cores: BTreeMap<u16, Core> = BTreeMap::new();
     for event in markers {
         let core = cores.entry(event.tile).or_insert_with(|| Core {
@@ -95,12 +107,21 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                         .insert(task, event.at - event.at % tick.max(1));
                 }
             }
+            marker::TOLD => {
+                if let Some(task) = task(event.value) {
+                    core.released.insert(task, event.at);
+                }
+            }
             marker::BEGIN => {
                 let begun = task(event.value);
                 core.running = begun.map(|task| (task, core.released.remove(&task)));
                 core.operation = None;
+                core.read.clear();
             }
             marker::END => {
+                for (channel, released) in core.read.drain(..) {
+                    seen.notices[channel].push(event.at - released);
+                }
                 if let Some((task, released)) = core.running.take() {
                     seen.jobs[task].ended += 1;
                     let response = released.map(|released| event.at - released);
@@ -119,11 +140,14 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     .filter(|_| event.kind == marker::PUT);
                 if let Some(&channel) = channel {
                     seen.queues[channel].put();
+                    let released = core.running.and_then(|(_, released)| released);
+                    sent[channel].put(tasks.channels[channel].kind, released);
                 }
             }
             marker::FULL => {
                 if let Some(&channel) = channels.get(&event.value) {
                     seen.queues[channel].lose();
+                    sent[channel].0.pop_back();
                 }
             }
             marker::PUT_DONE | marker::TAKEN => {
@@ -137,6 +161,10 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     lists[channel].push(event.at - begin);
                     if event.kind == marker::TAKEN {
                         seen.queues[channel].take();
+                        let released = sent[channel].0.pop_front().flatten();
+                        let notified = tasks.channels[channel].notify;
+                        let read = released.filter(|_| notified);
+                        core.read.extend(read.map(|released| (channel, released)));
                     }
                 }
             }
@@ -163,6 +191,15 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         }
     }
     seen
+}
+
+impl Sent {
+    fn put(&mut self, kind: ChannelKind, released: Option<u64>) {
+        if kind == ChannelKind::Sampling {
+            self.0.clear();
+        }
+        self.0.push_back(released);
+    }
 }
 
 impl Queue {

@@ -11,8 +11,8 @@ use crate::image::{BootImage, Start, TilePiece};
 use crate::programs::Program;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::one_shot::table::{
-    CORE_SHIFT, DATA, INPUTS, NAME, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS, SIZE_SHIFT,
-    SLOTS_SHIFT, TASK_WORDS,
+    CORE_SHIFT, DATA, INPUTS, NAME, NOTIFY, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS,
+    SIZE_SHIFT, SLOTS_SHIFT, TASK_WORDS, TOLD_SHIFT,
 };
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORTS_OFFSET};
 use bulkhead_machine::image::Image;
@@ -148,6 +148,10 @@ impl Table {
             let (inputs, channels) = channels(task);
             let mut words = [0; TASK_WORDS];
             words[PERIOD] = one_shot.tasks.tasks[task].period.0 / TICK.0;
+            let told = one_shot.tasks.told_by(task);
+            if let Some(number) = channels.iter().position(|one| told == Some(*one)) {
+                words[PERIOD] |= (number as u64 + 1) << TOLD_SHIFT;
+            }
             words[INPUTS] = inputs as u64;
             words[OUTPUTS] = (channels.len() - inputs) as u64;
             words[PORTS] = (here.len() * TASK_WORDS + names.len()) as u64;
@@ -166,6 +170,8 @@ impl Table {
                     needed += data;
                     bottom = start.saturating_sub(needed);
                     words[DATA] = (MEMORY_BASE + bottom) | slots << SLOTS_SHIFT;
+                } else if one_shot.tasks.channels[channel].notify {
+                    words[DATA] = NOTIFY;
                 }
                 names.extend(words);
             }

@@ -179,6 +179,22 @@ fn incidents(
                 IncidentKind::Stopped,
                 "over its budget: a job took longer than its cost, its waits and the kernel's interrupts",
             ),
+            marker::RINGS => {
+                let what = rung(event.tile, event.value, seen);
+                // Told once for a core, however often.
+                let same = |one: &Incident| one.tile == event.tile && one.what == what;
+                if !all.iter().any(same) {
+                    all.push(Incident {
+                        crash: None,
+                        kind: IncidentKind::Stopped,
+                        at: Some(event.at),
+                        tile: event.tile,
+                        application: format!("core {}", event.tile),
+                        what,
+                    });
+                }
+                continue;
+            }
             _ => continue,
         };
         let number = usize::try_from(event.value).unwrap_or(usize::MAX);
@@ -234,6 +250,28 @@ fn incidents(
         }
     }
     all
+}
+
+/// A core that heard no more rings in some tick. Its kernel cannot know who rang; the machine does.
+fn rung(core: u16, limit: u64, seen: &Said<'_>) -> String {
+    let mut by: Vec<(u64, u16)> = seen
+        .rings
+        .iter()
+        .filter(|(tile, _, _)| *tile == core)
+        .map(|(_, by, count)| (*count, *by))
+        .collect();
+    by.sort_by_key(|(count, tile)| (std::cmp::Reverse(*count), *tile));
+    let by: Vec<String> = by
+        .iter()
+        .map(|(count, by)| format!("core {by} {count} times"))
+        .collect();
+    format!(
+        "its doorbell rang more than {limit} times in a tick and was masked until the next one; in all it was rung by {}",
+        match by.is_empty() {
+            true => "itself".to_owned(),
+            false => by.join(", "),
+        }
+    )
 }
 
 /// Cause and address of a trap, if a kernel's line tells of one: `task 3, cause 7 at 0x80001234, value 0x0`.

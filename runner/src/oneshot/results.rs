@@ -6,7 +6,7 @@
 use super::jobs::{self, Seen};
 use crate::collect::ticks;
 use crate::measure::MarkerEvent;
-use bulkhead_analysis::one_shot::{Bounds, bounds};
+use bulkhead_analysis::one_shot::{Bounds, Interrupts, bounds};
 use bulkhead_analysis::plan::{Constraint, Kind, plan};
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
@@ -22,6 +22,9 @@ use bulkhead_report::verdict::Promise;
 
 /// What a response is called in results.
 const RESPONSE: &str = "response";
+
+/// What the way of a message is called that releases its reader.
+const NOTICE: &str = "notice";
 
 /// What the places of a queue are called.
 const PLACES: &str = "places";
@@ -151,7 +154,12 @@ impl Reading<'_> {
             ));
             let read = self.operation(channel.to, port.read + port.read_wait);
             let reads = &self.seen.reads[index];
-            all.push(one(channel.to, "read", hops, reads, Some(read)));
+            all.push(one(channel.to, "read", hops.clone(), reads, Some(read)));
+            if channel.notify {
+                let bound = self.bound(Kind::Channel, &channel.name);
+                let notices = &self.seen.notices[index];
+                all.push(one(channel.to, NOTICE, hops, notices, bound));
+            }
         }
         all
     }
@@ -173,8 +181,8 @@ impl Reading<'_> {
 
     /// The bound of an operation of a task, which interrupts lengthen, too.
     fn operation(&self, task: usize, cycles: u64) -> Bound {
-        let here = self.one_shot.on_core(self.one_shot.core(task)).len() as u64;
-        let cycles = cycles + self.bounds.interrupt(here);
+        let interrupts = Interrupts::of(self.one_shot, self.one_shot.core(task));
+        let cycles = cycles + interrupts.operation();
         let core = self.system.platform.tile(self.one_shot.core(task));
         let hertz = core.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
         let ticks = u128::from(cycles) * u128::from(self.per_second) / u128::from(hertz);

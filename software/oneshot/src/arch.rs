@@ -226,6 +226,23 @@ pub fn clear_software_interrupt() {
     bulkhead_hal::device::set_software_interrupt(false);
 }
 
+/// Whether the doorbell interrupts, once interrupts are unmasked.
+#[cfg(feature = "notify")]
+pub(crate) fn hear_doorbell(hears: bool) {
+    let others = csr::mie() & !csr::SOFTWARE;
+    csr::set_mie(if hears {
+        others | csr::SOFTWARE
+    } else {
+        others
+    });
+}
+
+/// Whether the own doorbell is raised, masked or not.
+#[cfg(feature = "notify")]
+pub(crate) fn is_doorbell_raised() -> bool {
+    csr::mip() & csr::SOFTWARE != 0
+}
+
 /// Rings the own doorbell.
 pub fn raise_software_interrupt() {
     bulkhead_hal::device::set_software_interrupt(true);

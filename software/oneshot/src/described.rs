@@ -25,13 +25,21 @@ fn word(word: usize) -> u64 {
     arch::table_word(usize::from(kernel::running()) * table::TASK_WORDS + word)
 }
 
-/// The period of the task whose job runs, in ticks.
+/// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
+#[cfg(not(feature = "notify"))]
 pub fn period() -> u64 {
     word(table::PERIOD)
 }
 
+/// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
+#[cfg(feature = "notify")]
+pub fn period() -> u64 {
+    crate::notify::period_of(kernel::running())
+}
+
 /// Periodic releases without drift: each is a period after the one before, however late its job began.
 #[derive(Debug, Default)]
+#[repr(transparent)]
 pub struct Releases(u64);
 
 impl Releases {
@@ -40,8 +48,13 @@ impl Releases {
         Self(0)
     }
 
-    /// Ends the job; the next one is released a period after this one. If that has passed, it follows at once.
+    /// Ends the job; the next one is released a period after this one. If that has passed, it follows at once. A task that messages release is released by
+    /// the next one, at least a period after its last release.
     pub fn next(&mut self, job: Job) -> Done {
+        #[cfg(feature = "notify")]
+        if crate::notify::wait() {
+            return job.done();
+        }
         if self.0 == 0 {
             self.0 = time::now();
         }
@@ -57,6 +70,8 @@ struct Place {
     size: usize,
     data: u64,
     slots: u16,
+    /// [`table::NOTIFY`].
+    rings: u64,
 }
 
 impl Place {
@@ -71,6 +86,7 @@ impl Place {
             size: (name >> table::SIZE_SHIFT) as u32 as usize,
             data: u64::from(data as u32),
             slots: (data >> table::SLOTS_SHIFT) as u16,
+            rings: data & table::NOTIFY,
         }
     }
 
@@ -79,6 +95,12 @@ impl Place {
         u64::from(self.core) | u64::from(self.index) << 16
     }
 }
+
+/// Bit of a written port's name, beside what markers call it: its writer rings.
+const RINGS: u64 = match cfg!(feature = "notify") {
+    true => table::NOTIFY,
+    false => 0,
+};
 
 /// A channel that the task reads, whose items are bytes.
 ///
@@ -197,7 +219,8 @@ impl RawOutput {
             }
             let place = Place::of(word(table::INPUTS) + self.number);
             let port = RawPort::get(place.core, place.index.into())?;
-            self.open = port.map(|port| (port, place.marked()));
+            let rings = place.rings & RINGS;
+            self.open = port.map(|port| (port, place.marked() | rings));
         }
         match &self.open {
             Some((port, _)) if port.size() != size => Err(Failure::Size),
@@ -211,11 +234,16 @@ impl RawOutput {
     /// As of [`RawOutput::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
     pub fn put(&mut self, item: &[u8]) -> Result<bool, Failure> {
         self.is_ready(item.len())?;
-        let Some((port, name)) = self.open else {
+        let Some((port, rings)) = self.open else {
             return Ok(false);
         };
+        let name = rings & !RINGS;
         custom::<{ marker::PUT }>(name);
         let result = port.write(item);
+        #[cfg(feature = "notify")]
+        if rings != name && result.is_ok() {
+            port.ring()?;
+        }
         if result == Err(Failure::Full) {
             custom::<{ marker::FULL }>(name);
         }

@@ -196,6 +196,17 @@ pub(crate) fn delay_running(until: u64) {
     KERNEL.with(|kernel| delay_in(kernel, kernel.running, until));
 }
 
+/// Makes a task ready at a tick because of a message: its response begins now if the tick has come. Interrupts are masked.
+#[cfg(feature = "notify")]
+pub(crate) fn tell(task: Task, at: u64) {
+    KERNEL.masked(|kernel| {
+        if at <= kernel.tasks.now() {
+            custom::<{ marker::TOLD }>(task.into());
+        }
+        kernel.tasks.delay(task, at);
+    });
+}
+
 #[inline]
 fn delay_in(kernel: &mut Kernel, task: Task, until: u64) {
     if until <= kernel.tasks.now() {

@@ -34,6 +34,8 @@ mod configuration;
 pub mod console;
 pub mod described;
 mod kernel;
+#[cfg(feature = "notify")]
+pub mod notify;
 pub mod port;
 pub mod sync;
 mod task;

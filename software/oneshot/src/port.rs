@@ -80,6 +80,16 @@ impl RawPort {
         }
     }
 
+    /// Rings the doorbell of the core that owns the port, once everything that this core has written is there.
+    #[cfg(feature = "notify")]
+    pub(crate) fn ring(&self) -> Result<(), Failure> {
+        let record = match &self.0 {
+            Any::Sampling(port) => port.record(),
+            Any::Queue(queue) => queue.record(),
+        };
+        notice::ring(&mut Chip, arch::doorbell_of(record))
+    }
+
     pub(crate) fn read(&self, item: &mut [u8]) -> Result<bool, Failure> {
         match &self.0 {
             Any::Sampling(port) => port::read(&mut Chip, port, caller(), item),
@@ -286,6 +296,25 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
     #[inline]
     pub fn put(&self, item: &T) -> Result<(), Failure> {
         queue::put(&mut Chip, &self.queue, caller(), item.as_bytes())
+    }
+
+    /// Writes an item, and rings the doorbell of the core that owns the queue, once the item is there.
+    ///
+    /// # Errors
+    /// As of [`QueuingPort::put`]; then nobody is rung.
+    pub fn put_and_ring(&self, item: &T) -> Result<(), Failure> {
+        self.put(item)?;
+        notice::ring(&mut Chip, arch::doorbell_of(self.queue.record()))
+    }
+
+    /// Lowers the own doorbell, then says whether items wait. For a handler of the software interrupt, as [`SamplingPort::hear`]. The reader takes
+    /// all items before it waits, or looks again at its end: two rings may be one interrupt.
+    ///
+    /// # Errors
+    /// None happens; the type is that of all operations.
+    pub fn hear(&self) -> Result<bool, Failure> {
+        arch::lower_doorbell();
+        notice::hear_queue(&mut Chip, &self.queue)
     }
 
     /// Takes the oldest item; whether there was one.

@@ -86,6 +86,20 @@ fn items_are_told_by_doorbells() {
     assert!(most < TICK / 10, "{most}");
 }
 
+/// The same with queues of three places, all full before their reader looks: rings that come together are one interrupt.
+#[test]
+fn items_of_queues_are_told_by_doorbells() {
+    let placed = [(0, "one-shot/notice-queue"), (1, "one-shot/notice-queue")];
+    let run = run_on("epiphany3", &placed, 20 * TICK);
+    assert!(
+        matches!(run.outcome, Outcome::Exit { code: 0, .. }),
+        "{:?} {}",
+        run.outcome,
+        run.console
+    );
+    assert!(run.console.lines().any(|line| line == "right"));
+}
+
 /// Prints what operations cost, and checks that they grow by the answers that they wait for.
 fn grow_by_hops(run: &OneShot, operations: &[(u64, &str, f64, u64)]) {
     let spans = run.spans();

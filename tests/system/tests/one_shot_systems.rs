@@ -19,7 +19,7 @@ pub fn run(
 }
 
 /// Runs a description that is in no file yet.
-fn described(name: &str, text: &str) -> Result<Finished, bulkhead_runner::Error> {
+pub fn described(name: &str, text: &str) -> Result<Finished, bulkhead_runner::Error> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(format!("{name}.xml"));
     std::fs::write(&file, text).expect("it is written");
@@ -164,7 +164,7 @@ fn queues_keep_all_items_in_order_or_tell_what_they_lose() {
 }
 
 /// A plain generator: its state is the seed.
-fn draw(state: &mut u64, below: u64) -> u64 {
+pub fn draw(state: &mut u64, below: u64) -> u64 {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);

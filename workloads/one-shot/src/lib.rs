@@ -5,5 +5,7 @@
 #![no_std]
 
 pub mod hops;
+pub mod hostile;
 pub mod pipeline;
 pub mod queue;
+pub mod watch;

@@ -17,7 +17,7 @@ const TASK: &[&str] = &[
     "name", "program", "stack", "core", "priority", "period", "deadline", "cost", "misses",
 ];
 /// What a channel here may say.
-const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots"];
+const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots", "notify"];
 /// Elements that such a system has.
 const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
 /// Bytes of an item at most.
@@ -236,6 +236,20 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 format!(
                     "write slots=\"...\", 1 to {SLOTS}: its record has no more room for the number"
                 ),
+            ));
+        }
+        let ends = [(channel.from, "from"), (channel.to, "to")];
+        let in_ada = ends
+            .iter()
+            .find(|end| system.programs[end.0].name.contains(".adb::"));
+        if let Some((task, end)) = in_ada.filter(|_| channel.notify) {
+            errors.push(wrong(
+                format!(
+                    "`{}`, a task in Ada, at a channel with notification",
+                    tasks.tasks[*task].name
+                ),
+                node.place(end),
+                "remove `notify`: tasks in Ada wait for their own `delay until`",
             ));
         }
         let owner = system.core(channel.to);

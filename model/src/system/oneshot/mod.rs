@@ -27,6 +27,12 @@ pub const PORTS: usize = 16;
 /// Places of a queue at most (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
 pub const SLOTS: u32 = 32_767;
 
+/// Rings of a channel in a tick at most: its writer's jobs are released in ticks of their own, and each ends within its period, so one may be late and the
+/// next one early.
+const RINGS: u64 = 2;
+/// More of them if the writer is itself released by messages: one job may be released late in its tick, and the one behind the next one early.
+const RINGS_TOLD: u64 = 1;
+
 /// What runs on a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OneShot {
@@ -66,6 +72,36 @@ impl OneShot {
         let mut here: Vec<usize> = all.filter(|&task| self.core(task) == core).collect();
         here.sort_by_key(|&task| self.tasks.tasks[task].priority);
         here
+    }
+
+    /// The tasks of a core that messages release, by their places in [`OneShot::on_core`].
+    pub fn told(&self, core: u16) -> Vec<usize> {
+        let here = self.on_core(core).into_iter().enumerate();
+        let told = here.filter(|(_, task)| self.tasks.told_by(*task).is_some());
+        told.map(|(place, _)| place).collect()
+    }
+
+    /// Whether a task of a core is released by messages, or releases others.
+    pub fn notifies(&self, core: u16) -> bool {
+        let ends = |channel: &crate::tasks::Channel| {
+            channel.notify
+                && [channel.from, channel.to]
+                    .map(|end| self.core(end))
+                    .contains(&core)
+        };
+        self.tasks.channels.iter().any(ends)
+    }
+
+    /// Rings of its doorbell that a core hears in a tick; after them it hears none until the next tick.
+    pub fn rings(&self, core: u16) -> u64 {
+        let tasks = &self.tasks;
+        let here =
+            |channel: &&crate::tasks::Channel| channel.notify && self.core(channel.to) == core;
+        let of_writer = |channel: &crate::tasks::Channel| match tasks.told_by(channel.from) {
+            Some(_) => RINGS + RINGS_TOLD,
+            None => RINGS,
+        };
+        tasks.channels.iter().filter(here).map(of_writer).sum()
     }
 
     /// The channels that a task reads: its inputs, in the order of the file.

@@ -47,6 +47,9 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
                 .attribute("kind", "queue")
                 .attribute("slots", channel.slots);
         }
+        if channel.notify {
+            writer.attribute("notify", "true");
+        }
         writer.end();
     }
     for flow in &tasks.flows {

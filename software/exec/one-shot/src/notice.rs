@@ -7,7 +7,11 @@
 //! before it looks at the port, so a later item finds the doorbell low and raises it again. The handler sets a suspension object only if the port has
 //! news: a ring without an item wakes nobody. The object keeps what it is told, so a reader that looks at the port and then waits misses nothing.
 
+//! What a hostile core can do is ring for ever, and put items into ports that nobody sent. So the owner hears a number of rings in each tick that is fixed
+//! beforehand ([`Rings`]), and a task that items release is released in ticks that are a minimum apart ([`Told`]).
+
 use crate::port::{Failure, Memory, Port, has_news};
+use crate::queue::{Queue, waiting};
 
 /// Rings, after everything that this core has written is visible.
 ///
@@ -44,12 +48,97 @@ pub fn hear_lowered<M: Memory>(memory: &mut M, port: &Port) -> Result<bool, Fail
     has_news(memory, port)
 }
 
+/// The same of a queue: whether items wait.
+///
+/// # Errors
+/// The memory's.
+#[inline]
+pub fn hear_queue<M: Memory>(memory: &mut M, queue: &Queue) -> Result<bool, Failure<M::Error>> {
+    memory.order()?;
+    Ok(waiting(memory, queue)? > 0)
+}
+
+/// A task that items of a port release. What it is told depends on what is in the port alone, so no ring is kept and no release is without an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    waits: bool,
+    /// No release before this tick.
+    next: u64,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Told {
+    /// It runs, and has not been released by an item.
+    pub const fn new() -> Self {
+        Self {
+            waits: false,
+            next: 0,
+        }
+    }
+
+    /// Whether it waits for an item.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Its job has ended: the tick of its next release, now or later, if the port has an item.
+    #[inline]
+    pub fn wait(&mut self, now: u64, minimum: u64, has_news: bool) -> Option<u64> {
+        self.waits = true;
+        self.hear(now, minimum, has_news)
+    }
+
+    /// The doorbell has rung, or its job has ended: the tick of its release, now or later, if it waits and the port has an item.
+    #[inline]
+    pub fn hear(&mut self, now: u64, minimum: u64, has_news: bool) -> Option<u64> {
+        if !self.waits || !has_news {
+            return None;
+        }
+        self.waits = false;
+        let at = now.max(self.next);
+        self.next = at.saturating_add(minimum);
+        Some(at)
+    }
+}
+
+/// Rings that a core hears in a tick.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rings {
+    tick: u64,
+    heard: u32,
+}
+
+impl Rings {
+    /// None so far.
+    pub const fn new() -> Self {
+        Self { tick: 0, heard: 0 }
+    }
+
+    /// One more. Whether it is the last one of this tick: the next one is to be heard after it.
+    #[inline]
+    #[must_use = "the doorbell is to be masked"]
+    pub fn hear(&mut self, now: u64, limit: u32) -> bool {
+        if self.tick != now {
+            (self.tick, self.heard) = (now, 0);
+        }
+        self.heard += 1;
+        self.heard >= limit
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::orders::{Action, Bytes, Later, Turn, explore, load, store};
     use crate::port::{Caller, get, write};
     use bulkhead_abi::one_shot::port::{ADDRESS, INITIALISED, NEW_DATA, NEWS, STATE, WAS_READ};
+    use proptest::prelude::*;
 
     const DATA: u64 = 32;
     const DOORBELL: u64 = 80;
@@ -138,6 +227,110 @@ mod tests {
         let actions: [Action<'_, bool>; 2] = [&writer, &wrong];
         let ends = explore(port(WAS_READ, 1), &actions);
         assert!(ends.iter().any(|(_, memory)| is_lost(memory)));
+    }
+
+    /// A core whose task ends its job, as the kernel does it: looks with interrupts masked, then is interrupted.
+    fn reader(_: u32, turn: &mut Turn<'_>) -> Result<bool, Later> {
+        let mut task = Told::new();
+        let port = later(get(turn, 0))?.expect("initialised");
+        let news = later(has_news(turn, &port))?;
+        let mut told = task.wait(0, 1, news).is_some();
+        if Memory::load(turn, DOORBELL)? != 0 {
+            let news = later(hear(turn, DOORBELL, &port))?;
+            told |= task.hear(0, 1, news).is_some();
+        }
+        if told {
+            Memory::store(turn, OBJECT, 1)?;
+        }
+        Ok(told)
+    }
+
+    #[test]
+    fn a_task_that_looks_and_waits_misses_no_item() {
+        for doorbell in [0, 1] {
+            let actions: [Action<'_, bool>; 3] = [&writer, &writer, &reader];
+            let ends = explore(port(WAS_READ, doorbell), &actions);
+            assert!(ends.iter().any(|(who, _)| who[2]) && ends.iter().any(|(who, _)| !who[2]));
+            for (who, memory) in &ends {
+                assert!(!is_lost(memory), "{who:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn releases_are_in_ticks_that_are_a_minimum_apart() {
+        let mut task = Told::new();
+        // The first job was released by nobody.
+        assert_eq!(task.hear(0, 3, true), None);
+        assert_eq!(task.wait(0, 3, false), None);
+        assert_eq!(task.hear(1, 3, false), None);
+        assert_eq!(task.hear(2, 3, true), Some(2));
+        // It runs; what comes now is found at its end.
+        assert_eq!(task.hear(2, 3, true), None);
+        assert_eq!(task.wait(2, 3, true), Some(5));
+        assert_eq!(task.wait(5, 3, false), None);
+        assert_eq!(task.hear(20, 3, true), Some(20));
+        assert_eq!(task.wait(30, 3, true), Some(30));
+    }
+
+    #[test]
+    fn so_many_rings_are_heard_in_a_tick() {
+        let mut rings = Rings::new();
+        assert_eq!(
+            [7, 7, 7].map(|now| rings.hear(now, 3)),
+            [false, false, true]
+        );
+        assert_eq!(
+            [8, 9, 9].map(|now| rings.hear(now, 2)),
+            [false, false, true]
+        );
+        assert!(rings.hear(10, 1) && rings.hear(11, 0));
+    }
+
+    proptest! {
+        /// Messages of a writer with a period and lateness of any size, and jobs that end within a period of their release: no message waits for longer
+        /// than the latest one may.
+        #[test]
+        fn a_minimum_distance_delays_no_message(
+            period in 1u64..6, shorter in 0u64..3, late in 0u64..12,
+            parts in proptest::collection::vec((0u64..12, 0u64..6), 1..40),
+        ) {
+            let minimum = period.saturating_sub(shorter).max(1);
+            let mut task = Told::new();
+            // Messages in the port and when each was there at the latest; when the job that runs ends.
+            let (mut sent, mut busy, mut taken) = (0, None::<u64>, 0);
+            prop_assert_eq!(task.wait(0, minimum, false), None);
+            let mut arrived: Vec<u64> = Vec::new();
+            let mut release = None::<u64>;
+            let last = parts.len() as u64 * period + late + 40;
+            for now in 0..last {
+                while sent < parts.len() {
+                    let earlier = arrived.last().copied().unwrap_or(0);
+                    let at = (sent as u64 * period + parts[sent].0 % (late + 1)).max(earlier);
+                    if at > now { break; }
+                    arrived.push(at);
+                    sent += 1;
+                }
+                let waiting = |taken: usize| arrived.len() > taken;
+                if busy.is_some_and(|end| end <= now) {
+                    busy = None;
+                    release = task.wait(now, minimum, waiting(taken));
+                } else if let Some(at) = task.hear(now, minimum, waiting(taken)) {
+                    release = Some(at);
+                }
+                if release.is_some_and(|at| at <= now) {
+                    prop_assert!(now <= taken as u64 * period + late, "message {taken} at {now}");
+                    busy = Some(now + parts[taken].1.min(minimum));
+                    taken += 1;
+                    release = None;
+                    if busy == Some(now) {
+                        busy = None;
+                        release = task.wait(now, minimum, arrived.len() > taken);
+                    }
+                }
+            }
+            prop_assert_eq!(taken, parts.len());
+        }
     }
 
     #[test]

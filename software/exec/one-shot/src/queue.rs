@@ -22,6 +22,11 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Address of its record.
+    pub fn record(&self) -> u64 {
+        self.record
+    }
+
     /// Size of an item in bytes.
     pub fn size(&self) -> u32 {
         self.size

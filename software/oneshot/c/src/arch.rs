@@ -4,6 +4,8 @@
 //! says. A task in C that passes something else harms its own core only as any code there could.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "notify")]
+use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::described::{RawInput, RawOutput, period};
 use bulkhead_oneshot::port::Failure;
 use bulkhead_oneshot::sync::SuspensionObject;
@@ -43,12 +45,17 @@ pub struct CDone {
 const DELAY: u64 = 0x7961_6c65_645f_6862;
 const WAIT: u64 = 0x7469_6177_5f68_6221;
 const END: u64 = 0x646e_655f_6862_2121;
+/// `BH_NEXT`.
+#[cfg(feature = "notify")]
+const NEXT: u64 = 0x7478_656e_5f68_6221;
 
 /// What a task waits for.
 pub(crate) enum Ending {
     Delay(u64),
     Wait(&'static SuspensionObject),
     End,
+    #[cfg(feature = "notify")]
+    Next(&'static mut Releases),
     Unknown,
 }
 
@@ -77,6 +84,9 @@ pub(crate) fn run(task: &Definition, copy: usize) -> Ending {
         // SAFETY: the header makes this kind of a pointer to an object only, which must be static.
         WAIT => Ending::Wait(unsafe { made(done.value as *mut Lazy<SuspensionObject>) }),
         END => Ending::End,
+        #[cfg(feature = "notify")]
+        // SAFETY: the header makes this kind of a pointer to the task's releases only, one word that begins as 0 and that only its jobs use.
+        NEXT => Ending::Next(unsafe { &mut *(done.value as *mut Releases) }),
         _ => Ending::Unknown,
     }
 }

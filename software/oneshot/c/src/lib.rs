@@ -30,6 +30,8 @@ impl Task for CTask {
         match arch::run(self.definition, self.copy) {
             Ending::Delay(tick) => job.delay_until(tick),
             Ending::End => job.end(),
+            #[cfg(feature = "notify")]
+            Ending::Next(releases) => releases.next(job),
             Ending::Wait(object) => match object.wait(job) {
                 Ok(done) => done,
                 Err(_) => stop("another task waits for its suspension object"),

@@ -1,0 +1,134 @@
+//! Tasks that messages release: the doorbell's interrupt, and the end of their jobs.
+//!
+//! Why it exists: a described channel with `notify` releases its reader by an interrupt, and whoever rings must not take more of this core than was
+//! planned. What it deliberately does not know: who rings, and the order of accesses (it is in `exec`).
+//!
+//! Images without such a channel do not contain this module (feature `notify`). Two limits are fixed by the build: rings in a tick, after which the
+//! doorbell is masked until the next tick; and the distance of the releases of each task, its period. Nothing is lost while the doorbell is masked: it
+//! stays raised, and after it the ports are looked at.
+
+use crate::arch::{self, Core};
+use crate::kernel;
+use crate::port::RawPort;
+use crate::sync::TimingEvent;
+use crate::time;
+use bulkhead_abi::one_shot::{marker, table};
+use bulkhead_exec_one_shot::Task;
+use bulkhead_exec_one_shot::notice::{Rings, Told};
+use bulkhead_hal::marker::custom;
+
+/// A task of the image that messages release.
+pub struct Reader {
+    task: Task,
+    state: Core<Told>,
+}
+
+impl core::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Reader({})", self.task)
+    }
+}
+
+impl Reader {
+    /// The task with this number; 0 is the most urgent one.
+    pub const fn new(task: Task) -> Self {
+        Self {
+            task,
+            state: Core::new(Told::new()),
+        }
+    }
+
+    /// Looks at the port, if the task waits for it. Interrupts are masked.
+    fn look(&self, step: impl FnOnce(&mut Told, u64, u64, bool) -> Option<u64>) {
+        let period = period_of(self.task);
+        let has_news = told_by(self.task).is_some_and(|port| {
+            // Nobody has initialised it yet, or wrote over it: there is nothing to read.
+            RawPort::get(arch::core_number(), port)
+                .is_ok_and(|port| port.is_some_and(|port| port.has_news() == Ok(true)))
+        });
+        let at = self
+            .state
+            .masked(|state| step(state, time::now(), period, has_news));
+        if let Some(at) = at {
+            kernel::tell(self.task, at);
+        }
+    }
+}
+
+/// What the image says.
+struct Plan {
+    readers: &'static [Reader],
+    rings: u32,
+}
+
+static PLAN: Core<Plan> = Core::new(Plan {
+    readers: &[],
+    rings: 0,
+});
+static RINGS: Core<Rings> = Core::new(Rings::new());
+static UNMASK: TimingEvent = TimingEvent::new(unmask);
+
+/// The tasks of the image that messages release, and how many rings of its doorbell the core hears in a tick, at least 1. Before the first job.
+pub fn begin(readers: &'static [Reader], rings: u32) {
+    PLAN.with(|plan| *plan = Plan { readers, rings });
+}
+
+fn readers() -> &'static [Reader] {
+    PLAN.with(|plan| plan.readers)
+}
+
+fn limit() -> u32 {
+    PLAN.with(|plan| plan.rings)
+}
+
+/// A word of a task.
+fn word(task: Task, word: usize) -> u64 {
+    arch::table_word(usize::from(task) * table::TASK_WORDS + word)
+}
+
+/// The period of a task in ticks.
+pub(crate) fn period_of(task: Task) -> u64 {
+    u64::from(word(task, table::PERIOD) as u32)
+}
+
+/// Index of the port whose messages release a task.
+fn told_by(task: Task) -> Option<usize> {
+    let number = (word(task, table::PERIOD) >> table::TOLD_SHIFT).checked_sub(1)?;
+    let at = word(task, table::PORTS) + number * table::PORT_WORDS as u64;
+    Some(arch::table_word(at as usize + table::NAME) as u16 as usize)
+}
+
+/// The job that runs ends, and its task waits for a message. False: time releases the task.
+pub(crate) fn wait() -> bool {
+    let task = kernel::running();
+    let mut readers = readers().iter();
+    let reader = readers.find(|reader| reader.task == task);
+    if let Some(reader) = reader {
+        arch::masked(|| reader.look(Told::wait));
+    }
+    reader.is_some()
+}
+
+/// The doorbell's interrupt: for [`crate::Configuration::on_software_interrupt`].
+pub fn rung() {
+    // First, so that whoever rings from now on interrupts again.
+    arch::lower_doorbell();
+    for reader in readers() {
+        if reader.state.masked(|state| state.waits()) {
+            reader.look(Told::hear);
+        }
+    }
+    let now = time::now();
+    if RINGS.masked(|rings| rings.hear(now, limit())) {
+        arch::hear_doorbell(false);
+        UNMASK.set(now + 1);
+    }
+}
+
+/// The next tick. If the doorbell is raised already, somebody rang more often than the description says.
+fn unmask() {
+    if arch::is_doorbell_raised() {
+        custom::<{ marker::RINGS }>(limit().into());
+    }
+    arch::hear_doorbell(true);
+}
