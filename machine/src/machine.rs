@@ -331,15 +331,18 @@ impl Machine {
         }
     }
 
-    /// A tile's hart, to hurt it as a fault of the hardware or an attacker would.
+    /// Lets a tile's hart go on at `pc` from now on, as a fault of the hardware or an attacker would: what it does or waits for is
+    /// abandoned. A hart that was not started stays halted, and one that sleeps goes on there when it is woken.
     ///
     /// # Errors
     /// If there is no such tile.
-    pub fn hart_mut(&mut self, tile: TileId) -> Result<&mut Hart, MachineError> {
-        match self.mesh.position(tile) {
-            Some(position) => Ok(self.mesh.tiles[position].hart_mut()),
-            None => Ok(self.tile_mut(tile)?.hart_mut()),
+    pub fn divert_hart(&mut self, tile: TileId, pc: u64) -> Result<(), MachineError> {
+        let now = self.now;
+        match self.mesh.tile_mut(tile) {
+            Some(local) => local.divert(now, pc),
+            None => self.tile_mut(tile)?.divert(now, pc),
         }
+        Ok(())
     }
 
     /// Starts a tile's hart at `pc` in machine mode, with these values in `a0` and `a1`.
