@@ -91,6 +91,12 @@ impl Fabric {
         packets.min(self.decision)
     }
 
+    /// Whether a processing tile has this number.
+    pub fn is_processing(&self, id: TileId) -> bool {
+        let position = self.network.position(id);
+        position.is_some_and(|position| position < self.processing)
+    }
+
     /// Takes a packet from a processing tile; gives the time of its first event.
     ///
     /// # Errors

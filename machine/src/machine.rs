@@ -346,19 +346,22 @@ impl Machine {
         }
     }
 
-    /// A tile's hart, to hurt it as a fault of the hardware or an attacker would.
+    /// Lets a tile's hart go on at `pc` from now on, as a fault of the hardware or an attacker would: what it does or waits for is
+    /// abandoned. A hart that was not started stays halted, and one that sleeps goes on there when it is woken.
     ///
     /// # Errors
     /// If there is no such tile.
-    pub fn hart_mut(&mut self, tile: TileId) -> Result<&mut Hart, MachineError> {
-        if self.cluster(tile).is_some() {
-            let hart = self.cluster_mut(tile).and_then(|c| c.hart_mut(0));
-            return hart.ok_or(MachineError::NoTile(tile));
+    pub fn divert_hart(&mut self, tile: TileId, pc: u64) -> Result<(), MachineError> {
+        let now = self.now;
+        if let Some(cluster) = self.cluster_mut(tile) {
+            cluster.divert(0, now, pc);
+            return Ok(());
         }
-        match self.mesh.position(tile) {
-            Some(position) => Ok(self.mesh.tiles[position].hart_mut()),
-            None => Ok(self.tile_mut(tile)?.hart_mut()),
+        match self.mesh.tile_mut(tile) {
+            Some(local) => local.divert(now, pc),
+            None => self.tile_mut(tile)?.divert(now, pc),
         }
+        Ok(())
     }
 
     /// Starts a tile's hart (of a cluster, that at the first port) at `pc` in machine mode, with these values in `a0` and `a1`.

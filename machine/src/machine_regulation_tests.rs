@@ -74,7 +74,13 @@ fn hog(store: bool, timer: bool) -> Program {
 }
 
 fn regulated(program: &Program, rate: u64, amount: u64, limit: u64) -> Machine {
-    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
+    regulated_on(false, program, rate, amount, limit)
+}
+
+fn regulated_on(lines: bool, program: &Program, rate: u64, amount: u64, limit: u64) -> Machine {
+    let mut config = platform(PlatformKind::Tiled, 1, 1);
+    config.tiled_lines = lines;
+    let mut machine = Machine::new(&config).unwrap();
     give_memory(&mut machine, 0, 100, 0);
     let unit = machine.unit_mut(0).unwrap();
     unit.set_bucket(0, 0, rate, amount, limit);
@@ -109,6 +115,30 @@ fn token_buckets_slow_cache_misses_down() {
     // Nearly all of the time is a wait for tokens, and booked as that.
     let waited = waited(&machine);
     assert!((700_000..=800_000).contains(&waited), "{waited}");
+}
+
+/// A store that hits and a line that is written to memory, again and again: no line is missed, and the traffic is regulated nevertheless.
+#[test]
+fn token_buckets_slow_cache_management_down() {
+    for what in [1, 2] {
+        let mut p = Program::default();
+        // CBO.CLEAN and CBO.FLUSH in user mode.
+        p.li(T0, 1 << 6).csrw(0x30a, T0).csrw(0x10a, T0);
+        p.user(false);
+        p.li(S0, MEMORY_BASE + 0x10000);
+        let again = p.here();
+        p.store(S0, S0, 0)
+            .word(what << 20 | S0 << 15 | 2 << 12 | 0x0f);
+        p.branch(0, ZERO, ZERO, again);
+        let mut machine = regulated_on(true, &p, 64_000_000, 64, 4096);
+        let ended = machine.run(RunLimit { ticks: 800_000 }, None);
+        assert_eq!(ended, Outcome::Limit);
+        let bytes = moved(&machine);
+        assert!(
+            bytes <= 12_800 + 64 + 4 * 64 && bytes > 11_000,
+            "{what}: {bytes}"
+        );
+    }
 }
 
 #[test]

@@ -119,6 +119,11 @@ struct Local {
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
+    /// The tile has said that it hands no packet to the network before this tick, and none for another processing tile before the
+    /// second one.
+    announced: (Tick, Tick),
+    /// Everything before this tick has happened here.
+    past: Tick,
     signals: Vec<Signal>,
     /// Lines and requests for lines that leave when the unit, which caused them, has acted and can charge them.
     deferred: Vec<(Tick, Packet)>,
@@ -254,6 +259,8 @@ impl Tile {
                 homes,
                 epoch: 0,
                 limit: Tick::MAX,
+                announced: (0, 0),
+                past: 0,
                 signals: Vec::new(),
                 deferred: Vec::new(),
                 asked: [None; 2],
@@ -298,11 +305,6 @@ impl Tile {
     /// The hart.
     pub fn hart(&self) -> &Hart {
         &self.hart
-    }
-
-    /// The hart, to change it from outside.
-    pub fn hart_mut(&mut self) -> &mut Hart {
-        &mut self.hart
     }
 
     /// The caches.
@@ -407,8 +409,20 @@ impl Tile {
         self.runnable = true;
     }
 
+    /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    pub fn divert(&mut self, at: Tick, pc: u64) {
+        self.hart.divert(pc, at);
+        self.runnable |= !self.hart.is_halted();
+    }
+
     /// Takes a packet that will have arrived at `at`.
     pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
+        debug_assert!(
+            at >= self.local.past,
+            "tile {} is at {}, and at {at} comes {packet:?}",
+            self.local.id,
+            self.local.past
+        );
         self.local
             .queue
             .push(at, FROM_NETWORK, TileEvent::Packet(packet));
@@ -461,9 +475,14 @@ impl Tile {
     /// Takes all events and blocks before `horizon`, or fewer: nothing that the tile itself asks for may be overtaken.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.local.limit = Tick::MAX;
+        self.local.announced = (self.next_packet(), self.next_command());
         loop {
             let event = self.local.next_event();
             let end = horizon.min(self.local.limit);
+            if cfg!(debug_assertions) {
+                // Whatever window had ended here, this is what the tile would have said.
+                self.local.announced = (self.next_packet(), self.next_command());
+            }
             // A tile that ended the run stops at once: without other tiles, its window may be without end.
             if self.local.end.is_some() {
                 return;
@@ -478,6 +497,7 @@ impl Tile {
             } else if event < end {
                 self.take_event(fabric);
             } else {
+                self.local.past = end;
                 return;
             }
         }

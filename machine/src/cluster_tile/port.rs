@@ -213,6 +213,12 @@ impl HartPort {
         (self.runnable, self.started) = (true, true);
     }
 
+    /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    pub fn divert(&mut self, at: Tick, pc: u64) {
+        self.hart.divert(pc, at);
+        self.runnable |= self.started;
+    }
+
     /// The next moment at which the hart acts.
     #[inline]
     fn hart_time(&self) -> Tick {

@@ -100,9 +100,9 @@ impl ClusterTile {
         Some(&self.harts.get(port)?.hart)
     }
 
-    /// The same, to change it from outside.
-    pub fn hart_mut(&mut self, port: usize) -> Option<&mut Hart> {
-        Some(&mut self.harts.get_mut(port)?.hart)
+    /// The hart at a port, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    pub fn divert(&mut self, port: usize, at: Tick, pc: u64) {
+        self.harts[port].divert(at, pc);
     }
 
     /// The console.

@@ -6,7 +6,7 @@
 
 use super::Stop;
 use super::bus::{Access, Bus, Managed, Management, Timing};
-use super::core::{Core, Exception, Exit, Privilege};
+use super::core::{Core, Exception, Exit, Privilege, Purpose};
 use super::isa::{Op, zicbo};
 use super::load_store_queue::Action;
 use super::mmu::access_fault;
@@ -49,6 +49,26 @@ impl Core {
         }
     }
 
+    /// Waits for tokens of a bandwidth regulator. A line that is filled with zeros is written as by a store. A line that leaves is charged
+    /// when it does, as one that is pushed out, but stores that hit make it dirty again: so applications wait until nothing is owed.
+    fn admit_block<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        line: u64,
+        management: Option<Management>,
+        offset: Tick,
+    ) -> Result<(), Exit> {
+        if management.is_none() {
+            return self.admit(bus, line, Purpose::Store, offset);
+        }
+        if bus.regulates() && self.privilege != Privilege::Machine {
+            let now = self.base + offset;
+            let owed = bus.solvent(now);
+            owed.map_err(|until| self.wait_for_tokens(now, until, offset, Purpose::Store))?;
+        }
+        Ok(())
+    }
+
     /// CBO.INVAL, CBO.CLEAN, CBO.FLUSH and CBO.ZERO of the line that contains `address`.
     pub fn cache_block<B: Bus>(
         &mut self,
@@ -84,6 +104,7 @@ impl Core {
         }
         self.wait_store_room(1, offset)?;
         self.before_store(offset)?;
+        self.admit_block(bus, line, management, offset)?;
         let now = self.base + offset;
         let Some(what) = management else {
             self.statistics.stores += 1;

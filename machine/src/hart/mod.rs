@@ -541,10 +541,13 @@ impl Hart {
         }
     }
 
-    /// Sets the program counter of a hart that is between blocks; a block under way is abandoned.
-    pub fn set_pc(&mut self, pc: u64) {
-        self.core.base = self.time();
+    /// Goes on at `pc`, at the tick `at` or when the hart would have acted next, whichever is later. The operation under way is
+    /// abandoned, with what it waited for; accesses that it or earlier ones began still end as they would have.
+    pub fn divert(&mut self, pc: u64, at: Tick) {
+        self.core.base = self.time().max(at);
         self.resume = None;
+        self.core.walk = None;
+        self.core.fetches = [None; 2];
         self.core.pc = pc;
     }
 

@@ -179,11 +179,6 @@ impl LocalTile {
         &self.hart
     }
 
-    /// The hart, to change it from outside.
-    pub fn hart_mut(&mut self) -> &mut Hart {
-        &mut self.hart
-    }
-
     /// The local memory.
     pub fn memory(&self) -> &LocalMemory {
         &self.parts.memory
@@ -241,6 +236,12 @@ impl LocalTile {
         self.hart.set_register(11, a1);
         self.runnable = true;
         self.parts.started = true;
+    }
+
+    /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    pub fn divert(&mut self, at: Tick, pc: u64) {
+        self.hart.divert(pc, at);
+        self.runnable |= self.parts.started;
     }
 
     /// Takes a packet that will have arrived at `at`.

@@ -174,8 +174,26 @@ impl Local {
         lower.leave_deferred();
     }
 
+    /// Panics if a packet that leaves at `at` is one that the tile said would not leave yet: other tiles, or the network, are perhaps
+    /// beyond that moment already. Where memory is flat, a line that a second-level hit pushes out is such a packet (decision record 0003).
+    fn check_announced(&self, at: Tick, packet: &Packet, fabric: &Fabric) {
+        let (any, command) = self.announced;
+        let least = match fabric.is_processing(packet.destination) {
+            true => command,
+            false => any,
+        };
+        assert!(
+            at >= least,
+            "tile {} said that nothing leaves before {least}, and at {at} it sends {packet:?}",
+            self.id
+        );
+    }
+
     /// Sends a packet at `at`.
     pub(super) fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
+        if self.holds_data {
+            self.check_announced(at, &packet, fabric);
+        }
         match fabric.send(at, Box::new(packet)) {
             Ok(head) => {
                 let back = head + fabric.network.exit_lookahead();

@@ -353,9 +353,9 @@ fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) -> Option<O
     match strike.how {
         Blow::Crash => {
             for _ in 0..10_000 {
-                let hart = machine.hart_mut(tile).expect("the tile");
+                let hart = machine.hart(tile).expect("the tile");
                 if hart.privilege() == Privilege::User && !hart.is_halted() {
-                    hart.set_pc(0);
+                    machine.divert_hart(tile, 0).expect("the tile");
                     break;
                 }
                 let next = machine.now() + 1000;

@@ -26,3 +26,18 @@ fn a_system_does_on_lines_what_it_does_on_flat_memory() {
     assert_eq!(printed[0], printed[1]);
     assert!(printed[0].contains(&"[actuator] 10 jobs, 0 deadline misses"));
 }
+
+/// Pages that are taken back are read by their pager past the caches of the client: TileMux writes their lines back.
+#[test]
+fn a_page_goes_and_comes_back_through_the_caches() {
+    let text = r#"<system name="pages" platform="tiled-gem5" duration="120ms" manager-tile="1"><domain name="d">
+  <app name="files" tile="2" program="tiled/files" memory="1MiB" background="true"><argument name="limit" value="1ms"/>
+    <rgate name="priority-0" slots="8" slot-size="320B"/><mgate name="disk" size="2MiB"/></app>
+  <app name="pager" tile="3" program="tiled/pager" background="true"><argument name="pages" value="24"/>
+    <rgate name="faults" slots="4" slot-size="64B"/><rgate name="requests" slots="4" slot-size="320B"/><sgate name="files" to="files"/></app>
+  <app name="client" tile="4" program="paging/churn" memory="512KiB" pager="pager"><sgate name="files" to="files"/><sgate name="pager" to="pager" gate="requests"/></app>
+</domain></system>"#;
+    let report = boot_lines(text);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    assert!(report.printed("client")[0].contains("of its own"));
+}

@@ -276,7 +276,7 @@ fn nothing_holds_beside_a_kernel_that_panicked() {
 
 #[test]
 fn nothing_holds_beside_a_kernel_that_ran_into_a_trap() {
-    let astray = |machine: &mut Machine| machine.hart_mut(0).expect("the kernel").set_pc(0);
+    let astray = |machine: &mut Machine| machine.divert_hart(0, 0).expect("the kernel");
     without_its_kernel(&astray, "trap that it does not handle: ");
 }
 

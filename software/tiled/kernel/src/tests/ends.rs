@@ -135,9 +135,11 @@ enum Ends {
 
 /// One case: a pager on `tile` has mapped memory into a client of tile 2, through a window of its own that can be written through or of
 /// the manager's that cannot. `under_way`: TileMux has not answered when it ends.
-fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool) {
-    let what = format!("{ends:?}, pager on tile {tile}, written {written}, under way {under_way}");
-    let (mut system, mut chip) = boot_on(3);
+fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool, line: u64) {
+    let what = format!(
+        "{ends:?}, pager on tile {tile}, written {written}, under way {under_way}, lines {line}"
+    );
+    let (mut system, mut chip) = boot_with(3, line);
     let (system, chip) = (&mut system, &mut chip);
     let neighbour = living(system, chip, NEIGHBOUR, 3);
     let pager = living(system, chip, OWNER, tile);
@@ -265,8 +267,8 @@ fn mappings_end_in_every_way() {
     ] {
         for tile in [2, 3] {
             for written in [false, true] {
-                for under_way in [false, true] {
-                    mapping_ends(ends, tile, written, under_way);
+                for (under_way, line) in [(false, 0), (true, 0), (false, 64), (true, 64)] {
+                    mapping_ends(ends, tile, written, under_way, line);
                     cases += 1;
                 }
             }
@@ -280,8 +282,11 @@ fn mappings_end_in_every_way() {
 #[test]
 fn who_lives_behind_a_window_ends_before_it() {
     let (tables, own, first) = (98, 97, 96);
-    for gone in [DERIVED, TILE, tables, own] {
-        let (mut system, mut chip) = boot_on(3);
+    for (gone, line) in [DERIVED, TILE, tables, own]
+        .into_iter()
+        .flat_map(|gone| [(gone, 0), (gone, 64)])
+    {
+        let (mut system, mut chip) = boot_with(3, line);
         let (system, chip) = (&mut system, &mut chip);
         let other = living(system, chip, OWNER, 2);
         // Tables behind a second window of the manager, and behind one of somebody else the memory.

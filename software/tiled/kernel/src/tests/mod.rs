@@ -3,6 +3,7 @@
 mod activities;
 mod book;
 mod bounds;
+mod caches;
 mod devices;
 mod ends;
 mod kills;
@@ -87,8 +88,6 @@ pub struct Chip {
     pub now: u64,
     /// Calls whose slots were freed.
     pub parked: u32,
-    /// Lines that were written back: tile, first address, how many.
-    pub written: Vec<(u16, u64, u16)>,
     /// Endpoints of tiles over which something has left that is not answered.
     pub under_way: Vec<(u16, u16)>,
     /// Who began, and the names.
@@ -101,6 +100,7 @@ pub struct Chip {
     promised: BTreeMap<(u16, u16), u64>,
     /// Effects since it was last set to 0.
     pub effects: u32,
+    pub caches: caches::Caches,
 }
 
 impl Chip {
@@ -132,6 +132,7 @@ impl Hardware for Chip {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
         self.effects += 1;
         self.endpoints.insert((tile, endpoint), value);
+        self.caches.changed(&self.endpoints, tile, endpoint);
         if let Endpoint::Receive(receive) = value
             && receive.activity != TILEMUX_ACTIVITY
         {
@@ -147,12 +148,14 @@ impl Hardware for Chip {
     }
     fn invalidate(&mut self, tile: u16, first: u16, count: u16) {
         self.effects += 1;
+        self.caches.closes(&self.endpoints, tile, first, count);
         let range = (tile, first)..(tile, first + count);
         self.endpoints.retain(|place, _| !range.contains(place));
     }
     fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
         self.effects += 1;
-        self.written.push((tile, physical, lines));
+        self.caches
+            .write_back(&self.endpoints, tile, physical, lines);
     }
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
         self.effects += 1;
@@ -178,10 +181,12 @@ impl Hardware for Chip {
         self.full.retain(|full| *full != tile);
         self.effects += 1;
         self.started.push((tile, address));
+        self.caches.starts(tile);
     }
     fn stop_hart(&mut self, tile: u16) {
         self.effects += 1;
         self.stopped.push(tile);
+        self.caches.stops(tile);
         self.reach.retain(|(place, ..), _| *place != tile);
         self.tables.retain(|(place, ..)| *place != tile);
         self.promised.retain(|(place, _), _| *place != tile);
@@ -233,12 +238,23 @@ impl Hardware for Chip {
                 self.tables.push((tile, physical, pages));
             }
             Request::Map {
-                activity, physical, ..
+                activity,
+                physical,
+                pages,
+                ..
             }
             | Request::MapPages {
-                activity, physical, ..
-            } if physical >= MEMORY_BASE => self.reaches(tile, activity, physical),
+                activity,
+                physical,
+                pages,
+                ..
+            } if physical >= MEMORY_BASE => {
+                self.reaches(tile, activity, physical);
+                let own = (tile, activity);
+                self.caches.maps(&self.endpoints, own, physical, pages);
+            }
             Request::Stop { activity } => {
+                self.caches.ends(tile, activity);
                 self.reach.retain(|(_, id, _), _| *id != activity);
                 self.promised.remove(&(tile, activity));
             }
@@ -252,6 +268,7 @@ impl Hardware for Chip {
     }
     fn clear(&mut self, region: Region) {
         self.effects += 1;
+        self.caches.fills(region);
         for address in region.base..region.base + region.size {
             self.memory.insert(address, 0);
         }
@@ -277,6 +294,11 @@ impl Hardware for Chip {
     fn write(&mut self, region: Region, offset: u64, data: &[u8]) {
         self.effects += 1;
         assert!(offset + data.len() as u64 <= region.size);
+        self.caches.fills(Region {
+            tile: region.tile,
+            base: region.base + offset,
+            size: data.len() as u64,
+        });
         for (i, byte) in data.iter().enumerate() {
             self.memory.insert(region.base + offset + i as u64, *byte);
         }
@@ -316,7 +338,13 @@ pub fn boot() -> (System, Chip) {
 
 /// The same with so many user tiles.
 pub fn boot_on(tiles: u16) -> (System, Chip) {
+    boot_with(tiles, 0)
+}
+
+/// The same on caches with lines of so many bytes; 0 if memory is flat.
+pub fn boot_with(tiles: u16, line: u64) -> (System, Chip) {
     let mut chip = Chip::default();
+    chip.caches.line = line;
     let mut modules = Vec::new();
     for (i, (name, file)) in [
         ("tilemux", program(TILEMUX_BASE, b"tilemux")),
@@ -344,7 +372,7 @@ pub fn boot_on(tiles: u16) -> (System, Chip) {
     };
     let numbers = (1..).filter(|number| *number != MEMORY);
     let tiles = numbers.take(tiles.into());
-    let tiles = tiles.map(|number| Tile::new(number, HERTZ, 64));
+    let tiles = tiles.map(|number| Tile::new(number, HERTZ, 64).caching(line));
     let tiles = tiles.collect();
     let memories = vec![MemoryTile { free }];
     let mut system = System::new(KERNEL, memories, tiles, modules, (10_000_000, 6 << 20));
