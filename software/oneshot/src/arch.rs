@@ -277,6 +277,12 @@ pub(crate) fn masked<R>(action: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Does something short with interrupts masked; they are as before then. For the languages' own run times.
+#[cfg(feature = "c")]
+pub fn uninterrupted<R>(action: impl FnOnce() -> R) -> R {
+    masked(action)
+}
+
 /// Nothing happens on this core any more.
 pub(crate) fn halt() -> ! {
     csr::set_mie(0);

@@ -39,7 +39,15 @@ static KERNEL: Core<Kernel> = Core::new(Kernel {
     due: None,
 });
 
-static EVENTS: Core<Events<'static, fn()>> = Core::new(Events::new());
+static EVENTS: Core<Events<'static, Action>> = Core::new(Events::new());
+
+/// What a timing event does.
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
+    Rust(fn()),
+    #[cfg(feature = "c")]
+    C(extern "C" fn()),
+}
 
 /// The first Rust code of a core.
 extern "C" fn start() -> ! {
@@ -216,10 +224,14 @@ fn delay_in(kernel: &mut Kernel, task: Task, until: u64) {
 }
 
 /// Changes the queue of timing events.
-pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, fn()>) -> R) -> R {
+pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, Action>) -> R) -> R {
     fn due(now: u64) {
         while let Some(event) = EVENTS.with(|events| events.due(now)) {
-            (event.action)();
+            match event.action {
+                Action::Rust(action) => action(),
+                #[cfg(feature = "c")]
+                Action::C(action) => action(),
+            }
         }
     }
     KERNEL.with(|kernel| kernel.due = Some(due));

@@ -5,7 +5,7 @@
 //! All of the objects are `static`. An operation masks interrupts for its length, so handlers may use them, too.
 
 use crate::arch::{Core, Lent};
-use crate::kernel;
+use crate::kernel::{self, Action};
 use crate::task::{Done, Job};
 use bulkhead_exec_one_shot::arrivals::{Arrival, Arrivals, Awaiting};
 use bulkhead_exec_one_shot::events;
@@ -163,12 +163,18 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
 
 /// Something that is done at a tick by the timer's interrupt, without a task. Its handler runs under the rules of
 /// [`crate::Configuration::on_software_interrupt`].
-pub struct TimingEvent(pub(crate) Core<events::Event<'static, fn()>>);
+pub struct TimingEvent(pub(crate) Core<events::Event<'static, Action>>);
 
 impl TimingEvent {
     /// Not set.
     pub const fn new(handler: fn()) -> Self {
-        Self(Core::new(events::Event::new(handler)))
+        Self(Core::new(events::Event::new(Action::Rust(handler))))
+    }
+
+    /// The same with a handler in C.
+    #[cfg(feature = "c")]
+    pub const fn in_c(handler: extern "C" fn()) -> Self {
+        Self(Core::new(events::Event::new(Action::C(handler))))
     }
 
     /// Sets it for a tick; one that has come: the next one. A former one is forgotten.

@@ -28,6 +28,29 @@ fn the_papers_producer_and_consumer_in_c() {
     assert_eq!(lines[..told.len()], told);
 }
 
+/// A timing event in C sets itself and a suspension object, every third tick, until it is cancelled.
+#[test]
+fn a_timing_event_in_c_releases_a_task() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("timing.xml");
+    let text = r#"<system name="timing" paradigm="one-shot" platform="epiphany3" duration="40ms">
+        <task name="told" program="one-shot/timing.c::told" core="1" priority="1" period="1ms" cost="10us"/>
+        <task name="other" program="one-shot/pair.c::other" core="1" priority="2" period="5ms" cost="210us"/></system>"#;
+    std::fs::write(&file, text).expect("it is written");
+    let finished = run(&file, &[]).expect("it runs");
+    holds(&finished.result);
+    let lines = finished.consoles[0].lines();
+    let ticks: Vec<u64> = lines
+        .filter_map(|line| line.strip_prefix("core 1: told at ")?.parse().ok())
+        .collect();
+    assert_eq!(ticks.len(), 6, "{}", finished.consoles[0]);
+    assert!(
+        ticks.windows(2).all(|two| two[1] == two[0] + 3),
+        "{ticks:?}"
+    );
+    assert!(finished.consoles[0].contains("core 1: cancelled, once"));
+}
+
 /// Six tasks on a core, and two that are the same on another one. In Ada, `#` is the number of an instance on its core.
 fn tellers(program: &str) -> String {
     let mut text = String::from(

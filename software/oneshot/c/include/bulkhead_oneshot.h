@@ -120,12 +120,29 @@ void bh_set_true(bh_suspension *object);
 void bh_set_false(bh_suspension *object);
 bool bh_is_true(bh_suspension *object);
 
+/* For bh_wait only. */
+void bh_make_suspension(bh_suspension *object);
+
 /* The task is ready again when the object is true, which is false then. A second task that waits for it stops for good. */
 BH_MUST_RETURN static inline bh_done bh_wait(bh_suspension *object, bh_job job)
 {
     (void)job;
+    bh_make_suspension(object);
     return (bh_done){BH_WAIT, (uintptr_t)object};
 }
+
+/* Something that is done at a tick, without a task. Static; begins with BH_TIMING_EVENT(action). The action is called by the timer's interrupt, between
+ * any two instructions of a job: it is short, uses no floating point, no channels and no console, and may set suspension objects and timing events. */
+typedef struct {
+    void (*bh_action)(void);
+    uint64_t bh_private[6];
+} bh_timing_event;
+#define BH_TIMING_EVENT(action) {(action), {0}}
+
+/* Sets it for a tick; one that has come: the next one. A former tick is forgotten. */
+void bh_set_event(bh_timing_event *event, uint64_t tick);
+/* Takes it back; whether it was set. */
+bool bh_cancel_event(bh_timing_event *event);
 
 /* Writes a line to the console of this core, at most 254 bytes; the second one with a number in decimal behind it. */
 void bh_print(const char *line);

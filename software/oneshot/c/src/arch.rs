@@ -4,11 +4,12 @@
 //! says. A task in C that passes something else harms its own core only as any code there could.
 #![allow(unsafe_code)]
 
+use bulkhead_oneshot::arch::uninterrupted;
 #[cfg(feature = "notify")]
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::described::{RawInput, RawOutput, period};
 use bulkhead_oneshot::port::Failure;
-use bulkhead_oneshot::sync::SuspensionObject;
+use bulkhead_oneshot::sync::{SuspensionObject, TimingEvent};
 use bulkhead_oneshot::{console, core_number, marker, time};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -81,8 +82,12 @@ pub(crate) fn run(task: &Definition, copy: usize) -> Ending {
     let done = unsafe { (task.run)(fields, CJob { private: 0 }) };
     match done.kind {
         DELAY => Ending::Delay(done.value),
-        // SAFETY: the header makes this kind of a pointer to an object only, which must be static.
-        WAIT => Ending::Wait(unsafe { made(done.value as *mut Lazy<SuspensionObject>) }),
+        // SAFETY: the header makes this kind of a pointer to an object only, which must be static and which it has made.
+        WAIT => Ending::Wait(unsafe {
+            (*(done.value as *const Lazy<SuspensionObject>))
+                .object
+                .assume_init_ref()
+        }),
         END => Ending::End,
         #[cfg(feature = "notify")]
         // SAFETY: the header makes this kind of a pointer to the task's releases only, one word that begins as 0 and that only its jobs use.
@@ -102,11 +107,16 @@ struct Lazy<T> {
 /// Bytes of `bh_input`, `bh_output` and `bh_suspension` in the header.
 const INPUT: usize = 72;
 const SUSPENSION: usize = 32;
+/// Bytes of `bh_timing_event`.
+const TIMING_EVENT: usize = 56;
 const _: () = assert!(size_of::<Lazy<RawInput>>() <= INPUT && align_of::<Lazy<RawInput>>() == 8);
 const _: () = assert!(size_of::<Lazy<RawOutput>>() <= INPUT && align_of::<Lazy<RawOutput>>() == 8);
 const _: () = assert!(
     size_of::<Lazy<SuspensionObject>>() <= SUSPENSION && align_of::<Lazy<SuspensionObject>>() == 8
 );
+
+const _: () =
+    assert!(size_of::<Lazy<TimingEvent>>() <= TIMING_EVENT && align_of::<Lazy<TimingEvent>>() == 8);
 
 trait Made {
     fn make(word: u64) -> Self;
@@ -124,6 +134,16 @@ impl Made for RawOutput {
     }
 }
 
+impl Made for TimingEvent {
+    fn make(word: u64) -> Self {
+        extern "C" fn nothing() {}
+        // SAFETY: the header's macro puts a function of this type there, or null.
+        let action =
+            unsafe { core::mem::transmute::<usize, Option<extern "C" fn()>>(word as usize) };
+        TimingEvent::in_c(action.unwrap_or(nothing))
+    }
+}
+
 impl Made for SuspensionObject {
     fn make(_: u64) -> Self {
         Self::new()
@@ -135,7 +155,7 @@ impl Made for SuspensionObject {
 /// # Safety
 /// The pointer leads to an object of the header's type, which was initialised as the header says and which nobody moves.
 unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
-    // SAFETY: as the caller's. Jobs do not preempt each other, and interrupt handlers do not call functions of this module.
+    // SAFETY: as the caller's. Jobs do not preempt each other; what actions of timing events use, too, is made by `shared`.
     let lazy = unsafe { &mut *lazy };
     if lazy.is_made == 0 {
         lazy.object.write(T::make(lazy.word));
@@ -145,13 +165,28 @@ unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
     unsafe { lazy.object.assume_init_mut() }
 }
 
+/// The same of an object that jobs and the actions of timing events use: it is made with interrupts masked, and nobody has it alone.
+///
+/// # Safety
+/// As of [`made`].
+unsafe fn shared<T: Made>(lazy: *mut Lazy<T>) -> &'static T {
+    // SAFETY: as the caller's; interrupts are masked, so nobody else looks at the words meanwhile, and no reference to the object is exclusive.
+    uninterrupted(|| unsafe {
+        if (*lazy).is_made == 0 {
+            (*lazy).object = MaybeUninit::new(T::make((*lazy).word));
+            (*lazy).is_made = 1;
+        }
+        (*lazy).object.assume_init_ref()
+    })
+}
+
 /// The suspension object that a language keeps in 32 bytes.
 ///
 /// # Safety
 /// The pointer leads to the words of a `bh_suspension`, which were zero first, and which nobody else uses.
 pub unsafe fn suspension(object: *mut u8) -> &'static SuspensionObject {
     // SAFETY: as the caller's.
-    unsafe { made(object.cast::<Lazy<SuspensionObject>>()) }
+    unsafe { shared(object.cast::<Lazy<SuspensionObject>>()) }
 }
 
 /// `BH_SIZE`, `BH_LOCKED`, `BH_FULL`.
@@ -254,17 +289,35 @@ unsafe extern "C" fn bh_put(output: *mut Lazy<RawOutput>, item: *const u8, size:
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bh_set_true(object: *mut Lazy<SuspensionObject>) {
     // SAFETY: an object of the header.
-    unsafe { made(object) }.set_true();
+    unsafe { shared(object) }.set_true();
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bh_set_false(object: *mut Lazy<SuspensionObject>) {
     // SAFETY: an object of the header.
-    unsafe { made(object) }.set_false();
+    unsafe { shared(object) }.set_false();
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bh_is_true(object: *mut Lazy<SuspensionObject>) -> bool {
     // SAFETY: an object of the header.
-    unsafe { made(object) }.is_true()
+    unsafe { shared(object) }.is_true()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_make_suspension(object: *mut Lazy<SuspensionObject>) {
+    // SAFETY: an object of the header.
+    let _made: &SuspensionObject = unsafe { shared(object) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_set_event(event: *mut Lazy<TimingEvent>, tick: u64) {
+    // SAFETY: an event of the header.
+    unsafe { shared(event) }.set(tick);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_cancel_event(event: *mut Lazy<TimingEvent>) -> bool {
+    // SAFETY: an event of the header.
+    unsafe { shared(event) }.cancel()
 }
