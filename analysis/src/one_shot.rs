@@ -15,6 +15,7 @@
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
 
+use crate::one_shot_rivals::{Rivals, is_patient};
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
@@ -67,17 +68,126 @@ pub struct Bounds {
     pub ports: Vec<Port>,
     /// For each task: cycles from the beginning of a job to its end.
     pub jobs: Vec<u64>,
+    /// Why they hold only if all other cores of the chip behave; nothing: they hold whatever cores without tasks and those of other domains do.
+    pub assumes: Option<String>,
 }
 
 impl Bounds {
+    /// What other cores may do while these bounds hold, in words.
+    pub fn beside(&self) -> String {
+        match &self.assumes {
+            None => "bounds hold whatever cores without tasks, and those of other domains, do".to_owned(),
+            Some(why) => format!(
+                "bounds hold if every core does only what the description says: {why}"
+            ),
+        }
+    }
+
     /// Cycles of an interrupt of the tick on a core with so many tasks.
     pub fn interrupt(&self, tasks: u64) -> u64 {
         INTERRUPT + INTERRUPT_TASK * tasks
     }
 }
 
-/// Reads them off a description.
+/// Reads them off a description: beside anything that other cores do, if guards and lengths allow that.
 pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
+    let beside = match open(system, platform) {
+        Some(why) => Err(why),
+        None => beside_rivals(system, platform),
+    };
+    beside.unwrap_or_else(|why| {
+        let none = vec![Rival::default(); system.tasks.channels.len()];
+        let mut bounds = with(system, platform, &none);
+        bounds.assumes = Some(why);
+        bounds
+    })
+}
+
+/// What rivals add to the operations of a channel, in cycles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rival {
+    /// To a write.
+    write: u64,
+    /// To a read, which may wait for a write.
+    read: u64,
+}
+
+/// What is open to other cores by right or because nothing guards it.
+fn open(system: &OneShot, platform: &Platform) -> Option<String> {
+    let open = system.cores().into_iter().find(|core| {
+        let tile = platform.tile(*core);
+        let memory = tile.and_then(|tile| tile.local_memory.as_ref());
+        memory.is_none_or(|memory| memory.guard == 0)
+    });
+    if let Some(core) = open {
+        return Some(format!(
+            "no guard keeps other cores from the memory of core {core}"
+        ));
+    }
+    let domain = |task: usize| &system.programs[task].domain;
+    let mut channels = system.tasks.channels.iter();
+    let between = channels.find(|one| domain(one.from) != domain(one.to))?;
+    Some(format!(
+        "the channel {} joins two domains: each may keep the port's lock, and the writer may write as often as it likes",
+        between.name
+    ))
+}
+
+/// The bounds beside rivals: for each channel, all cores that are not of its domain.
+///
+/// # Errors
+/// Why there are none.
+fn beside_rivals(system: &OneShot, platform: &Platform) -> Result<Bounds, String> {
+    let mesh = Mesh::new(platform);
+    let alone = with(system, platform, &vec![Rival::default(); system.tasks.channels.len()]);
+    let mut all = Load::default();
+    for (channel, port) in alone.ports.iter().enumerate() {
+        all.add(&mesh.load(system, channel, port));
+    }
+    let mut rivals: BTreeMap<&Option<String>, Rivals> = BTreeMap::new();
+    let mut waits = Vec::new();
+    for (index, channel) in system.tasks.channels.iter().enumerate() {
+        let domain = &system.programs[channel.from].domain;
+        let rivals = rivals.entry(domain).or_insert_with(|| {
+            let own: Vec<u16> = (0..system.programs.len())
+                .filter(|&task| system.programs[task].domain == *domain)
+                .map(|task| system.core(task))
+                .collect();
+            let tiles = platform.tiles.iter().map(|tile| tile.id);
+            let others: Vec<u16> = tiles.filter(|tile| !own.contains(tile)).collect();
+            Rivals::new(&mesh, &others)
+        });
+        let (from, to) = (system.core(channel.from), system.core(channel.to));
+        let port = &alone.ports[index];
+        if port.hops == 0 {
+            waits.push(Rival::default());
+            continue;
+        }
+        let wait = rivals.waits(&mesh, (from, to), &all);
+        let buffer = platform.tile(from).map_or(1, |tile| tile.pipeline.store_buffer);
+        let words = WORDS + channel.size.0;
+        // State, address and positions; an attempt that is under way when the lock is given back, and the one that takes it.
+        let write = (QUESTIONS + 2) * wait.round + wait.stores(words, buffer.into());
+        let held = wait.held(words, buffer.into()) + port.write + port.write_wait;
+        if !is_patient(held) {
+            return Err(format!(
+                "floods of the mesh may keep the writer of {} from giving its lock back for {held} cycles, longer than its reader asks for it",
+                channel.name
+            ));
+        }
+        let tick = mesh.cycles(TICK);
+        if port.write + port.write_wait + write > tick {
+            return Err(format!(
+                "floods of the mesh may make a write of {} longer than a tick",
+                channel.name
+            ));
+        }
+        waits.push(Rival { write, read: held });
+    }
+    Ok(with(system, platform, &waits))
+}
+
+fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     let mesh = Mesh::new(platform);
     let tasks = &system.tasks;
     let here = |task: usize| system.on_core(system.core(task)).len() as u64;
@@ -118,9 +228,9 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
         }
         let network = mesh.wait(&all, &loads[index]);
         ports[index].write_wait =
-            network + port.read + interrupt(channel.to) + mesh.round(port.hops);
+            network + port.read + interrupt(channel.to) + mesh.round(port.hops) + rivals[index].write;
         ports[index].read_wait =
-            port.write + network + interrupt(channel.from) + mesh.round(port.hops);
+            port.write + network + interrupt(channel.from) + mesh.round(port.hops) + rivals[index].read;
     }
     let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
@@ -149,6 +259,7 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
         tasks: inflated,
         ports,
         jobs,
+        assumes: None,
     }
 }
 
@@ -170,14 +281,14 @@ fn interrupted(job: u64, interrupt: u64, tick: u64) -> u64 {
 /// What a channel's writes put on links, in cycles of the network, and into the memory of the reader's core.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
-    links: BTreeMap<Link, u64>,
+    pub(crate) links: BTreeMap<Link, u64>,
     /// Accesses to the memory of each tile.
     memories: BTreeMap<u16, u64>,
     requests: u64,
 }
 
 /// Plane, and the nodes at both ends: a router, or a tile from [`TILES`] on.
-type Link = (u8, u32, u32);
+pub(crate) type Link = (u8, u32, u32);
 const TILES: u32 = 1 << 16;
 
 impl Load {
@@ -192,8 +303,8 @@ impl Load {
 }
 
 /// The network, and the cores' clock.
-struct Mesh<'a> {
-    platform: &'a Platform,
+pub(crate) struct Mesh<'a> {
+    pub(crate) platform: &'a Platform,
     columns: u16,
     clock: Frequency,
 }
@@ -235,7 +346,7 @@ impl<'a> Mesh<'a> {
     }
 
     /// Cycles of a core that some of the network take.
-    fn core_cycles(&self, cycles: u64) -> u64 {
+    pub(crate) fn core_cycles(&self, cycles: u64) -> u64 {
         let network = self.platform.network.clock.frequency.0.max(1);
         let exact = u128::from(cycles) * u128::from(self.clock.0);
         u64::try_from(exact.div_ceil(u128::from(network))).unwrap_or(u64::MAX)
@@ -257,9 +368,30 @@ impl<'a> Mesh<'a> {
         u64::from((bytes + network.header).div_ceil(network.width.max(1)))
     }
 
+    /// Cycles of a link for a packet of a hart's access, on a plane: the longest.
+    pub(crate) fn cycles_of(&self, plane: u8) -> u64 {
+        let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
+        match plane {
+            0 => interval.max(self.packet(8)),
+            1 => self.packet(8),
+            _ => self.packet(0),
+        }
+    }
+
     /// Links from a tile to another one: along the row first.
-    fn way(&self, from: u16, to: u16) -> Vec<(u32, u32)> {
-        let ((mut row, mut column), (last_row, last_column)) = (self.place(from), self.place(to));
+    pub(crate) fn way(&self, from: u16, to: u16) -> Vec<(u32, u32)> {
+        let router = |tile| self.platform.tile(tile).map_or(0, |tile| tile.router);
+        self.links((from, router(from)), (to, router(to)))
+    }
+
+    /// The same between two tiles or memories, each with its router.
+    pub(crate) fn links(
+        &self,
+        (from, begin): (u16, u16),
+        (to, end): (u16, u16),
+    ) -> Vec<(u32, u32)> {
+        let (mut row, mut column) = (begin / self.columns, begin % self.columns);
+        let (last_row, last_column) = (end / self.columns, end % self.columns);
         let router =
             |row: u16, column: u16| u32::from(row) * u32::from(self.columns) + u32::from(column);
         let mut way = vec![(TILES + u32::from(from), router(row, column))];

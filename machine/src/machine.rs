@@ -23,6 +23,7 @@ use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
+use crate::local_tile::Guard;
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
@@ -51,6 +52,14 @@ pub enum MachineError {
         address: u64,
         /// Length.
         bytes: u64,
+    },
+    /// A tile has no guard, or one with room for fewer rules.
+    #[error("the guard of tile {tile} has no room for {rules} rules")]
+    NoRules {
+        /// The tile.
+        tile: TileId,
+        /// How many there are.
+        rules: usize,
     },
 }
 
@@ -660,6 +669,10 @@ impl Machine {
         for tile in &self.mesh.tiles {
             add(format!("{:?}", tile.uart().map(|u| u.output())));
             add(format!("{:?}", tile.memory().statistics()));
+            // A guard that refuses nothing changes nothing.
+            if let Some(refused) = tile.guard().map(Guard::refused).filter(|all| !all.is_empty()) {
+                add(format!("{refused:?}"));
+            }
         }
         if let Some(observer) = &self.fabric.observer {
             hash.update(observer.bytes());

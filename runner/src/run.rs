@@ -482,6 +482,7 @@ fn read(
         console: &seen.console,
         markers: &seen.markers,
         running: &seen.running,
+        refused: &seen.refused,
         end: &end,
     };
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
@@ -660,6 +661,7 @@ fn peer_incidents(
         console,
         markers: &other.observed.markers,
         running: &other.observed.running,
+        refused: &other.observed.refused,
         // Who still worked when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
     };

@@ -157,6 +157,7 @@ mod tests {
             console,
             markers,
             running,
+            refused: &[],
             end,
         };
         let locate = |name: &str, pc| (pc == 0x1000).then(|| format!("{name}'s loop"));
@@ -260,6 +261,7 @@ mod tests {
                 console: "",
                 markers: &[],
                 running: &[],
+                refused: &[],
                 end: &end,
             };
             assert_eq!(incidents(&serves, &said, &|_, _| None), []);
