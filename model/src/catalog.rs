@@ -126,6 +126,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/oneshot/pipeline.xml"),
     ),
     (
+        "oneshot/guarded",
+        include_str!("../../catalog/systems/oneshot/guarded.xml"),
+    ),
+    (
         "oneshot/queue",
         include_str!("../../catalog/systems/oneshot/queue.xml"),
     ),
