@@ -15,7 +15,7 @@
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
 
-use crate::one_shot_rivals::{Rivals, is_patient};
+use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
@@ -169,9 +169,10 @@ fn beside_rivals(system: &OneShot, platform: &Platform) -> Result<Bounds, String
         // State, address and positions; an attempt that is under way when the lock is given back, and the one that takes it.
         let write = (QUESTIONS + 2) * wait.round + wait.stores(words, buffer.into());
         let held = wait.held(words, buffer.into()) + port.write + port.write_wait;
-        if !is_patient(held) {
+        let patience = platform.tile(to).map_or(0, |tile| patience(&tile.pipeline));
+        if held > patience {
             return Err(format!(
-                "floods of the mesh may keep the writer of {} from giving its lock back for {held} cycles, longer than its reader asks for it",
+                "floods of the mesh may keep the writer of {} from giving its lock back for {held} cycles, longer than its reader asks for it ({patience})",
                 channel.name
             ));
         }

@@ -9,11 +9,11 @@
 //! than stores and acknowledgements.
 
 use crate::one_shot::{Link, Load, Mesh};
+use bulkhead_model::platform::Pipeline;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Attempts of the kernel to take a lock (`software/oneshot/src/port.rs`), and the least cycles of one on the own core: an exchange takes the memory's
-/// port twice and its value two cycles more.
-const PATIENCE: u64 = 1000 * 4;
+/// Attempts of the kernel to take a lock (`software/oneshot/src/port.rs`).
+const ATTEMPTS: u64 = 1000;
 /// Rivals times tiles from which on routes are not told apart: every rival is everywhere.
 const ROUTES: usize = 1 << 16;
 /// Input ports of a link at most, beside the one that a packet came through: four neighbours and two tiles.
@@ -52,9 +52,13 @@ impl Waits {
     }
 }
 
-/// Whether the owner, who asks for the lock on its own core, still has attempts when a writer that holds it for so long gives it back.
-pub fn is_patient(held: u64) -> bool {
-    held <= PATIENCE
+/// For how many cycles at least an owner asks for a lock on its own core: in each attempt the value of an exchange, a count, and a branch back.
+pub fn patience(pipeline: &Pipeline) -> u64 {
+    let back = match pipeline.predictor_entries {
+        0 => u64::from(pipeline.branch_penalty),
+        _ => 0,
+    };
+    ATTEMPTS * (u64::from(pipeline.load_to_use) + 1 + 1 + back)
 }
 
 /// The rivals' packets.

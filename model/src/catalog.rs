@@ -118,16 +118,16 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/network/two-chips.xml"),
     ),
     (
+        "oneshot/guarded",
+        include_str!("../../catalog/systems/oneshot/guarded.xml"),
+    ),
+    (
         "oneshot/pair",
         include_str!("../../catalog/systems/oneshot/pair.xml"),
     ),
     (
         "oneshot/pipeline",
         include_str!("../../catalog/systems/oneshot/pipeline.xml"),
-    ),
-    (
-        "oneshot/guarded",
-        include_str!("../../catalog/systems/oneshot/guarded.xml"),
     ),
     (
         "oneshot/queue",

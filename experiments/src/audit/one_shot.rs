@@ -322,8 +322,8 @@ impl Checking<'_> {
             let mut tasks = facts.measured.tasks.iter();
             if let Some(now) = tasks.find(|one| one.application == task.application) {
                 let (name, before) = (&task.application, task.jobs);
-                // One may come just after the end.
-                if now.jobs + 1 < before {
+                // One may come just after the end. More jobs have no other cause than a hart that was started again.
+                if now.jobs.abs_diff(before) > 1 {
                     harm.push(format!(
                         "task {name}: {} jobs ended, {before} without an attack",
                         now.jobs

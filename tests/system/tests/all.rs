@@ -18,6 +18,7 @@ mod failures;
 mod faults;
 mod firmware;
 mod flows;
+mod guard;
 mod hostile;
 mod isolation;
 mod kills;
