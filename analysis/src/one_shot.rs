@@ -68,19 +68,27 @@ pub struct Bounds {
     pub ports: Vec<Port>,
     /// For each task: cycles from the beginning of a job to its end.
     pub jobs: Vec<u64>,
-    /// Why they hold only if all other cores of the chip behave; nothing: they hold whatever cores without tasks and those of other domains do.
-    pub assumes: Option<String>,
+    /// Domains whose bounds hold only if all other cores of the chip behave, and why. Those of all others hold whatever cores without tasks, and
+    /// those of other domains, do.
+    pub assumes: Vec<(Option<String>, String)>,
 }
 
 impl Bounds {
     /// What other cores may do while these bounds hold, in words.
     pub fn beside(&self) -> String {
-        match &self.assumes {
-            None => "bounds hold whatever cores without tasks, and those of other domains, do".to_owned(),
-            Some(why) => format!(
-                "bounds hold if every core does only what the description says: {why}"
-            ),
+        if self.assumes.is_empty() {
+            return "bounds hold whatever cores without tasks, and those of other domains, do"
+                .to_owned();
         }
+        let each = self.assumes.iter().map(|(domain, why)| match domain {
+            Some(domain) => format!("{why} (domain {domain})"),
+            None => why.clone(),
+        });
+        let each: Vec<String> = each.collect();
+        format!(
+            "bounds hold if every core does only what the description says: {}",
+            each.join("; ")
+        )
     }
 
     /// Cycles of an interrupt of the tick on a core with so many tasks.
@@ -89,18 +97,25 @@ impl Bounds {
     }
 }
 
-/// Reads them off a description: beside anything that other cores do, if guards and lengths allow that.
+/// Reads them off a description: beside anything that other cores do, where guards and lengths allow that.
 pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
-    let beside = match open(system, platform) {
-        Some(why) => Err(why),
-        None => beside_rivals(system, platform),
-    };
-    beside.unwrap_or_else(|why| {
-        let none = vec![Rival::default(); system.tasks.channels.len()];
-        let mut bounds = with(system, platform, &none);
-        bounds.assumes = Some(why);
-        bounds
-    })
+    let none = vec![Rival::default(); system.tasks.channels.len()];
+    let open = open(system, platform);
+    let alone = with(system, platform, &none);
+    // Nobody is kept from anything: all the work for routes would be for nothing.
+    if open.len() == system.domains("").len() {
+        return Bounds {
+            assumes: open,
+            ..alone
+        };
+    }
+    let (rivals, floods) = beside_rivals(system, platform, &alone);
+    let mut assumes = open;
+    assumes.extend(floods);
+    Bounds {
+        assumes,
+        ..with(system, platform, &rivals)
+    }
 }
 
 /// What rivals add to the operations of a channel, in cycles.
@@ -112,40 +127,58 @@ struct Rival {
     read: u64,
 }
 
-/// What is open to other cores by right or because nothing guards it.
-fn open(system: &OneShot, platform: &Platform) -> Option<String> {
-    let open = system.cores().into_iter().find(|core| {
-        let tile = platform.tile(*core);
+/// Whose tasks they are; none: the system's.
+type Domain = Option<String>;
+
+/// What is open to other cores by right or because nothing guards it: at most one reason for each domain.
+fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
+    let mut all: Vec<(Domain, String)> = Vec::new();
+    let mut put = |domain: &Domain, why: String| {
+        if !all.iter().any(|(known, _)| known == domain) {
+            all.push((domain.clone(), why));
+        }
+    };
+    for (task, program) in system.programs.iter().enumerate() {
+        let core = system.core(task);
+        let tile = platform.tile(core);
         let memory = tile.and_then(|tile| tile.local_memory.as_ref());
-        memory.is_none_or(|memory| memory.guard == 0)
-    });
-    if let Some(core) = open {
-        return Some(format!(
-            "no guard keeps other cores from the memory of core {core}"
-        ));
+        if memory.is_none_or(|memory| memory.guard == 0) {
+            let why = format!("no guard keeps other cores from the memory of core {core}");
+            put(&program.domain, why);
+        }
     }
-    let domain = |task: usize| &system.programs[task].domain;
-    let mut channels = system.tasks.channels.iter();
-    let between = channels.find(|one| domain(one.from) != domain(one.to))?;
-    Some(format!(
-        "the channel {} joins two domains: each may keep the port's lock, and the writer may write as often as it likes",
-        between.name
-    ))
+    for channel in &system.tasks.channels {
+        let [from, to] = [channel.from, channel.to].map(|task| &system.programs[task].domain);
+        if from != to {
+            let name = &channel.name;
+            put(
+                from,
+                format!("the reader of {name} is of another domain, and may keep the port's lock"),
+            );
+            put(
+                to,
+                format!(
+                    "the writer of {name} is of another domain: it may keep the port's lock, and write as often as it likes"
+                ),
+            );
+        }
+    }
+    all
 }
 
-/// The bounds beside rivals: for each channel, all cores that are not of its domain.
-///
-/// # Errors
-/// Why there are none.
-fn beside_rivals(system: &OneShot, platform: &Platform) -> Result<Bounds, String> {
+/// What rivals add to each channel: all cores that are not of its domain. And where nothing bounds that, why: those channels get nothing.
+fn beside_rivals(
+    system: &OneShot,
+    platform: &Platform,
+    alone: &Bounds,
+) -> (Vec<Rival>, Vec<(Domain, String)>) {
     let mesh = Mesh::new(platform);
-    let alone = with(system, platform, &vec![Rival::default(); system.tasks.channels.len()]);
     let mut all = Load::default();
     for (channel, port) in alone.ports.iter().enumerate() {
         all.add(&mesh.load(system, channel, port));
     }
-    let mut rivals: BTreeMap<&Option<String>, Rivals> = BTreeMap::new();
-    let mut waits = Vec::new();
+    let mut rivals: BTreeMap<&Domain, Rivals> = BTreeMap::new();
+    let (mut waits, mut floods) = (Vec::new(), Vec::new());
     for (index, channel) in system.tasks.channels.iter().enumerate() {
         let domain = &system.programs[channel.from].domain;
         let rivals = rivals.entry(domain).or_insert_with(|| {
@@ -164,28 +197,39 @@ fn beside_rivals(system: &OneShot, platform: &Platform) -> Result<Bounds, String
             continue;
         }
         let wait = rivals.waits(&mesh, (from, to), &all);
-        let buffer = platform.tile(from).map_or(1, |tile| tile.pipeline.store_buffer);
+        let buffer = platform
+            .tile(from)
+            .map_or(1, |tile| tile.pipeline.store_buffer);
         let words = WORDS + channel.size.0;
         // State, address and positions; an attempt that is under way when the lock is given back, and the one that takes it.
-        let write = (QUESTIONS + 2) * wait.round + wait.stores(words, buffer.into());
-        let held = wait.held(words, buffer.into()) + port.write + port.write_wait;
+        let write = wait.write(QUESTIONS + 2, words, buffer.into());
+        let longer = wait.held(words, buffer.into());
+        // What the reader waits for is a write.
+        let held = port.read_wait + longer;
         let patience = platform.tile(to).map_or(0, |tile| patience(&tile.pipeline));
-        if held > patience {
-            return Err(format!(
-                "floods of the mesh may keep the writer of {} from giving its lock back for {held} cycles, longer than its reader asks for it ({patience})",
-                channel.name
-            ));
-        }
+        let name = &channel.name;
         let tick = mesh.cycles(TICK);
-        if port.write + port.write_wait + write > tick {
-            return Err(format!(
-                "floods of the mesh may make a write of {} longer than a tick",
-                channel.name
-            ));
-        }
-        waits.push(Rival { write, read: held });
+        let why = if held > patience {
+            Some(format!(
+                "floods of the mesh may keep the writer of {name} from giving its lock back for {held} cycles, and its reader asks for it for {patience}"
+            ))
+        } else if port.write + port.write_wait + write > tick {
+            Some(format!(
+                "floods of the mesh may make a write of {name} longer than a tick"
+            ))
+        } else {
+            None
+        };
+        waits.push(match &why {
+            Some(_) => Rival::default(),
+            None => Rival {
+                write,
+                read: longer,
+            },
+        });
+        floods.extend(why.map(|why| (domain.clone(), why)));
     }
-    Ok(with(system, platform, &waits))
+    (waits, floods)
 }
 
 fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
@@ -228,10 +272,16 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
             continue;
         }
         let network = mesh.wait(&all, &loads[index]);
-        ports[index].write_wait =
-            network + port.read + interrupt(channel.to) + mesh.round(port.hops) + rivals[index].write;
-        ports[index].read_wait =
-            port.write + network + interrupt(channel.from) + mesh.round(port.hops) + rivals[index].read;
+        ports[index].write_wait = network
+            + port.read
+            + interrupt(channel.to)
+            + mesh.round(port.hops)
+            + rivals[index].write;
+        ports[index].read_wait = port.write
+            + network
+            + interrupt(channel.from)
+            + mesh.round(port.hops)
+            + rivals[index].read;
     }
     let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
@@ -260,7 +310,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         tasks: inflated,
         ports,
         jobs,
-        assumes: None,
+        assumes: Vec::new(),
     }
 }
 

@@ -41,12 +41,18 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// A row of stores until the last one is acknowledged, `buffer` at a time, and those before it that a later access waits for.
-    pub fn stores(&self, count: u64, buffer: u64) -> u64 {
-        (count.div_ceil(buffer.max(1)) + 1) * (self.store + self.acknowledgement)
+    /// A row of stores until the last one is acknowledged: `buffer` at a time are under way, and those of a time wait together.
+    fn stores(&self, count: u64, buffer: u64) -> u64 {
+        count.div_ceil(buffer.max(1)) * (self.store + self.acknowledgement)
     }
 
-    /// For how long a writer of `count` words has a port's lock, beside what it takes alone.
+    /// A write of `count` words with so many questions, from its begin to the moment at which the lock is given back: the first exchange may wait
+    /// for the acknowledgement of the last write's release.
+    pub fn write(&self, questions: u64, count: u64, buffer: u64) -> u64 {
+        questions * self.round + self.stores(1 + count, buffer) + self.stores(1, 1)
+    }
+
+    /// For how much longer a writer of `count` words has a port's lock: from the exchange at the memory to the store that gives the lock back there.
     pub fn held(&self, count: u64, buffer: u64) -> u64 {
         self.answer + self.stores(count, buffer) + self.store
     }

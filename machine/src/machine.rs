@@ -670,7 +670,11 @@ impl Machine {
             add(format!("{:?}", tile.uart().map(|u| u.output())));
             add(format!("{:?}", tile.memory().statistics()));
             // A guard that refuses nothing changes nothing.
-            if let Some(refused) = tile.guard().map(Guard::refused).filter(|all| !all.is_empty()) {
+            if let Some(refused) = tile
+                .guard()
+                .map(Guard::refused)
+                .filter(|all| !all.is_empty())
+            {
                 add(format!("{refused:?}"));
             }
         }

@@ -33,7 +33,10 @@ fn rules() -> [GuardRule; 2] {
         read: true,
         write,
     };
-    [rule(OPEN, OPEN + 16, true), rule(READ_ONLY, READ_ONLY + 8, false)]
+    [
+        rule(OPEN, OPEN + 16, true),
+        rule(READ_ONLY, READ_ONLY + 8, false),
+    ]
 }
 
 /// A chip on which tile 1 is closed but for the rules, with known words in its memory.
@@ -89,20 +92,30 @@ fn what_is_refused_changes_nothing_and_is_told() {
     }
     p.word(WFI).start(&mut machine, 0);
     finish(&mut machine);
-    let seen: Vec<u64> = machine.markers().iter().map(|marker| marker.value).collect();
+    let seen: Vec<u64> = machine
+        .markers()
+        .iter()
+        .map(|marker| marker.value)
+        .collect();
     let all = u64::MAX;
     assert_eq!(seen, [0x1111, 0x3333, all, all, 0x3333, 1, all]);
     let words = [OPEN, OPEN + 8, READ_ONLY, CLOSED, 0].map(|offset| word(&machine, 1, offset));
     assert_eq!(words, [0x1111, 77, 0x3333, 0x4444, 0]);
     // Nobody started it, or rang.
     let other = machine.hart(1).expect("a hart");
-    assert_eq!((other.is_halted(), other.statistics().instructions), (true, 0));
+    assert_eq!(
+        (other.is_halted(), other.statistics().instructions),
+        (true, 0)
+    );
     let refused = machine.refused();
     let [(1, told)] = refused[..] else {
         panic!("{refused:?}");
     };
     // One load, three stores, an exchange, a conditional store, and three accesses to registers.
-    assert_eq!((told.from, told.count, told.offset, told.write), (0, 9, CLOSED, false));
+    assert_eq!(
+        (told.from, told.count, told.offset, told.write),
+        (0, 9, CLOSED, false)
+    );
 }
 
 /// A refused store is acknowledged, and a refused load answered, when an allowed one would be.
@@ -176,14 +189,21 @@ fn no_program_changes_the_rules() {
         p.sd(S1, S0, 0);
         let here = p.here();
         p.patch_branch(over, 0, T1, ZERO, here);
-        p.addi(S0, S0, 8).addi(T2, T2, -1).branch(1, T2, ZERO, again);
+        p.addi(S0, S0, 8)
+            .addi(T2, T2, -1)
+            .branch(1, T2, ZERO, again);
         p.word(FENCE);
         // And then a write that is refused to all but the owner.
-        p.li(S0, window(1, 0) + CLOSED).addi(S1, ZERO, 5).sd(S1, S0, 0);
+        p.li(S0, window(1, 0) + CLOSED)
+            .addi(S1, ZERO, 5)
+            .sd(S1, S0, 0);
         p.word(FENCE).marker(ZERO, SEEN).word(WFI);
         p.start(&mut machine, tile);
         machine.run(LIMIT, None);
-        let seen = machine.markers().iter().any(|m| m.tile == tile && u32::from(m.kind) == SEEN);
+        let seen = machine
+            .markers()
+            .iter()
+            .any(|m| m.tile == tile && u32::from(m.kind) == SEEN);
         assert!(seen, "the program on tile {tile} came to its end");
         let wanted = if tile == 1 { 5 } else { 0x4444 };
         assert_eq!(word(&machine, 1, CLOSED), wanted, "tile {tile}");

@@ -9,9 +9,9 @@
 
 pub mod compare;
 pub mod one_shot;
-pub mod timeline;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 
 use bulkhead_model::System;
 use bulkhead_model::units::{Dimension, Time, parse};

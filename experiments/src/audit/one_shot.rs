@@ -19,8 +19,8 @@ use bulkhead_runner::error::Error;
 use bulkhead_runner::oneshot::attacked::{self, Seen, Stand};
 use bulkhead_runner::oneshot::attacks::{Attack, drawn, library};
 use bulkhead_runner::oneshot::results::{Measured, measured};
-use bulkhead_runner::parallel;
 use bulkhead_runner::paradigm::Paradigm;
+use bulkhead_runner::parallel;
 use bulkhead_runner::programs::{Library, Program};
 use bulkhead_runner::progress::{Progress, Stage};
 use bulkhead_runner::run;
@@ -373,17 +373,33 @@ impl Checking<'_> {
         let above = |what: String, attacked: u64, bound: u64| {
             let microseconds = self.stand.system.platform.ticks_per_second() as f64 / 1e6;
             let span = |ticks: u64| bulkhead_report::format::span(ticks as f64 / microseconds);
-            format!("{what}: {}, above its bound of {}", span(attacked), span(bound))
+            format!(
+                "{what}: {}, above its bound of {}",
+                span(attacked),
+                span(bound)
+            )
         };
         for one in &requests {
-            if let Some(bound) = one.bound.as_ref().filter(|bound| one.attacked > bound.ticks) {
+            if let Some(bound) = one
+                .bound
+                .as_ref()
+                .filter(|bound| one.attacked > bound.ticks)
+            {
                 let what = format!("{} of {}", one.kind, one.application);
                 reasons.push(above(what, one.attacked, bound.ticks));
             }
         }
         for one in &flows {
-            if let Some(bound) = one.bound.as_ref().filter(|bound| one.attacked > bound.ticks) {
-                reasons.push(above(format!("flow {}", one.name), one.attacked, bound.ticks));
+            if let Some(bound) = one
+                .bound
+                .as_ref()
+                .filter(|bound| one.attacked > bound.ticks)
+            {
+                reasons.push(above(
+                    format!("flow {}", one.name),
+                    one.attacked,
+                    bound.ticks,
+                ));
             }
         }
         let broken = !reasons.is_empty();
@@ -438,9 +454,13 @@ impl Checking<'_> {
         let system = &self.stand.system;
         let one_shot = system.one_shot.as_ref();
         let bounds = one_shot.map(|one| bulkhead_analysis::one_shot::bounds(one, &system.platform));
-        let assumes = bounds.and_then(|bounds| bounds.assumes);
-        let say = |why| format!("the bounds hold only if all cores behave: {why}");
-        assumes.into_iter().map(say).collect()
+        let assumes = bounds
+            .map_or(Vec::new(), |bounds| bounds.assumes)
+            .into_iter();
+        let own =
+            assumes.filter(|(domain, _)| domain.as_deref().unwrap_or(&system.name) == self.name);
+        own.map(|(_, why)| format!("the bounds hold only if all cores behave: {why}"))
+            .collect()
     }
 
     /// Channels between the domain and cores that adversaries took: what these may do by right.
@@ -452,7 +472,10 @@ impl Checking<'_> {
         let tasks = &one_shot.tasks;
         let mut all = Vec::new();
         for channel in &tasks.channels {
-            let (from, to) = (&tasks.tasks[channel.from].name, &tasks.tasks[channel.to].name);
+            let (from, to) = (
+                &tasks.tasks[channel.from].name,
+                &tasks.tasks[channel.to].name,
+            );
             match (own(channel.from), own(channel.to)) {
                 (false, true) => all.push(format!(
                     "core {} writes the channel {} to {to}: it may keep the port's lock, and write items as often as it likes",
@@ -484,7 +507,9 @@ impl Checking<'_> {
         let named = |core: &u16| {
             let tasks = one_shot.map_or(Vec::new(), |one| one.on_core(*core));
             let names = one_shot.map(|one| {
-                let names = tasks.iter().map(|&task| one.tasks.tasks[task].name.as_str());
+                let names = tasks
+                    .iter()
+                    .map(|&task| one.tasks.tasks[task].name.as_str());
                 names.collect::<Vec<_>>().join(", ")
             });
             match names.filter(|names| !names.is_empty()) {
@@ -523,7 +548,9 @@ fn said(core: u16, alone: &Facts, facts: &Facts) -> Option<String> {
     let mut now = lines(facts).into_iter();
     let new = now.find(|line| !before.contains(line) && !line.starts_with("stopped: "))?;
     let new: String = new.chars().take(80).collect();
-    Some(format!("core {core} says what it does not say alone: {new}"))
+    Some(format!(
+        "core {core} says what it does not say alone: {new}"
+    ))
 }
 
 /// What guards refused to the attackers: by victim, how often in all.

@@ -190,7 +190,10 @@ mod tests {
         let counted: u64 = guard.refused().iter().map(|one| one.count).sum();
         assert_eq!(counted, refused);
         let first = guard.refused()[0];
-        assert_eq!((first.from, first.at, first.offset, first.write), (2, 9, 0xF0, false));
+        assert_eq!(
+            (first.from, first.at, first.offset, first.write),
+            (2, 9, 0xF0, false)
+        );
     }
 
     #[test]

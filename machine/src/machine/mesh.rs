@@ -212,9 +212,8 @@ impl Machine {
         let guarded = |tile: &LocalTile| Some((tile.id(), tile.guard()?.refused().to_vec()));
         let mut all: Vec<_> = self.mesh.tiles.iter().filter_map(guarded).collect();
         all.sort_by_key(|(id, _)| *id);
-        let each = |(id, refused): (TileId, Vec<Refusals>)| {
-            refused.into_iter().map(move |one| (id, one))
-        };
+        let each =
+            |(id, refused): (TileId, Vec<Refusals>)| refused.into_iter().map(move |one| (id, one));
         all.into_iter().flat_map(each).collect()
     }
 

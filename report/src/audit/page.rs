@@ -4,7 +4,8 @@
 
 use super::result::{AuditResult, Clock, DomainResult};
 use super::text::{
-    MEASURED_AND_ANALYSED, accounted, both, chip, difference, factor, outcome, peers, slowdown, told,
+    MEASURED_AND_ANALYSED, accounted, both, chip, difference, factor, outcome, peers, slowdown,
+    told,
 };
 use crate::book::{AUDIT, BOUNDS, Book, LEDGER};
 use crate::format::{grouped, span};

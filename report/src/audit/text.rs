@@ -70,7 +70,11 @@ pub fn both(clock: Clock, ticks: u64) -> String {
 
 /// One sentence on a difference, and beside what it was.
 pub fn difference(clock: Clock, difference: &Difference) -> String {
-    format!("beside {}, {}", difference.beside, parted(clock, difference))
+    format!(
+        "beside {}, {}",
+        difference.beside,
+        parted(clock, difference)
+    )
 }
 
 fn parted(clock: Clock, difference: &Difference) -> String {

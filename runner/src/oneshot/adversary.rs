@@ -273,7 +273,10 @@ mod tests {
         assert_eq!(one(&|c| drop(c.store(3, VALUE, T0))), 0x0092_B023);
         assert_eq!(one(&|c| drop(c.store(2, VALUE, ADDRESS))), 0x0094_2023);
         assert_eq!(one(&|c| drop(c.deed(Deed::Load, T0, 0))), 0x0002_BE03);
-        assert_eq!(one(&|c| drop(c.deed(Deed::Swap(0), ADDRESS, 0))), 0x0894_23AF);
+        assert_eq!(
+            one(&|c| drop(c.deed(Deed::Swap(0), ADDRESS, 0))),
+            0x0894_23AF
+        );
         assert_eq!(one(&|c| drop(c.set_control(MTVEC, T0))), 0x3052_9073);
         assert_eq!(one(&|c| drop(c.shift(true, T1, STATE, 13))), 0x00DA_1313);
         assert_eq!(one(&|c| drop(c.shift(false, T1, STATE, 7))), 0x007A_5313);
@@ -320,7 +323,11 @@ mod tests {
                 step(Deed::Swap(9), window(2) + 0x4104, Pattern::One),
                 step(Deed::Store(u64::MAX), window(3) + 0x5000, random),
                 step(Deed::Load, window(2), random),
-                step(Deed::Store(1), window(1) + TILE_REGISTERS + TILE_DOORBELL, Pattern::One),
+                step(
+                    Deed::Store(1),
+                    window(1) + TILE_REGISTERS + TILE_DOORBELL,
+                    Pattern::One,
+                ),
             ],
             seed: 5,
         };
@@ -328,26 +335,41 @@ mod tests {
         let begin = 300_000;
         let half = second / 2000;
         let before = ran(&plan, begin, half);
-        assert!(before.local_memories().iter().all(|(_, memory)| memory.remote == 0));
+        assert!(
+            before
+                .local_memories()
+                .iter()
+                .all(|(_, memory)| memory.remote == 0)
+        );
         let asleep = ran(&plan, NEVER, 4 * half);
-        assert!(asleep.local_memories().iter().all(|(_, memory)| memory.remote == 0));
+        assert!(
+            asleep
+                .local_memories()
+                .iter()
+                .all(|(_, memory)| memory.remote == 0)
+        );
         let machine = ran(&plan, begin, 4 * half);
         let word = |tile, offset| {
             let mut word = [0; 8];
-            machine.peek(tile, MEMORY_BASE + offset, &mut word).expect("memory");
+            machine
+                .peek(tile, MEMORY_BASE + offset, &mut word)
+                .expect("memory");
             u64::from_le_bytes(word)
         };
         for place in 0..4 {
             assert_eq!(word(1, 0x4000 + 8 * place), 0x1234_5678_9ABC_DEF0);
         }
-        assert_eq!((word(1, 0x4020), word(1, 0x4100), word(2, 0x4100)), (0, 7, 9 << 32));
-        let hit = (0..512).filter(|place| word(3, 0x5000 + 8 * place) == u64::MAX).count();
+        assert_eq!(
+            (word(1, 0x4020), word(1, 0x4100), word(2, 0x4100)),
+            (0, 7, 9 << 32)
+        );
+        let hit = (0..512)
+            .filter(|place| word(3, 0x5000 + 8 * place) == u64::MAX)
+            .count();
         assert!(hit > 400, "{hit}");
         assert_eq!((word(3, 0x4FF8), word(3, 0x6000)), (0, 0));
         let mut bell = [0; 8];
-        machine
-            .peek(1, MEMORY_BASE, &mut bell)
-            .expect("memory");
+        machine.peek(1, MEMORY_BASE, &mut bell).expect("memory");
         assert_eq!(bell, [0; 8]);
     }
 

@@ -164,7 +164,10 @@ fn signals(stand: &Stand) -> Vec<Attack> {
         })
     };
     let mut rung = register(Deed::Store(1), TILE_DOORBELL, 20);
-    for (plan, lowered) in rung.iter_mut().zip(register(Deed::Store(0), TILE_DOORBELL, 20)) {
+    for (plan, lowered) in rung
+        .iter_mut()
+        .zip(register(Deed::Store(0), TILE_DOORBELL, 20))
+    {
         plan.steps.extend(lowered.steps);
     }
     let locks = each(stand, |base, core| {
@@ -290,7 +293,11 @@ pub fn drawn(stand: &Stand, number: u32, seed: u64) -> Attack {
             address: base + from,
             pattern,
             groups: 1 << random.below(8),
-            pause: if random.chance(50) { 0 } else { 1 << random.below(12) },
+            pause: if random.chance(50) {
+                0
+            } else {
+                1 << random.below(12)
+            },
         }
     };
     let plans = (0..stand.attackers.len()).map(|_| {

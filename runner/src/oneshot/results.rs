@@ -208,7 +208,10 @@ impl Reading<'_> {
         Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
             method: "answers by hops, and the work of all others on shared links".to_owned(),
-            covers: format!("an interrupt here and one on the other core, the port's lock, and the traffic of all others on the mesh; {}", self.bounds.beside()),
+            covers: format!(
+                "an interrupt here and one on the other core, the port's lock, and the traffic of all others on the mesh; {}",
+                self.bounds.beside()
+            ),
         }
     }
 

@@ -24,7 +24,8 @@ fn checked(variant: &str) -> DomainResult {
 
 fn named<'a>(domain: &'a DomainResult, name: &str) -> &'a AttackResult {
     let mut all = domain.attacks.iter();
-    all.find(|one| one.name == name).expect("the library has it")
+    all.find(|one| one.name == name)
+        .expect("the library has it")
 }
 
 #[test]
@@ -36,20 +37,31 @@ fn without_guards_every_core_breaks_the_system_and_is_named() {
     assert!(open.attackers.contains(&"core 3 (source)".to_owned()));
     let harm = |name: &str, what: &str| {
         let attack = named(&open, name);
-        assert!(attack.harm.iter().any(|one| one.contains(what)), "{name}: {:?}", attack.harm);
+        assert!(
+            attack.harm.iter().any(|one| one.contains(what)),
+            "{name}: {:?}",
+            attack.harm
+        );
         let first = attack.first.as_ref().expect("a difference");
         assert!(open.tiles.contains(&first.tile), "{first:?}");
         assert_eq!(attack.refused, 0);
     };
     harm("writes to the code", "its code was written over");
     harm("writes to the table of tasks and ports", "stopped");
-    harm("writes to the state of port 0", "state of port 0 was written over");
+    harm(
+        "writes to the state of port 0",
+        "state of port 0 was written over",
+    );
     harm("locks held for ever", "no item");
     harm("starts of harts", "jobs ended");
     // What writes nothing delays.
     let reads = named(&open, "reads of all memories");
     assert!(reads.harm.is_empty() && reads.slowdown > 1000, "{reads:?}");
-    assert!(open.account.iter().any(|one| one.culprit.starts_with("core ")));
+    assert!(
+        open.account
+            .iter()
+            .any(|one| one.culprit.starts_with("core "))
+    );
 }
 
 #[test]
@@ -79,6 +91,9 @@ fn a_guard_that_refuses_nothing_changes_no_tick() {
     let [open, guarded] = &result.variants[..] else {
         panic!("two variants");
     };
-    assert_eq!((&open.incidents[..], &guarded.incidents[..]), (&[][..], &[][..]));
+    assert_eq!(
+        (&open.incidents[..], &guarded.incidents[..]),
+        (&[][..], &[][..])
+    );
     assert_eq!(open.digest, guarded.digest);
 }

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 /// What a task here may say: everything else is about other kernels, and would change nothing.
 const TASK: &[&str] = &[
-    "name", "program", "stack", "domain", "core", "priority", "period", "deadline", "cost", "misses",
+    "name", "program", "stack", "domain", "core", "priority", "period", "deadline", "cost",
+    "misses",
 ];
 /// What a channel here may say.
 const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots"];
@@ -286,7 +287,9 @@ pub(super) fn guards(
     let mut needed: BTreeMap<u16, usize> = BTreeMap::new();
     for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
         let (from, to) = (system.core(channel.from), system.core(channel.to));
-        let memory = platform.tile(to).and_then(|tile| tile.local_memory.as_ref());
+        let memory = platform
+            .tile(to)
+            .and_then(|tile| tile.local_memory.as_ref());
         let room = memory.map_or(0, |memory| memory.guard as usize);
         if room == 0 || from == to {
             continue;
