@@ -21,6 +21,7 @@
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
 
+use crate::one_shot_rivals::{Rivals, patience};
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::system::OneShot;
 use bulkhead_model::system::oneshot::TICK;
@@ -83,6 +84,28 @@ pub struct Bounds {
     pub ports: Vec<Port>,
     /// For each task: cycles from the beginning of a job to its end.
     pub jobs: Vec<u64>,
+    /// Domains whose bounds hold only if all other cores of the chip behave, and why. Those of all others hold whatever cores without tasks, and
+    /// those of other domains, do.
+    pub assumes: Vec<(Option<String>, String)>,
+}
+
+impl Bounds {
+    /// What other cores may do while these bounds hold, in words.
+    pub fn beside(&self) -> String {
+        if self.assumes.is_empty() {
+            return "bounds hold whatever cores without tasks, and those of other domains, do"
+                .to_owned();
+        }
+        let each = self.assumes.iter().map(|(domain, why)| match domain {
+            Some(domain) => format!("{why} (domain {domain})"),
+            None => why.clone(),
+        });
+        let each: Vec<String> = each.collect();
+        format!(
+            "bounds hold if every core does only what the description says: {}",
+            each.join("; ")
+        )
+    }
 }
 
 /// What interrupts a core, in its cycles.
@@ -130,8 +153,146 @@ impl Interrupts {
     }
 }
 
-/// Reads them off a description.
+/// Reads them off a description: beside anything that other cores do, where guards and lengths allow that.
 pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
+    let none = vec![Rival::default(); system.tasks.channels.len()];
+    let open = open(system, platform);
+    let alone = with(system, platform, &none);
+    // Nobody is kept from anything: all the work for routes would be for nothing.
+    if open.len() == system.domains("").len() {
+        return Bounds {
+            assumes: open,
+            ..alone
+        };
+    }
+    let (rivals, floods) = beside_rivals(system, platform, &alone);
+    let mut assumes = open;
+    assumes.extend(floods);
+    Bounds {
+        assumes,
+        ..with(system, platform, &rivals)
+    }
+}
+
+/// What rivals add to the operations of a channel, in cycles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rival {
+    /// To a write.
+    write: u64,
+    /// To a read, which may wait for a write.
+    read: u64,
+}
+
+/// Whose tasks they are; none: the system's.
+type Domain = Option<String>;
+
+/// What is open to other cores by right or because nothing guards it: at most one reason for each domain.
+fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
+    let mut all: Vec<(Domain, String)> = Vec::new();
+    let mut put = |domain: &Domain, why: String| {
+        if !all.iter().any(|(known, _)| known == domain) {
+            all.push((domain.clone(), why));
+        }
+    };
+    for (task, program) in system.programs.iter().enumerate() {
+        let core = system.core(task);
+        let tile = platform.tile(core);
+        let memory = tile.and_then(|tile| tile.local_memory.as_ref());
+        if memory.is_none_or(|memory| memory.guard == 0) {
+            let why = format!("no guard keeps other cores from the memory of core {core}");
+            put(&program.domain, why);
+        }
+    }
+    for channel in &system.tasks.channels {
+        let [from, to] = [channel.from, channel.to].map(|task| &system.programs[task].domain);
+        if from != to {
+            let name = &channel.name;
+            put(
+                from,
+                format!("the reader of {name} is of another domain, and may keep the port's lock"),
+            );
+            put(
+                to,
+                format!(
+                    "the writer of {name} is of another domain: it may keep the port's lock, and write as often as it likes"
+                ),
+            );
+        }
+    }
+    all
+}
+
+/// What rivals add to each channel: all cores that are not of its domain. And where nothing bounds that, why: those channels get nothing.
+fn beside_rivals(
+    system: &OneShot,
+    platform: &Platform,
+    alone: &Bounds,
+) -> (Vec<Rival>, Vec<(Domain, String)>) {
+    let mesh = Mesh::new(platform);
+    let mut all = Load::default();
+    for (channel, port) in alone.ports.iter().enumerate() {
+        all.add(&mesh.load(system, channel, port));
+    }
+    let mut rivals: BTreeMap<&Domain, Rivals> = BTreeMap::new();
+    let (mut waits, mut floods) = (Vec::new(), Vec::new());
+    for (index, channel) in system.tasks.channels.iter().enumerate() {
+        let domain = &system.programs[channel.from].domain;
+        let rivals = rivals.entry(domain).or_insert_with(|| {
+            let own: Vec<u16> = (0..system.programs.len())
+                .filter(|&task| system.programs[task].domain == *domain)
+                .map(|task| system.core(task))
+                .collect();
+            let tiles = platform.tiles.iter().map(|tile| tile.id);
+            let others: Vec<u16> = tiles.filter(|tile| !own.contains(tile)).collect();
+            Rivals::new(&mesh, &others)
+        });
+        let (from, to) = (system.core(channel.from), system.core(channel.to));
+        let port = &alone.ports[index];
+        if port.hops == 0 {
+            waits.push(Rival::default());
+            continue;
+        }
+        let wait = rivals.waits(&mesh, (from, to), &all);
+        let buffer = platform
+            .tile(from)
+            .map_or(1, |tile| tile.pipeline.store_buffer);
+        let words = WORDS + channel.size.0;
+        // State, address and positions; an attempt that is under way when the lock is given back, and the one that takes it.
+        let write = wait.write(QUESTIONS + 2, words, buffer.into());
+        let longer = wait.held(words, buffer.into());
+        // What the reader waits for is a write.
+        let held = port.read_wait + longer;
+        let patience = platform.tile(to).map_or(0, |tile| patience(&tile.pipeline));
+        let name = &channel.name;
+        let tick = mesh.cycles(TICK);
+        let why = if channel.notify {
+            Some(format!(
+                "nothing bounds for how long floods of the mesh keep a ring of {name} on its way"
+            ))
+        } else if held > patience {
+            Some(format!(
+                "floods of the mesh may keep the writer of {name} from giving its lock back for {held} cycles, and its reader asks for it for {patience}"
+            ))
+        } else if port.write + port.write_wait + write > tick {
+            Some(format!(
+                "floods of the mesh may make a write of {name} longer than a tick"
+            ))
+        } else {
+            None
+        };
+        waits.push(match &why {
+            Some(_) => Rival::default(),
+            None => Rival {
+                write,
+                read: longer,
+            },
+        });
+        floods.extend(why.map(|why| (domain.clone(), why)));
+    }
+    (waits, floods)
+}
+
+fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     let mesh = Mesh::new(platform);
     let tasks = &system.tasks;
     let of_task = |task: usize| Interrupts::of(system, system.core(task));
@@ -182,10 +343,16 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
             continue;
         }
         let network = mesh.wait(&all, &loads[index]);
-        ports[index].write_wait =
-            network + port.read + interrupt(channel.to) + mesh.round(port.hops);
-        ports[index].read_wait =
-            port.write + network + interrupt(channel.from) + mesh.round(port.hops);
+        ports[index].write_wait = network
+            + port.read
+            + interrupt(channel.to)
+            + mesh.round(port.hops)
+            + rivals[index].write;
+        ports[index].read_wait = port.write
+            + network
+            + interrupt(channel.from)
+            + mesh.round(port.hops)
+            + rivals[index].read;
     }
     let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
@@ -220,6 +387,7 @@ pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
         tasks: inflated,
         ports,
         jobs,
+        assumes: Vec::new(),
     }
 }
 
@@ -231,14 +399,14 @@ fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
 /// What a channel's writes put on links, in cycles of the network, and into the memory of the reader's core.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
-    links: BTreeMap<Link, u64>,
+    pub(crate) links: BTreeMap<Link, u64>,
     /// Accesses to the memory of each tile.
     memories: BTreeMap<u16, u64>,
     requests: u64,
 }
 
 /// Plane, and the nodes at both ends: a router, or a tile from [`TILES`] on.
-type Link = (u8, u32, u32);
+pub(crate) type Link = (u8, u32, u32);
 const TILES: u32 = 1 << 16;
 
 impl Load {
@@ -253,8 +421,8 @@ impl Load {
 }
 
 /// The network, and the cores' clock.
-struct Mesh<'a> {
-    platform: &'a Platform,
+pub(crate) struct Mesh<'a> {
+    pub(crate) platform: &'a Platform,
     columns: u16,
     clock: Frequency,
 }
@@ -296,7 +464,7 @@ impl<'a> Mesh<'a> {
     }
 
     /// Cycles of a core that some of the network take.
-    fn core_cycles(&self, cycles: u64) -> u64 {
+    pub(crate) fn core_cycles(&self, cycles: u64) -> u64 {
         let network = self.platform.network.clock.frequency.0.max(1);
         let exact = u128::from(cycles) * u128::from(self.clock.0);
         u64::try_from(exact.div_ceil(u128::from(network))).unwrap_or(u64::MAX)
@@ -318,9 +486,30 @@ impl<'a> Mesh<'a> {
         u64::from((bytes + network.header).div_ceil(network.width.max(1)))
     }
 
+    /// Cycles of a link for a packet of a hart's access, on a plane: the longest.
+    pub(crate) fn cycles_of(&self, plane: u8) -> u64 {
+        let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
+        match plane {
+            0 => interval.max(self.packet(8)),
+            1 => self.packet(8),
+            _ => self.packet(0),
+        }
+    }
+
     /// Links from a tile to another one: along the row first.
-    fn way(&self, from: u16, to: u16) -> Vec<(u32, u32)> {
-        let ((mut row, mut column), (last_row, last_column)) = (self.place(from), self.place(to));
+    pub(crate) fn way(&self, from: u16, to: u16) -> Vec<(u32, u32)> {
+        let router = |tile| self.platform.tile(tile).map_or(0, |tile| tile.router);
+        self.links((from, router(from)), (to, router(to)))
+    }
+
+    /// The same between two tiles or memories, each with its router.
+    pub(crate) fn links(
+        &self,
+        (from, begin): (u16, u16),
+        (to, end): (u16, u16),
+    ) -> Vec<(u32, u32)> {
+        let (mut row, mut column) = (begin / self.columns, begin % self.columns);
+        let (last_row, last_column) = (end / self.columns, end % self.columns);
         let router =
             |row: u16, column: u16| u32::from(row) * u32::from(self.columns) + u32::from(column);
         let mut way = vec![(TILES + u32::from(from), router(row, column))];

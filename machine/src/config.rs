@@ -134,6 +134,8 @@ pub struct LocalMemoryConfig {
     pub width: u32,
     /// Cycles from a request of the network at a port to the answer. What a load of the own hart takes is in its pipeline.
     pub latency: u64,
+    /// Rules of the guard that looks at requests of other tiles; 0: there is no guard.
+    pub guard: u32,
 }
 
 /// 32 KiB in four banks of one port of eight bytes, with one tick a cycle.
@@ -146,6 +148,7 @@ impl Default for LocalMemoryConfig {
             ports: 1,
             width: 8,
             latency: 1,
+            guard: 0,
         }
     }
 }

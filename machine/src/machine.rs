@@ -53,6 +53,14 @@ pub enum MachineError {
         /// Length.
         bytes: u64,
     },
+    /// A tile has no guard, or one with room for fewer rules.
+    #[error("the guard of tile {tile} has no room for {rules} rules")]
+    NoRules {
+        /// The tile.
+        tile: TileId,
+        /// How many there are.
+        rules: usize,
+    },
 }
 
 /// How far to run.

@@ -530,7 +530,8 @@ pub(crate) fn write_platform(writer: &mut Writer, platform: &Platform) {
             .attribute("ports", part.ports)
             .bytes("width", part.width)
             .attribute("latency", part.latency)
-            .bytes("fetch", part.fetch);
+            .bytes("fetch", part.fetch)
+            .optional("guard", (part.guard > 0).then_some(part.guard));
         close(writer, platform, &format!("local-memory[{}]", part.name));
     }
     platform

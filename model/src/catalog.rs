@@ -119,6 +119,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/network/two-chips.xml"),
     ),
     (
+        "oneshot/guarded",
+        include_str!("../../catalog/systems/oneshot/guarded.xml"),
+    ),
+    (
         "oneshot/notify",
         include_str!("../../catalog/systems/oneshot/notify.xml"),
     ),

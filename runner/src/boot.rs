@@ -44,6 +44,11 @@ pub fn boot_on(
             .load_tile(piece.tile, piece.address, &piece.bytes)
             .map_err(|error| machine_error(&error))?;
     }
+    for (tile, rules) in &image.guards {
+        machine
+            .set_guard(*tile, rules)
+            .map_err(|error| machine_error(&error))?;
+    }
     paradigm.prepare(system, &mut machine)?;
     for start in &image.starts {
         let [first, second] = start.arguments;

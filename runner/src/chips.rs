@@ -220,6 +220,7 @@ impl Chips {
             missing: Missing::default(),
             other: None,
             network_cards: machine.network_cards(),
+            refused: machine.refused(),
             slices: Vec::new(),
         };
         Some(OtherSeen {

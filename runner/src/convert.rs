@@ -213,6 +213,7 @@ fn local_memory(memory: &platform::LocalMemory, cycle: u64) -> LocalMemoryConfig
         ports: memory.ports,
         width: memory.width,
         latency: memory.latency.into(),
+        guard: memory.guard,
     }
 }
 

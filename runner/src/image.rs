@@ -3,6 +3,8 @@
 //! Why it exists: every paradigm lays out its own bytes, and a chip takes them all in the same way. What it deliberately does not
 //! know: what the bytes are.
 
+use bulkhead_machine::local_tile::GuardRule;
+
 /// Bytes for the memories, and the harts that start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootImage {
@@ -12,6 +14,8 @@ pub struct BootImage {
     pub tiles: Vec<TilePiece>,
     /// Where consoles are that lie in memory: the tile, and the address there.
     pub rings: Vec<(u16, u64)>,
+    /// What the guards of local memories admit, by tile. All others are open.
+    pub guards: Vec<(u16, Vec<GuardRule>)>,
     /// Harts that start; all others wait.
     pub starts: Vec<Start>,
 }

@@ -8,6 +8,7 @@ use bulkhead_machine::crash::Crashed;
 use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::hart::Privilege;
 use bulkhead_machine::ledger::Ledger;
+use bulkhead_machine::local_tile::Refusals;
 use bulkhead_machine::machine::{Machine, Outcome};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::observe::Missing;
@@ -67,6 +68,8 @@ pub struct Observed {
     pub other: Option<OtherSeen>,
     /// What network cards counted, by tile: of this chip.
     pub network_cards: Vec<(u16, CardCounters)>,
+    /// What guards of local memories refused: the tile with the guard, and what it refused to another one.
+    pub refused: Vec<(u16, Refusals)>,
     /// Transactions in each slice, if slices were asked for: begin of the slice in ticks, and counts.
     pub slices: Vec<(u64, Counts)>,
 }

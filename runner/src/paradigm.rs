@@ -10,6 +10,7 @@ use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
 use crate::observed::{Observed, console_text};
 use crate::programs::{Library, Program};
+use bulkhead_machine::local_tile::Refusals;
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -121,6 +122,8 @@ pub struct Said<'a> {
     pub running: &'a [(Owner, u64)],
     /// Tiles whose doorbell another one has rung, that one, and how often.
     pub rings: &'a [(u16, u16, u64)],
+    /// What guards of local memories refused: the tile with the guard, and what it refused to another one.
+    pub refused: &'a [(u16, Refusals)],
     /// Why the run ended.
     pub end: &'a End,
 }

@@ -483,6 +483,7 @@ fn read(
         markers: &seen.markers,
         running: &seen.running,
         rings: &seen.rings,
+        refused: &seen.refused,
         end: &end,
     };
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
@@ -662,6 +663,7 @@ fn peer_incidents(
         markers: &other.observed.markers,
         running: &other.observed.running,
         rings: &other.observed.rings,
+        refused: &other.observed.refused,
         // Who still worked when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
     };

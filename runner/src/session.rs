@@ -250,6 +250,7 @@ pub fn execute_beside(
         other,
         missing,
         network_cards: machine.network_cards(),
+        refused: machine.refused(),
         outcome,
         ticks: machine.now(),
         markers: markers(machine),

@@ -48,6 +48,23 @@ pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
     }
 }
 
+/// What the bounds of a one-shot system rest on beside its costs; nothing for other files.
+///
+/// # Errors
+/// Whatever is wrong with the file.
+pub fn assumed(path: &Path, set: &[String]) -> Result<Option<String>, InputError> {
+    let options = LoadOptions {
+        overrides: set.to_vec(),
+        ..LoadOptions::default()
+    };
+    if root(path, &options) != Root::OneShot {
+        return Ok(None);
+    }
+    let system = load_system(path, &options)?;
+    let one_shot = system.one_shot.as_ref();
+    Ok(one_shot.map(|tasks| one_shot::bounds(tasks, &system.platform).beside()))
+}
+
 /// The task system of a file or of the catalog; `None` if the file is no task system.
 ///
 /// # Errors

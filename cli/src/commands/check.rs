@@ -28,7 +28,10 @@ pub fn check(options: &Check) -> Outcome {
     }
     let meaning = meaning(&options.meaning);
     match plan::load(&options.system, &options.set, &meaning)? {
-        Some(tasks) => check_tasks(&tasks, options),
+        Some(tasks) => {
+            let assumed = plan::assumed(&options.system, &options.set)?;
+            check_tasks(&tasks, assumed, options)
+        }
         None => check_system(options),
     }
 }
@@ -128,8 +131,9 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
 }
 
 /// Judges a task system.
-fn check_tasks(system: &TaskSystem, options: &Check) -> Outcome {
-    let judged = plan::judged(system)?;
+fn check_tasks(system: &TaskSystem, assumed: Option<String>, options: &Check) -> Outcome {
+    let mut judged = plan::judged(system)?;
+    judged.plan.notes.extend(assumed);
     let verdict = report::verdict(&judged.plan);
     write_page(options.page.as_deref(), |book| {
         plan_page::tasks(&judged.plan, Some(&judged.repairs), book)

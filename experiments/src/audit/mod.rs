@@ -8,8 +8,10 @@
 //! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
 
 pub mod compare;
+pub mod one_shot;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 
 use bulkhead_model::System;
 use bulkhead_model::units::{Dimension, Time, parse};
@@ -183,6 +185,9 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
     let root = place::root()?;
     let (whole, library) = run::load(&options.system, &options.overrides, &root)?;
     let system = choose(&whole, options.variant.as_deref())?;
+    if system.one_shot.is_some() {
+        return one_shot::audit(options, (&whole, &system), &library, progress);
+    }
     if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
         return Err(Error::input(
             format!(
@@ -497,6 +502,8 @@ impl Checking<'_> {
             took,
             waited: facts.waited,
             harm: facts.harm(quiet.facts),
+            first: None,
+            refused: 0,
         };
         Ok(Tried {
             attack: attack.clone(),

@@ -89,6 +89,11 @@ impl LocalMemory {
         &self.statistics
     }
 
+    /// Ticks of a cycle.
+    pub fn cycle(&self) -> Tick {
+        self.cycle
+    }
+
     /// Ticks from a turn at the port to the answer.
     pub fn latency(&self) -> Tick {
         self.latency

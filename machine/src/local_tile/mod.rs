@@ -7,9 +7,11 @@
 //! tiles; all that leaves goes through the fabric.
 
 mod bus;
+mod guard;
 mod map;
 mod memory;
 
+pub use guard::{Guard, GuardRule, Refusals};
 pub use map::{AddressMap, Target, core};
 pub use memory::{LocalMemory, LocalMemoryStatistics};
 
@@ -23,7 +25,7 @@ use crate::noc::{Packet, PacketKind};
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
 use crate::types::{Owner, Tick, TileId, align};
-use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_WINDOW_SHIFT, TILE_WINDOWS};
+use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bus::LocalBus;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,6 +65,8 @@ struct Parts {
     back: Tick,
     signals: Vec<Signal>,
     memory: LocalMemory,
+    /// What requests of others are looked at by, if the platform has it.
+    guard: Option<Box<Guard>>,
     map: Arc<AddressMap>,
     /// The token of the last request.
     token: u32,
@@ -143,6 +147,7 @@ impl LocalTile {
                 back: 2 * across,
                 signals: Vec::new(),
                 memory: LocalMemory::new(memory, config.id),
+                guard: (memory.guard > 0).then(|| Box::new(Guard::new(memory.guard))),
                 map,
                 token: 0,
                 line: hart.line.into(),
@@ -187,6 +192,16 @@ impl LocalTile {
     /// The local memory, for tools.
     pub fn memory_mut(&mut self) -> &mut LocalMemory {
         &mut self.parts.memory
+    }
+
+    /// The guard, if there is one.
+    pub fn guard(&self) -> Option<&Guard> {
+        self.parts.guard.as_deref()
+    }
+
+    /// The guard, for whoever loads the chip.
+    pub fn guard_mut(&mut self) -> Option<&mut Guard> {
+        self.parts.guard.as_deref_mut()
     }
 
     /// The offset in the local memory of an address as the hart uses it, if it is there.
@@ -356,6 +371,9 @@ impl LocalTile {
     }
 
     fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        if self.refuses(now, &packet) {
+            return self.refuse(now, packet, fabric);
+        }
         let value = match &packet.kind {
             PacketKind::RemoteAnswer { value, .. } => *value,
             PacketKind::WriteResponse { error: false } => 0,
@@ -401,6 +419,41 @@ impl LocalTile {
         let edge = align(now, self.parts.cycle);
         self.hart.complete_remote(packet.tag, edge, value);
         self.runnable |= self.parts.started;
+    }
+
+    /// Whether there is a guard that refuses a packet.
+    #[inline]
+    fn refuses(&mut self, now: Tick, packet: &Packet) -> bool {
+        let Some(guard) = &mut self.parts.guard else {
+            return false;
+        };
+        let PacketKind::Remote {
+            address,
+            bytes,
+            register,
+            operation,
+        } = packet.kind
+        else {
+            return false;
+        };
+        let window = if register { TILE_REGISTERS } else { 0 };
+        !guard.admits(now, packet.source, (window + address, bytes), operation)
+    }
+
+    /// Answers a request that nobody performs: at the memory's edge, after its latency, without a turn.
+    fn refuse(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        let PacketKind::Remote {
+            bytes, operation, ..
+        } = packet.kind
+        else {
+            panic!("a guard refuses {packet:?}");
+        };
+        let value = Guard::refusal(operation, bytes);
+        let done = align(now, self.parts.memory.cycle()) + self.parts.memory.latency();
+        packet.account.service += done - now;
+        let bytes = if operation.is_posted() { 0 } else { bytes };
+        packet.answer(PacketKind::RemoteAnswer { value, bytes });
+        self.parts.send(done, *packet, fabric);
     }
 
     /// Performs a request in its turn, and answers it.

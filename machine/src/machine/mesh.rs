@@ -5,10 +5,12 @@
 //! at which something that exists already, or that another tile may send, can reach it. What it deliberately does not know: what
 //! tiles do.
 
-use super::{Machine, Outcome};
+use super::{Machine, MachineError, Outcome};
 use crate::config::PlatformConfig;
 use crate::fabric::Fabric;
-use crate::local_tile::{AddressMap, LocalMemoryStatistics, LocalTile, Target};
+use crate::local_tile::{
+    AddressMap, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
+};
 use crate::statistics::HartReport;
 use crate::types::{Tick, TileId};
 use std::cmp::Reverse;
@@ -199,6 +201,31 @@ impl Machine {
         let mut all: Vec<_> = tiles.map(|t| (t.id(), *t.memory().statistics())).collect();
         all.sort_by_key(|(id, _)| *id);
         all
+    }
+
+    /// Says what other tiles may do in a tile's window, as whoever loads the chip does before its harts start: nothing else, from now on.
+    /// No program of the chip can.
+    ///
+    /// # Errors
+    /// If there is no such tile, or its guard has no room for so many rules; a tile without a guard has room for none.
+    pub fn set_guard(&mut self, tile: TileId, rules: &[GuardRule]) -> Result<(), MachineError> {
+        let found = self.mesh.tile_mut(tile);
+        let found = found.ok_or(MachineError::NoTile(tile))?;
+        let is_set = found.guard_mut().is_some_and(|guard| guard.set(rules));
+        let rules = rules.len();
+        is_set
+            .then_some(())
+            .ok_or(MachineError::NoRules { tile, rules })
+    }
+
+    /// What the guards refused: the tile with the guard, and what it refused to another one. By tile, then in the order of the first refusals.
+    pub fn refused(&self) -> Vec<(TileId, Refusals)> {
+        let guarded = |tile: &LocalTile| Some((tile.id(), tile.guard()?.refused().to_vec()));
+        let mut all: Vec<_> = self.mesh.tiles.iter().filter_map(guarded).collect();
+        all.sort_by_key(|(id, _)| *id);
+        let each =
+            |(id, refused): (TileId, Vec<Refusals>)| refused.into_iter().map(move |one| (id, one));
+        all.into_iter().flat_map(each).collect()
     }
 
     /// The number of a tile's core: row and column of its router, as in addresses of the chip. `None`: it has no local memory.

@@ -27,6 +27,12 @@ pub const STACK: AttributeRule = optional(
     },
     "Only there: stack that its jobs and an interrupt need; without it, 1 KiB. The core's stack is the largest of its tasks'.",
 );
+/// Of `<task>`.
+pub const DOMAIN: AttributeRule = optional(
+    "domain",
+    Name,
+    "Only there: whose task it is. `audit` puts adversaries on the cores of all other domains. The tasks of a core are of one domain; without it, of the system's.",
+);
 /// Also of task systems.
 pub const CHANNEL: ElementRule = ElementRule {
     name: "channel",

@@ -293,6 +293,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "16B",
                 "Bytes of an instruction fetch, a power of two.",
             ),
+            default(
+                "guard",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "Rules of the guard that looks at requests of other tiles before they ask for a port: who may read and write which range. 0: there is no guard, and every tile reads and writes everything.",
+            ),
             SOURCE,
         ],
         children: &[any("origin")],

@@ -218,6 +218,8 @@ pub struct LocalMemory {
     pub latency: u32,
     /// Bytes of an instruction fetch.
     pub fetch: u32,
+    /// Rules of the guard that looks at requests of other tiles; 0: there is none.
+    pub guard: u32,
 }
 
 /// A data transfer unit. All latencies in cycles of `clock`.

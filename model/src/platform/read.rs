@@ -264,6 +264,7 @@ impl Reader<'_> {
             width: narrow(node.size("width").0),
             latency: number("latency"),
             fetch: narrow(node.size("fetch").0),
+            guard: number("guard"),
         })
     }
 

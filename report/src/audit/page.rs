@@ -4,7 +4,8 @@
 
 use super::result::{AuditResult, Clock, DomainResult};
 use super::text::{
-    MEASURED_AND_ANALYSED, accounted, both, chip, difference, factor, peers, slowdown, told,
+    MEASURED_AND_ANALYSED, accounted, both, chip, difference, factor, outcome, peers, slowdown,
+    told,
 };
 use crate::book::{AUDIT, BOUNDS, Book, LEDGER};
 use crate::format::{grouped, span};
@@ -149,7 +150,7 @@ fn attacks(clock: Clock, domain: &DomainResult) -> Markup {
             tr { th { "attack" } th.text { "timeline" } th { "slowdown" } th.text { "of" } th { "cycles" } th { "without" } th { "cycles waited for attackers" } th.text { "adversaries' plans" } }
             @for attack in &domain.attacks {
                 tr {
-                    td { (attack.name) }
+                    td { (attack.name) @if attack.first.is_some() || attack.refused > 0 { p.soft { (outcome(clock, attack)) } } }
                     td.text { @if attack.identical { "identical" } @else { "changed" } }
                     td { (factor(attack.slowdown)) }
                     td.text { (attack.of) }

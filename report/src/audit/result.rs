@@ -248,6 +248,16 @@ pub struct AttackResult {
     pub waited: u64,
     /// Ways in which the attack did harm beyond delay.
     pub harm: Vec<String>,
+    /// The first difference that it made, if every attack's was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Difference>,
+    /// Accesses of attackers that guards of the domain's local memories refused.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub refused: u64,
+}
+
+fn is_nothing(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The first event that differed.

@@ -19,6 +19,8 @@ fn sample() -> AuditResult {
         took: Some([2000, 2 * slowdown]),
         waited: 300,
         harm: Vec::new(),
+        first: None,
+        refused: 0,
     };
     AuditResult {
         schema: SCHEMA,

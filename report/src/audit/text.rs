@@ -4,6 +4,8 @@
 
 use super::result::{AttackResult, AuditResult, Clock, Difference, DomainResult};
 use crate::format::{grouped, span};
+use crate::result::Bound;
+use crate::table::ANALYSED;
 
 /// The label of a flow's bound.
 pub const MEASURED_AND_ANALYSED: &str = "measured alone + analysed interference";
@@ -66,8 +68,16 @@ pub fn both(clock: Clock, ticks: u64) -> String {
     format!("{} cycles ({})", grouped(cycles), span(microseconds))
 }
 
-/// One sentence on a difference.
+/// One sentence on a difference, and beside what it was.
 pub fn difference(clock: Clock, difference: &Difference) -> String {
+    format!(
+        "beside {}, {}",
+        difference.beside,
+        parted(clock, difference)
+    )
+}
+
+fn parted(clock: Clock, difference: &Difference) -> String {
     let at = |moment: Option<u64>| match moment {
         Some(ticks) => {
             let microseconds = ticks as f64 * 1e6 / clock.ticks_per_second.max(1) as f64;
@@ -84,8 +94,7 @@ pub fn difference(clock: Clock, difference: &Difference) -> String {
         _ => String::new(),
     };
     format!(
-        "beside {}, tile {}, event {}: alone, {}{}; attacked, {}{}{by}",
-        difference.beside,
+        "tile {}, event {}: alone, {}{}; attacked, {}{}{by}",
         difference.tile,
         difference.event,
         difference.alone,
@@ -93,6 +102,30 @@ pub fn difference(clock: Clock, difference: &Difference) -> String {
         difference.attacked,
         at(difference.attacked_at)
     )
+}
+
+/// How a flow's bound was found.
+pub fn method(bound: &Bound) -> &str {
+    match bound.method.starts_with(ANALYSED) {
+        true => ANALYSED,
+        false => MEASURED_AND_ANALYSED,
+    }
+}
+
+/// What came of an attack, where each one's first difference was looked for.
+pub fn outcome(clock: Clock, attack: &AttackResult) -> String {
+    let mut text = match (attack.identical, attack.harm.is_empty()) {
+        (true, true) => "nothing changed".to_owned(),
+        (_, false) => attack.harm.join("; "),
+        (false, true) => slowdown(attack),
+    };
+    if let Some(first) = &attack.first {
+        text += &format!("; first difference: {}", parted(clock, first));
+    }
+    match attack.refused {
+        0 => text,
+        count => text + &format!("; {} accesses refused", grouped(count)),
+    }
 }
 
 /// The whole result.
@@ -167,6 +200,11 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
             domain.attackers.join(", ")
         ));
     }
+    if domain.attacks.iter().any(|attack| attack.first.is_some()) {
+        for attack in &domain.attacks {
+            line(format!("  {}: {}", attack.name, outcome(clock, attack)));
+        }
+    }
     if let Some(worst) = domain.worst.and_then(|at| domain.attacks.get(at)) {
         line(format!("  worst: {}, by: {}", slowdown(worst), worst.name));
         line(format!("  that is: {}", told(clock, domain, worst)));
@@ -197,7 +235,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
                 .map_or("none".to_owned(), |b| both(clock, b.ticks))
         ));
         if let Some(bound) = &flow.bound {
-            line(format!("    {MEASURED_AND_ANALYSED}: {}", bound.covers));
+            line(format!("    {}: {}", method(bound), bound.covers));
         }
     }
     let closest = domain

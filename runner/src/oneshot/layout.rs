@@ -121,6 +121,25 @@ fn too_large(core: u16, one_shot: &OneShot, sizes: &Footprint, table: &Table, ta
     )
 }
 
+/// Where the data of a core's ports lies: the channels that it reads, each with its first offset and the one behind its last place.
+pub(super) fn data(system: &System, one_shot: &OneShot, core: u16) -> Vec<(usize, u64, u64)> {
+    let table = Table::of(system, one_shot, core);
+    let here = one_shot.on_core(core);
+    let mut all = Vec::new();
+    for (number, task) in here.iter().copied().enumerate() {
+        let first = table.words[number * TASK_WORDS + PORTS] as usize;
+        for (place, channel) in one_shot.inputs(task).into_iter().enumerate() {
+            let word = table.words[first + place * PORT_WORDS + DATA];
+            let begin = (word & 0xFFFF_FFFF) - MEMORY_BASE;
+            let size = one_shot.tasks.channels[channel].size.0;
+            let slots = u64::from(one_shot.slots(channel)).max(1);
+            let bytes = size.next_multiple_of(ALIGNMENT) * slots;
+            all.push((channel, begin, begin + bytes));
+        }
+    }
+    all
+}
+
 /// A core's table, and where its parts lie, as offsets in its memory.
 struct Table {
     words: Vec<u64>,

@@ -3,13 +3,17 @@
 //! Why it exists: cores of this paradigm have no way to print and no loader; the host reads and fills their memory. What it deliberately does
 //! not know: policies of the kernel, and other paradigms.
 
+pub mod adversary;
+pub mod attacked;
+pub mod attacks;
 pub mod console;
 pub mod footprint;
+pub mod guard;
 mod images;
-mod jobs;
+pub mod jobs;
 mod layout;
 pub mod measured;
 mod paradigm;
-mod results;
+pub mod results;
 
 pub use paradigm::OneShot;

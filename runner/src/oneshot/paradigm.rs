@@ -4,7 +4,7 @@
 
 use super::console::{Ring, read};
 use super::images::{self, Recipe};
-use super::{jobs, layout, results};
+use super::{guard, jobs, layout, results};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
@@ -56,6 +56,7 @@ impl Paradigm for OneShot {
                 program.ok_or_else(|| Error::Machine(format!("the {name} was not built")))?;
             layout::add(&mut boot, system, one_shot, core, program)?;
         }
+        boot.guards = guard::rules(system, one_shot);
         Ok(boot)
     }
 
@@ -172,6 +173,7 @@ fn incidents(
     locate: &dyn Fn(&str, u64) -> Option<String>,
 ) -> Vec<Incident> {
     let mut all = overflows(system, one_shot, seen);
+    all.extend(guard::refusals(one_shot, seen.refused));
     for event in seen.markers {
         let (kind, what) = match event.kind {
             marker::STOPPED => (IncidentKind::Crash, "stopped"),

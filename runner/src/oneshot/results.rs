@@ -32,10 +32,35 @@ const PLACES: &str = "places";
 /// What the bounds of responses and flows rest on.
 const COVERS: &str = "the costs that the description states, the kernel's switches and interrupts, locks and the traffic of all others on the mesh";
 
+/// What markers say, beside bounds.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Jobs of each task.
+    pub tasks: Vec<TaskResult>,
+    /// Responses and operations on ports.
+    pub requests: Vec<RequestResult>,
+    /// Flows.
+    pub flows: Vec<FlowResult>,
+    /// Places of queues.
+    pub queues: Vec<QuotaUse>,
+}
+
 /// Puts everything that markers say into a result.
 pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult) {
-    let Some(one_shot) = &system.one_shot else {
+    if system.one_shot.is_none() {
         return;
+    }
+    let measured = measured(system, markers, variant.ticks);
+    variant.tasks = measured.tasks;
+    variant.requests = measured.requests;
+    variant.quotas = measured.queues;
+    variant.flows = measured.flows;
+}
+
+/// Reads markers of a run that ended at this moment; nothing of a system of another paradigm.
+pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured {
+    let Some(one_shot) = &system.one_shot else {
+        return Measured::default();
     };
     let per_second = system.platform.ticks_per_second();
     let tick = ticks(TICK, per_second);
@@ -54,16 +79,18 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
         constraints,
         why: judged.as_ref().err().map(ToString::to_string),
         per_second,
-        end: variant.ticks,
+        end,
     };
-    variant.tasks = (0..one_shot.tasks.tasks.len())
-        .map(|task| reading.task(task))
-        .collect();
-    variant.requests = reading.requests();
-    variant.quotas = reading.queues();
-    variant.flows = (0..one_shot.tasks.flows.len())
-        .map(|flow| reading.flow(flow))
-        .collect();
+    Measured {
+        tasks: (0..one_shot.tasks.tasks.len())
+            .map(|task| reading.task(task))
+            .collect(),
+        requests: reading.requests(),
+        queues: reading.queues(),
+        flows: (0..one_shot.tasks.flows.len())
+            .map(|flow| reading.flow(flow))
+            .collect(),
+    }
 }
 
 struct Reading<'a> {
@@ -87,7 +114,7 @@ impl Reading<'_> {
         Some(Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
             method: format!("{ANALYSED}: {}", found.method),
-            covers: COVERS.to_owned(),
+            covers: format!("{COVERS}; {}", self.bounds.beside()),
         })
     }
 
@@ -189,7 +216,10 @@ impl Reading<'_> {
         Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
             method: "answers by hops, and the work of all others on shared links".to_owned(),
-            covers: "an interrupt here and one on the other core, the port's lock, and the traffic of all others on the mesh".to_owned(),
+            covers: format!(
+                "an interrupt here and one on the other core, the port's lock, and the traffic of all others on the mesh; {}",
+                self.bounds.beside()
+            ),
         }
     }
 

@@ -87,6 +87,7 @@ pub fn assemble(
     Ok(BootImage {
         tiles: Vec::new(),
         rings: Vec::new(),
+        guards: Vec::new(),
         pieces: pieces.into_iter().map(piece).collect(),
         starts: vec![Start {
             tile: system.kernel_tile,

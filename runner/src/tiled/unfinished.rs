@@ -158,6 +158,7 @@ mod tests {
             markers,
             running,
             rings: &[],
+            refused: &[],
             end,
         };
         let locate = |name: &str, pc| (pc == 0x1000).then(|| format!("{name}'s loop"));
@@ -262,6 +263,7 @@ mod tests {
                 markers: &[],
                 running: &[],
                 rings: &[],
+                refused: &[],
                 end: &end,
             };
             assert_eq!(incidents(&serves, &said, &|_, _| None), []);

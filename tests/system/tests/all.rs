@@ -19,6 +19,7 @@ mod faults;
 mod firmware;
 mod flows;
 mod folders;
+mod guard;
 mod hostile;
 mod isolation;
 mod kills;

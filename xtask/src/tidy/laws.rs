@@ -31,6 +31,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "machine",
             "analysis",
             "report",
+            // Attacks are drawn by their seeds.
+            "random",
             // The format of images, pure and without the chip: folders of the host become such images.
             "software/tiled/services/filesystem",
         ],

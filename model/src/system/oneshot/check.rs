@@ -2,7 +2,7 @@
 //!
 //! Why it exists and what it does not know: see the parent module. What holds of every task system is checked there.
 
-use super::{OneShot, PORTS, SLOTS, TASKS, TICK};
+use super::{OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
 use crate::node::Node;
@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 /// What a task here may say: everything else is about other kernels, and would change nothing.
 const TASK: &[&str] = &[
-    "name", "program", "stack", "core", "priority", "period", "deadline", "cost", "misses",
+    "name", "program", "stack", "domain", "core", "priority", "period", "deadline", "cost",
+    "misses",
 ];
 /// What a channel here may say.
 const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots", "notify"];
@@ -36,6 +37,7 @@ pub(crate) fn foreign(element: &Node, errors: &mut Vec<Diagnostic>) {
     let given = [
         ("program", element.maybe_text("program").is_some()),
         ("stack", element.maybe_size("stack").is_some()),
+        ("domain", element.maybe_text("domain").is_some()),
     ];
     for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
         errors.push(wrong(
@@ -260,6 +262,62 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 format!("core {owner} owns more than {PORTS} ports"),
                 node.place("to"),
                 "move a reader to another core",
+            ));
+        }
+    }
+}
+
+/// An image belongs to one domain, because nothing protects its tasks from each other.
+pub(super) fn domains(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let mut of_core: BTreeMap<u16, &Option<String>> = BTreeMap::new();
+    for (task, node) in root.all("task").enumerate() {
+        let (core, domain) = (system.core(task), &system.programs[task].domain);
+        let first = *of_core.entry(core).or_insert(domain);
+        if first != domain {
+            let name = |domain: &Option<String>| match domain {
+                Some(name) => format!("the domain `{name}`"),
+                None => "no domain".to_owned(),
+            };
+            errors.push(wrong(
+                format!(
+                    "a task of {} on core {core}, which has one of {}",
+                    name(domain),
+                    name(first)
+                ),
+                node.place("domain"),
+                "move one of them to another core: nothing protects the tasks of a core from each other",
+            ));
+        }
+    }
+}
+
+/// A guard that has too few rules would have to admit more than the description says, or less.
+pub(super) fn guards(
+    system: &OneShot,
+    platform: &Platform,
+    root: &Node,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let mut needed: BTreeMap<u16, usize> = BTreeMap::new();
+    for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
+        let (from, to) = (system.core(channel.from), system.core(channel.to));
+        let memory = platform
+            .tile(to)
+            .and_then(|tile| tile.local_memory.as_ref());
+        let room = memory.map_or(0, |memory| memory.guard as usize);
+        if room == 0 || from == to {
+            continue;
+        }
+        let rules = needed.entry(to).or_default();
+        let fitted = *rules <= room;
+        *rules += RULES + usize::from(channel.notify);
+        if fitted && *rules > room {
+            errors.push(wrong(
+                format!(
+                    "the guard of core {to} has {room} rules, and its channels from other cores need more"
+                ),
+                node.place("to"),
+                format!("a channel needs {RULES}, and one more with notification: move a task, or write guard=\"...\" of the platform's local memory"),
             ));
         }
     }

@@ -24,6 +24,9 @@ pub const TICK: Time = Time(1_000_000_000);
 pub const TASKS: usize = 64;
 /// Ports that a core owns at most (`bulkhead_abi::one_shot::PORTS`).
 pub const PORTS: usize = 16;
+/// Rules that the guard of a reader's core needs for a channel from another core: three for the parts of the record, one for the data. One with
+/// notification needs one more, for the doorbell.
+pub const RULES: usize = 4;
 /// Places of a queue at most (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
 pub const SLOTS: u32 = 32_767;
 
@@ -49,6 +52,8 @@ pub struct Program {
     pub name: String,
     /// Stack that its jobs and an interrupt need. The core's stack is the largest of its tasks'.
     pub stack: Size,
+    /// Whose it is, if the description says so.
+    pub domain: Option<String>,
 }
 
 impl OneShot {
@@ -58,6 +63,21 @@ impl OneShot {
         cores.sort_unstable();
         cores.dedup();
         cores
+    }
+
+    /// The domains of the tasks, each with its cores, in the order of the file; tasks that name none are those of `system`.
+    pub fn domains(&self, system: &str) -> Vec<(String, Vec<u16>)> {
+        let mut all: Vec<(String, Vec<u16>)> = Vec::new();
+        for task in 0..self.programs.len() {
+            let name = self.programs[task].domain.as_deref().unwrap_or(system);
+            let core = self.core(task);
+            match all.iter_mut().find(|(known, _)| known == name) {
+                Some((_, cores)) if cores.contains(&core) => {}
+                Some((_, cores)) => cores.push(core),
+                None => all.push((name.to_owned(), vec![core])),
+            }
+        }
+        all
     }
 
     /// The core of a task.

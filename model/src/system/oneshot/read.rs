@@ -40,6 +40,8 @@ pub(crate) fn read(
         tasks,
     };
     check::check(&one_shot, node, errors);
+    check::domains(&one_shot, node, errors);
+    check::guards(&one_shot, &platform, node, errors);
     if errors.len() > before {
         return None;
     }
@@ -70,6 +72,7 @@ fn program(node: &Node) -> Program {
     Program {
         name: node.maybe_text("program").unwrap_or_default(),
         stack: node.maybe_size("stack").unwrap_or(STACK),
+        domain: node.maybe_text("domain"),
     }
 }
 
@@ -100,7 +103,7 @@ fn as_task_system(element: &Element, platform: &Platform) -> Element {
     let parts = parts.map(|mut part| {
         // What only a system's task has.
         part.attributes
-            .retain(|one| !matches!(&*one.name, "program" | "stack"));
+            .retain(|one| !matches!(&*one.name, "program" | "stack" | "domain"));
         part
     });
     let named = |one: &&Attribute| matches!(&*one.name, "name" | "about");

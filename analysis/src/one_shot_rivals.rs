@@ -1,0 +1,190 @@
+//! What rivals on a mesh add to an operation on a port, whatever they do: cores that a guard keeps from the memories of a system.
+//!
+//! Why it exists: [`crate::one_shot`] counts the accesses that channels make. Where guards refuse all others, a rival still uses the links. It has only
+//! so many accesses under way (its store and load buffers), and links take the next packet of each input port in turn; both bound what a packet can
+//! wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
+//!
+//! A packet that finds k packets before it in its input port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass. Of rivals,
+//! k is at most what those have under way whose routes come through this port to this link. Requests of reads and their answers travel on other planes
+//! than stores and acknowledgements.
+
+use crate::one_shot::{Link, Load, Mesh};
+use bulkhead_model::platform::Pipeline;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Attempts of the kernel to take a lock (`software/oneshot/src/port.rs`).
+const ATTEMPTS: u64 = 1000;
+/// Rivals times tiles from which on routes are not told apart: every rival is everywhere.
+const ROUTES: usize = 1 << 16;
+/// Input ports of a link at most, beside the one that a packet came through: four neighbours and two tiles.
+const PORTS: u64 = 5;
+
+/// Planes of the network.
+const READS: u8 = 0;
+const DATA: u8 = 1;
+const ACKNOWLEDGEMENTS: u8 = 2;
+
+/// A router's or tile's input: where a packet comes from, and the link that it takes there.
+type Turn = (u8, u32, (u32, u32));
+
+/// What an operation of a channel waits for rivals, in cycles of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// A request of the writer to the owner's memory, and its answer.
+    pub round: u64,
+    /// The answer alone.
+    pub answer: u64,
+    /// A store.
+    pub store: u64,
+    /// Its acknowledgement.
+    pub acknowledgement: u64,
+}
+
+impl Waits {
+    /// A row of stores until the last one is acknowledged: `buffer` at a time are under way, and those of a time wait together.
+    fn stores(&self, count: u64, buffer: u64) -> u64 {
+        count.div_ceil(buffer.max(1)) * (self.store + self.acknowledgement)
+    }
+
+    /// A write of `count` words with so many questions, from its begin to the moment at which the lock is given back: the first exchange may wait
+    /// for the acknowledgement of the last write's release.
+    pub fn write(&self, questions: u64, count: u64, buffer: u64) -> u64 {
+        questions * self.round + self.stores(1 + count, buffer) + self.stores(1, 1)
+    }
+
+    /// For how much longer a writer of `count` words has a port's lock: from the exchange at the memory to the store that gives the lock back there.
+    pub fn held(&self, count: u64, buffer: u64) -> u64 {
+        self.answer + self.stores(count, buffer) + self.store
+    }
+}
+
+/// For how many cycles at least an owner asks for a lock on its own core: in each attempt the value of an exchange, a count, and a branch back.
+pub fn patience(pipeline: &Pipeline) -> u64 {
+    let back = match pipeline.predictor_entries {
+        0 => u64::from(pipeline.branch_penalty),
+        _ => 0,
+    };
+    ATTEMPTS * (u64::from(pipeline.load_to_use) + 1 + 1 + back)
+}
+
+/// The rivals' packets.
+pub(crate) struct Rivals {
+    /// What they have under way that comes through a port to a link; none: everywhere everything.
+    through: Option<BTreeMap<Turn, u64>>,
+    /// The ports that they come through to a link.
+    ports: BTreeMap<Link, BTreeSet<u32>>,
+    /// Loads and stores of all of them under way.
+    loads: u64,
+    stores: u64,
+}
+
+impl Rivals {
+    /// Of these cores.
+    pub(crate) fn new(mesh: &Mesh<'_>, who: &[u16]) -> Self {
+        let platform = mesh.platform;
+        let buffers = |core: u16| {
+            let pipeline = platform.tile(core).map(|tile| &tile.pipeline);
+            pipeline.map_or((1, 1), |one| {
+                // A hart has room for one access at least.
+                let room = |places: u32| u64::from(places.max(1));
+                (room(one.load_buffer), room(one.store_buffer))
+            })
+        };
+        let sum = |one: fn((u64, u64)) -> u64| who.iter().map(|&core| one(buffers(core))).sum();
+        let mut all = Self {
+            through: None,
+            ports: BTreeMap::new(),
+            loads: sum(|buffers| buffers.0),
+            stores: sum(|buffers| buffers.1),
+        };
+        let ends: Vec<(u16, u16)> = platform
+            .tiles
+            .iter()
+            .map(|tile| (tile.id, tile.router))
+            .chain(platform.memories.iter().map(|one| (one.id, one.router)))
+            .collect();
+        if who.len() * ends.len() > ROUTES {
+            return all;
+        }
+        let mut through: BTreeMap<Turn, u64> = BTreeMap::new();
+        for &core in who {
+            let Some(tile) = platform.tile(core) else {
+                continue;
+            };
+            let (loads, stores) = buffers(core);
+            let here = (core, tile.router);
+            // Of each kind, a rival counts once at a turn, however many routes lead there.
+            let mut kinds: [BTreeSet<Turn>; 4] = Default::default();
+            for &there in ends.iter().filter(|end| end.0 != core) {
+                let (to, back) = (mesh.links(here, there), mesh.links(there, here));
+                kinds[0].extend(turns(READS, &to));
+                kinds[1].extend(turns(DATA, &to));
+                kinds[2].extend(turns(DATA, &back));
+                kinds[3].extend(turns(ACKNOWLEDGEMENTS, &back));
+            }
+            let packets = [loads, stores, loads, stores];
+            for (kind, packets) in kinds.into_iter().zip(packets) {
+                for turn in kind {
+                    let (plane, from, (at, to)) = turn;
+                    *through.entry(turn).or_default() += packets;
+                    all.ports.entry((plane, at, to)).or_default().insert(from);
+                }
+            }
+        }
+        all.through = Some(through);
+        all
+    }
+
+    /// What packets between a channel's writer and the owner of its port wait for them; `load`: those of all channels.
+    pub(crate) fn waits(&self, mesh: &Mesh<'_>, (from, to): (u16, u16), load: &Load) -> Waits {
+        if self.stores == 0 {
+            return Waits::default();
+        }
+        let (there, back) = (mesh.way(from, to), mesh.way(to, from));
+        let core = |cycles: u64| mesh.core_cycles(cycles);
+        let request = core(self.path(mesh, READS, &there, 0, load));
+        let answer = core(self.path(mesh, DATA, &back, self.loads, load));
+        Waits {
+            round: request + answer,
+            answer,
+            store: core(self.path(mesh, DATA, &there, 0, load)),
+            acknowledgement: core(self.path(mesh, ACKNOWLEDGEMENTS, &back, self.stores, load)),
+        }
+    }
+
+    /// Cycles of the network that a packet waits on its way. `first`: packets to rivals that its tile's memory may have before it.
+    fn path(&self, mesh: &Mesh<'_>, plane: u8, way: &[(u32, u32)], first: u64, load: &Load) -> u64 {
+        let ahead = |link: (u32, u32)| {
+            let work = load.links.get(&(plane, link.0, link.1)).copied();
+            work.unwrap_or(0).div_ceil(mesh.cycles_of(plane))
+        };
+        let mut packets = 0;
+        for (number, &link) in way.iter().enumerate() {
+            let (before, others) = match number {
+                // Requests of the hart and answers of the memory take turns.
+                0 => (first, 1),
+                _ => self.turn((plane, way[number - 1].0, link)),
+            };
+            packets += before + (before + ahead(link) + 1) * others;
+        }
+        packets * mesh.cycles_of(plane)
+    }
+
+    /// At a link: packets of rivals in the port that one came through, and the other ports that rivals come through.
+    fn turn(&self, turn: Turn) -> (u64, u64) {
+        let (plane, from, (at, to)) = turn;
+        let Some(through) = &self.through else {
+            return (self.loads + self.stores, PORTS);
+        };
+        let before = through.get(&turn).copied().unwrap_or(0);
+        let ports = self.ports.get(&(plane, at, to));
+        let others = ports.map_or(0, |ports| ports.iter().filter(|one| **one != from).count());
+        (before, others as u64)
+    }
+}
+
+/// Each link of a way with the node before it. The first one has none.
+fn turns(plane: u8, way: &[(u32, u32)]) -> impl Iterator<Item = Turn> + '_ {
+    let pairs = way.windows(2);
+    pairs.map(move |pair| (plane, pair[0].0, pair[1]))
+}

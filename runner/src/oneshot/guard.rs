@@ -1,0 +1,107 @@
+//! What the guards of a described system's cores admit, and what it means that they refused something.
+//!
+//! Why it exists: the description says who writes to whom, so it says who may access what; everything else is refused. What it deliberately does not
+//! know: how a guard works.
+//!
+//! The writer of a channel may read and write the lock, the news or positions, and the holder of the port's record, read its state and address, and
+//! write the data. It may not change state and address, which say where the data is: a writer that is taken over cannot make the owner's port another
+//! one before the owner has initialised it. The writer of a channel with notification may ring. Nobody else may do anything: ring, start the hart, or
+//! read.
+
+use super::layout;
+use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_START};
+use bulkhead_abi::one_shot::port::{HOLDER, LOCK, STATE};
+use bulkhead_abi::one_shot::table::POINTER;
+use bulkhead_abi::one_shot::{IMAGE_SIZE, PORT_SIZE, PORTS_OFFSET};
+use bulkhead_machine::local_tile::{GuardRule, Refusals};
+use bulkhead_model::System;
+use bulkhead_model::system::OneShot;
+use bulkhead_report::result::{Incident, IncidentKind};
+
+/// The rules of each tile that has a guard; a tile without tasks admits nobody.
+pub fn rules(system: &System, one_shot: &OneShot) -> Vec<(u16, Vec<GuardRule>)> {
+    let guarded = system.platform.tiles.iter().filter(|tile| {
+        let memory = tile.local_memory.as_ref();
+        memory.is_some_and(|memory| memory.guard > 0)
+    });
+    guarded
+        .map(|tile| (tile.id, of_core(system, one_shot, tile.id)))
+        .collect()
+}
+
+fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
+    let mut rules = Vec::new();
+    for (channel, begin, end) in layout::data(system, one_shot, core) {
+        let writer = one_shot.core(one_shot.tasks.channels[channel].from);
+        if writer == core {
+            // It never leaves the core.
+            continue;
+        }
+        let record = PORTS_OFFSET + one_shot.port(channel) as u64 * PORT_SIZE;
+        let mut rule = |from: u64, to: u64, read: bool, write: bool| {
+            rules.push(GuardRule {
+                tile: writer,
+                from,
+                to,
+                read,
+                write,
+            });
+        };
+        rule(record + LOCK, record + STATE, true, true);
+        rule(record + STATE, record + HOLDER, true, false);
+        rule(record + HOLDER, record + HOLDER + 4, true, true);
+        rule(begin, end, false, true);
+        if one_shot.tasks.channels[channel].notify {
+            let doorbell = TILE_REGISTERS + TILE_DOORBELL;
+            rule(doorbell, doorbell + 8, false, true);
+        }
+    }
+    rules
+}
+
+/// What lies at an offset of a core's window, for messages.
+pub fn place(offset: u64) -> String {
+    let what = match offset {
+        _ if offset == TILE_REGISTERS + TILE_DOORBELL => "the doorbell",
+        _ if offset == TILE_REGISTERS + TILE_START => "the start of the hart",
+        _ if offset >= TILE_REGISTERS => "a register",
+        PORTS_OFFSET..IMAGE_SIZE => {
+            let port = (offset - PORTS_OFFSET) / PORT_SIZE;
+            return format!("the record of port {port} (+{offset:#x})");
+        }
+        POINTER..PORTS_OFFSET => "the pointer to the table",
+        _ => "the memory",
+    };
+    format!("{what} (+{offset:#x})")
+}
+
+/// Each core that was refused something, once for each guard. It is the fault of whoever asked: no task of a description has to.
+pub fn refusals(one_shot: &OneShot, refused: &[(u16, Refusals)]) -> Vec<Incident> {
+    let each = refused.iter().map(|(tile, one)| {
+        let verb = if one.write { "a write to" } else { "a read of" };
+        let times = match one.count {
+            1 => String::new(),
+            count => format!(", and {} times more", count - 1),
+        };
+        let tasks = one_shot.on_core(one.from).into_iter();
+        let tasks: Vec<String> = tasks
+            .map(|task| format!("`{}`", one_shot.tasks.tasks[task].name))
+            .collect();
+        let tasks = match tasks.is_empty() {
+            true => "this core".to_owned(),
+            false => tasks.join(", "),
+        };
+        let place = place(one.offset);
+        Incident {
+            crash: None,
+            kind: IncidentKind::Stopped,
+            at: Some(one.at),
+            tile: one.from,
+            application: format!("core {}", one.from),
+            what: format!(
+                "the guard of core {tile} refused {verb} {place}{times}; no channel from {tasks} leads there"
+            ),
+        }
+    });
+    each.collect()
+}
