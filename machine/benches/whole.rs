@@ -33,7 +33,7 @@ fn unit() -> DtuConfig {
 }
 
 /// The figures of `catalog/platforms/single.xml`; with units where `tiled`.
-fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
+pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
     let hart = HartConfig {
         ticks_per_cycle: 4,
         fp_divide: 27,
@@ -96,7 +96,7 @@ fn load(machine: &mut Machine, tile: u16, program: &Path) {
         .expect("the tile is there");
 }
 
-fn instructions(machine: &Machine) -> u64 {
+pub fn instructions(machine: &Machine) -> u64 {
     machine
         .statistics()
         .harts
@@ -107,14 +107,19 @@ fn instructions(machine: &Machine) -> u64 {
 
 /// Runs a program to its end on one tile; gives the number of instructions.
 pub fn run(program: &Path) -> u64 {
-    let mut machine = Machine::new(&platform(1, false)).expect("a valid platform");
+    run_on(&platform(1, false), program).0
+}
+
+/// Runs a program to its end on a chip without units; gives the number of instructions and of ticks.
+pub fn run_on(config: &PlatformConfig, program: &Path) -> (u64, u64) {
+    let mut machine = Machine::new(config).expect("a valid platform");
     load(&mut machine, 0, program);
     let outcome = machine.run(RunLimit { ticks: u64::MAX }, None);
     assert!(
         matches!(outcome, Outcome::Exit { code: 0, .. }),
         "{outcome:?}"
     );
-    instructions(&machine)
+    (instructions(&machine), machine.now())
 }
 
 /// Runs a program on this many tiles, each with memory of its own in the same memory tile, for this many milliseconds of the

@@ -88,6 +88,18 @@ fn counters_of_many_harts_are_exact() {
     }
 }
 
+/// Why a reservation holds its line: of eight harts that loop over LR and SC, none ever succeeds without that. (Four do, because the look-up
+/// of the next request takes longer than what is between LR and SC.)
+#[test]
+fn without_a_hold_no_conditional_store_of_many_harts_succeeds() {
+    let mut config = cluster(8);
+    config.tiles[0].cluster.as_mut().unwrap().hold = 1;
+    let programs: Vec<_> = (0..8).map(|_| add(Add::Reserved, 50)).collect();
+    let mut machine = machine(&config, &programs);
+    let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
+    assert_eq!((end, word(&machine, data(0))), (Outcome::Limit, 0));
+}
+
 /// Every stretch that somebody waited is in an account of a request, and the other way round.
 fn waits_are_booked(machine: &Machine) {
     let ledger = machine.ledger();

@@ -174,7 +174,7 @@ impl Bus for ClusterBus<'_> {
     ) -> Result<DeviceWrite, BusFault> {
         let side = &mut *self.side;
         let own = side.port;
-        let there = now + self.second.up + self.second.down;
+        let there = now + self.second.request_reach();
         let mut affect = |port: usize, effect| match port == usize::from(own) {
             true => side.signals.push((now, effect)),
             false => side.others.push((port, there, effect)),

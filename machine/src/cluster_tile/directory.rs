@@ -43,8 +43,8 @@ enum Memory {
     Nothing,
     /// The line.
     Asked,
-    /// The line has come, but has no place yet.
-    Came(Line),
+    /// The line has come, but has no place yet: seldom, so that transactions are small.
+    Came(Box<Line>),
     /// The acknowledgement of a line that a cache-management operation wrote.
     Writing,
 }
@@ -467,7 +467,14 @@ impl Directory {
         let at = self.transactions.iter().position(asked);
         let at = at.unwrap_or_else(|| panic!("nobody asked memory for {line:#x}"));
         let transaction = &mut self.transactions[at];
-        transaction.memory = Memory::Came(*bytes);
+        transaction.memory = match transaction.probed {
+            0 => {
+                let there = self.cache.line_mut(line).expect("it has a place");
+                there.copy_from_slice(&bytes[..self.length]);
+                Memory::Nothing
+            }
+            _ => Memory::Came(Box::new(*bytes)),
+        };
         transaction.ask.account = account;
         if let Some((culprit, before)) = transaction.culprit {
             // Without him it would have been a hit: what memory and the way there cost is a wait because of him.
@@ -511,7 +518,7 @@ impl Directory {
             self.make_room(line, way, port);
         }
         let transaction = &mut self.transactions[at];
-        match transaction.memory {
+        match &transaction.memory {
             Memory::Asked | Memory::Writing => return,
             Memory::Came(bytes) => {
                 let there = self.cache.line_mut(line).expect("it has a place");

@@ -134,13 +134,17 @@ impl Side {
         if out.replies.is_empty() && out.asks.is_empty() {
             return;
         }
+        let reach = match out.replies.is_empty() {
+            true => second.request_reach(),
+            false => second.reply_reach(),
+        };
         for reply in out.replies.drain(..) {
             second.reply(now, self.port, reply);
         }
         for ask in out.asks.drain(..) {
             second.request(now, ask);
         }
-        self.limit = self.limit.min(now + second.up + second.down);
+        self.limit = self.limit.min(now + reach);
     }
 
     /// A message has come. `account` takes it further to now.
@@ -232,6 +236,18 @@ impl HartPort {
     #[inline]
     pub fn next_time(&self) -> Tick {
         self.hart_time().min(self.side.next_event())
+    }
+
+    /// A moment before which nothing that happens here reaches another hart.
+    #[inline]
+    pub fn reaches(&self, second: &SecondLevel) -> Tick {
+        // The hart itself sends requests; but what ends a reservation lets a probe's answer go.
+        let own = match self.side.waiting {
+            None => second.request_reach(),
+            Some(_) => second.reply_reach(),
+        };
+        let events = self.side.next_event().saturating_add(second.reply_reach());
+        self.hart_time().saturating_add(own).min(events)
     }
 
     /// Takes everything before `horizon`; devices are accessed before `devices_until` only. Returns whether there was something.

@@ -115,6 +115,18 @@ impl SecondLevel {
         })
     }
 
+    /// Least time from a reply of a first level to a message that it causes at another one, or at its own.
+    #[inline]
+    pub fn reply_reach(&self) -> Tick {
+        self.up + self.down
+    }
+
+    /// The same for a request, whose line is looked up before it has any effect; and for an access to a device.
+    #[inline]
+    pub fn request_reach(&self) -> Tick {
+        self.up + self.lookup + self.down
+    }
+
     /// The next moment at which something happens here.
     #[inline]
     pub fn next_time(&self) -> Tick {

@@ -1,7 +1,8 @@
 //! A cluster as one tile: in which order its harts and its second level act.
 //!
 //! Why it exists: a hart runs ahead of the others only as far as no message can reach it. That is the earliest of: its own next event;
-//! the next event of the second level and the way down; and the next moment of any other hart and both ways, up and down. The second
+//! the next event of the second level and the way down; the next message for any other hart and both ways, up and down; and that other
+//! hart's next instruction, both ways and the look-up. The second
 //! level acts up to the earliest moment of a hart and the way up, and up to the moment at which memory may answer. A device is
 //! accessed when no other hart can access one before. So every hart and the second level see everything in the order of its moments,
 //! and those of one moment by port, whatever the lengths of windows and whichever hart the host visits first. What it deliberately
@@ -35,7 +36,7 @@ pub struct ClusterTile {
     pub(crate) backwards: bool,
 }
 
-/// The two earliest moments of harts, and which hart has the earliest.
+/// The two earliest moments of harts, and which hart has the earliest; among several, that at the lowest port.
 #[derive(Clone, Copy, Debug)]
 struct Earliest {
     first: Tick,
@@ -44,24 +45,33 @@ struct Earliest {
 }
 
 impl Earliest {
-    fn of(harts: &[HartPort]) -> Self {
+    fn of(moments: impl Iterator<Item = Tick>) -> Self {
         let (mut first, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
-        for (port, hart) in harts.iter().enumerate() {
-            let next = hart.next_time();
-            if next < first {
-                (second, first, who) = (first, next, port);
+        for (port, moment) in moments.enumerate() {
+            if moment < first {
+                (second, first, who) = (first, moment, port);
             } else {
-                second = second.min(next);
+                second = second.min(moment);
             }
         }
         Self { first, second, who }
     }
 
     /// The earliest moment of the harts other than that at `port`.
+    #[inline]
     fn but(&self, port: usize) -> Tick {
         match port == self.who {
             true => self.second,
             false => self.first,
+        }
+    }
+
+    /// The moment before which the hart at `port` comes before all others; of one moment, the lowest port comes first.
+    #[inline]
+    fn before_others(&self, port: usize) -> Tick {
+        match port == self.who && self.second == self.first {
+            true => self.first.saturating_add(1),
+            false => self.but(port),
         }
     }
 }
@@ -182,8 +192,9 @@ impl ClusterTile {
 
     /// A moment before which this tile hands no packet to the network.
     pub fn next_packet(&self) -> Tick {
-        let harts = Earliest::of(&self.harts).first;
-        let up = harts.saturating_add(self.second.up);
+        let harts = self.harts.iter().map(HartPort::next_time).min();
+        let up = harts.unwrap_or(Tick::MAX);
+        let up = up.saturating_add(self.second.up);
         up.min(self.second.next_time())
     }
 
@@ -203,7 +214,8 @@ impl ClusterTile {
             ..
         } = self;
         let mut acted = false;
-        let mut earliest = Earliest::of(harts).first;
+        let earliest = harts.iter().map(HartPort::next_time).min();
+        let mut earliest = earliest.unwrap_or(Tick::MAX);
         loop {
             // Replies and requests of harts, and packets, that are still to come.
             let end = earliest.saturating_add(second.up);
@@ -225,10 +237,11 @@ impl ClusterTile {
         }
         let below = arrival.min(second.limit).min(second.next_time());
         let below = below.saturating_add(second.down);
-        let both = second.up + second.down;
         // At the moment of the end, others may end the run, too: then the lowest port does.
         let limit = devices.end.map_or(limit, |(at, ..)| limit.min(at + 1));
-        let earliest = Earliest::of(harts);
+        let horizon = below.min(limit);
+        let reach = Earliest::of(harts.iter().map(|hart| hart.reaches(second)));
+        let next = Earliest::of(harts.iter().map(HartPort::next_time));
         for i in 0..harts.len() {
             #[cfg(test)]
             let i = if self.backwards {
@@ -236,14 +249,12 @@ impl ClusterTile {
             } else {
                 i
             };
-            let others = earliest.but(i);
-            let horizon = others.saturating_add(both).min(below).min(limit);
-            // Of one moment, the lowest port comes first.
-            let before = harts[..i].iter().map(HartPort::next_time);
-            let after = harts[i + 1..].iter().map(|hart| hart.next_time());
-            let after = after.map(|next| next.saturating_add(1));
-            let devices_until = before.chain(after).fold(below, Tick::min);
+            let horizon = reach.but(i).min(horizon);
+            let devices_until = next.before_others(i).min(below);
             acted |= harts[i].run(horizon, devices_until, second, devices, fabric);
+            if harts[i].side.others.is_empty() {
+                continue;
+            }
             let others = std::mem::take(&mut harts[i].side.others);
             for (port, at, effect) in others {
                 let at = align(at, *cycle);

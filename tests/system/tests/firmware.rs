@@ -34,7 +34,7 @@ fn opensbi(platform: &str, harts: usize) {
     for line in [
         "OpenSBI v",
         &format!("Platform Name             : bulkhead,{platform}"),
-        &format!("Platform HART Count       : {harts}\n"),
+        &format!("Platform HART Count       : {harts}"),
         "Platform Console Device   : uart8250",
         "Boot HART PMP Count       : 16",
         "Domain0 Next Mode         : S-mode",
