@@ -490,6 +490,11 @@ impl Machine {
         &self.fabric.ledger
     }
 
+    /// The ledger keeps every transaction from now on. It changes no tick.
+    pub fn keep_transactions(&mut self) {
+        self.fabric.ledger.keep_transactions();
+    }
+
     /// Forgets all bookings and latencies: measurements start here.
     pub fn clear_ledger(&mut self) {
         self.settle_waits();

@@ -9,7 +9,8 @@
 //! `T_r <= T_w` the difference is largest at its start, so at most `(R_w + transfer) / T_w + R_r / T_r + 2` wait, B in all.
 //! A message is taken by the B-th job that arrives after it at the latest.
 //!
-//! Assumptions: readers are periodic; a job writes before its end and reads after its start.
+//! Assumptions: readers are periodic, which [`super::notes`] says where arrivals may be sporadic; a job writes before its end and reads after
+//! its start.
 
 use bulkhead_model::tasks::{Channel, ChannelKind, Direction, TaskSystem};
 
@@ -19,7 +20,7 @@ use super::{Constraint, Kind, Unit};
 /// Bounds of channels, queues, buffers and chains. `responses`: of each task, from arrival.
 pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec<Constraint>) {
     for channel in &system.channels {
-        let mut constraint = Constraint::new(
+        let constraint = Constraint::new(
             Kind::Channel,
             &channel.name,
             responses[channel.from].and_then(|r| r.checked_add(hop(system, channel, responses)?)),
@@ -30,8 +31,6 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
                 ChannelKind::Queue => "queue, one message a job",
             },
         );
-        // Nothing was asked of it, and what it lacks its tasks lack.
-        constraint.holds |= channel.deadline.is_none();
         if channel.kind == ChannelKind::Queue {
             let mut queue = Constraint::new(
                 Kind::Queue,
@@ -46,7 +45,10 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             }
             all.push(queue);
         }
-        all.push(constraint);
+        // Where nothing is asked, nothing is said.
+        if channel.deadline.is_some() || constraint.bound.is_some() {
+            all.push(constraint);
+        }
     }
     for flow in &system.flows {
         let bound = system.route(flow.from, flow.to).ok().and_then(|route| {
@@ -56,7 +58,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
                     sum.checked_add(hop(system, &system.channels[channel], responses)?)
                 })
         });
-        let mut constraint = Constraint::new(
+        let constraint = Constraint::new(
             Kind::Flow,
             &flow.name,
             bound,
@@ -64,8 +66,9 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             Unit::Nanoseconds,
             "responses and waits along the chain (Davare et al. 2007)",
         );
-        constraint.holds |= flow.deadline.is_none();
-        all.push(constraint);
+        if flow.deadline.is_some() || constraint.bound.is_some() {
+            all.push(constraint);
+        }
     }
     for device in &system.devices {
         let (Some(rate), Some(task), Some(buffer)) = (device.rate, device.task, device.buffer)
