@@ -13,6 +13,7 @@
 //! Engineering 5, 1979) with the network's latency as lookahead.
 
 mod cables;
+mod ledger;
 mod mesh;
 
 pub use cables::Outgoing;
@@ -22,7 +23,7 @@ use crate::crash::Crashed;
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
-use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
+use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
@@ -483,25 +484,6 @@ impl Machine {
         let mut all: Vec<Crashed> = all.cloned().collect();
         all.sort_by_key(|crash| (crash.at, crash.owner));
         all
-    }
-
-    /// The ledger.
-    pub fn ledger(&self) -> &Ledger {
-        &self.fabric.ledger
-    }
-
-    /// The ledger keeps every transaction from now on. It changes no tick.
-    pub fn keep_transactions(&mut self) {
-        self.fabric.ledger.keep_transactions();
-    }
-
-    /// Forgets all bookings and latencies: measurements start here.
-    pub fn clear_ledger(&mut self) {
-        self.settle_waits();
-        for tile in &mut self.tiles {
-            tile.forget_waits(self.now);
-        }
-        self.fabric.ledger.clear();
     }
 
     /// How long each activity of a tile with a multiplexer had the hart and wanted it.
