@@ -632,3 +632,29 @@ fn a_bound_that_needs_a_periodic_reader_says_so() {
     assert!(notes("arrivals=\"periodic\"", channel).is_empty());
     assert!(notes("", "").is_empty());
 }
+
+/// Ten accesses of 64 bytes in each millisecond are 640 000 bytes a second. A limit below that makes every job wait longer than the one before; one
+/// above it makes jobs wait for tokens, which the bound of a response does not count.
+#[test]
+fn a_task_whose_accesses_wait_for_tokens_does_not_hold() {
+    let system = |limit: &str| {
+        judged_system(&format!(
+            "<domain name=\"d\"><app name=\"a\" tile=\"2\" program=\"p\">{limit}<task period=\"1ms\" cost=\"20us\" accesses=\"10\"/></app></domain>"
+        ))
+    };
+    let free = system("");
+    assert!(
+        free.all().all(|one| one.holds) && free.all().count() == 1,
+        "{free:?}"
+    );
+    let poor = system("<limit noc=\"639kB/s\" burst=\"4KiB\"/>");
+    let one = poor.all().next().expect("judged");
+    assert_eq!((one.bound, one.holds), (None, false));
+    assert_eq!(
+        one.note.as_deref(),
+        Some("its <limit> pays for 9 of its 10 accesses in a period")
+    );
+    let rich = system("<limit noc=\"640kB/s\" burst=\"4KiB\"/>");
+    assert_eq!(rich.all().count(), 0, "{rich:?}");
+    assert_eq!(rich.unjudged[0].what, "task a");
+}
