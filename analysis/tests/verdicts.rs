@@ -561,3 +561,100 @@ fn a_flow_without_a_bound_is_not_judged() {
         assert!(!why.is_empty(), "{:?}", run.variant);
     }
 }
+
+/// The longest times that a description may name: a job of 52 days, and two decisions of a second. A cost above what the tests count has no
+/// bound; it was once cut to what they count, which held.
+#[test]
+fn a_cost_beyond_what_the_tests_count_does_not_hold() {
+    let longest = "4503599627370496ns";
+    for policy in ["fixed-priority", "edf", "non-preemptive", "global-edf"] {
+        let system = |overheads: &str| {
+            format!(
+                "<processors count=\"1\" policy=\"{policy}\"/>{overheads}<task name=\"t\" period=\"{longest}\" cost=\"{longest}\"/>"
+            )
+        };
+        assert!(bounds(&system("")).1, "{policy}");
+        let (found, holds) = bounds(&system("<overheads schedule=\"1s\"/>"));
+        assert_eq!((found, holds), (vec![None], false), "{policy}");
+    }
+}
+
+/// Global EDF knows that both tasks are in time, but no response. So each is done within its deadline of 10 ms, and a message, read a period
+/// later at the latest, within 30 ms.
+#[test]
+fn whoever_is_in_time_is_done_by_the_deadline() {
+    let plan = judged(
+        "<processors count=\"2\" policy=\"global-edf\" arrivals=\"periodic\"/>\
+         <task name=\"a\" period=\"10ms\" cost=\"1ms\"/><task name=\"b\" period=\"10ms\" cost=\"1ms\"/>\
+         <channel name=\"c\" from=\"a\" to=\"b\" deadline=\"30ms\"/>",
+    );
+    let channel = plan.constraints.iter().find(|c| c.kind == Kind::Channel);
+    let channel = channel.expect("judged");
+    assert_eq!((channel.bound, channel.holds), (Some(30_000_000), true));
+    assert!(plan.schedulable);
+}
+
+/// The writer has more to do than there is time, so nothing is known of its channel, of which nothing is asked: it must not be called good.
+#[test]
+fn a_channel_of_which_nothing_is_known_does_not_hold() {
+    let system = |deadline: &str| {
+        judged(&format!(
+            "<processors count=\"1\" policy=\"fixed-priority\" arrivals=\"periodic\"/>\
+             <task name=\"b\" period=\"10ms\" cost=\"6ms\" priority=\"1\"/><task name=\"a\" period=\"10ms\" cost=\"6ms\" priority=\"2\"/>\
+             <channel name=\"c\" from=\"a\" to=\"b\" {deadline}/><flow name=\"f\" from=\"a\" to=\"b\" {deadline}/>"
+        ))
+    };
+    let of = |plan: &Plan| -> Vec<bool> {
+        let all = plan.constraints.iter();
+        let all = all.filter(|c| matches!(c.kind, Kind::Channel | Kind::Flow));
+        all.map(|c| c.holds).collect()
+    };
+    assert_eq!(of(&system("")), []);
+    assert_eq!(of(&system("deadline=\"1s\"")), [false, false]);
+}
+
+/// A sporadic reader may never come, and then nothing is ever read.
+#[test]
+fn a_bound_that_needs_a_periodic_reader_says_so() {
+    let notes = |arrivals: &str, channel: &str| {
+        judged(&format!(
+            "<processors count=\"1\" policy=\"fixed-priority\" {arrivals}/>\
+             <task name=\"a\" period=\"10ms\" cost=\"1ms\"/><task name=\"b\" period=\"10ms\" cost=\"1ms\"/>{channel}"
+        ))
+        .notes
+    };
+    let channel = "<channel name=\"c\" from=\"a\" to=\"b\" deadline=\"50ms\"/>";
+    let said = notes("", channel);
+    assert!(
+        said[0].contains("take b to arrive exactly periodically"),
+        "{said:?}"
+    );
+    assert!(notes("arrivals=\"periodic\"", channel).is_empty());
+    assert!(notes("", "").is_empty());
+}
+
+/// Ten accesses of 64 bytes in each millisecond are 640 000 bytes a second. A limit below that makes every job wait longer than the one before; one
+/// above it makes jobs wait for tokens, which the bound of a response does not count.
+#[test]
+fn a_task_whose_accesses_wait_for_tokens_does_not_hold() {
+    let system = |limit: &str| {
+        judged_system(&format!(
+            "<domain name=\"d\"><app name=\"a\" tile=\"2\" program=\"p\">{limit}<task period=\"1ms\" cost=\"20us\" accesses=\"10\"/></app></domain>"
+        ))
+    };
+    let free = system("");
+    assert!(
+        free.all().all(|one| one.holds) && free.all().count() == 1,
+        "{free:?}"
+    );
+    let poor = system("<limit noc=\"639kB/s\" burst=\"4KiB\"/>");
+    let one = poor.all().next().expect("judged");
+    assert_eq!((one.bound, one.holds), (None, false));
+    assert_eq!(
+        one.note.as_deref(),
+        Some("its <limit> pays for 9 of its 10 accesses in a period")
+    );
+    let rich = system("<limit noc=\"640kB/s\" burst=\"4KiB\"/>");
+    assert_eq!(rich.all().count(), 0, "{rich:?}");
+    assert_eq!(rich.unjudged[0].what, "task a");
+}

@@ -1,4 +1,4 @@
-//! What `--json` prints, beside the schemas of `docs/schemas`: of quick commands here, of runs and audits in `tests/system`.
+//! What `--json` prints, beside the schemas of `docs/schemas`: of quick commands here, of runs and audits in `report`.
 //!
 //! A schema names every field and allows no other, so a field that comes, goes or changes its type fails here until its schema does the same.
 

@@ -15,6 +15,7 @@
 mod cables;
 mod cluster;
 mod counters;
+mod ledger;
 mod mesh;
 
 pub use cables::Outgoing;
@@ -25,7 +26,7 @@ use crate::crash::Crashed;
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
-use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
+use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
@@ -525,20 +526,6 @@ impl Machine {
         let mut all: Vec<Crashed> = all.cloned().collect();
         all.sort_by_key(|crash| (crash.at, crash.owner));
         all
-    }
-
-    /// The ledger.
-    pub fn ledger(&self) -> &Ledger {
-        &self.fabric.ledger
-    }
-
-    /// Forgets all bookings and latencies: measurements start here.
-    pub fn clear_ledger(&mut self) {
-        self.settle_waits();
-        for tile in &mut self.tiles {
-            tile.forget_waits(self.now);
-        }
-        self.fabric.ledger.clear();
     }
 
     /// How long each activity of a tile with a multiplexer had the hart and wanted it.

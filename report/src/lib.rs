@@ -27,6 +27,8 @@ pub mod result;
 #[cfg(test)]
 mod sample;
 mod scale;
+#[cfg(test)]
+mod schemas;
 pub mod table;
 pub mod verdict;
 

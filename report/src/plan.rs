@@ -77,6 +77,11 @@ pub fn failure(constraint: &Constraint) -> String {
     }
 }
 
+/// Whether anything is asked: of a channel or flow without a deadline, only a number is shown.
+fn is_asked(constraint: &Constraint) -> bool {
+    constraint.limit.is_some() || !matches!(constraint.kind, Kind::Channel | Kind::Flow)
+}
+
 /// A constraint as a promise of a run; `variant` is empty if there is only one.
 fn promise(variant: &str, constraint: &Constraint) -> Promise {
     let number = |number: Option<u64>| number.map(|number| value(number, constraint.unit));
@@ -93,7 +98,7 @@ fn promise(variant: &str, constraint: &Constraint) -> Promise {
 
 /// The verdict on a task system.
 pub fn verdict(plan: &Plan) -> Verdict {
-    let all = plan.constraints.iter();
+    let all = plan.constraints.iter().filter(|one| is_asked(one));
     all.map(|constraint| promise("", constraint)).collect()
 }
 
@@ -254,7 +259,11 @@ fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool)
 }
 
 fn word(constraint: &Constraint) -> &'static str {
-    if constraint.holds { "holds" } else { "FAILS" }
+    match constraint.holds {
+        false => "FAILS",
+        true if is_asked(constraint) => "holds",
+        true => "-",
+    }
 }
 
 /// Everything but the tasks; empty if there is nothing else.

@@ -165,7 +165,7 @@ fn a_result_survives_its_file() {
 }
 
 /// The sample with a second chip, both with a network card.
-fn two_chips() -> RunResult {
+pub fn two_chips() -> RunResult {
     let mut far = sample();
     far.system = "far".to_owned();
     far.verdict = Verdict::of(vec![Promise::judged("alone", "far and held", true)]);

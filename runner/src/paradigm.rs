@@ -90,9 +90,8 @@ pub trait Paradigm: Sync {
     /// When the kernel began a piece of its work, and which, for measurements.
     fn work(&self, system: &System, markers: &[MarkerEvent]) -> Vec<(u64, u64)>;
 
-    /// Slices in which transactions are counted if this run can serve a bound: length in ticks, and how much before its multiples
-    /// they begin.
-    fn slices(&self, system: &System) -> Option<(u64, u64)>;
+    /// Whether this run can serve a bound, so that its transactions are kept.
+    fn serves_bounds(&self, system: &System) -> bool;
 
     /// Runs that bounds need beside the chosen ones. `all`: every variant of the system.
     fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun>;
@@ -135,10 +134,8 @@ pub struct BesideRun {
     pub flow: String,
     /// What it is, for readers.
     pub about: String,
-    /// What is run.
+    /// What is run. Its transactions are kept.
     pub system: System,
-    /// Slices as [`Paradigm::slices`] gives them.
-    pub slices: Option<(u64, u64)>,
 }
 
 /// A run that is over, as bounds see it.
@@ -149,6 +146,4 @@ pub struct Ran<'a> {
     pub names: &'a Names,
     /// What happened.
     pub seen: &'a Observed,
-    /// Length of its slices in ticks; 0: it has none.
-    pub slice: u64,
 }

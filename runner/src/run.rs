@@ -246,7 +246,7 @@ fn whole(
         {
             let per_second = u128::from(job.system.platform.ticks_per_second());
             let length = u128::from(nanoseconds) * per_second / 1_000_000_000;
-            job.plan.slice = Some((u64::try_from(length).unwrap_or(u64::MAX).max(1), 0));
+            job.plan.slice = Some(u64::try_from(length).unwrap_or(u64::MAX).max(1));
         }
         jobs.push(job);
     }
@@ -254,7 +254,7 @@ fn whole(
     for run in &besides {
         let name = format!("{} alone", run.flow);
         let mut job = job(paradigm, name, run.system.clone(), &programs, false)?;
-        job.plan.slice = run.slices;
+        job.plan.transactions = true;
         jobs.push(job);
     }
     let mut observed = in_parallel(&jobs, |job| {
@@ -309,7 +309,8 @@ fn job(
     let plan = Plan {
         ticks: collect::ticks(system.duration, per_second),
         trace: traces,
-        slice: paradigm.slices(&system),
+        slice: None,
+        transactions: paradigm.serves_bounds(&system),
         looks: 1,
     };
     Ok(Job {
@@ -352,7 +353,6 @@ fn finish(
         .iter()
         .map(|(_, job, seen)| paradigm.names(&job.system, &seen.markers))
         .collect();
-    let ran = |job: &Job<'_>| job.plan.slice.map_or(0, |slice| slice.0);
     let runs: Vec<Ran<'_>> = jobs
         .iter()
         .zip(&observed)
@@ -361,7 +361,6 @@ fn finish(
             system: &job.system,
             names,
             seen,
-            slice: ran(job),
         })
         .collect();
     let besides: Vec<(BesideRun, Ran<'_>)> = besides
@@ -372,7 +371,6 @@ fn finish(
                 system: &job.system,
                 names,
                 seen,
-                slice: ran(job),
             };
             (run.clone(), ran)
         })
@@ -605,7 +603,6 @@ fn peer_variant(
         system,
         names: &names,
         seen,
-        slice: 0,
     };
     paradigm.bound(&[ran], &[], std::slice::from_mut(&mut variant));
     Ok(variant)

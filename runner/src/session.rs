@@ -29,8 +29,10 @@ pub struct Plan {
     pub ticks: u64,
     /// Write a trace.
     pub trace: bool,
-    /// Count transactions in slices of this length, in ticks, that begin at multiples of it minus `before`.
-    pub slice: Option<(u64, u64)>,
+    /// Count transactions in slices of this length, in ticks, that begin at multiples of it.
+    pub slice: Option<u64>,
+    /// The ledger of the first chip keeps every transaction.
+    pub transactions: bool,
     /// How often two chips look at each other in the time that they need not, at least 1. Changes nothing but the run's speed.
     pub looks: u64,
 }
@@ -156,6 +158,9 @@ pub fn execute_beside(
     let mut chips = Chips::boot(paradigm, system, image, peer_image)?;
     chips.divide_windows(plan.looks);
     let machine = &mut chips.first;
+    if plan.transactions {
+        machine.keep_transactions();
+    }
     let config = machine.config().clone();
     if let Some(watcher) = watcher {
         machine.set_observer(Some(Box::new(watcher)));
@@ -205,10 +210,7 @@ pub fn execute_beside(
             deed(&mut chips.first);
         }
         let until = match plan.slice {
-            Some((length, early)) => {
-                let next = ((chips.first.now() + early) / length + 1) * length - early;
-                next.min(plan.ticks)
-            }
+            Some(length) => ((chips.first.now() / length + 1) * length).min(plan.ticks),
             None => plan.ticks,
         };
         let until = strike.map_or(until, |(at, _)| until.min(at));

@@ -16,7 +16,8 @@
 //! response, the transfer, and the reader's response from its release. A writer that is itself released by messages may be released earlier than a
 //! period after the job before, by its jitter; who counts from there adds that.
 //!
-//! Assumptions: readers are periodic, or released by messages; a job writes before its end, once at most, and reads after its start.
+//! Assumptions: readers are periodic, which [`super::notes`] says where arrivals may be sporadic, or released by messages; a job writes before its
+//! end, once at most, and reads after its start.
 
 use bulkhead_model::tasks::{Channel, ChannelKind, Direction, TaskSystem};
 
@@ -26,7 +27,7 @@ use super::{Constraint, Kind, Unit};
 /// Bounds of channels, queues, buffers and chains. `responses`: of each task, from arrival.
 pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec<Constraint>) {
     for channel in &system.channels {
-        let mut constraint = Constraint::new(
+        let constraint = Constraint::new(
             Kind::Channel,
             &channel.name,
             beginning(system, channel.from, responses)
@@ -39,8 +40,6 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
                 (false, ChannelKind::Queue) => "queue, one message a job",
             },
         );
-        // Nothing was asked of it, and what it lacks its tasks lack.
-        constraint.holds |= channel.deadline.is_none();
         if channel.kind == ChannelKind::Queue {
             let mut queue = Constraint::new(
                 Kind::Queue,
@@ -55,7 +54,10 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             }
             all.push(queue);
         }
-        all.push(constraint);
+        // Where nothing is asked, nothing is said.
+        if channel.deadline.is_some() || constraint.bound.is_some() {
+            all.push(constraint);
+        }
     }
     for flow in &system.flows {
         let bound = system.route(flow.from, flow.to).ok().and_then(|route| {
@@ -65,7 +67,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
                     sum.checked_add(hop(system, &system.channels[channel], responses)?)
                 })
         });
-        let mut constraint = Constraint::new(
+        let constraint = Constraint::new(
             Kind::Flow,
             &flow.name,
             bound,
@@ -73,8 +75,9 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             Unit::Nanoseconds,
             "responses and waits along the chain (Davare et al. 2007)",
         );
-        constraint.holds |= flow.deadline.is_none();
-        all.push(constraint);
+        if flow.deadline.is_some() || constraint.bound.is_some() {
+            all.push(constraint);
+        }
     }
     for device in &system.devices {
         let (Some(rate), Some(task), Some(buffer)) = (device.rate, device.task, device.buffer)

@@ -47,8 +47,10 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     let method = method(system.policy);
     let mut above = None;
     for (index, known) in judged {
-        responses[index] = known.response;
         let task = &system.tasks[index];
+        // Whatever is in time is done by its deadline, also where no number is known.
+        let in_time = known.met.then(|| nanoseconds(task.deadline));
+        responses[index] = known.response.or(in_time);
         let mut constraint = Constraint::new(
             Kind::Response,
             &task.name,

@@ -12,7 +12,36 @@ use crate::schedulability::periodic;
 pub fn notes(system: &TaskSystem) -> Vec<String> {
     let mut all = offsets(system);
     all.extend(accesses(system));
+    all.extend(readers(system));
     all
+}
+
+/// Bounds of data on its way, where nobody says that its readers come.
+fn readers(system: &TaskSystem) -> Option<String> {
+    if system.periodic || system.channels.is_empty() {
+        return None;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for channel in &system.channels {
+        let name = system.tasks[channel.to].name.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Some(format!(
+        "bounds of channels, queues and flows take {} to arrive exactly periodically, because a reader that does not come takes nothing: write arrivals=\"periodic\" at <processors> if that is so",
+        few(&names)
+    ))
+}
+
+/// The first names; the others are counted.
+fn few(names: &[&str]) -> String {
+    match names {
+        names if names.len() > 4 => {
+            format!("{} and {} more", names[..4].join(", "), names.len() - 4)
+        }
+        names => names.join(", "),
+    }
 }
 
 /// Costs that cannot contain the accesses that they are said to contain.
@@ -47,12 +76,6 @@ fn offsets(system: &TaskSystem) -> Vec<String> {
     if with.is_empty() || system.policy == Policy::Table {
         return Vec::new();
     }
-    let few = |names: &[&str]| match names {
-        names if names.len() > 4 => {
-            format!("{} and {} more", names[..4].join(", "), names.len() - 4)
-        }
-        names => names.join(", "),
-    };
     let usable = matches!(
         system.policy,
         Policy::FixedPriority | Policy::RateMonotonic | Policy::Edf

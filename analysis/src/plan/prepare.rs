@@ -141,8 +141,8 @@ pub fn cost(system: &TaskSystem, index: usize, level: char) -> Option<u64> {
         .map(nanoseconds)
 }
 
-/// A task with its whole cost at its own level, as the tests want it. `None`: there is no estimate for its ways, or a wait
-/// without a bound. Blocking by sections is not in it: that depends on priorities; nor are [`handlers`].
+/// A task with its whole cost at its own level, as the tests want it. `None`: there is no estimate for its ways, a wait
+/// without a bound, or more than any test counts. Blocking by sections is not in it: that depends on priorities; nor are [`handlers`].
 pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError> {
     let task = &system.tasks[index];
     let Some(alone) = cost(system, index, task.criticality) else {
@@ -166,8 +166,12 @@ pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError
             None => return Ok(None),
         }
     }
+    // Longer than any test counts, and than any deadline.
+    if cost > LIMIT {
+        return Ok(None);
+    }
     Ok(Some(Task {
-        cost: cost.min(LIMIT),
+        cost,
         period: nanoseconds(task.period),
         deadline: nanoseconds(task.deadline),
         jitter: nanoseconds(task.jitter),
@@ -257,7 +261,11 @@ fn phases(system: &TaskSystem) -> Result<Option<Vec<u64>>, TaskError> {
             .filter(|&other| system.tasks[other].core == Some(core))
             .collect();
         let mut all = handlers(system, core, &members)?;
-        all.push(Task::new(alone.saturating_add(stall).min(LIMIT), LIMIT));
+        let whole = alone.saturating_add(stall);
+        if whole > LIMIT {
+            return Ok(None);
+        }
+        all.push(Task::new(whole, LIMIT));
         match fixed_priority::response_times(&all)?.pop().flatten() {
             Some(phase) => longest[index] = phase,
             None => return Ok(None),
@@ -272,7 +280,7 @@ pub fn alone(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
 }
 
 /// The tests' tasks `members`, each with its whole cost, where all of them share processors. With policies whose tests know no
-/// handlers each job also pays for the releases that its life may meet. `None`: one of them has no cost.
+/// handlers each job also pays for the releases that its life may meet. `None`: one of them has no cost, or one that no test counts.
 pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>, TaskError> {
     let Some(mut all) = alone(system, members)? else {
         return Ok(None);
@@ -287,12 +295,13 @@ pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
             .collect();
         all = with_releases(system, members, &all, &lives);
     }
-    Ok(Some(all))
+    let countable = all.iter().all(|task| task.cost <= LIMIT);
+    Ok(countable.then_some(all))
 }
 
 /// `tasks`, the tests' tasks for `members`, each of which pays for its own release and for those of the others in its life. Where
 /// processors are shared, each job that may go before it may displace it to a processor where a decision for a less urgent task is under
-/// way: it pays for one more decision.
+/// way: it pays for one more decision. Costs may be above what the tests count.
 pub fn with_releases(
     system: &TaskSystem,
     members: &[usize],
@@ -322,7 +331,7 @@ pub fn with_releases(
             .saturating_mul(release);
         let paid = handlers::pays(task, &others, lives[position]);
         Task {
-            cost: paid.cost.saturating_add(own).min(LIMIT),
+            cost: paid.cost.saturating_add(own),
             ..paid
         }
     };

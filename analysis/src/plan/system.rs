@@ -84,6 +84,9 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
         tasks: on_tiles(system)?,
         ..Verdict::default()
     };
+    for app in &system.apps {
+        tokens(app, &mut verdict);
+    }
     for tile in admission::tiles(system).map_err(other)? {
         for one in tile.reservations {
             let (bound, limit) = match one.unpaid {
@@ -119,6 +122,44 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
     }
     flows(system, &mut verdict)?;
     Ok(verdict)
+}
+
+/// Bytes of a block of traffic, the least that an access pays for.
+const BLOCK: u128 = 64;
+
+/// What a job waits for tokens is in no bound of a response. If its limit cannot pay for the accesses of each job, jobs are late without end;
+/// otherwise nothing is said of them.
+fn tokens(app: &App, verdict: &mut Verdict) {
+    let (Some(limit), Some(task)) = (app.limit, &app.task) else {
+        return;
+    };
+    let accesses = u128::from(task.accesses);
+    if accesses == 0 || limit.noc.0 == 0 || cost(app).is_none() {
+        return;
+    }
+    // Both sides of bytes in a period, times the picoseconds of a second.
+    let asked = accesses * BLOCK * 1_000_000_000_000;
+    let paid = u128::from(limit.noc.0) * u128::from(task.period.0);
+    for plan in &mut verdict.tasks {
+        let own = |one: &Constraint| one.kind == Kind::Response && one.subject == app.name;
+        if asked > paid {
+            for one in plan.constraints.iter_mut().filter(|one| own(one)) {
+                (one.bound, one.holds) = (None, false);
+                one.note = Some(format!(
+                    "its <limit> pays for {} of its {accesses} accesses in a period",
+                    paid / (BLOCK * 1_000_000_000_000)
+                ));
+            }
+        } else {
+            plan.constraints.retain(|one| !own(one) || !one.holds);
+        }
+        plan.schedulable = plan.constraints.iter().all(|one| one.holds);
+    }
+    if asked <= paid {
+        let why =
+            "its accesses wait for tokens of its <limit>, which no bound of a response counts";
+        verdict.leave(format!("task {}", app.name), why.to_owned());
+    }
 }
 
 /// Response times of applications that share tiles or not, as TileMux serves them.

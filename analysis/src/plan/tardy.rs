@@ -7,6 +7,7 @@ use bulkhead_model::tasks::TaskSystem;
 use num_traits::Signed;
 
 use super::{PlanError, prepare};
+use crate::schedulability::task::LIMIT;
 use crate::schedulability::{Task, TaskError, handlers, mc2, tardiness};
 
 /// Rounds in which tardiness may grow with what late jobs pay for.
@@ -27,6 +28,9 @@ pub fn bounds(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, 
             .map(|(task, late): (_, &u64)| task.period.saturating_add(*late))
             .collect();
         let tasks = prepare::with_releases(system, order, &alone, &lives);
+        if tasks.iter().any(|task| task.cost > LIMIT) {
+            break;
+        }
         let found = tardiness::bounds(&tasks, u64::from(system.processors)).map_err(wrong)?;
         match found {
             None => break,

@@ -1,4 +1,5 @@
-//! When jobs and interrupts come: legal patterns, most of them as dense and as much together as they may be.
+//! When jobs and interrupts come, and how much each job needs: legal patterns, most of them as dense and as much together as they may be,
+//! and as long.
 
 use bulkhead_model::tasks::TaskSystem;
 
@@ -10,6 +11,37 @@ pub struct Arrival {
     pub task: usize,
     pub arrival: u64,
     pub release: u64,
+    /// Thousandths of its longest time that the job takes.
+    pub part: u64,
+}
+
+impl Arrival {
+    /// What the job needs of `longest`; at least a unit of anything.
+    pub fn needs(&self, longest: u64) -> u64 {
+        (longest * self.part).div_ceil(1000)
+    }
+}
+
+/// How long jobs of a run are: in most runs as long as they may be, in others some end early. Where processors share something or nobody is
+/// preempted, a shorter job can delay others.
+pub struct Lengths {
+    early: bool,
+}
+
+impl Lengths {
+    /// Of one run.
+    pub fn of(random: &mut Random) -> Self {
+        let early = random.one_in(3);
+        Self { early }
+    }
+
+    /// Thousandths for the next job.
+    pub fn part(&self, random: &mut Random) -> u64 {
+        match self.early && random.one_in(2) {
+            true => random.below(1000),
+            false => 1000,
+        }
+    }
 }
 
 /// Nanoseconds.
@@ -79,6 +111,7 @@ pub fn interrupts(distance: u64, span: Span, random: &mut Random) -> Vec<u64> {
 /// All jobs of a system by release; strictly periodic ones from their offsets on if the system says so.
 pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival> {
     let mut all = Vec::new();
+    let lengths = Lengths::of(random);
     for (task, described) in system.tasks.iter().enumerate() {
         let (period, jitter) = (ns(described.period), ns(described.jitter));
         if system.periodic {
@@ -88,6 +121,7 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
                     task,
                     arrival,
                     release: arrival + jitter,
+                    part: lengths.part(random),
                 });
                 arrival += period;
             }
@@ -117,6 +151,7 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
                 task,
                 arrival,
                 release: last,
+                part: lengths.part(random),
             });
         }
     }

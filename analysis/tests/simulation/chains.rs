@@ -11,7 +11,7 @@ use bulkhead_model::tasks::{
 };
 use bulkhead_model::units::{Rate, Size, Time};
 
-use crate::arrivals::{Arrival, Span, ns};
+use crate::arrivals::{Arrival, Lengths, Span, ns};
 use crate::measure::Seen;
 use crate::processor::{self, Ended};
 use crate::random::Random;
@@ -70,6 +70,7 @@ pub fn generate(random: &mut Random) -> TaskSystem {
 /// Strictly periodic arrivals at any phase; releases as late as they may be, on time, or anything between.
 fn periodic(system: &TaskSystem, end: u64, random: &mut Random) -> Vec<Arrival> {
     let mut all = Vec::new();
+    let lengths = Lengths::of(random);
     for (task, described) in system.tasks.iter().enumerate() {
         let (period, jitter) = (ns(described.period), ns(described.jitter));
         let mut arrival = random.below(period);
@@ -86,6 +87,7 @@ fn periodic(system: &TaskSystem, end: u64, random: &mut Random) -> Vec<Arrival> 
                 task,
                 arrival,
                 release: last,
+                part: lengths.part(random),
             });
             arrival += period;
         }

@@ -10,14 +10,14 @@ use bulkhead_model::units::Time;
 use crate::random::Random;
 
 /// Nanoseconds as a time of a description.
-fn ns(nanoseconds: u64) -> Time {
+pub fn ns(nanoseconds: u64) -> Time {
     Time(nanoseconds * 1000)
 }
 
-const PERIODS: [u64; 10] = [12, 15, 20, 24, 30, 36, 40, 48, 60, 90];
+pub const PERIODS: [u64; 10] = [12, 15, 20, 24, 30, 36, 40, 48, 60, 90];
 
 /// Tasks of about this utilisation in hundredths, none alone above it.
-fn tasks(random: &mut Random, most: u64, hundredths: u64, periods: &[u64]) -> Vec<Task> {
+pub fn tasks(random: &mut Random, most: u64, hundredths: u64, periods: &[u64]) -> Vec<Task> {
     let count = random.between(2, most);
     let mut left = hundredths;
     (0..count)
@@ -35,7 +35,7 @@ fn tasks(random: &mut Random, most: u64, hundredths: u64, periods: &[u64]) -> Ve
         .collect()
 }
 
-fn system(
+pub fn system(
     policy: Policy,
     processors: u32,
     mut tasks: Vec<Task>,
@@ -63,7 +63,7 @@ fn system(
     TaskSystem::new("random", processors, policy, tasks)
 }
 
-fn jitter(system: &mut TaskSystem, random: &mut Random) {
+pub fn jitter(system: &mut TaskSystem, random: &mut Random) {
     for task in &mut system.tasks {
         if random.one_in(3) {
             let most = task.period.nanoseconds() * 3 / 2;
@@ -72,7 +72,7 @@ fn jitter(system: &mut TaskSystem, random: &mut Random) {
     }
 }
 
-fn deadlines(system: &mut TaskSystem, random: &mut Random, beyond: bool) {
+pub fn deadlines(system: &mut TaskSystem, random: &mut Random, beyond: bool) {
     for task in &mut system.tasks {
         let (cost, period) = (task.cost.unwrap().nanoseconds(), task.period.nanoseconds());
         let most = if beyond { 2 * period } else { period };
@@ -82,7 +82,7 @@ fn deadlines(system: &mut TaskSystem, random: &mut Random, beyond: bool) {
     }
 }
 
-fn overheads(system: &mut TaskSystem, random: &mut Random) {
+pub fn overheads(system: &mut TaskSystem, random: &mut Random) {
     system.overheads = Overheads {
         schedule: ns(random.below(3)),
         release: ns(random.below(3)),
@@ -90,7 +90,7 @@ fn overheads(system: &mut TaskSystem, random: &mut Random) {
     };
 }
 
-fn devices(system: &mut TaskSystem, random: &mut Random) {
+pub fn devices(system: &mut TaskSystem, random: &mut Random) {
     for number in 0..random.below(3) {
         system.devices.push(Device {
             name: format!("d{number}"),
@@ -129,7 +129,7 @@ fn memguard(system: &mut TaskSystem, random: &mut Random) {
     }
 }
 
-fn sections(system: &mut TaskSystem, random: &mut Random) {
+pub fn sections(system: &mut TaskSystem, random: &mut Random) {
     for task in &mut system.tasks {
         let mut left = task.cost.unwrap().nanoseconds();
         for _ in 0..random.below(3) {
@@ -147,7 +147,7 @@ fn sections(system: &mut TaskSystem, random: &mut Random) {
     }
 }
 
-fn mutex(system: &mut TaskSystem, random: &mut Random) {
+pub fn mutex(system: &mut TaskSystem, random: &mut Random) {
     system.mutex = Some(random.of_list(&[MutexOrder::Fifo, MutexOrder::Core]));
     for task in &mut system.tasks {
         task.deadline = task.deadline.min(task.period);
@@ -159,7 +159,7 @@ fn mutex(system: &mut TaskSystem, random: &mut Random) {
     }
 }
 
-fn blocking(system: &mut TaskSystem, random: &mut Random) {
+pub fn blocking(system: &mut TaskSystem, random: &mut Random) {
     for task in &mut system.tasks {
         if random.one_in(3) {
             task.blocking = ns(random.below(8));
@@ -254,7 +254,7 @@ pub fn fixed_priority_everything(random: &mut Random) -> TaskSystem {
     system
 }
 
-fn offsets(system: &mut TaskSystem, random: &mut Random) {
+pub fn offsets(system: &mut TaskSystem, random: &mut Random) {
     system.periodic = true;
     for task in &mut system.tasks {
         task.offset = ns(random.below(task.period.nanoseconds()));

@@ -69,7 +69,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
                 task: job.task,
                 arrival: job.arrival,
                 number: count,
-                left: ns(system.tasks[job.task].cost.unwrap()),
+                left: job.needs(ns(system.tasks[job.task].cost.unwrap())).max(1),
                 started: false,
             });
         };

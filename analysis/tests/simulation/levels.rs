@@ -44,6 +44,7 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
         .into_iter()
         .filter(|job| system.tasks[job.task].criticality >= 'C')
         .collect();
+    let lengths = arrivals::Lengths::of(random);
     for (task, described) in system.tasks.iter().enumerate() {
         if described.criticality < 'C' {
             let period = ns(described.period);
@@ -55,6 +56,7 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
                         task,
                         arrival,
                         release: arrival,
+                        part: lengths.part(random),
                     }),
             );
         }
@@ -93,7 +95,7 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
                 task: job.task,
                 arrival: job.arrival,
                 number,
-                left: cost(job.task),
+                left: job.needs(cost(job.task)).max(1),
                 started: false,
             });
         };

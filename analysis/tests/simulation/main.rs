@@ -20,6 +20,7 @@ mod generate;
 mod global;
 mod levels;
 mod measure;
+mod mixed;
 mod phases;
 mod processor;
 mod quotas;
@@ -70,6 +71,14 @@ policies! {
     global_edf: generate::global_edf, global::run;
     global_edf_soft: generate::global_edf_soft, global::run;
     mc2: generate::mc2, levels::run;
+    mixed_fixed_priority: mixed::fixed_priority, processor::run;
+    mixed_mutex_with_jitter: mixed::mutex_with_jitter, processor::run;
+    mixed_regulated: mixed::regulated, processor::run;
+    mixed_without_preemption: mixed::without_preemption, processor::run;
+    mixed_edf: mixed::edf, processor::run;
+    mixed_time_slice: mixed::time_slice, slices::run;
+    mixed_three_phase: mixed::three_phase, phases::run;
+    mixed_globally: mixed::globally, global::run;
     channels_and_chains: chains::generate, chains::run;
 }
 

@@ -78,13 +78,13 @@ fn processor(
         if !halves.iter().any(moving) {
             if let Some(half) = halves.iter_mut().find(|half| half.state == State::Done) {
                 half.state = State::Out;
-                half.left = ns(system.tasks[half.job.task].unload);
+                half.left = half.job.needs(ns(system.tasks[half.job.task].unload));
             } else if halves.len() < 2 && !waiting.is_empty() {
                 let job = waiting.remove(0);
                 halves.push(Half {
                     job,
                     state: State::In,
-                    left: ns(system.tasks[job.task].load),
+                    left: job.needs(ns(system.tasks[job.task].load)),
                     begun: false,
                 });
             }
@@ -105,7 +105,8 @@ fn processor(
             && let Some(half) = halves.iter_mut().find(|half| half.state == State::Waits)
         {
             half.state = State::Runs;
-            half.left = ns(system.tasks[half.job.task].cost.unwrap()) + 2 * decision;
+            let cost = ns(system.tasks[half.job.task].cost.unwrap());
+            half.left = half.job.needs(cost).max(1) + 2 * decision;
         }
         let place = (now + shift) % round;
         let in_slot = place.checked_sub(begin).filter(|place| *place < slot);

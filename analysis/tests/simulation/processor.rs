@@ -515,7 +515,7 @@ impl<'a> Processors<'a> {
     fn job(&mut self, arrival: Arrival, random: &mut Random) -> Job {
         self.jobs += 1;
         let task = &self.system.tasks[arrival.task];
-        let cost = ns(task.cost.unwrap());
+        let cost = arrival.needs(ns(task.cost.unwrap())).max(1);
         let mut marks = Vec::new();
         // Sections and the phase, one after the other, with what is left of the cost between them.
         let mut parts: Vec<(u64, Mark, Mark)> = task
@@ -551,11 +551,18 @@ impl<'a> Processors<'a> {
             }
         }
         if let Some(guard) = self.system.memguard {
-            let each = ns(guard.access).max(1);
-            let most = task.accesses.min(cost / each);
+            // Those that take no time are anywhere, as many as there are.
+            let each = ns(guard.access);
+            let most = match each {
+                0 => task.accesses,
+                _ => task.accesses.min(cost / each),
+            };
             // At the begin, at the end, or anywhere.
             let style = random.below(3);
-            let mut free = cost - most * each;
+            let mut free = match each {
+                0 => cost - 1,
+                _ => cost - most * each,
+            };
             let mut at = if style == 1 { free } else { 0 };
             for _ in 0..most {
                 if style == 2 {

@@ -65,7 +65,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         }
         while releasing.front().is_some_and(|r| r.0 == 0) {
             let (_, job) = releasing.pop_front().unwrap();
-            let cost = ns(system.tasks[job.task].cost.unwrap());
+            let cost = job.needs(ns(system.tasks[job.task].cost.unwrap())).max(1);
             all[job.task].jobs.push_back((job.arrival, cost));
         }
         wake(&all, &mut line, turn.map(|t| t.0), random);
@@ -78,14 +78,18 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
             }
             if releasing[0].0 == 0 {
                 let (_, job) = releasing.pop_front().unwrap();
-                let cost = ns(system.tasks[job.task].cost.unwrap());
+                let cost = job.needs(ns(system.tasks[job.task].cost.unwrap())).max(1);
                 all[job.task].jobs.push_back((job.arrival, cost));
             }
             continue;
         }
         if let Some((who, left)) = turn {
+            let others = line.iter().any(|&other| all[other].able());
             if !all[who].able() {
                 turn = None;
+            } else if left == 0 && !others {
+                // Nobody ends its turn.
+                turn = Some((who, slice));
             } else if left == 0 {
                 turn = None;
                 line.push_back(who);

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use bulkhead_model::tasks::TaskSystem;
 
-use crate::arrivals::ns;
+use crate::arrivals::{Lengths, ns};
 use crate::random::Random;
 
-pub fn run(system: &TaskSystem, _: &mut Random) -> Vec<u64> {
+pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
+    let lengths = Lengths::of(random);
     let mut worst = vec![0; system.tasks.len()];
     for table in &system.tables {
         let length = ns(table.length);
@@ -36,7 +37,9 @@ pub fn run(system: &TaskSystem, _: &mut Random) -> Vec<u64> {
             }
             if kernel == 0 {
                 while let Some((index, arrival)) = releasing.pop_front() {
-                    jobs[index].push_back((arrival, ns(system.tasks[index].cost.unwrap())));
+                    let cost = ns(system.tasks[index].cost.unwrap());
+                    let job = (cost * lengths.part(random)).div_ceil(1000).max(1);
+                    jobs[index].push_back((arrival, job));
                 }
                 let place = now % length;
                 let slot = table

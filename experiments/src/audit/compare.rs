@@ -431,8 +431,8 @@ pub fn flows(
         let known = measured
             .find(|known| known.is_of(system, &flow.name))
             .cloned();
-        let length = alone::slicing(system).map_or(0, |slicing| slicing.0);
-        let known = known.or_else(|| alone::alone(system, &names, flow, &seen.slices, length));
+        let ended = seen.ledger.transactions();
+        let known = known.or_else(|| alone::alone(system, &names, flow, ended));
         let known = known.ok_or("its requests alone were not counted")?;
         bounds::flow_bound(system, &members, &known)
     };

@@ -16,7 +16,8 @@ pub mod timeline;
 use bulkhead_model::System;
 use bulkhead_model::units::{Dimension, Time, parse};
 use bulkhead_report::audit::result::{
-    AttackResult, AuditResult, ChipResult, Clock, Difference, DomainResult, SCHEMA, Verdict,
+    self as result, AttackResult, AuditResult, ChipResult, Clock, Difference, DomainResult, Ruling,
+    SCHEMA, Verdict,
 };
 use bulkhead_report::format::span;
 use bulkhead_runner::collect;
@@ -27,7 +28,6 @@ use bulkhead_runner::place;
 use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::{Progress, Stage};
 use bulkhead_runner::run;
-use bulkhead_runner::tiled::alone;
 use bulkhead_runner::tiled::attack::{self, Act, Attack, NEVER, Stream};
 use bulkhead_runner::tiled::attacked::{Experiment, Place, Seen, Stand};
 use bulkhead_runner::tiled::lonely::{self, Added};
@@ -359,9 +359,11 @@ impl Checking<'_> {
         let start = started.start;
         let microsecond = stand.system().platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
-        let slice = alone::slicing(stand.system());
         let without = self.experiment((start, NEVER), None, BTreeMap::new());
-        let alone = started.execute(&Experiment { slice, ..without })?;
+        let alone = started.execute(&Experiment {
+            transactions: true,
+            ..without
+        })?;
         let reference = Facts::new(stand, &alone, from);
         let quiet = Quiet {
             start,
@@ -430,7 +432,7 @@ impl Checking<'_> {
             begin,
             start,
             until: u64::from(start) * microsecond + self.window,
-            slice: None,
+            transactions: false,
             record,
         }
     }
@@ -568,6 +570,8 @@ impl Checking<'_> {
         let openings = compare::openings(stand);
         let needs = compare::needs(stand).into_iter();
         let needs: BTreeSet<&str> = needs.map(|(_, server)| server).collect();
+        let needs: Vec<String> = needs.into_iter().map(str::to_owned).collect();
+        let gone = result::gone(reference.gone.as_deref(), &needs);
         let mut reasons = Vec::new();
         for attack in &attacks {
             let harm = attack.harm.iter();
@@ -634,7 +638,7 @@ impl Checking<'_> {
             reasons.extend(compare::shortfalls(felt));
             reasons.extend(openings.iter().cloned());
         }
-        let verdict = match (broken, identical, reasons.is_empty()) {
+        let compared = match (broken, identical, reasons.is_empty()) {
             (true, ..) => Verdict::Broken,
             (false, true, _) => Verdict::Identical,
             (false, false, true) => Verdict::Bounded,
@@ -679,24 +683,21 @@ impl Checking<'_> {
                     .to_owned(),
             );
         }
+        let attackers = self.attackers();
+        let attacked = !attacks.is_empty() && !attackers.is_empty();
         DomainResult {
             name: stand.label(),
             chip: stand.chip_name().map(str::to_owned),
             criticality: domain.criticality,
             applications: self.names(|app| stand.is_own(app)),
             tiles: stand.tiles(),
-            attackers: self.attackers(),
+            attackers,
             start: from,
-            verdict,
+            ruling: Ruling::of(compared, owed, attacked, gone),
             owed,
-            held: match verdict {
-                Verdict::Identical | Verdict::Bounded => true,
-                Verdict::Unbounded => !owed,
-                Verdict::Broken => false,
-            },
             stopped: reference.stopped.clone(),
             gone: reference.gone.clone(),
-            needs: needs.into_iter().map(str::to_owned).collect(),
+            needs,
             reasons,
             notes,
             attacks,

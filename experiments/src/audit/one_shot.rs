@@ -11,7 +11,7 @@ use crate::audit::timeline;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_model::System;
 use bulkhead_report::audit::result::{
-    AttackResult, AuditResult, DomainResult, FlowAudit, RequestAudit, SCHEMA, Verdict,
+    AttackResult, AuditResult, DomainResult, FlowAudit, RequestAudit, Ruling, SCHEMA, Verdict,
 };
 use bulkhead_report::result::{FlowResult, Interference, RequestResult};
 use bulkhead_runner::collect;
@@ -416,8 +416,10 @@ impl Checking<'_> {
             (false, false, true) => Verdict::Bounded,
             (false, false, false) => Verdict::Unbounded,
         };
+        let attackers = self.attackers();
+        let attacked = !attacks.is_empty() && !attackers.is_empty();
         let mut notes = Vec::new();
-        if identical && !attacks.is_empty() {
+        if identical && attacked {
             notes.extend(openings);
         }
         let stopped = alone.seen.incidents.iter();
@@ -428,11 +430,10 @@ impl Checking<'_> {
             criticality: 'A',
             applications: self.tasks(),
             tiles: self.stand.victims.clone(),
-            attackers: self.attackers(),
+            attackers,
             start,
-            verdict,
+            ruling: Ruling::of(verdict, true, attacked, None),
             owed: true,
-            held: matches!(verdict, Verdict::Identical | Verdict::Bounded),
             stopped: stopped.collect(),
             gone: None,
             needs: Vec::new(),

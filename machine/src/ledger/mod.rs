@@ -164,6 +164,19 @@ pub struct Latency {
     pub waited: Tick,
 }
 
+/// A transaction that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its owner.
+    pub owner: Owner,
+    /// Its kind.
+    pub transaction: Transaction,
+    /// When it began.
+    pub begin: Tick,
+    /// When it ended.
+    pub end: Tick,
+}
+
 type Key = (Owner, Owner, Resource);
 
 /// All bookings of a run.
@@ -174,6 +187,8 @@ pub struct Ledger {
     latency_index: FxHashMap<(Owner, Transaction), u32>,
     latencies: Vec<Latency>,
     last: u32,
+    /// Every transaction, if somebody asked for them.
+    ended: Option<Vec<Ended>>,
 }
 
 impl Ledger {
@@ -282,6 +297,24 @@ impl Ledger {
         let latency = &mut self.latencies[at as usize];
         latency.total.record(now.saturating_sub(account.started));
         latency.waited += account.waited;
+        if let Some(ended) = &mut self.ended {
+            ended.push(Ended {
+                owner,
+                transaction,
+                begin: account.started,
+                end: now,
+            });
+        }
+    }
+
+    /// Keeps every transaction from now on, 24 bytes for each.
+    pub fn keep_transactions(&mut self) {
+        self.ended.get_or_insert_default();
+    }
+
+    /// The transactions that were kept, in the order in which they were recorded.
+    pub fn transactions(&self) -> &[Ended] {
+        self.ended.as_deref().unwrap_or_default()
     }
 
     /// Every booking, sorted by (victim, culprit, resource).
@@ -346,9 +379,13 @@ impl Ledger {
             .map(|&at| &self.latencies[at as usize])
     }
 
-    /// Forgets everything (the warm-up is over).
+    /// Forgets everything (the warm-up is over), but not that transactions are kept.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        let ended = self.ended.as_ref().map(|_| Vec::new());
+        *self = Self {
+            ended,
+            ..Self::default()
+        };
     }
 }
 
@@ -403,6 +440,28 @@ mod tests {
         let latency = ledger.latency(A, Transaction::CacheRead).unwrap();
         assert_eq!((latency.total.maximum(), latency.waited), (23, 3));
         assert!(ledger.latency(A, Transaction::Message).is_none());
+        assert!(ledger.transactions().is_empty(), "nobody asked");
+    }
+
+    #[test]
+    fn keeps_transactions_for_whoever_asks() {
+        let mut ledger = Ledger::new();
+        let account = |started| Account {
+            started,
+            service: 20,
+            waited: 3,
+        };
+        ledger.keep_transactions();
+        ledger.complete(A, Transaction::CacheRead, &account(100), 123);
+        ledger.clear();
+        ledger.complete(B, Transaction::Message, &account(200), 223);
+        let kept = Ended {
+            owner: B,
+            transaction: Transaction::Message,
+            begin: 200,
+            end: 223,
+        };
+        assert_eq!(ledger.transactions(), [kept]);
     }
 
     #[test]

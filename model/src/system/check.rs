@@ -5,7 +5,9 @@
 
 use super::resolve::senders;
 use super::time::{Holder, LEAST};
-use super::{APP_ENDPOINTS, App, Cpu, Limit, System, TILE_ENDPOINTS, TILE_MEMORY, tree};
+use super::{
+    APP_ENDPOINTS, App, Cpu, Limit, System, TILE_ENDPOINTS, TILE_MEMORY, TilePolicy, tree,
+};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::units::{Size, Time};
@@ -163,7 +165,8 @@ pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>)
     for (app, node) in system.apps.iter().zip(&places.apps) {
         slots(node, errors);
         limit(system, app, node, errors);
-        task(app, node, errors);
+        let policy = system.tilemux(app.tile).policy;
+        task(app, policy, node, errors);
     }
     credits(system, places, errors);
     for tile in &system.platform.tiles {
@@ -243,8 +246,48 @@ pub fn limit_in_range(
     }
 }
 
-fn task(app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
+/// What the bounds of tasks on a tile do not read must not be in the file, or they would be silently wrong.
+fn uncovered(policy: TilePolicy, element: &Node, errors: &mut Vec<Diagnostic>) {
+    let none = "remove it: a job's cost contains all that it does itself";
+    let slices = "remove it, or give the tile <tilemux policy=\"realtime\"/>: time slices know no priorities";
+    let only_priorities = match policy {
+        TilePolicy::Throughput => Some(slices),
+        TilePolicy::Realtime => None,
+    };
+    let rules = [
+        ("load", Some(none)),
+        ("unload", Some(none)),
+        ("memory-phase", Some(none)),
+        ("tardiness", Some(none)),
+        ("blocking", only_priorities),
+    ];
+    for (attribute, help) in rules {
+        if let Some(help) = help
+            && element.time(attribute) > Time(0)
+        {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "no bound of an application's task covers `{attribute}` here"
+                )),
+                element.place(attribute),
+                help,
+            ));
+        }
+    }
+    if let (Some(section), Some(help)) = (element.child("section"), only_priorities) {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(
+                "no bound of an application's task covers critical sections here".into(),
+            ),
+            &section.span,
+            help,
+        ));
+    }
+}
+
+fn task(app: &App, policy: TilePolicy, node: &Node, errors: &mut Vec<Diagnostic>) {
     if let (Some(task), Some(element)) = (&app.task, node.child("task")) {
+        uncovered(policy, element, errors);
         for attribute in ["core", "priority", "threshold"] {
             if element.maybe_integer(attribute).is_some() {
                 errors.push(Diagnostic::new(

@@ -10,6 +10,7 @@ use super::text::{
 use crate::book::{AUDIT, BOUNDS, Book, LEDGER};
 use crate::format::{grouped, span};
 use crate::page;
+use crate::verdict::Judgement;
 use maud::{Markup, html};
 
 /// The page. `book`: where the book is.
@@ -52,10 +53,10 @@ fn worst(domain: &DomainResult) -> Option<&super::result::AttackResult> {
 }
 
 fn class(domain: &DomainResult) -> &'static str {
-    match (domain.unjudged(), domain.held) {
-        (Some(_), _) => "soft",
-        (None, false) => "bad",
-        (None, true) => "good",
+    match domain.ruling.judgement() {
+        Judgement::NotJudged => "soft",
+        Judgement::Failed => "bad",
+        Judgement::Held => "good",
     }
 }
 
@@ -68,7 +69,7 @@ fn row(domain: &DomainResult) -> Markup {
     html! {
         tr {
             td { (domain.name) " (" (domain.criticality) (chip(domain)) ")" }
-            td.text { span class=(class(domain)) { (domain.said()) } }
+            td.text { span class=(class(domain)) { (domain.ruling.verdict().text()) } }
             td { (domain.attacks.len()) }
             td { (felt) }
             td { @match worst(domain) { Some(attack) => { (factor(attack.slowdown)) }, None => { "1.000" } } }
@@ -79,8 +80,8 @@ fn row(domain: &DomainResult) -> Markup {
 
 fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
-        h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.said()) }
-        @if let Some(why) = domain.unjudged() { p { "Not judged: " (why) "." } }
+        h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.ruling.verdict().text()) }
+        @if let Some(why) = domain.ruling.because() { p { "Not judged: " (why) "." } }
         p { "Applications: " (domain.applications.join(", ")) "."
             @if !domain.attackers.is_empty() { " Adversaries take the places of " (domain.attackers.join(", "))
                 ", from " (both(clock, domain.start)) " after reset on." } }

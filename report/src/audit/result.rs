@@ -3,16 +3,18 @@
 //! What it deliberately does not know: how the result was obtained, and anything about the host.
 
 use crate::result::{AddedRun, Bound, Interference, Provenance};
-use crate::verdict::{self, Promise};
+use crate::verdict::{self, Judgement, Promise};
 use serde::{Deserialize, Serialize};
 
-/// Version of the schema.
-pub const SCHEMA: u32 = 1;
+/// Version of the schema. 2: what was not judged has the verdict `not-judged`, and `judgement` replaces `held`.
+pub const SCHEMA: u32 = 2;
 
-/// Verdict on a domain, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Verdict on a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
+    /// Nobody attacked the domain, or it was not there to be attacked: its runs say nothing, however alike they are.
+    NotJudged,
     /// Beside every attack that was tried, every event of the domain's tiles happened at the same tick as without it.
     Identical,
     /// The attacks were felt, but each kind of request that the domain made and each flow inside it has a bound that holds
@@ -28,11 +30,67 @@ impl Verdict {
     /// For readers.
     pub fn text(self) -> &'static str {
         match self {
+            Self::NotJudged => "not judged",
             Self::Identical => "identical",
             Self::Bounded => "bounded disturbance",
             Self::Unbounded => "unbounded disturbance",
             Self::Broken => "isolation broken",
         }
+    }
+}
+
+/// What table, page and file say of a domain. Only [`Ruling::of`] makes one, so its parts agree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    verdict: Verdict,
+    judgement: Judgement,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
+}
+
+impl Ruling {
+    /// The ruling on a domain whose runs compare like this. `owed`: no other domain is more critical.
+    ///
+    /// Without an attack nothing is judged. A domain that was `gone` is judged only if it failed: then it was there to fail.
+    pub fn of(compared: Verdict, owed: bool, attacked: bool, gone: Option<String>) -> Self {
+        let held = match compared {
+            Verdict::NotJudged | Verdict::Identical | Verdict::Bounded => true,
+            Verdict::Unbounded => !owed,
+            Verdict::Broken => false,
+        };
+        let because = match attacked {
+            false => Some("no other domain can attack it".to_owned()),
+            true => gone.filter(|_| held),
+        };
+        let judgement = match (&because, compared, held) {
+            (Some(_), ..) | (_, Verdict::NotJudged, _) => Judgement::NotJudged,
+            (.., true) => Judgement::Held,
+            (.., false) => Judgement::Failed,
+        };
+        let verdict = match judgement {
+            Judgement::NotJudged => Verdict::NotJudged,
+            Judgement::Held | Judgement::Failed => compared,
+        };
+        Self {
+            verdict,
+            judgement,
+            because,
+        }
+    }
+
+    /// How the domain fared.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Whether it has the protection that it is owed.
+    pub fn judgement(&self) -> Judgement {
+        self.judgement
+    }
+
+    /// Why it was not judged.
+    pub fn because(&self) -> Option<&str> {
+        self.because.as_deref()
     }
 }
 
@@ -111,11 +169,14 @@ impl AuditResult {
                 false => "nobody breaks it",
             };
             let name = format!("domain {}", domain.name);
-            match domain.unjudged() {
-                Some(why) => Promise::not_judged(&name, what, why),
-                None => {
-                    let what = format!("{what}: {}", domain.verdict.text());
-                    Promise::judged(&name, what, domain.held)
+            let ruling = &domain.ruling;
+            match ruling.judgement() {
+                Judgement::NotJudged => {
+                    Promise::not_judged(&name, what, ruling.because().unwrap_or_default())
+                }
+                judged => {
+                    let what = format!("{what}: {}", ruling.verdict().text());
+                    Promise::judged(&name, what, judged == Judgement::Held)
                 }
             }
         };
@@ -158,12 +219,11 @@ pub struct DomainResult {
     pub attackers: Vec<String>,
     /// Start of the attack in ticks.
     pub start: u64,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// The verdict (`verdict`, `judgement` and, if it was not judged, `because`).
+    #[serde(flatten)]
+    pub ruling: Ruling,
     /// No other domain is more critical: an unbounded disturbance is a failure. A broken isolation always is.
     pub owed: bool,
-    /// Whether the domain has the protection that it is owed.
-    pub held: bool,
     /// How its applications and the kernel ended while all attackers slept, other than with exit code 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped: Vec<String>,
@@ -196,34 +256,15 @@ pub struct DomainResult {
     pub requests: Vec<RequestAudit>,
 }
 
-impl DomainResult {
-    /// Why it is not judged, if it is not: nobody could attack it, or it was not there to be attacked. Whatever broke it all the same is judged.
-    pub fn unjudged(&self) -> Option<String> {
-        if self.attacks.is_empty() || self.attackers.is_empty() {
-            return Some("no other domain can attack it".to_owned());
-        }
-        self.gone().filter(|_| self.held)
-    }
-
-    /// The verdict for readers. What was not judged has none, however alike the runs were.
-    pub fn said(&self) -> &'static str {
-        match self.unjudged() {
-            Some(_) => "not judged",
-            None => self.verdict.text(),
-        }
-    }
-
-    /// Why nothing can be said of it: it was not there to be attacked.
-    pub fn gone(&self) -> Option<String> {
-        let why = self.gone.as_ref()?;
-        Some(match self.needs.as_slice() {
-            [] => why.clone(),
-            needs => format!(
-                "{why}; it depends on {}, replaced by adversaries",
-                needs.join(", ")
-            ),
-        })
-    }
+/// Why nothing can be said of a domain that was gone: `gone` and what it depends on.
+pub fn gone(gone: Option<&str>, needs: &[String]) -> Option<String> {
+    Some(match (gone?, needs) {
+        (why, []) => why.to_owned(),
+        (why, needs) => format!(
+            "{why}; it depends on {}, replaced by adversaries",
+            needs.join(", ")
+        ),
+    })
 }
 
 /// One attack.

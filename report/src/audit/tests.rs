@@ -2,11 +2,12 @@
 
 use super::result::{
     AttackResult, AuditResult, ChipResult, Clock, Difference, DomainResult, FlowAudit,
-    RequestAudit, SCHEMA, Verdict,
+    RequestAudit, Ruling, SCHEMA, Verdict, gone,
 };
 use super::text;
 use crate::book::Book;
-use crate::result::{Bound, Interference, Provenance};
+use crate::result::{AddedRun, Bound, Interference, Provenance};
+use crate::verdict::Judgement;
 
 fn sample() -> AuditResult {
     let attack = |name: &str, slowdown, identical| AttackResult {
@@ -43,9 +44,8 @@ fn sample() -> AuditResult {
             tiles: vec![2],
             attackers: vec!["hog".to_owned()],
             start: 4_000_000,
-            verdict: Verdict::Bounded,
+            ruling: Ruling::of(Verdict::Bounded, true, true, None),
             owed: true,
-            held: true,
             stopped: Vec::new(),
             gone: None,
             needs: Vec::new(),
@@ -106,10 +106,13 @@ fn the_summary_reads_well() {
 fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     let mut result = sample();
     assert_eq!(result.verdict().code(false), 0);
-    result.domains[0].held = false;
+    result.domains[0].ruling = Ruling::of(Verdict::Unbounded, true, true, None);
     assert_eq!(result.verdict().code(false), 3);
-    result.domains[0].held = true;
+    // Nothing was compared, so nothing is alike.
+    result.domains[0].ruling = Ruling::of(Verdict::Identical, true, false, None);
     result.domains[0].attackers.clear();
+    result.domains[0].attacks.clear();
+    result.domains[0].worst = None;
     let said = text::summary(&result);
     assert!(said.contains("Nothing was judged, of 1 promise:"), "{said}");
     assert!(
@@ -117,13 +120,114 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
         "{said}"
     );
     assert!(said.contains("criticality A): not judged\n"), "{said}");
-    // Nothing was compared, so nothing is alike.
-    result.domains[0].verdict = Verdict::Identical;
-    result.domains[0].attacks.clear();
-    let said = text::summary(&result);
     assert!(!said.contains("identical"), "{said}");
     let page = super::page::page(&result, &Book::default());
     assert!(!page.contains("identical</span>"), "{page}");
+    let file = serde_json::to_value(&result).expect("serialises");
+    let domain = &file["domains"][0];
+    assert_eq!(domain["verdict"], "not-judged");
+    assert_eq!(domain["judgement"], "not-judged");
+    assert_eq!(domain["because"], "no other domain can attack it");
+}
+
+/// Table, page and file show one ruling, so whoever reads the file can tell what the others say.
+#[test]
+fn a_ruling_is_good_only_of_who_was_there_and_was_attacked() {
+    let gone = || Some("`sensor` was gone".to_owned());
+    let all = [
+        // Compared, owed, attacked, gone: said, judged.
+        (
+            Verdict::Identical,
+            true,
+            true,
+            None,
+            Verdict::Identical,
+            Judgement::Held,
+        ),
+        (
+            Verdict::Bounded,
+            true,
+            true,
+            None,
+            Verdict::Bounded,
+            Judgement::Held,
+        ),
+        (
+            Verdict::Unbounded,
+            false,
+            true,
+            None,
+            Verdict::Unbounded,
+            Judgement::Held,
+        ),
+        (
+            Verdict::Unbounded,
+            true,
+            true,
+            None,
+            Verdict::Unbounded,
+            Judgement::Failed,
+        ),
+        (
+            Verdict::Broken,
+            false,
+            true,
+            None,
+            Verdict::Broken,
+            Judgement::Failed,
+        ),
+        (
+            Verdict::Identical,
+            true,
+            false,
+            None,
+            Verdict::NotJudged,
+            Judgement::NotJudged,
+        ),
+        (
+            Verdict::Bounded,
+            true,
+            true,
+            gone(),
+            Verdict::NotJudged,
+            Judgement::NotJudged,
+        ),
+        (
+            Verdict::Unbounded,
+            false,
+            true,
+            gone(),
+            Verdict::NotJudged,
+            Judgement::NotJudged,
+        ),
+        (
+            Verdict::Unbounded,
+            true,
+            true,
+            gone(),
+            Verdict::Unbounded,
+            Judgement::Failed,
+        ),
+        (
+            Verdict::Broken,
+            false,
+            true,
+            gone(),
+            Verdict::Broken,
+            Judgement::Failed,
+        ),
+    ];
+    for (compared, owed, attacked, gone, said, judged) in all {
+        let ruling = Ruling::of(compared, owed, attacked, gone.clone());
+        let case = format!("{compared:?}, {owed}, {attacked}, {gone:?}");
+        assert_eq!(
+            (ruling.verdict(), ruling.judgement()),
+            (said, judged),
+            "{case}"
+        );
+        let unjudged = judged == Judgement::NotJudged;
+        assert_eq!(ruling.because().is_some(), unjudged, "{case}");
+    }
 }
 
 /// Whoever is not there cannot be disturbed.
@@ -134,9 +238,10 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
     // Started again, it is there, but has ended as it must not.
     assert_eq!(result.code(), 4);
     assert_eq!(result.verdict().counts().held, 1);
-    result.domains[0].gone = Some("`sensor` was gone before the end: stopped: exit 3".to_owned());
+    let why = "`sensor` was gone before the end: stopped: exit 3";
+    result.domains[0].gone = Some(why.to_owned());
     for verdict in [Verdict::Identical, Verdict::Bounded] {
-        result.domains[0].verdict = verdict;
+        result.domains[0].ruling = Ruling::of(verdict, true, true, gone(Some(why), &[]));
         let said = text::summary(&result);
         for part in [
             "Nothing was judged, of 1 promise:",
@@ -149,11 +254,14 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
         assert_eq!(result.code(), 4);
     }
     // Without the server that an adversary replaces it may stop.
-    result.domains[0].needs = vec!["server".to_owned()];
+    let needs = vec!["server".to_owned()];
+    let gone = || gone(Some(why), &needs);
+    result.domains[0].needs = needs.clone();
+    result.domains[0].ruling = Ruling::of(Verdict::Identical, true, true, gone());
     assert_eq!(result.code(), 0);
     assert_eq!(result.verdict().counts().not_judged, 1);
     // What failed has failed.
-    result.domains[0].held = false;
+    result.domains[0].ruling = Ruling::of(Verdict::Broken, true, true, gone());
     assert_eq!(result.code(), 3);
 }
 
@@ -181,6 +289,36 @@ fn the_schema_is_read_back() {
     assert_eq!(back, sample());
 }
 
+/// The schema that is published names every field that a result can have, and no other.
+#[test]
+fn the_published_schema_is_that_of_the_result() {
+    let schema = include_str!("../../../docs/schemas/audit.json");
+    let mut full = two_chips();
+    full.added.push(AddedRun {
+        flow: "loop".to_owned(),
+        about: "alone".to_owned(),
+        worst: Some(3),
+        digest: "d".to_owned(),
+    });
+    let domain = &mut full.domains[0];
+    domain.gone = Some("gone".to_owned());
+    domain.stopped.push("stopped".to_owned());
+    domain.needs.push("server".to_owned());
+    domain.ruling = Ruling::of(Verdict::Identical, true, true, domain.gone.clone());
+    domain.attacks[0].took = None;
+    domain.attacks[0].harm.push("harm".to_owned());
+    domain.flows[0].unbounded = Some("why".to_owned());
+    domain.requests[0].unbounded = Some("why".to_owned());
+    for result in [sample(), full] {
+        let (schema, file) = crate::schemas::fits(schema, &result);
+        for (name, value) in [("surprise", 1.into()), ("verdict", "green".into())] {
+            let mut other = file.clone();
+            other["domains"][0][name] = value;
+            assert!(!schema.is_valid(&other), "{name}");
+        }
+    }
+}
+
 /// The sample with a second chip, whose ticks are longer.
 fn two_chips() -> AuditResult {
     let mut result = sample();
@@ -206,8 +344,8 @@ fn two_chips() -> AuditResult {
     far.name = "far/net".to_owned();
     far.chip = Some("far".to_owned());
     far.attackers = vec!["echo".to_owned(), "sample/hog".to_owned()];
-    (far.verdict, far.criticality, far.held) = (Verdict::Unbounded, 'B', true);
-    far.owed = false;
+    far.ruling = Ruling::of(Verdict::Unbounded, false, true, None);
+    (far.criticality, far.owed) = ('B', false);
     far.account[0].culprit = "frames from sample".to_owned();
     far.account[0].resource = "network card".to_owned();
     result.domains.push(far);

@@ -6,6 +6,7 @@ use super::result::{AttackResult, AuditResult, Clock, Difference, DomainResult};
 use crate::format::{grouped, span};
 use crate::result::Bound;
 use crate::table::ANALYSED;
+use crate::verdict::Judgement;
 
 /// The label of a flow's bound.
 pub const MEASURED_AND_ANALYSED: &str = "measured alone + analysed interference";
@@ -171,26 +172,26 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
         out.push_str(&text);
         out.push('\n');
     };
-    let unjudged = domain.unjudged();
-    let owed = match (domain.held, domain.owed) {
-        _ if unjudged.is_some() => "",
-        (false, _) => " - FAILED",
-        (true, true) => "",
-        (true, false) => " (a more critical domain exists; owed only that nothing breaks)",
+    let owed = match (domain.ruling.judgement(), domain.owed) {
+        (Judgement::Failed, _) => " - FAILED",
+        (Judgement::Held, false) => {
+            " (a more critical domain exists; owed only that nothing breaks)"
+        }
+        (Judgement::Held, true) | (Judgement::NotJudged, _) => "",
     };
     line(format!(
         "domain {} (criticality {}{}): {}{owed}",
         domain.name,
         domain.criticality,
         chip(domain),
-        domain.said()
+        domain.ruling.verdict().text()
     ));
     let felt = domain
         .attacks
         .iter()
         .filter(|attack| !attack.identical)
         .count();
-    if let Some(why) = unjudged {
+    if let Some(why) = domain.ruling.because() {
         line(format!("  {why}"));
     }
     if !domain.attackers.is_empty() {

@@ -253,11 +253,13 @@ pub fn execute(
         .filter(|hart| stand.victims.contains(&hart.tile));
     let console = Room.console(system, &image, &machine)?;
     let names = Room.names(system, &markers);
+    let rings = machine.rings();
     let said = Said {
         names: &names,
         console: &console,
         markers: &markers,
         running: &[],
+        rings: &rings,
         refused: &[],
         end: &End::Duration,
     };

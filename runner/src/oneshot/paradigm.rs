@@ -140,8 +140,8 @@ impl Paradigm for OneShot {
         Vec::new()
     }
 
-    fn slices(&self, _: &System) -> Option<(u64, u64)> {
-        None
+    fn serves_bounds(&self, _: &System) -> bool {
+        false
     }
 
     fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {

@@ -1,22 +1,22 @@
 //! What the applications of a flow did alone: the measured part of its bound.
 //!
-//! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is what the flow's applications do from
-//! the beginning of one sample to the beginning of the next, or to its own end if that is later. Everything before the first sample is
-//! their start. No other sample follows the last one: while it is under way, applications that have done their part already end, and nobody
-//! waits for that. So it is counted only if it is the only one, or if it took longer than all others: a bound that begins with its latency
-//! counts its requests, too, and those of the end with them. What it deliberately does not know: how a bound follows from this
-//! (`bounds`).
+//! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is all that can delay a sample: what the flow's
+//! applications do from the end of the sample before it (with what that one left for later) to its own end. Nothing that begins later can delay it,
+//! so the end of the programs counts no more than the rest of a last job does. What they do before the first sample is their start. Every
+//! transaction counts for each job during which it was under way. What it deliberately does not know: how a bound follows from this (`bounds`).
 
-use crate::collect::ticks;
 use crate::names::Names;
 use crate::observed::Counts;
-use crate::tiled::bounds::{members, members_of};
+use crate::tiled::bounds::members;
+use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::platform::Platform;
-use bulkhead_model::system::{App, Flow};
+use bulkhead_model::system::App;
 use bulkhead_report::format::span;
 use bulkhead_report::result::{FlowResult, Sample};
+use std::collections::BTreeSet;
 
 /// What the applications of a flow did alone, which decides the flow's bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,27 @@ impl Job {
         self.each(other, u64::max);
     }
 
+    /// So many transactions of a kind.
+    fn of(app: usize, transaction: Transaction, count: u64) -> Self {
+        let mut job = Self {
+            app,
+            ..Self::default()
+        };
+        *match transaction {
+            Transaction::CacheRead => &mut job.line_reads,
+            Transaction::CacheWrite => &mut job.line_writes,
+            Transaction::DmaRead => &mut job.chunks_read,
+            Transaction::DmaWrite => &mut job.chunks_written,
+            Transaction::Message => &mut job.messages,
+            // These bounds know no registers and local memories of other tiles.
+            Transaction::Register
+            | Transaction::RemoteLoad
+            | Transaction::RemoteStore
+            | Transaction::RemoteAtomic => return job,
+        } = count;
+        job
+    }
+
     fn each(&mut self, other: &Job, join: impl Fn(u64, u64) -> u64) {
         self.line_reads = join(self.line_reads, other.line_reads);
         self.line_writes = join(self.line_writes, other.line_writes);
@@ -92,67 +113,31 @@ impl Job {
     }
 }
 
-/// Microseconds of a slice: short against what takes long enough to be worth a bound.
-const SHORT: u64 = 10;
-
-/// Shortest period of the flow's applications in ticks.
-fn period(system: &System, members: &[usize]) -> Option<u64> {
-    let per_second = system.platform.ticks_per_second();
-    members
-        .iter()
-        .filter_map(|&index| system.apps.get(index)?.task.as_ref())
-        .map(|task| ticks(task.period, per_second))
-        .min()
-}
-
-/// Slices in which transactions are counted for the bounds of a system's flows: length in ticks, and how much before its multiples
-/// they begin. If all flows have the same period, a slice begins a microsecond before each release, and no job shares a slice with
-/// the next one.
-pub fn slicing(system: &System) -> Option<(u64, u64)> {
-    let per_second = system.platform.ticks_per_second();
-    // A microsecond early, as releases come just after a multiple.
-    let early = per_second / 1_000_000;
-    let short = (early * SHORT).max(1);
-    let mut flows = system.flows.iter();
-    let period_of = |flow: Option<&Flow>| period(system, &members_of(system, flow?));
-    let first = period_of(Some(flows.next()?));
-    let same = flows.all(|flow| period_of(Some(flow)) == first);
-    Some(match first.filter(|period| same && *period >= short) {
-        Some(period) => {
-            // The most slices of at least that length which fill a period.
-            let pieces = (1..=period / short).rev();
-            let pieces = pieces
-                .into_iter()
-                .find(|pieces| period.is_multiple_of(*pieces));
-            (period / pieces.unwrap_or(1), early)
-        }
-        None => (short, 0),
-    })
-}
-
-/// Reads off what the applications of a flow did at most in a job; nothing if not one sample was seen. `length`: that of the slices.
-pub fn alone(
-    system: &System,
-    names: &Names,
-    flow: &FlowResult,
-    slices: &[(u64, Counts)],
-    length: u64,
-) -> Option<Alone> {
+/// Reads off what the applications of a flow did at most in a job; nothing if not one sample was seen, or if no transactions were
+/// kept. `ended`: every transaction of the run.
+pub fn alone(system: &System, names: &Names, flow: &FlowResult, ended: &[Ended]) -> Option<Alone> {
     let jobs = jobs(&flow.samples);
     let (first, last) = (jobs.first()?, jobs.last()?);
-    if slices.is_empty() {
+    if ended.is_empty() {
         return None;
     }
-    let members = members(system, flow);
-    let apart = slicing(system).is_some_and(|(own, early)| own == length && early > 0);
+    let owners: BTreeSet<Owner> = ended.iter().map(|one| one.owner).collect();
+    let most = |app| {
+        let is_own = own(system, names, app);
+        let own: BTreeSet<&Owner> = owners.iter().filter(|owner| is_own(**owner)).collect();
+        let all = ended.iter().filter(|one| own.contains(&one.owner));
+        let all = all.map(|one| Stretch {
+            begin: one.begin,
+            end: one.end,
+            done: Job::of(app, one.transaction, 1),
+        });
+        most(app, all.collect(), &jobs)
+    };
     Some(Alone {
         flow: flow.name.clone(),
         platform: system.platform.clone(),
         worst: flow.latency.max,
-        jobs: members
-            .iter()
-            .map(|&app| most(system, names, app, slices, &jobs, apart))
-            .collect(),
+        jobs: members(system, flow).into_iter().map(most).collect(),
         count: jobs.len(),
         time: last.end - first.begin,
     })
@@ -163,39 +148,26 @@ pub fn alone(
 struct Span {
     begin: u64,
     end: u64,
-    /// The next job begins where this one ends.
-    next: bool,
 }
 
-/// The jobs behind samples: see above.
+/// The jobs behind samples, by their begins: see above.
 fn jobs(samples: &[Sample]) -> Vec<Span> {
-    let mut samples: Vec<(u64, u64)> = samples
-        .iter()
-        .map(|sample| (sample.begin, sample.begin + sample.latency))
-        .collect();
-    samples.sort_unstable();
-    let follows = samples.windows(2).map(|pair| {
-        let (begin, end) = pair[0];
-        let next = pair[1].0;
-        Span {
-            begin,
-            end: end.max(next),
-            next: next >= end,
-        }
-    });
-    let mut jobs: Vec<Span> = follows.collect();
-    let latency = |&(begin, end): &(u64, u64)| end - begin;
-    if let Some((last, others)) = samples.split_last()
-        && others.iter().all(|one| latency(one) < latency(last))
-    {
-        let (begin, end) = *last;
-        let next = false;
-        jobs.push(Span { begin, end, next });
-    }
-    jobs
+    let span = |sample: &Sample| (sample.begin, sample.begin + sample.latency);
+    let mut all: Vec<(u64, u64)> = samples.iter().map(span).collect();
+    let mut ends: Vec<u64> = all.iter().map(|one| one.1).collect();
+    all.sort_unstable();
+    ends.sort_unstable();
+    let job = |(begin, end): (u64, u64)| {
+        let before = ends.partition_point(|end| *end <= begin);
+        // Only its own end is not before a sample that takes no time.
+        let before = before - usize::from(begin == end);
+        let begin = before.checked_sub(1).map_or(begin, |last| ends[last]);
+        Span { begin, end }
+    };
+    all.into_iter().map(job).collect()
 }
 
-/// What an application did while any of these samples lasted, at most.
+/// What an application did while any of these samples lasted, at most. A slice counts for each sample that it touches.
 pub fn in_samples(
     system: &System,
     names: &Names,
@@ -203,82 +175,76 @@ pub fn in_samples(
     slices: &[(u64, Counts)],
     samples: &[Sample],
 ) -> Job {
-    let span = |sample: &Sample| Span {
+    let is_own = own(system, names, app);
+    let ends = slices.iter().skip(1).map(|(begin, _)| *begin);
+    let stretches = slices.iter().zip(ends.chain([u64::MAX]));
+    let stretches = stretches.map(|((begin, counts), end)| {
+        let mut done = Job {
+            app,
+            ..Job::default()
+        };
+        let own = counts.iter().filter(|((owner, _), _)| is_own(*owner));
+        for ((_, transaction), count) in own {
+            done.add(&Job::of(app, *transaction, *count));
+        }
+        Stretch {
+            begin: *begin,
+            end,
+            done,
+        }
+    });
+    let spans = samples.iter().map(|sample| Span {
         begin: sample.begin,
-        end: sample.begin + sample.latency,
-        next: false,
-    };
-    let spans: Vec<Span> = samples.iter().map(span).collect();
-    most(system, names, app, slices, &spans, false)
+        // A sample that ends where a slice begins touches it.
+        end: sample.begin + sample.latency + 1,
+    });
+    most(app, stretches.collect(), &spans.collect::<Vec<_>>())
 }
 
-/// What an application did in any of these spans, at most. Transactions are counted where they end; a slice that a span touches
-/// counts for it, but for the slice in which the next job begins if slices keep jobs `apart`.
-fn most(
-    system: &System,
-    names: &Names,
-    app: usize,
-    slices: &[(u64, Counts)],
-    spans: &[Span],
-    apart: bool,
-) -> Job {
+/// What an application did in a stretch of time.
+struct Stretch {
+    begin: u64,
+    end: u64,
+    done: Job,
+}
+
+/// What an application did in any of these spans, at most: all that was under way in it.
+fn most(app: usize, mut all: Vec<Stretch>, spans: &[Span]) -> Job {
+    all.sort_by_key(|one| one.begin);
+    // Of all stretches up to each, the last end.
+    let mut reach: Vec<u64> = all.iter().map(|one| one.end).collect();
+    for index in 1..reach.len() {
+        reach[index] = reach[index].max(reach[index - 1]);
+    }
     let mut most = Job {
         app,
         ..Job::default()
     };
-    let ends = slices.iter().skip(1).map(|(begin, _)| *begin);
-    let slices: Vec<(u64, u64, Job)> = slices
-        .iter()
-        .zip(ends.chain([u64::MAX]))
-        .map(|((begin, counts), end)| (*begin, end, job(system, names, app, counts)))
-        .collect();
     for span in spans {
-        let first = slices.partition_point(|(_, end, _)| *end <= span.begin);
-        let touched = slices[first..].iter();
-        let touched = touched.take_while(|(begin, ..)| *begin <= span.end);
+        let first = reach.partition_point(|end| *end <= span.begin);
+        let begun = all[first..].iter().take_while(|one| one.begin < span.end);
         let mut sum = Job::default();
-        for (_, _, job) in touched.filter(|(_, end, _)| !(apart && span.next && *end > span.end)) {
-            sum.add(job);
+        for one in begun.filter(|one| one.end > span.begin) {
+            sum.add(&one.done);
         }
         most.raise(&sum);
     }
     most
 }
 
-fn job(system: &System, names: &Names, app: usize, counts: &Counts) -> Job {
-    let of = |wanted| of_app(system, names, app, counts, wanted);
-    Job {
-        app,
-        line_reads: of(Transaction::CacheRead),
-        line_writes: of(Transaction::CacheWrite),
-        chunks_read: of(Transaction::DmaRead),
-        chunks_written: of(Transaction::DmaWrite),
-        messages: of(Transaction::Message),
-    }
-}
-
-/// Transactions of an application's tile, TileMux included.
-fn of_app(system: &System, names: &Names, app: usize, counts: &Counts, wanted: Transaction) -> u64 {
+/// Whether an owner's transactions are an application's. If it has its tile to itself, its children and the tile's TileMux are part of it.
+fn own<'a>(system: &'a System, names: &'a Names, app: usize) -> impl Fn(Owner) -> bool + 'a {
     let App { name, tile, .. } = &system.apps[app];
-    // Children of the only one on a tile are part of it.
     let only = names.on_tile(*tile).len() == 1;
-    counts
-        .iter()
-        .filter(|((owner, transaction), _)| {
-            let is_own = match only {
-                true => owner.tile == *tile,
-                false => names.owner(*owner).trim_end_matches(" (TileMux)") == name,
-            };
-            *transaction == wanted && is_own
-        })
-        .map(|(_, count)| *count)
-        .sum()
+    move |owner| match only {
+        true => owner.tile == *tile,
+        false => names.owner(owner).trim_end_matches(" (TileMux)") == name,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkhead_machine::types::Owner;
     use bulkhead_model::{LoadOptions, load_system};
     use bulkhead_report::distribution::distribution;
 
@@ -312,71 +278,119 @@ mod tests {
         }
     }
 
-    /// Cache lines that the sensor reads in slices that begin at these moments.
+    /// The sensor reads cache lines from the first to the second moment of each pair.
     fn counted(samples: &[(u64, u64)], reads: &[(u64, u64)]) -> Alone {
         let system = system();
         let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 2));
-        let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
-        let slices: Vec<(u64, Counts)> = reads.iter().map(|one| (one.0, count(one.1))).collect();
-        let length = slicing(&system).expect("a flow").0;
-        alone(&system, &names, &flow(samples), &slices, length).expect("a sample")
+        let ended: Vec<Ended> = reads
+            .iter()
+            .map(|&(begin, end)| Ended {
+                owner: Owner::new(2, 2),
+                transaction: Transaction::CacheRead,
+                begin,
+                end,
+            })
+            .collect();
+        alone(&system, &names, &flow(samples), &ended).expect("a sample")
+    }
+
+    fn reads(samples: &[(u64, u64)], reads: &[(u64, u64)]) -> u64 {
+        counted(samples, reads).jobs[0].line_reads
     }
 
     #[test]
     fn neither_start_nor_end_counts_as_a_job() {
         let samples = [(150, 40), (350, 30), (550, 10)];
-        let reads = [
-            (0, 900),
-            (100, 7),
-            (200, 5),
-            // The next job's, though the first one ends in it.
-            (300, 9),
-            (400, 1),
-            // The last one's, while others end already.
-            (500, 900),
-            (600, 900),
-        ];
-        let alone = counted(&samples, &reads);
-        assert_eq!(
-            alone.jobs[0].line_reads, 12,
-            "7 and 5; 9 and 1 in the other"
-        );
-        assert_eq!((alone.worst, alone.count, alone.time), (40, 2, 400));
+        let start = [(10, 20), (30, 40), (50, 60), (70, 80), (90, 100)];
+        let first = [(160, 170), (180, 185), (300, 310)];
+        let end = [(560, 570), (561, 571), (562, 572), (563, 573), (600, 610)];
+        let all = [&start[..], &first, &[(355, 360)], &[(551, 559)], &end].concat();
+        let alone = counted(&samples, &all);
+        assert_eq!(alone.jobs[0].line_reads, 2, "what an earlier one left, too");
+        assert_eq!((alone.worst, alone.count, alone.time), (40, 3, 410));
+    }
+
+    /// By hand: whoever sends the last sample and ends makes no other bound, wherever the longest sample is.
+    #[test]
+    fn a_bound_does_not_depend_on_where_the_longest_sample_is() {
+        // Each job reads two lines, and one more before the next job. The end reads ten.
+        let job = |begin: u64| [(begin + 1, begin + 5), (begin + 6, begin + 9)];
+        let mut all: Vec<(u64, u64)> = [100, 200, 300].map(job).concat();
+        all.extend([(150, 160), (250, 260)]);
+        for longest in 0..3 {
+            let mut samples = [(100, 10), (200, 10), (300, 10)];
+            samples[longest].1 = 12;
+            let end = samples[2].0 + samples[2].1;
+            let ends = (0..10).map(|one| (end + one, end + one + 10));
+            let with_end: Vec<_> = all.iter().copied().chain(ends).collect();
+            let alone = counted(&samples, &with_end);
+            assert_eq!(
+                (alone.jobs[0].line_reads, alone.worst),
+                (3, 12),
+                "{longest}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_sample_counts_with_what_it_did() {
+        let some = [(110, 120), (210, 220), (211, 221), (212, 222), (213, 223)];
+        assert_eq!(reads(&[(100, 30), (200, 20)], &some), 4);
     }
 
     #[test]
     fn what_a_late_job_does_is_its_own_and_the_next_one_s() {
         // The first job ends after the second one has begun.
-        let alone = counted(
-            &[(150, 240), (350, 30)],
-            &[(100, 7), (200, 5), (300, 9), (400, 900)],
-        );
-        assert_eq!(alone.jobs[0].line_reads, 21);
+        let some = [(160, 170), (360, 370), (380, 385), (390, 400)];
+        assert_eq!(reads(&[(150, 240), (350, 30)], &some), 3);
         // A single sample counts until its end.
-        let alone = counted(&[(150, 40)], &[(100, 7), (200, 5)]);
-        assert_eq!((alone.jobs[0].line_reads, alone.count), (7, 1));
+        let alone = counted(&[(150, 40)], &[(160, 170), (200, 210)]);
+        assert_eq!((alone.jobs[0].line_reads, alone.count), (1, 1));
+    }
+
+    /// Whatever is under way at the beginning or at the end can delay the sample.
+    #[test]
+    fn a_transaction_counts_for_each_job_in_which_it_is_under_way() {
+        let samples = [(100, 10), (200, 10)];
+        assert_eq!(reads(&samples, &[(95, 101), (195, 201), (205, 900)]), 2);
+        // What ends where a job begins, or begins where it ends, is outside.
+        assert_eq!(reads(&samples, &[(95, 100), (210, 220)]), 0);
+        // A long one behind many short ones is found.
+        let mut many: Vec<(u64, u64)> = (0..20).map(|at| (110 + at, 112 + at)).collect();
+        many.push((1, 205));
+        assert_eq!(reads(&[(90, 1), (200, 10)], &many), 21);
+        assert_eq!(reads(&[(200, 10)], &many), 1);
     }
 
     #[test]
-    fn a_last_sample_that_took_longest_counts_with_what_it_did() {
-        let reads = [(100, 7), (300, 9), (500, 20), (600, 4), (700, 900)];
-        let alone = counted(&[(150, 40), (350, 30), (550, 60)], &reads);
-        assert_eq!((alone.worst, alone.count), (60, 3));
-        assert_eq!(alone.jobs[0].line_reads, 24, "both slices that it touches");
-    }
-
-    #[test]
-    fn slices_fill_a_period() {
+    fn a_slice_counts_for_each_sample_that_it_touches() {
         let system = system();
-        let (length, early) = slicing(&system).expect("a flow");
-        let microsecond = system.platform.ticks_per_second() / 1_000_000;
-        assert_eq!((length, early), (10 * microsecond, microsecond));
-        assert!((1000 * microsecond).is_multiple_of(length));
+        let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 2));
+        let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
+        let slices = [
+            (0, count(100)),
+            (100, count(3)),
+            (200, count(7)),
+            (300, count(50)),
+        ];
+        let app = crate::tiled::bounds::members(&system, &flow(&[(0, 0)]))[0];
+        let reads = |begin, latency| {
+            let sample = Sample {
+                number: 0,
+                begin,
+                latency,
+            };
+            in_samples(&system, &names, app, &slices, &[sample]).line_reads
+        };
+        assert_eq!(reads(150, 60), 10);
+        assert_eq!(reads(100, 50), 3);
+        assert_eq!(reads(150, 50), 10, "it ends where the next slice begins");
+        assert_eq!(reads(310, 1000), 50);
     }
 
     #[test]
     fn a_reader_learns_what_was_counted() {
-        let alone = counted(&[(150, 40)], &[(100, 7)]);
+        let alone = counted(&[(150, 40)], &[(160, 170)]);
         let text = alone.assumed(1_000_000);
         assert!(text.starts_with("1 job in 40.00 us alone"), "{text}");
     }

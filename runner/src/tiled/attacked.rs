@@ -8,7 +8,7 @@ use crate::chips::{Chips, images};
 use crate::collect::ticks;
 use crate::error::Error;
 use crate::measure::MarkerEvent;
-use crate::observed::{self, Counts};
+use crate::observed;
 use crate::programs::Program;
 use crate::tiled::attack::{Act, NEVER};
 use crate::tiled::catalogue::Can;
@@ -293,8 +293,8 @@ pub struct Experiment<'a> {
     pub start: u32,
     /// End of the comparison in ticks.
     pub until: u64,
-    /// Count transactions in slices of this length in ticks, that begin this many ticks before multiples of it.
-    pub slice: Option<(u64, u64)>,
+    /// The ledger keeps every transaction.
+    pub transactions: bool,
     /// Strides of timelines to keep in full.
     pub record: BTreeMap<u16, u64>,
 }
@@ -305,7 +305,7 @@ pub struct Seen {
     pub timelines: BTreeMap<u16, Timeline>,
     /// Markers, from reset on.
     pub markers: Vec<MarkerEvent>,
-    /// Waits.
+    /// Waits, and transactions if they were asked for.
     pub ledger: Ledger,
     /// Instructions of the domain's tiles.
     pub instructions: u64,
@@ -313,8 +313,6 @@ pub struct Seen {
     pub console: String,
     /// End in ticks.
     pub ticks: u64,
-    /// Transactions in each slice, if they were asked for, with its begin.
-    pub slices: Vec<(u64, Counts)>,
     /// A trap that no software handles, on any chip: nothing came after it.
     pub trapped: Option<String>,
 }
@@ -521,23 +519,12 @@ fn go_on(
     let start = u64::from(experiment.start) * microsecond;
     let until = reach(&chips, start);
     let early = run_counting(&mut chips, until, &mut ends).err();
-    chips.machine_mut(stand.chip).clear_ledger();
-    let before = instructions(chips.machine(stand.chip));
-    let mut slices = Vec::new();
-    let mut counted = Counts::new();
-    while let Some((length, early)) = experiment.slice {
-        let begin = chips.machine(stand.chip).now();
-        let next = ((begin + early) / length + 1) * length - early;
-        let until = reach(&chips, next.min(experiment.until));
-        run_to(&mut chips, until).map_err(Error::Machine)?;
-        let machine = chips.machine(stand.chip);
-        let now = observed::counts(machine.ledger());
-        slices.push((begin, observed::difference(&counted, &now)));
-        counted = now;
-        if machine.now() >= experiment.until || machine.now() == begin {
-            break;
-        }
+    let machine = chips.machine_mut(stand.chip);
+    machine.clear_ledger();
+    if experiment.transactions {
+        machine.keep_transactions();
     }
+    let before = instructions(chips.machine(stand.chip));
     let trapped = match early {
         Some(trap) => Some(trap),
         None => {
@@ -559,7 +546,6 @@ fn go_on(
         instructions: instructions(machine) - before,
         console: described(system, &String::from_utf8_lossy(console)),
         ticks: machine.now(),
-        slices,
         trapped,
     })
 }

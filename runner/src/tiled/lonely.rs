@@ -76,7 +76,6 @@ pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<Beside
             runs.push(BesideRun {
                 flow: flow.name.clone(),
                 about,
-                slices: alone::slicing(&system),
                 system,
             });
         }
@@ -107,7 +106,8 @@ pub fn measure(
         let plan = session::Plan {
             ticks: collect::ticks(run.system.duration, per_second),
             trace: false,
-            slice: run.slices,
+            slice: None,
+            transactions: true,
             looks: 1,
         };
         let images = (&image, peer_image.as_ref());
@@ -126,7 +126,6 @@ pub fn measure(
             system: &run.system,
             names,
             seen,
-            slice: run.slices.map_or(0, |slice| slice.0),
         };
         (run.clone(), ran)
     };
@@ -151,7 +150,7 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
             digest: ran.seen.digest.clone(),
         });
         let known = flow.and_then(|flow| {
-            alone::alone(ran.system, ran.names, flow, &ran.seen.slices, ran.slice)
+            alone::alone(ran.system, ran.names, flow, ran.seen.ledger.transactions())
         });
         match known {
             Some(known) => added.alone.push(known),

@@ -148,10 +148,9 @@ impl Paradigm for Tiled {
         begun.map(|marker| (marker.at, marker.value)).collect()
     }
 
-    fn slices(&self, system: &System) -> Option<(u64, u64)> {
+    fn serves_bounds(&self, system: &System) -> bool {
         let mut flows = system.flows.iter();
-        let alone = flows.any(|flow| bounds::is_alone(system, &bounds::members_of(system, flow)));
-        alone::slicing(system).filter(|_| alone)
+        flows.any(|flow| bounds::is_alone(system, &bounds::members_of(system, flow)))
     }
 
     fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
@@ -173,8 +172,8 @@ impl Paradigm for Tiled {
                         .iter()
                         .any(|known| known.is_of(ran.system, &flow.name))
                 {
-                    let slices = &ran.seen.slices;
-                    alone.extend(alone::alone(ran.system, ran.names, flow, slices, ran.slice));
+                    let ended = ran.seen.ledger.transactions();
+                    alone.extend(alone::alone(ran.system, ran.names, flow, ended));
                 }
             }
         }

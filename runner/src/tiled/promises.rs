@@ -213,18 +213,30 @@ impl Judge<'_> {
                     let why = why.map(|one| one.because.as_str());
                     self.not_judged(what, why.unwrap_or("nothing is known of it"))
                 }
-                Some(one) => {
-                    let text = failure(one);
-                    let what = if one.holds {
-                        what
-                    } else {
-                        format!("task {name}: {text}")
-                    };
-                    self.deadline(what, one.holds)
-                }
+                Some(one) => match (self.exceeded(task, one), one.holds) {
+                    // Whatever took longer than its bound shows that the bound is none.
+                    (Some(exceeded), _) => exceeded,
+                    (None, true) => self.deadline(what, true),
+                    (None, false) => self.deadline(format!("task {name}: {}", failure(one)), false),
+                },
             },
         };
         [observed, bound]
+    }
+
+    /// The failure of a bound that a job exceeded.
+    fn exceeded(&self, task: &TaskResult, bound: &Constraint) -> Option<Promise> {
+        let per_second = u128::from(self.system.platform.ticks_per_second());
+        let most = (u128::from(bound.bound?) * per_second).div_ceil(1_000_000_000);
+        let worst = task.worst.filter(|worst| u128::from(*worst) > most)?;
+        let what = format!(
+            "task {}: worst response {} cycles within the bound of {}, which takes its <task>'s cost for all that a job does alone",
+            task.application,
+            self.cycles(worst),
+            self.cycles(u64::try_from(most).unwrap_or(u64::MAX))
+        );
+        // The cost contains the interference in memory, which a variant may be meant to show.
+        Some(self.deadline(what, false))
     }
 
     fn request(&self, request: &RequestResult) -> Promise {
@@ -405,6 +417,24 @@ mod tests {
             result.tasks = vec![task(5, 0)];
             let found = Verdict::of(of(&system, 2, &result));
             assert_eq!(judgements(&found), [Held, expected], "{text}");
+        }
+    }
+
+    /// By hand: alone on its tile, a job of 600 us has a bound of 600 us, which is 2 400 000 ticks.
+    #[test]
+    fn a_job_that_took_longer_than_its_bound_fails_the_run_before_its_deadline_does() {
+        let text = "<system name='s' platform='tiled-gem5'><domain name='d'><app name='sensor' program='p' tile='2'>\
+                    <task period='4ms' deadline='1ms' cost='600us'/></app></domain></system>";
+        let system = load_system_text("s", text, &LoadOptions::default()).expect("valid");
+        for (worst, expected) in [(2_400_000, Held), (2_400_001, Failed)] {
+            let mut result = empty("s");
+            result.tasks = vec![TaskResult {
+                deadline: 4_000_000,
+                worst: Some(worst),
+                ..task(5, 0)
+            }];
+            let found = Verdict::of(of(&system, 2, &result));
+            assert_eq!(judgements(&found), [Held, expected], "{worst}");
         }
     }
 

@@ -309,6 +309,7 @@ fn execute(system: &System, programs: &[Program], mut special: Special) -> Repor
         ticks: collect::ticks(system.duration, ticks_per_second),
         trace: false,
         slice: None,
+        transactions: false,
         looks: 1,
     };
     if special.strike.is_none() && !special.lines {

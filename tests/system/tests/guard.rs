@@ -2,6 +2,7 @@
 
 use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
+use bulkhead_report::verdict::Judgement;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run;
 
@@ -31,7 +32,10 @@ fn named<'a>(domain: &'a DomainResult, name: &str) -> &'a AttackResult {
 #[test]
 fn without_guards_every_core_breaks_the_system_and_is_named() {
     let open = checked("open");
-    assert_eq!((open.verdict, open.held), (Verdict::Broken, false));
+    assert_eq!(
+        (open.ruling.verdict(), open.ruling.judgement()),
+        (Verdict::Broken, Judgement::Failed)
+    );
     assert_eq!(open.tiles, [0, 5, 10]);
     assert_eq!(open.attackers.len(), 13);
     assert!(open.attackers.contains(&"core 3 (source)".to_owned()));
@@ -72,7 +76,12 @@ fn with_guards_attacks_change_nothing_but_time() {
         let touches = !attack.name.contains("across the mesh") && !attack.name.contains("external");
         assert_eq!(attack.refused > 0, touches, "{}", attack.name);
     }
-    assert_ne!(guarded.verdict, Verdict::Broken, "{:?}", guarded.reasons);
+    assert_ne!(
+        guarded.ruling.verdict(),
+        Verdict::Broken,
+        "{:?}",
+        guarded.reasons
+    );
     for one in &guarded.requests {
         let bound = one.bound.as_ref().expect("a bound");
         assert!(one.attacked <= bound.ticks, "{one:?}");
