@@ -256,6 +256,44 @@ fn the_length_of_a_window_changes_nothing() {
     }
 }
 
+/// Blocks with many loads run up to the horizon and not beyond it: what they find does not depend on it.
+#[test]
+fn the_length_of_a_window_changes_no_value() {
+    let mut reader = Program::default();
+    reader.li(S0, data(0)).addi(S3, ZERO, 0);
+    let again = reader.here();
+    for _ in 0..12 {
+        reader.ld(T0, S0, 0).slli(T1, S3, 1).add(S3, T1, T0);
+    }
+    reader.jump(again);
+    let mut writer = Program::default();
+    writer.li(S0, data(0)).addi(S1, ZERO, 0);
+    let again = writer.here();
+    writer.addi(S1, S1, 1).sd(S1, S0, 0).addi(T2, ZERO, 17);
+    let wait = writer.here();
+    writer
+        .addi(T2, T2, -1)
+        .branch(1, T2, ZERO, wait)
+        .jump(again);
+    let programs = [reader, writer];
+    let found = |run: &dyn Fn(&mut Machine)| {
+        let mut machine = machine(&cluster(2), &programs);
+        run(&mut machine);
+        let hart = machine.cluster_hart(0, 0).unwrap();
+        (hart.register(19), hart.pc())
+    };
+    for until in [20_000, 20_011, 20_023] {
+        let whole = found(&|machine| {
+            machine.run(RunLimit { ticks: until }, None);
+        });
+        assert_eq!(
+            whole,
+            found(&|machine| in_pieces(machine, until)),
+            "{until}"
+        );
+    }
+}
+
 #[test]
 fn the_numbers_of_harts_change_no_tick() {
     let run = |numbers: [u16; 4]| {
