@@ -342,6 +342,49 @@ fn taken(port: UnitPort, lines: Option<u16>, busy: bool) -> (Vec<u64>, Vec<u64>,
     (values(of_kernel(SEEN)), values(outcome), took)
 }
 
+/// How long the command takes for 64 dirty lines beside so many tiles that transfer pages without a pause.
+#[test]
+fn the_command_beside_rivals_ends() {
+    // A line waits for one chunk of each rival at its link and at the memory, eight times as long as a line, and four lines are under way.
+    let alone = beside_rivals(0);
+    for rivals in [0, 2, 6] {
+        let took = beside_rivals(rivals);
+        println!("64 lines beside {rivals} rivals: {took} ticks of 0.25 ns");
+        assert!(took <= alone * (1 + 8 * u64::from(rivals)), "{took}");
+    }
+}
+
+fn beside_rivals(rivals: u16) -> Tick {
+    let mut config = platform(PlatformKind::Tiled, 2 + rivals);
+    config.tiled_lines = true;
+    let mut machine = chip_of(&config);
+    for rival in 2..2 + rivals {
+        set(
+            &mut machine,
+            rival,
+            8,
+            memory(FAR, 2 * PAGE, TLB_READ | TLB_WRITE),
+        );
+        busy().start(&mut machine, rival);
+    }
+    hoarder(true).start(&mut machine, 1);
+    taker(Some(WRITE_BACK_LINES)).start(&mut machine, 0);
+    let registers = MemoryEndpoint {
+        activity: TILEMUX_ACTIVITY,
+        target_tile: 1,
+        rights: TLB_WRITE as u8,
+        base: EXTERNAL_ARGUMENT,
+        size: 16,
+    };
+    set(&mut machine, 0, 10, Endpoint::Memory(registers));
+    let page = memory(SHARE + DATA - MEMORY_BASE, PAGE, TLB_READ);
+    set(&mut machine, 0, 11, page);
+    finish(&mut machine);
+    let ticks: Vec<Tick> = marked(&machine, OUTCOME).iter().map(|m| m.0).collect();
+    assert_eq!(ticks.len(), 2, "the command ended");
+    ticks[1] - ticks[0]
+}
+
 #[test]
 fn memory_has_what_the_kernel_had_written_back() {
     let refused = DtuError::TargetRefused as u64;
