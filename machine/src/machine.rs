@@ -23,7 +23,6 @@ use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
 use crate::ledger::{Ledger, ProcessorTime, RequestsTime, Resource};
-use crate::local_tile::Guard;
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
@@ -53,14 +52,9 @@ pub enum MachineError {
         /// Length.
         bytes: u64,
     },
-    /// A tile has no guard, or one with room for fewer rules.
-    #[error("the guard of tile {tile} has no room for {rules} rules")]
-    NoRules {
-        /// The tile.
-        tile: TileId,
-        /// How many there are.
-        rules: usize,
-    },
+    /// A tile has no guard, or one with room for fewer rules than these.
+    #[error("the guard of tile {0} has no room for {1} rules")]
+    NoRules(TileId, usize),
 }
 
 /// How far to run.
@@ -666,18 +660,7 @@ impl Machine {
                 add(format!("{:?}", card.counters));
             }
         }
-        for tile in &self.mesh.tiles {
-            add(format!("{:?}", tile.uart().map(|u| u.output())));
-            add(format!("{:?}", tile.memory().statistics()));
-            // A guard that refuses nothing changes nothing.
-            if let Some(refused) = tile
-                .guard()
-                .map(Guard::refused)
-                .filter(|all| !all.is_empty())
-            {
-                add(format!("{refused:?}"));
-            }
-        }
+        self.mesh.observations().for_each(add);
         if let Some(observer) = &self.fabric.observer {
             hash.update(observer.bytes());
         }
