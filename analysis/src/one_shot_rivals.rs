@@ -1,6 +1,6 @@
 //! What rivals on a mesh add to an operation on a port, whatever they do: cores that a guard keeps from the memories of a system.
 //!
-//! Why it exists: [`crate::one_shot`] counts the accesses that channels make. Where guards refuse all others, a rival still uses the links. It has only
+//! Why it exists: the analysis of systems counts the accesses that channels make. Where guards refuse all others, a rival still uses the links. It has only
 //! so many accesses under way (its store and load buffers), and links take the next packet of each input port in turn; both bound what a packet can
 //! wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
 //!
@@ -8,7 +8,7 @@
 //! k is at most what those have under way whose routes come through this port to this link. Requests of reads and their answers travel on other planes
 //! than stores and acknowledgements.
 
-use crate::one_shot::{Link, Load, Mesh};
+use crate::one_shot_mesh::{Link, Load, Mesh};
 use bulkhead_model::platform::Pipeline;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -54,14 +54,9 @@ pub enum MachineError {
         /// Length.
         bytes: u64,
     },
-    /// A tile has no guard, or one with room for fewer rules.
-    #[error("the guard of tile {tile} has no room for {rules} rules")]
-    NoRules {
-        /// The tile.
-        tile: TileId,
-        /// How many there are.
-        rules: usize,
-    },
+    /// A tile has no guard, or one with room for fewer rules than these.
+    #[error("the guard of tile {0} has no room for {1} rules")]
+    NoRules(TileId, usize),
 }
 
 /// How far to run.

@@ -213,11 +213,11 @@ fn no_program_changes_the_rules() {
 #[test]
 fn a_guard_has_room_for_its_rules_only() {
     let mut machine = Machine::new(&guarded(1)).expect("valid");
-    let error = MachineError::NoRules { tile: 1, rules: 2 };
+    let error = MachineError::NoRules(1, 2);
     assert_eq!(machine.set_guard(1, &rules()), Err(error));
     assert_eq!(machine.set_guard(1, &rules()[..1]), Ok(()));
     assert_eq!(machine.set_guard(99, &[]), Err(MachineError::NoTile(99)));
     let mut machine = Machine::new(&mesh(2, 2)).expect("valid");
-    let error = MachineError::NoRules { tile: 1, rules: 0 };
+    let error = MachineError::NoRules(1, 0);
     assert_eq!(machine.set_guard(1, &[]), Err(error), "it has no guard");
 }

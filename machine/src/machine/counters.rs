@@ -3,7 +3,6 @@
 //! Why it exists: reports and tests compare runs. It does not know how a machine runs.
 
 use super::Machine;
-use crate::local_tile::Guard;
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use sha2::{Digest, Sha256};
 
@@ -100,15 +99,7 @@ impl Machine {
                 add(format!("{:?}", card.counters));
             }
         }
-        for tile in &self.mesh.tiles {
-            add(format!("{:?}", tile.uart().map(|u| u.output())));
-            add(format!("{:?}", tile.memory().statistics()));
-            // A guard that refuses nothing changes nothing.
-            let refused = tile.guard().map(Guard::refused);
-            if let Some(refused) = refused.filter(|all| !all.is_empty()) {
-                add(format!("{refused:?}"));
-            }
-        }
+        self.mesh.observations().for_each(&mut add);
         if let Some(cluster) = &self.cluster {
             add(format!("{:?}", cluster.uart().map(|u| u.output())));
         }

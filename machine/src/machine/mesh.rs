@@ -9,7 +9,7 @@ use super::{Machine, MachineError, Outcome};
 use crate::config::PlatformConfig;
 use crate::fabric::Fabric;
 use crate::local_tile::{
-    AddressMap, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
+    AddressMap, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
 };
 use crate::statistics::HartReport;
 use crate::types::{Tick, TileId};
@@ -169,6 +169,21 @@ impl Mesh {
         true
     }
 
+    /// What happened on the tiles, for a digest. A guard that refuses nothing is not there.
+    pub(super) fn observations(&self) -> impl Iterator<Item = String> + '_ {
+        self.tiles.iter().flat_map(|tile| {
+            let refused = tile.guard().map(Guard::refused);
+            let refused = refused.filter(|all| !all.is_empty());
+            let always = [
+                format!("{:?}", tile.uart().map(|uart| uart.output())),
+                format!("{:?}", tile.memory().statistics()),
+            ];
+            always
+                .into_iter()
+                .chain(refused.map(|all| format!("{all:?}")))
+        })
+    }
+
     /// What the harts counted.
     pub(super) fn harts<'a>(
         &'a self,
@@ -215,7 +230,7 @@ impl Machine {
         let rules = rules.len();
         is_set
             .then_some(())
-            .ok_or(MachineError::NoRules { tile, rules })
+            .ok_or(MachineError::NoRules(tile, rules))
     }
 
     /// What the guards refused: the tile with the guard, and what it refused to another one. By tile, then in the order of the first refusals.
