@@ -294,6 +294,41 @@ fn the_length_of_a_window_changes_no_value() {
     }
 }
 
+/// Blocks of many loads end at nothing; yet no load after the store was performed finds the old value.
+#[test]
+fn no_load_is_older_than_its_time() {
+    for rounds in 300..330 {
+        let mut reader = Program::default();
+        reader.li(S0, data(0));
+        let again = reader.here();
+        for _ in 0..10 {
+            reader.ld(T0, S0, 0).addi(T0, T0, 0).marker(T0, SEEN);
+        }
+        reader.jump(again);
+        let mut writer = Program::default();
+        writer
+            .li(S0, data(0))
+            .addi(S1, ZERO, 1)
+            .addi(T2, ZERO, rounds);
+        let wait = writer.here();
+        writer.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+        writer
+            .sd(S1, S0, 0)
+            .word(FENCE)
+            .marker(ZERO, BEFORE)
+            .word(WFI);
+        let mut machine = machine(&cluster(2), &[reader, writer]);
+        machine.run(RunLimit { ticks: 20_000 }, None);
+        let markers = machine.markers();
+        let stored = markers.iter().find(|m| u32::from(m.kind) == BEFORE);
+        let stored = stored.expect("the store is performed").tick;
+        let mut loads = markers.iter().filter(|m| u32::from(m.kind) == SEEN);
+        // A load, the instruction that uses it and the marker are ten ticks at most.
+        let old = loads.find(|m| m.tick > stored + 10 && m.value == 0);
+        assert_eq!(old, None, "stored at {stored}");
+    }
+}
+
 #[test]
 fn the_numbers_of_harts_change_no_tick() {
     let run = |numbers: [u16; 4]| {
