@@ -47,9 +47,10 @@ fn register_pages() {
             EXTERNAL_ARGUMENT,
             EXTERNAL_COMMAND,
             UNDER_WAY,
+            WRITING_BACK,
             BUCKETS
         ],
-        [0x2000, 0x2008, 0x2010, 0x2020, 0x2040]
+        [0x2000, 0x2008, 0x2010, 0x2020, 0x2028, 0x2040]
     );
     assert_eq!(
         [BUCKET_RATE, BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_STRIDE],

@@ -152,8 +152,11 @@ impl Hardware for Chip {
     }
     fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
         self.effects += 1;
-        self.caches
-            .write_back(&self.endpoints, tile, physical, lines);
+        self.caches.write_back(tile, physical, lines);
+    }
+    fn is_writing_back(&mut self, tile: u16) -> bool {
+        self.effects += 1;
+        self.caches.is_writing_back(&self.endpoints, tile)
     }
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
         self.effects += 1;
