@@ -223,6 +223,7 @@ fn environment_page() {
     assert_eq!(offset_of!(Environment, shared) as u64, SHARED_OFFSET);
     assert_eq!(offset_of!(Environment, timebase), 16);
     assert_eq!(offset_of!(Environment, syscall_send), 80);
+    assert_eq!(offset_of!(Environment, line), 90);
     assert_eq!(offset_of!(Environment, syscall_buffer), 96);
     assert_eq!(offset_of!(Environment, name), 112);
     assert_eq!(size_of::<GateEntry>(), 64);

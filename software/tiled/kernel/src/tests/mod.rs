@@ -380,6 +380,7 @@ pub fn boot_with(tiles: u16, line: u64) -> (System, Chip) {
         tile: 1,
         memory: 1 << 20,
         memory_tile: MEMORY,
+        line: line as u16,
     };
     assert_eq!(root::start(&mut system, &mut chip, place), Ok(1));
     check(&mut system);
