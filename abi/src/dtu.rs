@@ -63,6 +63,8 @@ pub const EXTERNAL_COMMAND: u64 = 0x2010;
 /// The send or memory endpoint with an unanswered packet under way, or [`NO_ENDPOINT`] (read only). Nothing leaves over an endpoint
 /// that was invalidated. So once this register does not show such an endpoint, no packet of its former user is under way.
 pub const UNDER_WAY: u64 = 0x2020;
+/// 1 while an [`ExternalOpcode::WriteBack`] runs: memory has not got all of its lines (read only).
+pub const WRITING_BACK: u64 = 0x2028;
 /// First token bucket: bucket `i` lies at `BUCKETS + i * BUCKET_STRIDE`.
 pub const BUCKETS: u64 = 0x2040;
 /// Distance between two buckets in bytes.
@@ -202,8 +204,8 @@ codes! {
         /// Stop the tile's hart for good; running commands of its unit are aborted.
         StopHart = 3,
         /// Write lines of the tile's caches back to the memory that they came from, and take them out: this many (not endpoints; at most
-        /// [`WRITE_BACK_LINES`]), from the one with the tile-physical address in the argument on. The write of the register is answered
-        /// when memory has them all; it is refused while another such command runs. A tile's own hart cannot ask for it.
+        /// [`WRITE_BACK_LINES`]), from the one with the tile-physical address in the argument on. [`WRITING_BACK`] says when
+        /// memory has them all. It is refused while another such command runs. A tile's own hart cannot ask for it.
         WriteBack = 4,
     }
 }

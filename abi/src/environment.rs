@@ -58,8 +58,10 @@ pub struct Environment {
     pub gates: u16,
     /// Number of [`ArgumentEntry`]s.
     pub arguments: u16,
+    /// Bytes of a line, if caches hold the bytes of memory, of the tile whose lines are the shortest; 0 if memory is flat.
+    pub line: u16,
     /// Zero.
-    pub reserved: [u16; 3],
+    pub reserved: [u16; 2],
     /// Virtual address of the buffer of `syscall_reply`.
     pub syscall_buffer: u64,
     /// Virtual address of the buffer of `call_reply`.

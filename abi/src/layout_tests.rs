@@ -47,9 +47,10 @@ fn register_pages() {
             EXTERNAL_ARGUMENT,
             EXTERNAL_COMMAND,
             UNDER_WAY,
+            WRITING_BACK,
             BUCKETS
         ],
-        [0x2000, 0x2008, 0x2010, 0x2020, 0x2040]
+        [0x2000, 0x2008, 0x2010, 0x2020, 0x2028, 0x2040]
     );
     assert_eq!(
         [BUCKET_RATE, BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_STRIDE],
@@ -222,6 +223,7 @@ fn environment_page() {
     assert_eq!(offset_of!(Environment, shared) as u64, SHARED_OFFSET);
     assert_eq!(offset_of!(Environment, timebase), 16);
     assert_eq!(offset_of!(Environment, syscall_send), 80);
+    assert_eq!(offset_of!(Environment, line), 90);
     assert_eq!(offset_of!(Environment, syscall_buffer), 96);
     assert_eq!(offset_of!(Environment, name), 112);
     assert_eq!(size_of::<GateEntry>(), 64);

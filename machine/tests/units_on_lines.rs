@@ -296,7 +296,13 @@ fn taker(lines: Option<u16>) -> Program {
         p.li(S0, DATA).li(T0, DATA).sd(T0, S0, 0);
         p.li(T0, command).sd(T0, S0, 8).marker(ZERO, OUTCOME);
         p.command(Command::new(Opcode::Write, 10, 0), DATA, 16, 0);
-        p.srli(T0, T0, 24).andi(T0, T0, 0xFF).marker(T0, OUTCOME);
+        p.srli(T0, T0, 24).andi(S2, T0, 0xFF).li(S0, DATA);
+        let runs = p.here();
+        let register = WRITING_BACK - EXTERNAL_ARGUMENT;
+        p.command(Command::new(Opcode::Read, 10, 0), DATA, 8, register);
+        p.ld(T0, S0, 0)
+            .branch(1, T0, ZERO, runs)
+            .marker(S2, OUTCOME);
     }
     p.command(Command::new(Opcode::Read, 11, 0), DATA, PAGE, 0);
     p.li(S0, DATA).li(S1, DATA + PAGE);
@@ -316,9 +322,9 @@ fn taken(port: UnitPort, lines: Option<u16>, busy: bool) -> (Vec<u64>, Vec<u64>,
     let registers = MemoryEndpoint {
         activity: TILEMUX_ACTIVITY,
         target_tile: 1,
-        rights: TLB_WRITE as u8,
+        rights: (TLB_READ | TLB_WRITE) as u8,
         base: EXTERNAL_ARGUMENT,
-        size: 16,
+        size: WRITING_BACK + 8 - EXTERNAL_ARGUMENT,
     };
     set(&mut machine, 0, 10, Endpoint::Memory(registers));
     set(
@@ -372,9 +378,9 @@ fn beside_rivals(rivals: u16) -> Tick {
     let registers = MemoryEndpoint {
         activity: TILEMUX_ACTIVITY,
         target_tile: 1,
-        rights: TLB_WRITE as u8,
+        rights: (TLB_READ | TLB_WRITE) as u8,
         base: EXTERNAL_ARGUMENT,
-        size: 16,
+        size: WRITING_BACK + 8 - EXTERNAL_ARGUMENT,
     };
     set(&mut machine, 0, 10, Endpoint::Memory(registers));
     let page = memory(SHARE + DATA - MEMORY_BASE, PAGE, TLB_READ);

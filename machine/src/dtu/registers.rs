@@ -163,6 +163,7 @@ impl Dtu {
             EXTERNAL_ARGUMENT => self.external_argument,
             BORROWED => self.borrowed.into(),
             UNDER_WAY => self.under_way().into(),
+            WRITING_BACK => self.write_back.is_some().into(),
             DEVICE_ADDRESS..=DEVICE_OWNER => self.device[(offset - DEVICE_ADDRESS) as usize / 8],
             _ => {
                 if let Some((bucket, field)) = self.bucket_register(offset) {
@@ -446,11 +447,7 @@ impl Dtu {
                     for (offset, word) in (address..).step_by(8).zip(data.as_chunks().0) {
                         let word = u64::from_le_bytes(*word);
                         if let Some(lines) = self.external_write(env, offset, word) {
-                            if self.begin_write_back(env, packet, lines) {
-                                // Answered when memory has the lines.
-                                return;
-                            }
-                            error = true;
+                            error |= !self.begin_write_back(env, packet.owner, lines);
                         }
                     }
                 }

@@ -1,19 +1,19 @@
 //! Lines that the kernel has written back: what a tile's caches have of a piece of memory goes there and is not left.
 //!
 //! Why it exists: memory changes its owner through the caches, and a captured tile does not flush by itself. The kernel names a bounded number
-//! of lines, and the answer says that memory has them. It does not know why, and it does not keep the tile from reading the lines again: the
+//! of lines, and a register says when memory has them. It does not know why, and it does not keep the tile from reading the lines again: the
 //! kernel must close the window or stop the hart before.
 
 use super::Dtu;
 use super::env::{DtuEvent, Env, Later, LocalTiming};
-use crate::noc::packet::{Packet, PacketKind};
+use crate::types::Owner;
 use bulkhead_abi::dtu::WRITE_BACK_LINES;
 
 /// What the kernel wants to be written back.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBack {
-    /// The request, which is answered in the end.
-    packet: Packet,
+    /// Who asked for it.
+    owner: Owner,
     /// The next line, and how many are left with it.
     next: u64,
     left: u16,
@@ -28,7 +28,7 @@ impl Dtu {
     pub(super) fn begin_write_back<E: Env>(
         &mut self,
         env: &mut E,
-        packet: &Packet,
+        owner: Owner,
         (address, lines): (u64, u16),
     ) -> bool {
         let length = env.line();
@@ -38,7 +38,7 @@ impl Dtu {
             return false;
         }
         self.write_back = Some(WriteBack {
-            packet: packet.clone(),
+            owner,
             next: first,
             left: lines,
             under_way: Vec::new(),
@@ -48,7 +48,7 @@ impl Dtu {
         true
     }
 
-    /// Asks for as many lines as the port takes, and answers when all are done.
+    /// Asks for as many lines as the port takes; the command is over when all are done.
     fn advance_write_back<E: Env>(&mut self, env: &mut E) {
         while let Some(work) = &mut self.write_back {
             if work.under_way.len() >= self.config.parallel.max(1) as usize {
@@ -61,16 +61,13 @@ impl Dtu {
                 Some(line)
             });
             let Some(line) = line else {
-                if work.under_way.is_empty()
-                    && let Some(work) = self.write_back.take()
-                {
-                    let kind = PacketKind::WriteResponse { error: false };
-                    env.send(work.packet.response(kind));
+                if work.under_way.is_empty() {
+                    self.write_back = None;
                 }
                 return;
             };
             let token = self.local.token();
-            match env.local_write_back(line, work.packet.owner, token) {
+            match env.local_write_back(line, work.owner, token) {
                 Ok(LocalTiming::Ready(at)) if at <= env.now() => {}
                 Ok(LocalTiming::Ready(at)) => {
                     work.under_way.push((token, line, false));

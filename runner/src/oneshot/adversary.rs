@@ -269,19 +269,66 @@ mod tests {
         };
         // addi t0, t1, -1; sd s1, 0(t0); sw s1, 0(s0); ld t3, 0(t0); amoswap.w t2, s1, (s0); csrw mtvec, t0; slli t1, s4, 13; srli t1, s4, 7;
         // xor s4, s4, t1; and t0, s4, s3
-        assert_eq!(one(&|c| drop(c.addi(T0, T1, -1))), 0xFFF3_0293);
-        assert_eq!(one(&|c| drop(c.store(3, VALUE, T0))), 0x0092_B023);
-        assert_eq!(one(&|c| drop(c.store(2, VALUE, ADDRESS))), 0x0094_2023);
-        assert_eq!(one(&|c| drop(c.deed(Deed::Load, T0, 0))), 0x0002_BE03);
         assert_eq!(
-            one(&|c| drop(c.deed(Deed::Swap(0), ADDRESS, 0))),
+            one(&|c| {
+                c.addi(T0, T1, -1);
+            }),
+            0xFFF3_0293
+        );
+        assert_eq!(
+            one(&|c| {
+                c.store(3, VALUE, T0);
+            }),
+            0x0092_B023
+        );
+        assert_eq!(
+            one(&|c| {
+                c.store(2, VALUE, ADDRESS);
+            }),
+            0x0094_2023
+        );
+        assert_eq!(
+            one(&|c| {
+                c.deed(Deed::Load, T0, 0);
+            }),
+            0x0002_BE03
+        );
+        assert_eq!(
+            one(&|c| {
+                c.deed(Deed::Swap(0), ADDRESS, 0);
+            }),
             0x0894_23AF
         );
-        assert_eq!(one(&|c| drop(c.set_control(MTVEC, T0))), 0x3052_9073);
-        assert_eq!(one(&|c| drop(c.shift(true, T1, STATE, 13))), 0x00DA_1313);
-        assert_eq!(one(&|c| drop(c.shift(false, T1, STATE, 7))), 0x007A_5313);
-        assert_eq!(one(&|c| drop(c.xor(STATE, STATE, T1))), 0x006A_4A33);
-        assert_eq!(one(&|c| drop(c.and(T0, STATE, MASK))), 0x013A_72B3);
+        assert_eq!(
+            one(&|c| {
+                c.set_control(MTVEC, T0);
+            }),
+            0x3052_9073
+        );
+        assert_eq!(
+            one(&|c| {
+                c.shift(true, T1, STATE, 13);
+            }),
+            0x00DA_1313
+        );
+        assert_eq!(
+            one(&|c| {
+                c.shift(false, T1, STATE, 7);
+            }),
+            0x007A_5313
+        );
+        assert_eq!(
+            one(&|c| {
+                c.xor(STATE, STATE, T1);
+            }),
+            0x006A_4A33
+        );
+        assert_eq!(
+            one(&|c| {
+                c.and(T0, STATE, MASK);
+            }),
+            0x013A_72B3
+        );
     }
 
     fn ran(plan: &Plan, begin: u64, until: u64) -> Machine {

@@ -25,6 +25,7 @@ pub mod argument;
 pub mod client;
 pub mod file;
 pub mod gate;
+pub mod lines;
 pub mod mounts;
 pub mod pages;
 pub mod paging;

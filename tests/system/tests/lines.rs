@@ -1,6 +1,6 @@
 //! The tiled OS on caches that hold the bytes of memory.
 
-use bulkhead_system_tests::{boot, boot_lines};
+use bulkhead_system_tests::{Report, boot, boot_lines, boot_text};
 
 const LOOP: &str = include_str!("../systems/loop.xml");
 
@@ -25,6 +25,23 @@ fn a_system_does_on_lines_what_it_does_on_flat_memory() {
     let printed = [&flat, &lines].map(|report| without_times(&report.console));
     assert_eq!(printed[0], printed[1]);
     assert!(printed[0].contains(&"[actuator] 10 jobs, 0 deadline misses"));
+}
+
+/// What is stored is in memory, and what is written to memory is loaded, when lines have been written back; on lines, not before.
+#[test]
+fn applications_write_back_lines_of_memory_that_others_reach() {
+    let text = r#"<system name="past-caches" platform="tiled-gem5" duration="20ms"><domain name="d">
+  <app name="past" tile="2" program="sharing/past-caches"/></domain></system>"#;
+    let old = |report: &Report| {
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        let said = report.printed("past")[0].split(' ');
+        let numbers = said.filter_map(|word| word.parse().ok());
+        numbers.collect::<Vec<u32>>()
+    };
+    if std::env::var_os("BULKHEAD_LINES").is_none() {
+        assert_eq!(old(&boot_text(text, &[]).remove(0)), [0, 0]);
+    }
+    assert_eq!(old(&boot_lines(text)), [512, 512]);
 }
 
 /// Pages that are taken back are read by their pager past the caches of the client: TileMux writes their lines back.

@@ -13,7 +13,7 @@ use bulkhead_lib::abi::syscall::{SEL_MEMORY, SEL_OFFERED};
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
-use bulkhead_lib::{println, session};
+use bulkhead_lib::{lines, println, session};
 use core::sync::atomic::{AtomicU64, Ordering};
 use protocol::{DIES, Lend, SECRET, SHARED, WITHDRAWS};
 
@@ -52,6 +52,8 @@ impl Lender {
             }
             fill(SECRET);
         }
+        // What is in memory counts, not what the caches of this tile have.
+        lines::write_back(&PAGE);
         let own = |word: &AtomicU64| word.load(Ordering::Relaxed) == SECRET;
         if !PAGE.0.iter().all(own) {
             println!("lost: somebody wrote into what was taken back");
@@ -82,6 +84,7 @@ impl Service for Lender {
             DIES => panic!("in the middle of an answer"),
             _ => fill(SHARED),
         }
+        lines::write_back(&PAGE);
         self.lent = Some(selector);
         Ok((selector, [0; 2]))
     }

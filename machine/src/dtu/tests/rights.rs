@@ -531,7 +531,7 @@ fn answers(world: &World, since: usize) -> Vec<(Tick, bool)> {
 }
 
 #[test]
-fn lines_are_written_back_before_the_answer() {
+fn a_register_says_when_lines_are_written_back() {
     let write_back = |lines| external_command(ExternalOpcode::WriteBack, 0, lines);
     for pending in [false, true] {
         let mut world = World::new(&config());
@@ -541,12 +541,15 @@ fn lines_are_written_back_before_the_answer() {
         world.external(1, EXTERNAL_COMMAND, write_back(5));
         // One at a time, and not too many.
         world.external(1, EXTERNAL_COMMAND, write_back(1));
-        assert_eq!(answers(&world, since), [(begin, true)]);
-        while world.step() {}
+        assert_eq!(answers(&world, since), [(begin, false), (begin, true)]);
+        let mut end = begin;
+        while world.read(1, WRITING_BACK) != 0 {
+            assert!(world.step(), "it ends");
+            end = world.chip.now;
+        }
         // Four lines at a time and then one; lines on their way are asked for twice.
         let rounds = if pending { 4 } else { 2 };
-        let end = begin + rounds * LOCAL;
-        assert_eq!(answers(&world, since), [(begin, true), (end, false)]);
+        assert_eq!(end, begin + rounds * LOCAL);
         let lines: BTreeSet<u64> = world.chip.written_back.iter().map(|w| w.1).collect();
         let expected = (1..6).map(|line| BASE + 64 * line);
         assert_eq!(
@@ -566,5 +569,6 @@ fn lines_are_written_back_before_the_answer() {
         let since = world.chip.sent.len();
         world.external(1, EXTERNAL_COMMAND, write_back(0));
         assert_eq!(answers(&world, since), [(world.chip.now, false)]);
+        assert_eq!(world.read(1, WRITING_BACK), 0);
     }
 }

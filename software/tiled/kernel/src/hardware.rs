@@ -47,9 +47,11 @@ pub trait Hardware {
     /// Whether something is under way that left over an endpoint of a tile before it was invalidated: a message that the receiver has
     /// not stored or refused, or an access to memory that has not been answered.
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool;
-    /// Writes back so many lines of a tile's caches ([`bulkhead_abi::dtu::WRITE_BACK_LINES`] at most), from a tile-physical address on,
-    /// and takes them out: then memory has them.
+    /// Begins to write back so many lines of a tile's caches ([`bulkhead_abi::dtu::WRITE_BACK_LINES`] at most), from a tile-physical
+    /// address on, and to take them out. Nothing else of this kind may be under way at the tile.
     fn write_back(&mut self, tile: u16, physical: u64, lines: u16);
+    /// Whether memory has not got all lines that were to be written back at a tile.
+    fn is_writing_back(&mut self, tile: u16) -> bool;
     /// Sets a token bucket of a tile: bytes a second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
     /// Lets machine mode of a tile borrow this many bytes from its token buckets.

@@ -86,6 +86,7 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     };
     let purses = kernel_purses(users.len() as u64, header.heap);
     let terms = (header.timebase, purses);
+    let line = users.iter().map(|t| t.line).min().unwrap_or(0);
     let mut system = System::new(kernel, memories, users, modules, terms);
     let wanted = system.module(&[books::MODULE]).is_some();
     let books = wanted.then(|| system.books());
@@ -96,6 +97,7 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         },
         memory: header.manager_memory.max(1 << 20),
         memory_tile,
+        line: line as u16,
     };
     let manager = match root::start(&mut system, &mut unit, place) {
         Ok(manager) => manager,

@@ -63,6 +63,8 @@ pub struct Place {
     pub memory: u64,
     /// The memory tile that they come from.
     pub memory_tile: u16,
+    /// The environment's `line`.
+    pub line: u16,
 }
 
 /// The kernel as a caller.
@@ -212,6 +214,7 @@ pub fn start(
         syscall_send: send,
         syscall_reply: receive,
         call_reply: NO_ENDPOINT,
+        line: place.line,
         syscall_buffer: layout.buffers,
         name: Name::new("root").unwrap_or_default().0,
         ..Environment::new_zeroed()

@@ -12,7 +12,7 @@ use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
     ExternalOpcode, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
-    TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
+    TLB_READ, TLB_WRITE, UNDER_WAY, WRITING_BACK, external_command,
 };
 use bulkhead_abi::marker::{Asker, Begins};
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
@@ -431,6 +431,10 @@ impl Hardware for Unit {
     fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
         let command = external_command(ExternalOpcode::WriteBack, 0, lines);
         self.registers(tile, EXTERNAL_ARGUMENT, &[physical, command]);
+    }
+
+    fn is_writing_back(&mut self, tile: u16) -> bool {
+        self.read_registers(tile, WRITING_BACK) != [0]
     }
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {

@@ -321,6 +321,7 @@ pub fn begin(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
         syscall_send: syscall_send as u16,
         syscall_reply: syscall_reply as u16,
         call_reply: NO_ENDPOINT,
+        line: own.line,
         syscall_buffer: layout.buffers,
         name: draft.name.0,
         ..Environment::new_zeroed()

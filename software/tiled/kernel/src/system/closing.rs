@@ -56,15 +56,23 @@ impl Closing {
     }
 }
 
-/// Bytes of memory of which a tile's caches have nothing any more, after one more command from the address of the first of them.
+/// One step of taking the lines of so many bytes out of a tile's caches, which hold bytes: the next command, from `done` on, unless one is
+/// under way. False if nothing is left of them.
 pub(super) fn write_lines(
     hardware: &mut impl Hardware,
     tile: &Tile,
-    physical: u64,
-    done: u64,
-) -> u64 {
-    hardware.write_back(tile.id, physical + done, WRITE_BACK_LINES);
-    done + u64::from(WRITE_BACK_LINES) * tile.line
+    (physical, size): (u64, u64),
+    done: &mut u64,
+) -> bool {
+    if hardware.is_writing_back(tile.id) {
+        return true;
+    }
+    let is_left = *done < size;
+    if is_left {
+        hardware.write_back(tile.id, physical + *done, WRITE_BACK_LINES);
+        *done += u64::from(WRITE_BACK_LINES) * tile.line;
+    }
+    is_left
 }
 
 impl System {
@@ -177,10 +185,10 @@ impl System {
         }
         let tile = &mut self.tiles[index];
         let place = usize::from(window);
-        if let Some(region) = tile.windows[place].filter(|_| tile.line > 0)
-            && tile.written[place] < region.size
-        {
-            if tile.written[place] == 0 {
+        let region = tile.windows[place].filter(|_| tile.line > 0);
+        if let Some(region) = region {
+            let mut done = tile.written[place];
+            if done == 0 {
                 // From now on nothing there becomes dirty.
                 let shown = memory_endpoint(TILEMUX_ACTIVITY, region, TLB_READ as u8);
                 hardware.set_endpoint(tile.id, window, shown);
@@ -188,8 +196,11 @@ impl System {
                 tile.is_stale |= tile.is_lit;
             }
             let physical = MEMORY_BASE + u64::from(window) * PMP_WINDOW_SIZE;
-            tile.written[place] = write_lines(hardware, tile, physical, tile.written[place]);
-            return true;
+            let is_left = write_lines(hardware, tile, (physical, region.size), &mut done);
+            tile.written[place] = done;
+            if is_left {
+                return true;
+            }
         }
         tile.written[place] = 0;
         hardware.invalidate(tile.id, window, 1);
@@ -215,11 +226,9 @@ impl System {
         };
         let own = (node, self.space.birth(node));
         let written = &mut self.jobs.closing[level].written;
-        let (_, done) = written.filter(|(of, _)| *of == own).unwrap_or((own, 0));
-        if done >= region.size {
-            return false;
-        }
-        *written = Some((own, write_lines(hardware, tile, physical, done)));
-        true
+        let (_, mut done) = written.filter(|(of, _)| *of == own).unwrap_or((own, 0));
+        let is_left = write_lines(hardware, tile, (physical, region.size), &mut done);
+        *written = Some((own, done));
+        is_left
     }
 }

@@ -257,9 +257,9 @@ impl System {
         let own = (Space::KERNEL, NO_SELECTOR);
         let memory = l.memory.0;
         let tile = &self.tiles[l.tile];
-        if tile.line > 0 && tile.is_stale && l.written < l.region.size {
-            let physical = MEMORY_BASE + u64::from(l.window) * PMP_WINDOW_SIZE;
-            l.written = write_lines(hardware, tile, physical, l.written);
+        let physical = MEMORY_BASE + u64::from(l.window) * PMP_WINDOW_SIZE;
+        let place = (physical, l.region.size);
+        if tile.is_stale && write_lines(hardware, tile, place, &mut l.written) {
             return Ok(true);
         }
         match l.stage {

@@ -28,6 +28,8 @@ pub struct Caches {
     /// Pages of activities that have ended, while the caches may have lines of them.
     left: BTreeSet<Cached>,
     dark: BTreeSet<u16>,
+    /// Commands that run: tile; first address, lines, and how often it will still be said that it runs.
+    commands: BTreeMap<u16, (u64, u16, u8)>,
 }
 
 /// What a window shows.
@@ -86,7 +88,32 @@ impl Caches {
         }
     }
 
-    pub fn write_back(
+    /// A command begins, which is over when it has been asked for twice.
+    pub fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
+        let before = self.commands.insert(tile, (physical, lines, 2));
+        assert_eq!(
+            before, None,
+            "the unit of tile {tile} refuses a second command"
+        );
+    }
+
+    pub fn is_writing_back(
+        &mut self,
+        endpoints: &BTreeMap<(u16, u16), Endpoint>,
+        tile: u16,
+    ) -> bool {
+        let Some((physical, lines, left)) = self.commands.remove(&tile) else {
+            return false;
+        };
+        if left > 0 {
+            self.commands.insert(tile, (physical, lines, left - 1));
+            return true;
+        }
+        self.written(endpoints, tile, physical, lines);
+        false
+    }
+
+    fn written(
         &mut self,
         endpoints: &BTreeMap<(u16, u16), Endpoint>,
         tile: u16,

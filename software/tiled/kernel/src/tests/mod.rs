@@ -154,8 +154,11 @@ impl Hardware for Chip {
     }
     fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
         self.effects += 1;
-        self.caches
-            .write_back(&self.endpoints, tile, physical, lines);
+        self.caches.write_back(tile, physical, lines);
+    }
+    fn is_writing_back(&mut self, tile: u16) -> bool {
+        self.effects += 1;
+        self.caches.is_writing_back(&self.endpoints, tile)
     }
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
         self.effects += 1;
@@ -380,6 +383,7 @@ pub fn boot_with(tiles: u16, line: u64) -> (System, Chip) {
         tile: 1,
         memory: 1 << 20,
         memory_tile: MEMORY,
+        line: line as u16,
     };
     assert_eq!(root::start(&mut system, &mut chip, place), Ok(1));
     check(&mut system);
