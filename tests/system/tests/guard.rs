@@ -89,11 +89,12 @@ fn with_guards_attacks_change_nothing_but_time() {
 }
 
 /// The rules are those that the system needs: with them nothing is refused, and a tick later or earlier there is none.
-#[test]
-fn a_guard_that_refuses_nothing_changes_no_tick() {
+/// The writers of channels that release their readers may ring, too: rings are part of what the description says.
+fn without_a_refusal(overrides: &[&str]) {
+    let overrides = overrides.iter().map(|text| (*text).to_owned());
     let options = run::Options {
         system: "oneshot/guarded".into(),
-        overrides: vec!["@duration=30ms".to_owned()],
+        overrides: overrides.chain(["@duration=30ms".to_owned()]).collect(),
         ..run::Options::default()
     };
     let result = run::run(&options, &Silent).expect("it runs").result;
@@ -105,4 +106,15 @@ fn a_guard_that_refuses_nothing_changes_no_tick() {
         (&[][..], &[][..])
     );
     assert_eq!(open.digest, guarded.digest);
+}
+
+#[test]
+fn a_guard_that_refuses_nothing_changes_no_tick() {
+    without_a_refusal(&[]);
+    without_a_refusal(&[
+        "channel[readings]@notify=true",
+        "task[controller]@period=2ms",
+        "channel[commands]@notify=true",
+        "task[actuator]@period=2ms",
+    ]);
 }
