@@ -169,7 +169,7 @@ fn bad_input_is_explained() {
         (&["plan", "fraction.xml", "--export", "csv"], "--unit"),
         (
             &["plan", "quickstart", "--export", "csv"],
-            "no other format holds it",
+            "only our own format can hold it",
         ),
         (&["check", "no-such-tasks"], "no-such-tasks"),
         (

@@ -135,7 +135,7 @@ impl Code {
 
     /// A branch back to an instruction if a register is not zero; within 4 KiB.
     fn again_unless_zero(&mut self, register: u32, to: usize) -> &mut Self {
-        let o = (to as i64 - self.0.len() as i64) as u32 * 4;
+        let o = ((to as i64 - self.0.len() as i64) * 4) as u32;
         let high = (o >> 12 & 1) << 31 | (o >> 5 & 0x3F) << 25;
         let low = (o >> 1 & 0xF) << 8 | (o >> 11 & 1) << 7;
         self.word(high | register << 15 | 1 << 12 | low | 0x63)
@@ -143,7 +143,7 @@ impl Code {
 
     /// A jump back to an instruction, within a MiB.
     fn jump(&mut self, to: usize) -> &mut Self {
-        let o = (to as i64 - self.0.len() as i64) as u32 * 4;
+        let o = ((to as i64 - self.0.len() as i64) * 4) as u32;
         let low = (o >> 1 & 0x3FF) << 21 | (o >> 11 & 1) << 20;
         self.word((o >> 20 & 1) << 31 | low | (o >> 12 & 0xFF) << 12 | 0x6F)
     }
