@@ -508,8 +508,14 @@ impl Hardware for Unit {
         let answers = PRINTS + self.groups() + group;
         let words = request.encode();
         let to = (tile, REQUEST_ENDPOINT);
-        marker::kernel_asks(asker.map_or(0, Asker::pack));
-        self.say(to, REQUEST_SLOT, words.as_slice(), (answers, number))
+        if let Some(asker) = asker {
+            marker::kernel_asks(asker.pack());
+        }
+        self.say(to, REQUEST_SLOT, words.as_slice(), (answers, number)) || {
+            // The next message is in nobody's name.
+            marker::kernel_asks(0);
+            false
+        }
     }
 
     fn answer(&mut self) -> Option<(u64, TileMuxError)> {

@@ -100,14 +100,7 @@ impl System {
         request: Request,
         then: Then,
     ) {
-        let caller = then.ticket().and_then(|ticket| {
-            let caller = self.activities.get(ticket.caller);
-            caller.filter(|caller| caller.generation == ticket.generation)
-        });
-        let asker = caller.map(|caller| Asker {
-            activity: caller.id,
-            tile: self.tiles[caller.tile].id,
-        });
+        let asker = then.ticket().and_then(|ticket| self.asker(ticket));
         let tile = &mut self.tiles[index];
         if !tile.is_lit || tile.is_lost {
             let error = match tile.is_lost {
@@ -129,6 +122,15 @@ impl System {
         }
         tile.sent = Some(asked);
         self.send_request(hardware, index);
+    }
+
+    /// The caller of a ticket, as the ledger knows it, if it still lives.
+    fn asker(&self, ticket: &Ticket) -> Option<Asker> {
+        let caller = self.activities.get(ticket.caller)?;
+        (caller.generation == ticket.generation).then(|| Asker {
+            activity: caller.id,
+            tile: self.tiles[caller.tile].id,
+        })
     }
 
     /// Wakes an activity, unless that has been requested already.
