@@ -19,6 +19,8 @@ pub struct Jobs {
     pub responses: Vec<u64>,
     /// When the last one began that has not ended, and the one that was released and has not begun.
     pub open: Option<u64>,
+    /// When the one began that had not ended when the run did.
+    pub running: Option<u64>,
     /// Jobs that had more than their budget.
     pub overruns: u64,
     /// Jobs that have ended.
@@ -60,6 +62,8 @@ struct Core {
     released: BTreeMap<usize, u64>,
     /// The task whose job runs, and when it was released.
     running: Option<(usize, Option<u64>)>,
+    /// When the last job began.
+    begun: u64,
     operation: Option<u64>,
     /// What the running job has read: channel, and when the job that wrote it was released.
     read: Vec<(usize, u64)>,
@@ -115,6 +119,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             marker::BEGIN => {
                 let begun = task(event.value);
                 core.running = begun.map(|task| (task, core.released.remove(&task)));
+                core.begun = event.at;
                 core.operation = None;
                 core.read.clear();
             }
@@ -184,6 +189,9 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         }
     }
     for core in cores.into_values() {
+        if let Some((task, _)) = core.running {
+            seen.jobs[task].running = Some(core.begun);
+        }
         let running = core.running.and_then(|(task, at)| Some((task, at?)));
         for (task, at) in core.released.into_iter().chain(running) {
             let open = &mut seen.jobs[task].open;

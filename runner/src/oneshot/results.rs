@@ -15,7 +15,8 @@ use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::format::grouped;
 use bulkhead_report::result::{
-    Bound, FlowResult, QuotaUse, RequestResult, Sample, TaskResult, VariantResult,
+    Bound, FlowResult, Incident, IncidentKind, QuotaUse, RequestResult, Sample, TaskResult,
+    VariantResult,
 };
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::Promise;
@@ -43,6 +44,8 @@ pub struct Measured {
     pub flows: Vec<FlowResult>,
     /// Places of queues.
     pub queues: Vec<QuotaUse>,
+    /// Cores that a job never gave back.
+    pub stuck: Vec<Incident>,
 }
 
 /// Puts everything that markers say into a result.
@@ -55,6 +58,7 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
     variant.requests = measured.requests;
     variant.quotas = measured.queues;
     variant.flows = measured.flows;
+    variant.incidents.extend(measured.stuck);
 }
 
 /// Reads markers of a run that ended at this moment; nothing of a system of another paradigm.
@@ -89,6 +93,9 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
         queues: reading.queues(),
         flows: (0..one_shot.tasks.flows.len())
             .map(|flow| reading.flow(flow))
+            .collect(),
+        stuck: (0..one_shot.tasks.tasks.len())
+            .filter_map(|task| reading.stuck(task))
             .collect(),
     }
 }
@@ -143,6 +150,24 @@ impl Reading<'_> {
             missing: 0,
             worst: jobs.responses.iter().copied().max(),
         }
+    }
+
+    /// A job that began more than its deadline before the end and has not ended: nothing preempts it, so its core does nothing else.
+    fn stuck(&self, index: usize) -> Option<Incident> {
+        let task = &self.one_shot.tasks.tasks[index];
+        let begun = self.seen.jobs[index].running?;
+        let core = self.one_shot.core(index);
+        let late = self.end.saturating_sub(begun) > ticks(task.deadline, self.per_second);
+        late.then(|| Incident {
+            crash: None,
+            kind: IncidentKind::Unfinished,
+            at: Some(begun),
+            tile: core,
+            application: task.name.clone(),
+            what: format!(
+                "its job had not ended when the run did, so nothing else ran on core {core}"
+            ),
+        })
     }
 
     fn requests(&self) -> Vec<RequestResult> {
@@ -272,6 +297,40 @@ impl Reading<'_> {
     }
 }
 
+/// Why a task was not judged to the end: it stopped, its core never started, or a job there never ended.
+fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<String> {
+    let name = &one_shot.tasks.tasks[task].name;
+    let core = one_shot.core(task);
+    let of_core = format!("core {core}");
+    let ends = |one: &&Incident| match one.kind {
+        IncidentKind::Crash => one.application == *name || one.application == of_core,
+        // Nothing preempts a job, so whatever is not finished is so for the whole core.
+        IncidentKind::Unfinished => one.tile == core,
+        IncidentKind::Stopped | IncidentKind::KernelStopped => false,
+    };
+    let end = incidents.iter().find(ends)?;
+    Some(format!(
+        "`{name}` was gone before the end: {}: {}",
+        end.application, end.what
+    ))
+}
+
+/// Why one of these tasks was not judged to the end.
+fn any_gone(system: &System, variant: &VariantResult, names: &[&str]) -> Option<String> {
+    let one_shot = system.one_shot.as_ref()?;
+    let tasks = one_shot.tasks.tasks.iter().enumerate();
+    let mut named = tasks.filter(|(_, task)| names.contains(&task.name.as_str()));
+    named.find_map(|(task, _)| gone(one_shot, &variant.incidents, task))
+}
+
+/// A promise of a task that was gone before the end is no longer called held.
+fn unless(promise: Promise, gone: &Option<String>) -> Promise {
+    match gone {
+        Some(why) => promise.unless_held(why),
+        None => promise,
+    }
+}
+
 /// Of each queue: what waited at most, its bound, and its places.
 fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let mut uses = variant
@@ -293,7 +352,19 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
         match bound.and_then(|one| one.bound) {
             Some(most) => {
                 let text = format!("{what}: {used} items at most within the bound of {most}");
-                all.push(Promise::judged(&variant.name, text, used <= most));
+                let channel = one_shot
+                    .tasks
+                    .channels
+                    .iter()
+                    .find(|one| one.name == queue.of);
+                let ends = channel.map_or(Vec::new(), |channel| {
+                    let ends = [channel.from, channel.to];
+                    ends.map(|end| one_shot.tasks.tasks[end].name.as_str())
+                        .to_vec()
+                });
+                let gone = any_gone(system, variant, &ends);
+                let held = Promise::judged(&variant.name, text, used <= most);
+                all.push(unless(held, &gone));
                 let text = format!("{what}: bound of {most} items within {limit} places");
                 let promise = Promise::judged(&variant.name, text, most <= limit);
                 all.push(promise.if_expected(system.misses_expected));
@@ -344,13 +415,17 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             all.push(judged(text, false));
             continue;
         }
+        let mut members = vec![flow.from.as_str(), flow.to.as_str()];
+        members.extend(flow.through.iter().map(String::as_str));
+        let gone = any_gone(system, variant, &members);
         if let Some(bound) = &flow.bound {
-            all.push(within(&what, flow.latency.max, bound));
+            all.push(unless(within(&what, flow.latency.max, bound), &gone));
         }
         if let Some(limit) = flow.deadline {
             let count = flow.latency.count + flow.lost;
             let text = format!("{what}: {} late of {count}", flow.misses);
-            all.push(judged(text, flow.misses == 0).if_expected(expected));
+            let observed = judged(text, flow.misses == 0).if_expected(expected);
+            all.push(unless(observed, &gone));
             all.push(deadline(what, &flow.bound, limit, &flow.unbounded));
         }
     }
@@ -361,6 +436,8 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             task.misses, task.jobs, task.allowed
         );
         let observed = judged(text, task.misses <= task.allowed).if_expected(expected);
+        let gone = any_gone(system, variant, &[&task.application]);
+        let observed = unless(observed, &gone);
         all.push(match task.jobs {
             0 => observed.unless_held("it had no job"),
             _ => observed,
@@ -380,8 +457,9 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             "{} of {} ({})",
             request.kind, request.application, request.to
         );
+        let gone = any_gone(system, variant, &[&request.application]);
         all.push(match &request.bound {
-            Some(bound) if request.count > 0 => within(&what, request.worst, bound),
+            Some(bound) if request.count > 0 => unless(within(&what, request.worst, bound), &gone),
             Some(_) => Promise::not_judged(name, what, "there was none"),
             None => {
                 let why = request.unbounded.clone().unwrap_or_default();

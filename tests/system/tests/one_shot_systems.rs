@@ -96,6 +96,89 @@ fn a_job_that_takes_longer_than_its_cost_is_told() {
     assert!(finished.result.has_accident());
 }
 
+/// A task that traps, and one that never gives its core back. Nothing of them, of the others on that core, or of the flow through them counts as held
+/// only because it was good until then.
+#[test]
+fn nothing_of_a_task_that_is_gone_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = |at_five: &str| {
+        format!(
+            r#"#include "bulkhead_oneshot.h"
+struct sender {{ bh_output numbers; bh_releases releases; uint64_t sent; }};
+static bh_done send(struct sender *self, bh_job job)
+{{
+    uint64_t number = self->sent + 1;
+    if (number == 5) {{ {at_five} }}
+    if (bh_is_ready(&self->numbers, sizeof number) > 0) {{
+        bh_flow_begin(number);
+        if (bh_put(&self->numbers, &number, sizeof number) > 0)
+            self->sent = number;
+    }}
+    return bh_next(&self->releases, job);
+}}
+BH_TASK(sender, struct sender, send, {{.numbers = BH_OUTPUT(0)}})
+struct receiver {{ bh_input numbers; bh_releases releases; }};
+static bh_done receive(struct receiver *self, bh_job job)
+{{
+    uint64_t number;
+    if (bh_take(&self->numbers, &number, sizeof number) > 0)
+        bh_flow_end(number);
+    return bh_next(&self->releases, job);
+}}
+BH_TASK(receiver, struct receiver, receive, {{.numbers = BH_INPUT(0)}})
+struct other {{ bh_releases releases; }};
+static bh_done idle(struct other *self, bh_job job)
+{{
+    return bh_next(&self->releases, job);
+}}
+BH_TASK(other, struct other, idle, {{0}})
+"#
+        )
+    };
+    let text = r#"<system name="gone" paradigm="one-shot" platform="epiphany3" duration="60ms">
+        <task name="sender" program="tasks.c::sender" core="0" priority="1" period="5ms" cost="10us"/>
+        <task name="other" program="tasks.c::other" core="0" priority="2" period="5ms" cost="10us"/>
+        <task name="receiver" program="tasks.c::receiver" core="5" priority="1" period="1ms" cost="10us"/>
+        <channel name="numbers" from="sender" to="receiver" size="8B"/>
+        <flow name="number" from="sender" to="receiver" deadline="3ms"/></system>"#;
+    let file = folder.path().join("gone.xml");
+    std::fs::write(&file, text).expect("it is written");
+    let all = [
+        ("", None, ["Held", "Held", "Held"]),
+        (
+            "*(volatile int *)0 = 1;",
+            Some(IncidentKind::Crash),
+            ["NotJudged", "NotJudged", "Held"],
+        ),
+        (
+            "for (;;) __asm__ volatile(\"\");",
+            Some(IncidentKind::Unfinished),
+            ["NotJudged", "Failed", "Failed"],
+        ),
+        ("return bh_end(job);", None, ["Held", "Held", "Held"]),
+    ];
+    for (at_five, incident, [flow, sender, other]) in all {
+        std::fs::write(folder.path().join("tasks.c"), source(at_five)).expect("it is written");
+        let finished = run(&file, &[]).expect("it runs");
+        let incidents = finished.result.variants[0].incidents.iter();
+        let kinds: Vec<_> = incidents.map(|one| one.kind).collect();
+        assert_eq!(
+            incident.is_some(),
+            !kinds.is_empty(),
+            "{at_five}: {kinds:?}"
+        );
+        assert!(incident.is_none_or(|one| kinds.contains(&one)), "{kinds:?}");
+        let judged = |what: &str| {
+            let promises = finished.result.verdict.promises().iter();
+            let mut found =
+                promises.filter(|one| one.what.starts_with(what) && one.what.contains(" late of "));
+            format!("{:?}", found.next().expect("a promise").judgement)
+        };
+        let seen = ["flow number", "task sender", "task other"].map(judged);
+        assert_eq!(seen, [flow, sender, other], "{at_five}");
+    }
+}
+
 #[test]
 fn an_image_that_does_not_fit_says_how_many_bytes_each_part_has() {
     let mut text = String::from(
