@@ -21,6 +21,8 @@ pub struct Jobs {
     pub open: Option<u64>,
     /// When the one began that had not ended when the run did.
     pub running: Option<u64>,
+    /// Jobs in which the task stopped: they never end.
+    pub cut_off: u64,
     /// Jobs that had more than their budget.
     pub overruns: u64,
     /// Jobs that have ended.
@@ -40,6 +42,8 @@ pub struct Seen {
     pub notices: Vec<Vec<u64>>,
     /// For each channel: the items of a queue.
     pub queues: Vec<Queue>,
+    /// For each channel: how often a job wrote it at most, and how often one read it.
+    pub in_a_job: Vec<[u64; 2]>,
     /// For each flow: its markers.
     begins: Vec<Vec<MarkerEvent>>,
     ends: Vec<Vec<MarkerEvent>>,
@@ -67,6 +71,8 @@ struct Core {
     operation: Option<u64>,
     /// What the running job has read: channel, and when the job that wrote it was released.
     read: Vec<(usize, u64)>,
+    /// How often the running job has begun to write or read each channel.
+    accesses: BTreeMap<usize, u64>,
 }
 
 /// Messages under way in a channel: when the job that wrote each was released.
@@ -82,6 +88,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         reads: vec![Vec::new(); tasks.channels.len()],
         notices: vec![Vec::new(); tasks.channels.len()],
         queues: vec![Queue::default(); tasks.channels.len()],
+        in_a_job: vec![[0; 2]; tasks.channels.len()],
         begins: vec![Vec::new(); tasks.flows.len()],
         ends: vec![Vec::new(); tasks.flows.len()],
     };
@@ -122,6 +129,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 core.begun = event.at;
                 core.operation = None;
                 core.read.clear();
+                core.accesses.clear();
             }
             marker::END => {
                 for (channel, released) in core.read.drain(..) {
@@ -133,6 +141,12 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     seen.jobs[task].responses.extend(response);
                 }
             }
+            marker::STOPPED => {
+                let stopped = task(event.value);
+                if let Some((task, _)) = core.running.take_if(|(task, _)| stopped == Some(*task)) {
+                    seen.jobs[task].cut_off += 1;
+                }
+            }
             marker::OVERRUN => {
                 if let Some(task) = task(event.value) {
                     seen.jobs[task].overruns += 1;
@@ -140,10 +154,14 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
             }
             marker::PUT | marker::TAKE => {
                 core.operation = Some(event.at);
-                let channel = channels
-                    .get(&event.value)
-                    .filter(|_| event.kind == marker::PUT);
+                let channel = channels.get(&event.value);
                 if let Some(&channel) = channel {
+                    let count = core.accesses.entry(channel).or_default();
+                    *count += 1;
+                    let most = &mut seen.in_a_job[channel][usize::from(event.kind == marker::TAKE)];
+                    *most = (*most).max(*count);
+                }
+                if let Some(&channel) = channel.filter(|_| event.kind == marker::PUT) {
                     seen.queues[channel].put();
                     let released = core.running.and_then(|(_, released)| released);
                     sent[channel].put(tasks.channels[channel].kind, released);

@@ -27,6 +27,9 @@ const RESPONSE: &str = "response";
 /// What the way of a message is called that releases its reader.
 const NOTICE: &str = "notice";
 
+/// What writing to a port is called.
+const WRITE: &str = "write";
+
 /// What the places of a queue are called.
 const PLACES: &str = "places";
 
@@ -70,7 +73,11 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     let tick = ticks(TICK, per_second);
     let seen = jobs::read(system, one_shot, markers, tick);
     let bounds = bounds(one_shot, &system.platform);
-    let judged = plan(&bounds.tasks);
+    let unlike = unlike_described(one_shot, &seen);
+    let judged = match unlike.clone() {
+        Some(why) => Err(why),
+        None => plan(&bounds.tasks).map_err(|error| error.to_string()),
+    };
     let constraints = match &judged {
         Ok(plan) => &plan.constraints[..],
         Err(_) => &[],
@@ -81,7 +88,8 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
         seen: &seen,
         bounds: &bounds,
         constraints,
-        why: judged.as_ref().err().map(ToString::to_string),
+        why: judged.as_ref().err().cloned(),
+        unlike: unlike.is_some(),
         per_second,
         end,
     };
@@ -100,6 +108,22 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     }
 }
 
+/// What a program does that no bound counts: bounds take each job to write or read each of its channels once. As others wait for such accesses, too, no
+/// bound of the chip counts then.
+fn unlike_described(one_shot: &OneShot, seen: &Seen) -> Option<String> {
+    let tasks = &one_shot.tasks;
+    let channels = tasks.channels.iter().zip(&seen.in_a_job);
+    let mut ends = channels.flat_map(|(channel, [writes, reads])| {
+        let writer = (channel.from, "wrote", *writes);
+        [writer, (channel.to, "read", *reads)].map(|end| (channel, end))
+    });
+    let (channel, (task, did, count)) = ends.find(|(_, (_, _, count))| *count > 1)?;
+    Some(format!(
+        "a job of `{}` {did} `{}` {count} times, and bounds count one time",
+        tasks.tasks[task].name, channel.name
+    ))
+}
+
 struct Reading<'a> {
     system: &'a System,
     one_shot: &'a OneShot,
@@ -107,6 +131,8 @@ struct Reading<'a> {
     bounds: &'a Bounds,
     constraints: &'a [Constraint],
     why: Option<String>,
+    /// The programs do what bounds do not count.
+    unlike: bool,
     per_second: u64,
     end: u64,
 }
@@ -146,7 +172,7 @@ impl Reading<'_> {
             deadline,
             allowed: task.misses,
             jobs: jobs.ended,
-            misses: late + u64::from(open),
+            misses: late + jobs.cut_off + u64::from(open),
             missing: 0,
             worst: jobs.responses.iter().copied().max(),
         }
@@ -197,16 +223,10 @@ impl Reading<'_> {
             let hops = format!("port {}, {} hops", channel.name, port.hops);
             let write = self.operation(channel.from, port.write + port.write_wait);
             let writes = &self.seen.writes[index];
-            all.push(one(
-                channel.from,
-                "write",
-                hops.clone(),
-                writes,
-                Some(write),
-            ));
+            all.push(one(channel.from, "write", hops.clone(), writes, write));
             let read = self.operation(channel.to, port.read + port.read_wait);
             let reads = &self.seen.reads[index];
-            all.push(one(channel.to, "read", hops.clone(), reads, Some(read)));
+            all.push(one(channel.to, "read", hops.clone(), reads, read));
             if channel.notify {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let notices = &self.seen.notices[index];
@@ -232,20 +252,23 @@ impl Reading<'_> {
     }
 
     /// The bound of an operation of a task, which interrupts lengthen, too.
-    fn operation(&self, task: usize, cycles: u64) -> Bound {
+    fn operation(&self, task: usize, cycles: u64) -> Option<Bound> {
+        if self.unlike {
+            return None;
+        }
         let interrupts = Interrupts::of(self.one_shot, self.one_shot.core(task));
         let cycles = cycles + interrupts.operation();
         let core = self.system.platform.tile(self.one_shot.core(task));
         let hertz = core.map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
         let ticks = u128::from(cycles) * u128::from(self.per_second) / u128::from(hertz);
-        Bound {
+        Some(Bound {
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX),
             method: "answers by hops, and the work of all others on shared links".to_owned(),
             covers: format!(
                 "an interrupt here and one on the other core, the port's lock, and the traffic of all others on the mesh; {}",
                 self.bounds.beside()
             ),
-        }
+        })
     }
 
     fn flow(&self, index: usize) -> FlowResult {
@@ -341,8 +364,15 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let (Some(one_shot), Some(_)) = (&system.one_shot, uses.peek()) else {
         return Vec::new();
     };
-    let judged = plan(&bounds(one_shot, &system.platform).tasks);
-    let constraints = judged.map(|plan| plan.constraints).unwrap_or_default();
+    // An operation has a bound unless the programs do what no bound counts.
+    let operations = variant.requests.iter().filter(|one| one.kind == WRITE);
+    let unlike = operations.filter_map(|one| one.unbounded.clone()).next();
+    let constraints = match unlike {
+        Some(_) => Vec::new(),
+        None => plan(&bounds(one_shot, &system.platform).tasks)
+            .map(|plan| plan.constraints)
+            .unwrap_or_default(),
+    };
     let mut all = Vec::new();
     for queue in uses {
         let what = format!("queue {}", queue.of);
@@ -371,7 +401,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
             }
             None => {
                 let text = format!("{what}: a bound within {limit} places");
-                let why = "its reader is slower than its writer, or a response has no bound";
+                let slow = "its reader is slower than its writer, or a response has no bound";
+                let why = unlike.clone().unwrap_or_else(|| slow.to_owned());
                 all.push(Promise::not_judged(&variant.name, text, why));
             }
         }
