@@ -1,7 +1,8 @@
 //! What a cluster costs, beside a tile with the same caches for one hart: cycles of the chip, and time of the host.
 //!
 //! The second level answers after 12 cycles on both, of which the cluster has two for each way. For instructions of the host,
-//! `valgrind --tool=cachegrind --cache-sim=no BINARY one KERNEL ROUNDS HARTS` (0: the tile without a cluster), twice.
+//! `valgrind --tool=cachegrind --cache-sim=no BINARY one KERNEL ROUNDS HARTS` (0: the tile without a cluster), twice; or
+//! `BINARY together busy|sharing|mixed HARTS TICKS`, all harts at once, which also prints the machine's digest.
 //!
 //! `cargo bench -p bulkhead-machine --bench cluster [kernel...]`
 
@@ -15,7 +16,7 @@ mod whole;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{ClusterConfig, PlatformConfig};
 use bulkhead_machine::machine::{Machine, RunLimit};
-use common::{Program, S0, T0, T1, T2, ZERO};
+use common::{Program, S0, S1, S2, S3, T0, T1, T2, ZERO};
 use programs::{KERNELS, Kernel, best_of_three, build};
 use std::time::Instant;
 
@@ -56,17 +57,37 @@ fn sharing(_: u64) -> Program {
     p
 }
 
+/// A loop through 48 KiB of its own, with a store now and then, and an addition to a word that all share in each round.
+fn mixed(port: u64) -> Program {
+    let mut p = Program::default();
+    p.li(S0, MEMORY_BASE + 0x10_0000).addi(S3, ZERO, 1);
+    let round = p.here();
+    p.li(S1, MEMORY_BASE + 0x20_0000 + 0x10_0000 * port);
+    p.li(S2, 48 << 10).amo(0, 0, ZERO, S0, S3);
+    let again = p.here();
+    p.ld(T0, S1, 0).addi(T0, T0, 1).sd(T0, S1, 8);
+    p.ld(T1, S1, 64).addi(S1, S1, 128).addi(S2, S2, -128);
+    p.branch(1, S2, ZERO, again).jump(round);
+    p
+}
+
+/// A machine whose harts all run this.
+fn together(harts: u16, program: fn(u64) -> Program) -> Machine {
+    let mut machine = Machine::new(&chip(harts)).expect("valid");
+    for port in 0..usize::from(harts.max(1)) {
+        let (program, at) = (program(port as u64), 0x1000 * (port as u64 + 1));
+        match harts {
+            0 => program.start_at(&mut machine, 0, at),
+            _ => common::start_port(&mut machine, port, &program, at),
+        }
+    }
+    machine
+}
+
 /// Million instructions a second of so many harts, the best of three.
 fn rate(harts: u16, program: fn(u64) -> Program, ticks: u64) -> f64 {
     let run = || {
-        let mut machine = Machine::new(&chip(harts)).expect("valid");
-        for port in 0..usize::from(harts.max(1)) {
-            let (program, at) = (program(port as u64), 0x1000 * (port as u64 + 1));
-            match harts {
-                0 => program.start_at(&mut machine, 0, at),
-                _ => common::start_port(&mut machine, port, &program, at),
-            }
-        }
+        let mut machine = together(harts, program);
         let begin = Instant::now();
         machine.run(RunLimit { ticks }, None);
         whole::instructions(&machine) as f64 / begin.elapsed().as_secs_f64() / 1e6
@@ -83,6 +104,22 @@ fn main() {
         let config = chip(harts.parse().expect("harts"));
         let (instructions, ticks) = whole::run_on(&config, &program);
         println!("{kernel} {rounds} {harts}: {instructions} instructions, {ticks} ticks");
+        return;
+    }
+    if let [mode, program, harts, ticks] = &arguments[..]
+        && mode == "together"
+    {
+        let program = match &program[..] {
+            "busy" => busy,
+            "sharing" => sharing,
+            "mixed" => mixed,
+            _ => panic!("{program} is not busy, sharing or mixed"),
+        };
+        let mut machine = together(harts.parse().expect("harts"), program);
+        let ticks = ticks.parse().expect("ticks");
+        machine.run(RunLimit { ticks }, None);
+        let (instructions, digest) = (whole::instructions(&machine), machine.digest());
+        println!("{instructions} instructions, digest {digest:02x?}");
         return;
     }
     let wanted = |kernel: &&Kernel| {

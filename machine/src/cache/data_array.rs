@@ -196,6 +196,19 @@ impl Cache {
         }
     }
 
+    /// Marks a line clean, if it is here.
+    pub fn mark_clean(&mut self, address: u64) {
+        if let Some((set, way)) = self.way_of(address) {
+            self.dirty[set * self.ways + way] = false;
+        }
+    }
+
+    /// The bytes of the line in a place ([`Cache::slot_of`]).
+    pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        let start = slot << self.line_shift;
+        &mut self.bytes[start..start + (1 << self.line_shift)]
+    }
+
     /// The bytes of a line, if it is here and dirty.
     pub fn dirty_line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;

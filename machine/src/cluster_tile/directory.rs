@@ -81,6 +81,8 @@ pub struct Directory {
     waiting: VecDeque<Waiting>,
     /// Lines on their way to memory, and because of whom.
     writing: Vec<(u64, Port, Line)>,
+    /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
+    fetched: Vec<(Port, u64, Line)>,
     /// Something has ended for which a request may wait.
     ended: bool,
     /// Most lines that memory may be asked for at once.
@@ -107,6 +109,7 @@ impl Directory {
             transactions: Vec::new(),
             waiting: VecDeque::new(),
             writing: Vec::new(),
+            fetched: Vec::new(),
             ended: false,
             limit: config.mshrs as usize,
             length: config.line as usize,
@@ -195,7 +198,10 @@ impl Directory {
                 Request::Manage(Management::Flush) => "flush",
             },
         );
-        let before = self.waiting.iter().find(|w| w.ask.line == ask.line);
+        let before = match self.waiting.is_empty() {
+            true => None,
+            false => self.waiting.iter().find(|w| w.ask.line == ask.line),
+        };
         let blocker = before.map(|w| w.ask.port);
         let started = match blocker {
             Some(port) => Err((ask, port)),
@@ -213,7 +219,7 @@ impl Directory {
 
     /// Begins what has waited for something that has ended.
     fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
-        while std::mem::take(&mut self.ended) {
+        while std::mem::take(&mut self.ended) && !self.waiting.is_empty() {
             self.again(now, ledger);
         }
     }
@@ -383,37 +389,38 @@ impl Directory {
 
     fn write(&mut self, line: u64, port: Port, bytes: Line) {
         self.writing.push((line, port, bytes));
-        self.below.push(Below::Write { line, port, bytes });
+        self.below.push(Below::Write { line, port });
     }
 
     /// What a first level sends without waiting.
     pub fn reply(&mut self, now: Tick, port: Port, reply: Reply, ledger: &mut Ledger) {
         match reply {
-            Reply::Put { line, bytes } => {
+            Reply::Put { line } => {
                 #[cfg(test)]
                 self.note(line, "put");
-                self.take(port, line, &bytes);
-                let slot = self.cache.slot_of(line).expect("it was there");
+                let slot = self.belongs(port, line);
+                self.cache.mark_dirty(line);
                 self.holders[slot].owner = None;
             }
             Reply::Answer {
                 line,
-                bytes,
+                dirty,
                 kept,
                 held,
             } => {
                 #[cfg(test)]
                 self.note(
                     line,
-                    match (&bytes, kept) {
-                        (Some(_), true) => "answer: modified, kept",
-                        (Some(_), false) => "answer: modified, gone",
-                        (None, true) => "answer: clean, kept",
-                        (None, false) => "answer: gone",
+                    match (dirty, kept) {
+                        (true, true) => "answer: modified, kept",
+                        (true, false) => "answer: modified, gone",
+                        (false, true) => "answer: clean, kept",
+                        (false, false) => "answer: gone",
                     },
                 );
-                if let Some(bytes) = &bytes {
-                    self.take(port, line, bytes);
+                if dirty {
+                    self.belongs(port, line);
+                    self.cache.mark_dirty(line);
                 }
                 let waits = |t: &Transaction| {
                     t.probed >> port & 1 != 0
@@ -439,17 +446,42 @@ impl Directory {
         }
     }
 
-    /// Takes the bytes of a modified line from its owner.
-    fn take(&mut self, port: Port, line: u64, bytes: &Line) {
+    /// The place of a line that this port has modified, as only its owner may.
+    fn belongs(&self, port: Port, line: u64) -> usize {
         let slot = self.cache.slot_of(line);
         let holders = slot.map(|slot| self.holders[slot]);
         assert!(
             holders.is_some_and(|holders| holders.owner == Some(port)),
             "port {port} has written {line:#x}, which belongs to {holders:?}"
         );
-        let there = self.cache.line_mut(line).expect("it is here");
-        there.copy_from_slice(&bytes[..self.length]);
-        self.cache.mark_dirty(line);
+        slot.expect("it belongs to somebody")
+    }
+
+    /// The bytes of a modified line leave its owner; the message that says so is still to come. Until then nobody looks at them
+    /// here.
+    pub fn leaves(&mut self, port: Port, line: u64, bytes: &[u8]) {
+        let slot = self.belongs(port, line);
+        self.cache.slot_mut(slot).copy_from_slice(bytes);
+    }
+
+    /// The bytes of a line that a grant gives to a port, when the grant arrives.
+    pub fn granted(&self, line: u64) -> &[u8] {
+        let there = self.cache.line(line);
+        there.unwrap_or_else(|| panic!("{line:#x} was granted and is not here"))
+    }
+
+    /// The bytes of instructions that arrive at a port, as they were when they left.
+    pub fn take_fetched(&mut self, port: Port, line: u64) -> Line {
+        let mut fetched = self.fetched.iter();
+        let at = fetched.position(|(to, of, _)| *to == port && *of == line);
+        let at = at.unwrap_or_else(|| panic!("port {port} did not fetch {line:#x}"));
+        self.fetched.swap_remove(at).2
+    }
+
+    /// The bytes of a line that memory has not acknowledged yet.
+    pub fn written_bytes(&self, line: u64) -> Option<&Line> {
+        let mut writing = self.writing.iter();
+        writing.find(|w| w.0 == line).map(|w| &w.2)
     }
 
     /// Memory has sent a line. `account` continues that of the request.
@@ -533,7 +565,7 @@ impl Directory {
         {
             if what != Management::Invalidate && self.cache.is_dirty(line) {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
-                self.cache.clean(line, &bytes[..self.length]);
+                self.cache.mark_clean(line);
                 self.transactions[at].memory = Memory::Writing;
                 return self.write(line, port, bytes);
             }
@@ -562,18 +594,15 @@ impl Directory {
             return Down::Managed { line, account };
         }
         let slot = self.cache.slot_of(line).expect("it is here");
-        let bytes = inline(self.cache.line(line).expect("it is here"));
         let holders = &mut self.holders[slot];
         let own = 1u8 << port;
         let exclusive = match request {
             Request::Write => true,
             Request::Read => holders.all() & !own == 0,
             _ => {
-                return Down::Instructions {
-                    line,
-                    bytes,
-                    account,
-                };
+                let bytes = inline(self.cache.line(line).expect("it is here"));
+                self.fetched.push((port, line, bytes));
+                return Down::Instructions { line, account };
             }
         };
         if exclusive {
@@ -591,7 +620,6 @@ impl Directory {
         Down::Grant {
             line,
             exclusive,
-            bytes,
             account,
         }
     }
@@ -603,8 +631,8 @@ impl Directory {
         };
         let here = self.cache.line(line);
         let here = here.filter(|_| !self.transactions.iter().any(asked));
-        let written = || self.writing.iter().find(|w| w.0 == line);
-        here.or_else(|| written().map(|w| &w.2[..self.length]))
+        let written = || self.written_bytes(line);
+        here.or_else(|| written().map(|bytes| &bytes[..self.length]))
     }
 
     /// Writes bytes into every copy of a line, for tools that load memory.
@@ -613,7 +641,10 @@ impl Directory {
         if let Some(there) = self.cache.line_mut(line) {
             there[range.clone()].copy_from_slice(bytes);
         }
-        for (_, _, there) in self.writing.iter_mut().filter(|w| w.0 == line) {
+        let written = self.writing.iter_mut().filter(|w| w.0 == line);
+        let fetched = self.fetched.iter_mut().filter(|f| f.1 == line);
+        let under_way = written.map(|w| &mut w.2).chain(fetched.map(|f| &mut f.2));
+        for there in under_way {
             there[range.clone()].copy_from_slice(bytes);
         }
         for transaction in self.transactions.iter_mut().filter(|t| t.ask.line == line) {

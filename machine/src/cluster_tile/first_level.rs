@@ -1,22 +1,24 @@
 //! The first level of one hart: a data cache whose lines are invalid, shared, exclusive or modified, and an instruction cache.
 //!
 //! Why it exists: it answers whether the hart may use a line at once, and otherwise asks for it; and it gives up lines when others
-//! want them. It is a pure state machine: what it wants to say is in `out` after each call. What it deliberately does not know:
-//! times, other harts, what the hart does with a line.
+//! want them. It is a pure state machine: what it wants to say is in `out` after each call. Bytes move to and from the line's place
+//! in the second level ([`super::messages`] says why they can). What it deliberately does not know: times, other harts, what the
+//! hart does with a line.
 //!
 //! A line is in state M if the cache says that it is dirty; E if it is not, and `exclusive` says that no other first level has it;
 //! otherwise S. For each line at most one request is under way. While one is, no access to the line hits, so the accesses of a
 //! hart to one line are performed together, in program order, when it arrives. If a store comes while the line is on its way for
 //! reading, the line is asked for again for writing before any access is performed.
 
+use super::Directory;
 #[cfg(test)]
 use super::messages::Coverage;
-use super::messages::{Ask, Port, Reply, Request, inline};
+use super::messages::{Ask, Port, Reply, Request};
 use crate::cache::{Cache, CacheStatistics, HeldLine};
 use crate::config::CacheConfig;
 use crate::hart::Management;
 use crate::noc::Account;
-use crate::types::{Line, Owner, Tick};
+use crate::types::{Owner, Tick};
 
 /// The answer to an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -280,7 +282,13 @@ impl FirstLevel {
     }
 
     /// A line arrives. Returns the token of the accesses that use it now ([`FirstLevel::hold`]); `None` if it is asked for again.
-    pub fn grant(&mut self, now: Tick, line: u64, exclusive: bool, bytes: &Line) -> Option<u32> {
+    pub fn grant(
+        &mut self,
+        now: Tick,
+        line: u64,
+        exclusive: bool,
+        second: &mut Directory,
+    ) -> Option<u32> {
         #[cfg(test)]
         self.note(
             line,
@@ -292,7 +300,7 @@ impl FirstLevel {
         );
         let at = self.data_miss(line);
         let at = at.unwrap_or_else(|| panic!("nobody asked for {line:#x}"));
-        let bytes = &bytes[..self.length];
+        let bytes = second.granted(line);
         let slot = match self.data.slot_of(line) {
             Some(slot) => {
                 debug_assert_eq!(
@@ -308,10 +316,9 @@ impl FirstLevel {
                     #[cfg(test)]
                     self.note_eviction(evicted);
                     if evicted.dirty {
-                        self.out.replies.push(Reply::Put {
-                            line: evicted.address,
-                            bytes: inline(self.data.evicted()),
-                        });
+                        let line = evicted.address;
+                        second.leaves(self.port, line, self.data.evicted());
+                        self.out.replies.push(Reply::Put { line });
                     }
                 }
                 self.data.recent_place(line) >> self.shift
@@ -337,7 +344,8 @@ impl FirstLevel {
     }
 
     /// Instructions arrive. Returns the token of the fetch.
-    pub fn instructions(&mut self, now: Tick, line: u64, bytes: &Line) -> u32 {
+    pub fn instructions(&mut self, now: Tick, line: u64, second: &mut Directory) -> u32 {
+        let bytes = second.take_fetched(self.port, line);
         let bytes = &bytes[..self.length];
         self.instructions.fill(line, false, self.owner, bytes);
         self.end(now, line, |kind| kind == Kind::Fetch)
@@ -360,7 +368,7 @@ impl FirstLevel {
     }
 
     /// Another port, or the second level itself, wants the line.
-    pub fn probe(&mut self, line: u64, keep: bool) -> Reply {
+    pub fn probe(&mut self, line: u64, keep: bool, second: &mut Directory) -> Reply {
         #[cfg(test)]
         self.note(
             line,
@@ -373,23 +381,25 @@ impl FirstLevel {
         let Some(slot) = self.data.slot_of(line) else {
             return Reply::Answer {
                 line,
-                bytes: None,
+                dirty: false,
                 kept: false,
                 held: 0,
             };
         };
-        let bytes = self.data.dirty_line(line).map(inline);
+        let bytes = self.data.dirty_line(line);
+        let dirty = bytes.is_some();
+        if let Some(bytes) = bytes {
+            second.leaves(self.port, line, bytes);
+        }
         self.exclusive[slot] = false;
-        if keep {
-            if let Some(bytes) = &bytes {
-                self.data.clean(line, &bytes[..self.length]);
-            }
-        } else {
+        if !keep {
             self.data.invalidate(line);
+        } else if dirty {
+            self.data.mark_clean(line);
         }
         Reply::Answer {
             line,
-            bytes,
+            dirty,
             kept: keep,
             held: 0,
         }

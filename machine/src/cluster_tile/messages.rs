@@ -4,6 +4,12 @@
 //! messages. Messages do not know how long they travel. The protocol relies on three orders, which the machine's times give:
 //! replies of a port arrive in the order in which they left; a request arrives after the replies that left its port before it;
 //! and messages to a port about one line arrive in the order in which they left.
+//!
+//! Messages about a line do not carry its bytes, except for instructions. The second level has a place for every line of a first
+//! level, and nobody else may use the bytes in that place while a message that moves them is under way. Bytes that leave a first level
+//! belong to the line's owner, so whoever wants them probes the owner first, and the answer comes behind the message. Bytes that
+//! are granted change or move only after a probe of that port, which follows the grant. So bytes are copied once: into the second level
+//! when they leave a first level, and out of it when they arrive there.
 
 use crate::hart::Management;
 use crate::noc::Account;
@@ -45,15 +51,13 @@ pub enum Reply {
     Put {
         /// First address.
         line: u64,
-        /// The bytes.
-        bytes: Line,
     },
     /// The answer to a probe.
     Answer {
         /// First address.
         line: u64,
-        /// The bytes, if the line was dirty.
-        bytes: Option<Line>,
+        /// The line was dirty.
+        dirty: bool,
         /// The line is still there, and shared.
         kept: bool,
         /// Ticks for which a reservation held the line.
@@ -77,17 +81,13 @@ pub enum Down {
         line: u64,
         /// No other first level has it.
         exclusive: bool,
-        /// The bytes.
-        bytes: Line,
         /// The account of the request.
         account: Account,
     },
-    /// The answer to [`Request::Fetch`].
+    /// The answer to [`Request::Fetch`]. [`super::Directory::take_fetched`] has the bytes of the moment at which it left.
     Instructions {
         /// First address.
         line: u64,
-        /// The bytes.
-        bytes: Line,
         /// The account of the request.
         account: Account,
     },
@@ -124,14 +124,12 @@ pub enum Below {
         /// The account of that request.
         account: Account,
     },
-    /// Write a line.
+    /// Write a line; [`super::Directory::written_bytes`] has the bytes.
     Write {
         /// First address.
         line: u64,
         /// Because of whom.
         port: Port,
-        /// The bytes.
-        bytes: Line,
     },
 }
 

@@ -14,6 +14,7 @@ mod outside;
 mod port;
 #[cfg(test)]
 mod protocol_tests;
+mod queue;
 mod second_level;
 mod tile;
 #[cfg(test)]

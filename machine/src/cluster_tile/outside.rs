@@ -3,8 +3,6 @@
 //! Why it exists: what a program has stored may be in a first level, on its way, or in the second level.
 
 use super::ClusterTile;
-use super::messages::Down;
-use super::port::Inbound;
 use crate::fabric::Fabric;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 
@@ -59,20 +57,6 @@ impl ClusterTile {
             self.second.poke(line, offset, from);
             for hart in &mut self.harts {
                 hart.side.first.poke(line, offset, from);
-                hart.side.inbox.for_each_mut(|inbound| {
-                    if let Inbound::Down(
-                        Down::Grant {
-                            line: of, bytes, ..
-                        }
-                        | Down::Instructions {
-                            line: of, bytes, ..
-                        },
-                    ) = inbound
-                        && *of == line
-                    {
-                        bytes[offset..offset + from.len()].copy_from_slice(from);
-                    }
-                });
             }
         }
     }

@@ -3,14 +3,14 @@
 //! Why it exists: [`FirstLevel`] knows no times, and [`Hart`] no caches. Messages from the second level, timers and interrupts take
 //! effect in the order of their moments, between the hart's own accesses. What it deliberately does not know: other harts.
 
-use super::FirstLevel;
 use super::bus::ClusterBus;
 use super::devices::{Devices, Effect};
 use super::messages::{Down, Port, Reply};
+use super::queue::Queue;
 use super::second_level::SecondLevel;
+use super::{Directory, FirstLevel};
 use crate::cache::HeldLine;
 use crate::config::{ClusterConfig, TileConfig};
-use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, LineBytes, Stop};
 use crate::ledger::Ledger;
@@ -53,7 +53,7 @@ pub(super) struct Side {
     pub port: Port,
     pub owner: Owner,
     pub first: FirstLevel,
-    pub inbox: EventQueue<Inbound>,
+    pub inbox: Queue<Inbound>,
     /// When the hart's timer interrupt is due. It is not in the queue, so that a program that writes the register again and again does
     /// not fill it.
     pub timer_at: Tick,
@@ -90,6 +90,8 @@ pub(super) struct HartPort {
     pub side: Side,
     pub started: bool,
     runnable: bool,
+    /// The next moment at which the hart acts, as [`HartPort::hart_time`] finds it.
+    at: Tick,
     /// The hart waits with a device access until no other hart can access devices before it.
     at_device: bool,
     state: HartState,
@@ -134,12 +136,12 @@ impl Side {
         if out.replies.is_empty() && out.asks.is_empty() {
             return;
         }
-        let reach = match out.replies.is_empty() {
-            true => second.request_reach(),
-            false => second.reply_reach(),
-        };
-        for reply in out.replies.drain(..) {
-            second.reply(now, self.port, reply);
+        let mut reach = second.request_reach();
+        if !out.replies.is_empty() {
+            reach = second.reply_reach();
+            for reply in out.replies.drain(..) {
+                second.reply(now, self.port, reply);
+            }
         }
         for ask in out.asks.drain(..) {
             second.request(now, ask);
@@ -179,7 +181,7 @@ impl HartPort {
                 port,
                 owner,
                 first: FirstLevel::new(port, owner, l1i, l1d),
-                inbox: EventQueue::new(),
+                inbox: Queue::new(),
                 timer_at: Tick::MAX,
                 now: 0,
                 access: 0,
@@ -199,6 +201,7 @@ impl HartPort {
             },
             started: false,
             runnable: false,
+            at: Tick::MAX,
             at_device: false,
             state: HartState::Halted,
         })
@@ -215,12 +218,14 @@ impl HartPort {
         self.hart.set_register(10, a0);
         self.hart.set_register(11, a1);
         (self.runnable, self.started) = (true, true);
+        self.at = self.hart_time();
     }
 
     /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
     pub fn divert(&mut self, at: Tick, pc: u64) {
         self.hart.divert(pc, at);
         self.runnable |= self.started;
+        self.at = self.hart_time();
     }
 
     /// The next moment at which the hart acts.
@@ -235,7 +240,8 @@ impl HartPort {
     /// The next moment at which something happens here, except for what others send from now on.
     #[inline]
     pub fn next_time(&self) -> Tick {
-        self.hart_time().min(self.side.next_event())
+        debug_assert_eq!(self.at, self.hart_time(), "the hart has acted elsewhere");
+        self.at.min(self.side.next_event())
     }
 
     /// A moment before which nothing that happens here reaches another hart.
@@ -247,7 +253,7 @@ impl HartPort {
             Some(_) => second.reply_reach(),
         };
         let events = self.side.next_event().saturating_add(second.reply_reach());
-        self.hart_time().saturating_add(own).min(events)
+        self.at.saturating_add(own).min(events)
     }
 
     /// Takes everything before `horizon`; devices are accessed before `devices_until` only. Returns whether there was something.
@@ -267,7 +273,7 @@ impl HartPort {
             let ended = devices
                 .end
                 .is_some_and(|(_, port, _)| port == self.side.port);
-            let time = self.hart_time();
+            let time = self.at;
             if ended || time.min(event) >= end {
                 return acted;
             }
@@ -286,6 +292,7 @@ impl HartPort {
                 let stop = self.hart.run(&mut bus, event.min(end));
                 self.stopped(stop, devices, fabric);
             }
+            self.at = self.hart_time();
             acted = true;
         }
     }
@@ -319,8 +326,10 @@ impl HartPort {
         };
         self.report(state, fabric);
         self.side.recall = false;
-        for (at, effect) in std::mem::take(&mut self.side.signals) {
-            self.affect(at, effect);
+        if !self.side.signals.is_empty() {
+            for (at, effect) in std::mem::take(&mut self.side.signals) {
+                self.affect(at, effect);
+            }
         }
     }
 
@@ -363,36 +372,39 @@ impl HartPort {
         match inbound {
             Inbound::Device(effect) => return self.affect(now, effect),
             Inbound::Release => {}
-            Inbound::Down(down) => self.down(now, down, devices, &mut fabric.ledger),
+            Inbound::Down(down) => self.down(now, down, second, devices, &mut fabric.ledger),
         }
-        self.answer_waiting(now);
+        self.answer_waiting(now, second);
         self.side.leave(now, second);
     }
 
-    fn down(&mut self, now: Tick, down: Down, devices: &mut Devices, ledger: &mut Ledger) {
+    fn down(
+        &mut self,
+        now: Tick,
+        down: Down,
+        second: &mut SecondLevel,
+        devices: &mut Devices,
+        ledger: &mut Ledger,
+    ) {
+        let directory = &mut second.directory;
         match down {
-            Down::Probe { line, keep } => self.probe(now, line, keep),
+            Down::Probe { line, keep } => self.probe(now, line, keep, directory),
             Down::Grant {
                 line,
                 exclusive,
-                bytes,
                 account,
             } => {
                 self.side.complete(now, &account, ledger);
-                let token = self.side.first.grant(now, line, exclusive, &bytes);
+                let token = self.side.first.grant(now, line, exclusive, directory);
                 match token {
                     Some(token) => self.use_line(now, line, token, devices),
                     // It has pushed out another line, and is asked for again.
                     None => self.hart.forget_lines(),
                 }
             }
-            Down::Instructions {
-                line,
-                bytes,
-                account,
-            } => {
+            Down::Instructions { line, account } => {
                 self.side.complete(now, &account, ledger);
-                let token = self.side.first.instructions(now, line, &bytes);
+                let token = self.side.first.instructions(now, line, directory);
                 self.completed(now, token);
             }
             Down::Managed { line, account } => {
@@ -447,10 +459,10 @@ impl HartPort {
     }
 
     /// The second level wants a line.
-    fn probe(&mut self, now: Tick, line: u64, keep: bool) {
+    fn probe(&mut self, now: Tick, line: u64, keep: bool, directory: &mut Directory) {
         let side = &mut self.side;
         if !side.holds(line, now) {
-            let reply = side.first.probe(line, keep);
+            let reply = side.first.probe(line, keep, directory);
             side.first.out.replies.push(reply);
             return self.forget(line);
         }
@@ -472,14 +484,16 @@ impl HartPort {
     }
 
     /// Answers the probe that waits, if nothing holds it off any more.
-    fn answer_waiting(&mut self, now: Tick) {
+    fn answer_waiting(&mut self, now: Tick, second: &mut SecondLevel) {
         let side = &mut self.side;
         let Some(waiting) = side.waiting else { return };
         if now < waiting.until && side.first.is_reserved(waiting.line) {
             return;
         }
         (side.waiting, side.wanted) = (None, NO_LINE);
-        let mut reply = side.first.probe(waiting.line, waiting.keep);
+        let mut reply = side
+            .first
+            .probe(waiting.line, waiting.keep, &mut second.directory);
         if let Reply::Answer { held, .. } = &mut reply {
             *held = now - waiting.since;
         }

@@ -256,16 +256,14 @@ impl World {
         let message = self.down[port].remove(at).unwrap();
         match message {
             Down::Probe { line, keep } => {
-                let answer = self.first[port].probe(line, keep);
+                let answer = self.first[port].probe(line, keep, &mut self.directory);
                 self.first[port].out.replies.push(answer);
             }
             Down::Grant {
-                line,
-                exclusive,
-                bytes,
-                ..
+                line, exclusive, ..
             } => {
-                if self.first[port].grant(0, line, exclusive, &bytes).is_some() {
+                let granted = self.first[port].grant(0, line, exclusive, &mut self.directory);
+                if granted.is_some() {
                     let late = std::mem::take(&mut self.harts[port].late);
                     let (now, later) = late.into_iter().partition(|l| l.0 == line);
                     self.harts[port].late = later;
@@ -274,12 +272,13 @@ impl World {
                     }
                 }
             }
-            Down::Instructions { line, bytes, .. } => {
-                self.first[port].instructions(0, line, &bytes);
+            Down::Instructions { line, .. } => {
+                self.first[port].instructions(0, line, &mut self.directory);
+                let bytes = self.first[port].instruction_line(line).unwrap();
                 let asked = self.harts[port].fetches.remove(&line).unwrap();
                 if line / LINE >= LOST {
                     let latest = self.truth[index(line)].words;
-                    for (word, got) in words(&bytes).into_iter().enumerate() {
+                    for (word, got) in words(bytes).into_iter().enumerate() {
                         assert!((asked[word]..=latest[word]).contains(&got), "{line:#x}");
                     }
                 }
@@ -310,8 +309,9 @@ impl World {
                 self.directory
                     .came(0, line, &bytes, Account::new(0), &mut self.ledger);
             }
-            Below::Write { line, bytes, .. } => {
-                self.memory[index(line)] = bytes;
+            Below::Write { line, .. } => {
+                let bytes = self.directory.written_bytes(line);
+                self.memory[index(line)] = *bytes.expect("it is on its way to memory");
                 self.directory.written(0, line, &mut self.ledger);
             }
         }

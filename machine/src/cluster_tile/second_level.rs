@@ -6,8 +6,8 @@
 
 use super::Directory;
 use super::messages::{Ask, Below, Down, Port, Reply};
+use super::queue::Queue;
 use crate::config::{ClusterConfig, TileConfig};
-use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Packet, PacketKind, Transaction};
@@ -49,6 +49,9 @@ impl Bank {
         // The clock's edge is part of the service.
         let mut begin = align(now, cycle);
         ask.account.service += begin - now;
+        if self.turns.is_empty() {
+            return self.turns.push_back((owner, begin + length));
+        }
         for (holder, until) in &self.turns {
             if *until > begin {
                 let (account, waited) = (&mut ask.account, *until - begin);
@@ -78,7 +81,7 @@ impl Books<'_> {
 pub(super) struct SecondLevel {
     pub tile: TileId,
     pub directory: Directory,
-    queue: EventQueue<Arrival>,
+    queue: Queue<Arrival>,
     banks: Vec<Bank>,
     /// From a first level to here, and back.
     pub up: Tick,
@@ -102,7 +105,7 @@ impl SecondLevel {
         Some(Self {
             tile: config.id,
             directory: Directory::new(config.id, l2),
-            queue: EventQueue::new(),
+            queue: Queue::new(),
             banks: (0..cluster.banks).map(|_| bank()).collect(),
             up: config.second_level(cluster.up),
             down: config.second_level(cluster.down),
@@ -204,7 +207,11 @@ impl SecondLevel {
 
     /// Sends what the directory wants from memory.
     fn leave(&mut self, now: Tick, fabric: &mut Fabric) {
-        for below in self.directory.below.drain(..) {
+        if self.directory.below.is_empty() {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.directory.below);
+        for below in all.drain(..) {
             let (line, port, transaction) = match &below {
                 Below::Read { line, port, .. } => (*line, *port, Transaction::CacheRead),
                 Below::Write { line, port, .. } => (*line, *port, Transaction::CacheWrite),
@@ -216,15 +223,16 @@ impl SecondLevel {
                     Some(account),
                     None,
                 ),
-                Below::Write { bytes: data, .. } => (
-                    PacketKind::WriteRequest {
+                Below::Write { line, .. } => {
+                    let data = self.directory.written_bytes(line);
+                    let data = *data.expect("it is on its way to memory");
+                    let kind = PacketKind::WriteRequest {
                         address,
                         bytes,
                         data: None,
-                    },
-                    None,
-                    Some(data),
-                ),
+                    };
+                    (kind, None, Some(data))
+                }
             };
             let owner = Owner::new(self.tile, port.into());
             let tag = (line / u64::from(self.line)) as u32;
@@ -240,51 +248,25 @@ impl SecondLevel {
                 Err(packet) => panic!("there is no memory tile: {packet:?}"),
             }
         }
+        self.directory.below = all;
     }
 
-    /// The bytes of a line here, or on its way here or to memory, if memory has not the same.
+    /// The bytes of a line here or on its way to memory, if memory has not the same.
     pub fn peek(&self, line: u64) -> Option<&[u8]> {
-        let carried = self.queue.iter().find_map(|arrival| match arrival {
-            Arrival::Reply(_, Reply::Put { line: of, bytes }) if *of == line => Some(bytes),
-            Arrival::Reply(
-                _,
-                Reply::Answer {
-                    line: of,
-                    bytes: Some(bytes),
-                    ..
-                },
-            ) if *of == line => Some(bytes),
-            _ => None,
-        });
-        match carried {
-            Some(bytes) => Some(&bytes[..self.line as usize]),
-            None => self.directory.peek(line),
-        }
+        self.directory.peek(line)
     }
 
     /// Writes bytes into every copy of a line, for tools that load memory.
     pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
         self.directory.poke(line, offset, bytes);
+        let length = u64::from(self.line);
         self.queue.for_each_mut(|arrival| {
-            let there = match arrival {
-                Arrival::Reply(_, Reply::Put { line: of, bytes }) if *of == line => bytes,
-                Arrival::Reply(
-                    _,
-                    Reply::Answer {
-                        line: of,
-                        bytes: Some(bytes),
-                        ..
-                    },
-                ) if *of == line => bytes,
-                Arrival::Packet(packet) if u64::from(packet.tag) * u64::from(self.line) == line => {
-                    let Some(there) = &mut packet.line else {
-                        return;
-                    };
-                    there
-                }
-                _ => return,
-            };
-            there[offset..offset + bytes.len()].copy_from_slice(bytes);
+            if let Arrival::Packet(packet) = arrival
+                && u64::from(packet.tag) * length == line
+                && let Some(there) = &mut packet.line
+            {
+                there[offset..offset + bytes.len()].copy_from_slice(bytes);
+            }
         });
     }
 }

@@ -9,6 +9,7 @@
 //! does not know: other tiles.
 
 use super::devices::Devices;
+use super::directory::PORTS;
 use super::messages::Port;
 use super::port::{FROM_DEVICE, FROM_SECOND_LEVEL, HartPort, Inbound};
 use super::second_level::{SecondLevel, account};
@@ -36,43 +37,40 @@ pub struct ClusterTile {
     pub(crate) backwards: bool,
 }
 
-/// The two earliest moments of harts, and which hart has the earliest; among several, that at the lowest port.
+/// Moments of harts, by port.
 #[derive(Clone, Copy, Debug)]
-struct Earliest {
-    first: Tick,
-    second: Tick,
-    who: usize,
+struct Moments {
+    all: [Tick; PORTS],
+    harts: usize,
 }
 
-impl Earliest {
+impl Moments {
     fn of(moments: impl Iterator<Item = Tick>) -> Self {
-        let (mut first, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
-        for (port, moment) in moments.enumerate() {
-            if moment < first {
-                (second, first, who) = (first, moment, port);
-            } else {
-                second = second.min(moment);
-            }
+        let (mut all, mut harts) = ([Tick::MAX; PORTS], 0);
+        for moment in moments {
+            all[harts] = moment;
+            harts += 1;
         }
-        Self { first, second, who }
+        Self { all, harts }
+    }
+
+    fn but(&self, port: usize) -> impl Iterator<Item = (usize, Tick)> {
+        let all = self.all[..self.harts].iter().copied().enumerate();
+        all.filter(move |(other, _)| *other != port)
     }
 
     /// The earliest moment of the harts other than that at `port`.
     #[inline]
-    fn but(&self, port: usize) -> Tick {
-        match port == self.who {
-            true => self.second,
-            false => self.first,
-        }
+    fn of_others(&self, port: usize) -> Tick {
+        self.but(port)
+            .fold(Tick::MAX, |least, (_, at)| least.min(at))
     }
 
     /// The moment before which the hart at `port` comes before all others; of one moment, the lowest port comes first.
     #[inline]
     fn before_others(&self, port: usize) -> Tick {
-        match port == self.who && self.second == self.first {
-            true => self.first.saturating_add(1),
-            false => self.but(port),
-        }
+        let until = |(other, at): (usize, Tick)| at.saturating_add(u64::from(other > port));
+        self.but(port).map(until).fold(Tick::MAX, Tick::min)
     }
 }
 
@@ -235,13 +233,10 @@ impl ClusterTile {
                 earliest = earliest.min(there);
             }
         }
-        let below = arrival.min(second.limit).min(second.next_time());
-        let below = below.saturating_add(second.down);
         // At the moment of the end, others may end the run, too: then the lowest port does.
         let limit = devices.end.map_or(limit, |(at, ..)| limit.min(at + 1));
-        let horizon = below.min(limit);
-        let reach = Earliest::of(harts.iter().map(|hart| hart.reaches(second)));
-        let next = Earliest::of(harts.iter().map(HartPort::next_time));
+        let mut reach = Moments::of(harts.iter().map(|hart| hart.reaches(second)));
+        let mut next = Moments::of(harts.iter().map(HartPort::next_time));
         for i in 0..harts.len() {
             #[cfg(test)]
             let i = if self.backwards {
@@ -249,18 +244,25 @@ impl ClusterTile {
             } else {
                 i
             };
-            let horizon = reach.but(i).min(horizon);
-            let devices_until = next.before_others(i).min(below);
-            acted |= harts[i].run(horizon, devices_until, second, devices, fabric);
-            if harts[i].side.others.is_empty() {
+            // Harts that have run in this round are further now, and what they have sent is on its way to the second level.
+            let below = arrival.min(second.limit).min(second.next_time());
+            let below = below.saturating_add(second.down);
+            let horizon = reach.of_others(i).min(below).min(limit);
+            if next.all[i] >= horizon {
                 continue;
             }
-            let others = std::mem::take(&mut harts[i].side.others);
-            for (port, at, effect) in others {
+            let devices_until = next.before_others(i).min(below);
+            acted |= harts[i].run(horizon, devices_until, second, devices, fabric);
+            let effects = std::mem::take(&mut harts[i].side.others);
+            for &(port, at, effect) in &effects {
                 let at = align(at, *cycle);
                 let inbox = &mut harts[port].side.inbox;
                 inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
+                reach.all[port] = harts[port].reaches(second);
+                next.all[port] = harts[port].next_time();
             }
+            reach.all[i] = harts[i].reaches(second);
+            next.all[i] = harts[i].next_time();
         }
         acted
     }
