@@ -236,12 +236,39 @@ pub struct Plan {
     /// How to read a task system
     #[command(flatten)]
     pub meaning: Meaning,
+    /// Of tasks of the one-shot RTOS without a core: what is best. Fewest cores, or shortest flows
+    #[arg(long, value_enum, value_name = "AIM")]
+    pub aim: Option<Aim>,
+    /// Of the same tasks: the cores on which they may be put, such as 0-3; without it, any
+    #[arg(long, value_name = "FIRST-LAST", value_parser = cores)]
+    pub cores: Option<(u16, u16)>,
     /// Write a page here, with plots of bounds against deadlines and of the schedule behind them
     #[arg(long, value_name = "FILE.html")]
     pub page: Option<PathBuf>,
     /// Print JSON
     #[arg(long, conflicts_with = "export")]
     pub json: bool,
+}
+
+/// What is best of several placements.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Aim {
+    /// The fewest cores, and of those the shortest flows
+    Cores,
+    /// The shortest flows, and of those the fewest cores
+    Latency,
+}
+
+/// Reads `5` or `0-3`.
+fn cores(text: &str) -> Result<(u16, u16), String> {
+    let wanted = "write a core or two with a `-` between them: 0-3";
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| text.parse::<u16>().map_err(|_| wanted.to_owned());
+    let (first, last) = (number(first)?, number(last)?);
+    match first <= last {
+        true => Ok((first, last)),
+        false => Err(wanted.to_owned()),
+    }
 }
 
 /// Formats of task systems.

@@ -44,6 +44,8 @@ pub struct LoadOptions<'a> {
     pub programs: Option<&'a dyn Programs>,
     /// Folders with `platforms/NAME.xml` and `systems/NAME.xml` that are looked at before the built-in catalog.
     pub catalogs: Vec<PathBuf>,
+    /// Tasks of the one-shot RTOS may lack a core, and all of them a priority: for whoever chooses them. What depends on cores is not checked then.
+    pub open: bool,
 }
 
 /// Loads a system and all its variants: a file, or a name of the catalog.
@@ -410,7 +412,8 @@ impl Loader<'_> {
         };
         let peer = self.peer(&tree)?;
         let platform = (platform, named.as_ref().unwrap_or(&tree.span));
-        let system = system::read(&tree, platform, self.options.programs, peer, &mut errors);
+        let how = (self.options.programs, self.options.open);
+        let system = system::read(&tree, platform, how, peer, &mut errors);
         system.ok_or_else(|| Errors::new(errors))
     }
 

@@ -10,6 +10,7 @@
 mod assign;
 mod channels;
 mod complete;
+pub mod cores;
 mod divide;
 mod evaluate;
 pub mod exchange;

@@ -1,7 +1,8 @@
 //! `bulkhead plan`.
 
 use super::{Outcome, page_written, print_json, say, write_page};
-use crate::arguments::{Export, Meaning, Plan};
+use crate::arguments::{Aim, Export, Meaning, Plan};
+use bulkhead_analysis::plan::cores;
 use bulkhead_analysis::plan::files::{self as plan, Format};
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_report::{plan as report, plan_page};
@@ -27,10 +28,28 @@ pub fn plan(options: &Plan) -> Outcome {
         ));
     }
     let meaning = meaning(&options.meaning);
-    let Some(system) = plan::load(&options.system, &options.set, &meaning)? else {
-        return plan_system(options);
+    let wish = cores::Wish {
+        aim: match options.aim {
+            Some(Aim::Latency) => cores::Aim::Latency,
+            Some(Aim::Cores) | None => cores::Aim::Cores,
+        },
+        cores: options.cores,
     };
-    let plan = plan::planned(&system)?;
+    // A system of the one-shot RTOS is written as one, and not as its tasks with the costs of its bounds.
+    let placed = cores::planned(&options.system, &options.set, &wish)?;
+    let plan = match &placed {
+        Some(placed) => placed.plan.clone(),
+        None if options.aim.is_some() || options.cores.is_some() => {
+            return Err(Error::input(
+                "--aim and --cores are about tasks of the one-shot RTOS",
+                "leave them out, or write paradigm=\"one-shot\" at the <system>",
+            ));
+        }
+        None => match plan::load(&options.system, &options.set, &meaning)? {
+            Some(system) => plan::planned(&system)?,
+            None => return plan_system(options),
+        },
+    };
     write_page(options.page.as_deref(), |book| {
         plan_page::tasks(&plan, None, book)
     })?;
@@ -42,14 +61,17 @@ pub fn plan(options: &Plan) -> Outcome {
         Some(Export::Xml) | None => Format::Xml,
     };
     let unit = plan::unit(meaning.unit.as_deref())?;
+    let text = || match (&placed, format) {
+        (Some(placed), Format::Xml) => cores::completed(&options.system, &options.set, placed),
+        _ => plan::export(&plan.system, format, unit),
+    };
     if let Some(file) = &options.out {
         // A plan that fails is no plan; what was there stays.
         if good {
-            let text = plan::export(&plan.system, format, unit)?;
-            place::write(file, text)?;
+            place::write(file, text()?)?;
         }
     } else if options.export.is_some() {
-        say(&plan::export(&plan.system, format, unit)?);
+        say(&text()?);
         return Ok(code);
     }
     if options.json {

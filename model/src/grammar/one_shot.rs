@@ -33,6 +33,15 @@ pub const DOMAIN: AttributeRule = optional(
     Name,
     "Only there: whose task it is. `audit` puts adversaries on the cores of all other domains. The tasks of a core are of one domain; without it, of the system's.",
 );
+/// Of `<task>`.
+pub const IMAGE: AttributeRule = optional(
+    "image",
+    Size {
+        min: 0,
+        max: 1 << 15,
+    },
+    "Only there: code, constants and data that the task adds to the image of its core, for `plan`, which builds nothing; without it, 1 KiB.",
+);
 /// Also of task systems.
 pub const CHANNEL: ElementRule = ElementRule {
     name: "channel",

@@ -18,17 +18,18 @@ use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::{Size, Time};
 
-/// Reads and checks a `<system>` on a platform, which is named at a place. `None` if something is wrong; then `errors` says what.
+/// Reads and checks a `<system>` on a platform, which is named at a place. `None` if something is wrong; then `errors` says what. `open`: see
+/// [`crate::load::LoadOptions::open`].
 pub fn read(
     element: &Element,
     (platform, named): (Platform, &Span),
-    programs: Option<&dyn Programs>,
+    (programs, open): (Option<&dyn Programs>, bool),
     peer: Option<Peer>,
     errors: &mut Vec<Diagnostic>,
 ) -> Option<System> {
     let node = node::read_root(element, "system", errors)?;
     if node.text("paradigm") == "one-shot" {
-        return oneshot::read(element, &node, platform, programs, errors);
+        return oneshot::read(element, &node, platform, (programs, open), errors);
     }
     let before = errors.len();
     oneshot::tiled(&node, errors);

@@ -241,14 +241,22 @@ pub fn judged(path: &Path, given: &[String]) -> Result<SystemPlan, InputError> {
 /// # Errors
 /// If a change of the caller's cannot be written into it, such as one of a platform of the catalog.
 pub fn completed(path: &Path, given: &[String], plan: &SystemPlan) -> Result<String, InputError> {
+    completed_by(path, given, &plan.set)
+}
+
+/// The description with changes.
+///
+/// # Errors
+/// As [`completed`].
+pub fn completed_by(path: &Path, given: &[String], set: &[String]) -> Result<String, InputError> {
     let draft = Draft::new(path, given);
-    let mut tree = bulkhead_model::description(path, &draft.options(&plan.set))?;
+    let mut tree = bulkhead_model::description(path, &draft.options(set))?;
     let elsewhere = tree
         .attribute("platform")
         .is_some_and(|attribute| attribute.value.ends_with(".xml"));
     if elsewhere {
         // The file may lie elsewhere than the new description.
-        let system = draft.load(&plan.set)?;
+        let system = draft.load(set)?;
         let source = bulkhead_model::source::Source {
             name: "platform".to_owned(),
             text: canonical::platform(&system.platform),

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 /// What a task here may say: everything else is about other kernels, and would change nothing.
 const TASK: &[&str] = &[
-    "name", "program", "stack", "domain", "core", "priority", "period", "deadline", "cost",
-    "misses",
+    "name", "program", "stack", "image", "domain", "core", "priority", "period", "deadline",
+    "cost", "misses",
 ];
 /// What a channel here may say.
 const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots", "notify"];
@@ -37,6 +37,7 @@ pub(crate) fn foreign(element: &Node, errors: &mut Vec<Diagnostic>) {
     let given = [
         ("program", element.maybe_text("program").is_some()),
         ("stack", element.maybe_size("stack").is_some()),
+        ("image", element.maybe_size("image").is_some()),
         ("domain", element.maybe_text("domain").is_some()),
     ];
     for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
@@ -137,7 +138,7 @@ fn is_path((folder, path): (&str, &str)) -> bool {
 pub(super) fn tasks(
     root: &Node,
     nodes: &[&Node],
-    programs: Option<&dyn Programs>,
+    (programs, open): (Option<&dyn Programs>, bool),
     errors: &mut Vec<Diagnostic>,
 ) {
     if nodes.is_empty() {
@@ -153,17 +154,21 @@ pub(super) fn tasks(
     for node in nodes {
         let given = [
             ("program", node.maybe_text("program").is_some()),
-            ("core", node.maybe_integer("core").is_some()),
-            ("priority", node.maybe_integer("priority").is_some()),
+            ("core", open || node.maybe_integer("core").is_some()),
+            ("priority", open || node.maybe_integer("priority").is_some()),
         ];
         for (attribute, _) in given.into_iter().filter(|(_, is_given)| !is_given) {
+            let chosen = match attribute {
+                "program" => "",
+                _ => ", or let `bulkhead plan` choose one",
+            };
             errors.push(Diagnostic::new(
                 Problem::MissingAttribute {
                     attribute: attribute.into(),
                     element: "task".into(),
                 },
                 &node.span,
-                format!("add {attribute}=\"...\": it is a part of its core's image"),
+                format!("add {attribute}=\"...\": it is a part of its core's image{chosen}"),
             ));
         }
         if node.time("period").0 % TICK.0 != 0 {
@@ -222,7 +227,6 @@ pub(super) fn tasks(
 /// Reports every rule that joins several elements.
 pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let tasks = &system.tasks;
-    let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
     for (channel, node) in tasks.channels.iter().zip(root.all("channel")) {
         if !(1..=ITEM).contains(&channel.size.0) {
             errors.push(wrong(
@@ -254,6 +258,13 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 "remove `notify`: tasks in Ada wait for their own `delay until`",
             ));
         }
+    }
+}
+
+/// A core has so many records.
+pub(super) fn ports(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
+    for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
         let owner = system.core(channel.to);
         let count = ports.entry(owner).or_default();
         *count += 1;

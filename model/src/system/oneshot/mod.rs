@@ -52,6 +52,8 @@ pub struct Program {
     pub name: String,
     /// Stack that its jobs and an interrupt need. The core's stack is the largest of its tasks'.
     pub stack: Size,
+    /// Code, constants and data that it adds to its core's image, if the description says so.
+    pub image: Option<Size>,
     /// Whose it is, if the description says so.
     pub domain: Option<String>,
 }

@@ -15,12 +15,13 @@ use crate::units::Size;
 /// Stack of a task that says nothing: enough for jobs with a few calls, and for an interrupt.
 const STACK: Size = Size(1024);
 
-/// Reads and checks the system. `None` if something is wrong; then `errors` says what.
+/// Reads and checks the system. `None` if something is wrong; then `errors` says what. If it is `open`, tasks may lack cores and priorities, and what
+/// depends on cores is not checked.
 pub(crate) fn read(
     element: &Element,
     node: &Node,
     platform: Platform,
-    programs: Option<&dyn Programs>,
+    (programs, open): (Option<&dyn Programs>, bool),
     errors: &mut Vec<Diagnostic>,
 ) -> Option<System> {
     let before = errors.len();
@@ -30,7 +31,7 @@ pub(crate) fn read(
         return None;
     }
     let nodes: Vec<&Node> = node.all("task").collect();
-    check::tasks(node, &nodes, programs, errors);
+    check::tasks(node, &nodes, (programs, open), errors);
     if nodes.is_empty() {
         return None;
     }
@@ -40,8 +41,11 @@ pub(crate) fn read(
         tasks,
     };
     check::check(&one_shot, node, errors);
-    check::domains(&one_shot, node, errors);
-    check::guards(&one_shot, &platform, node, errors);
+    if !open {
+        check::ports(&one_shot, node, errors);
+        check::domains(&one_shot, node, errors);
+        check::guards(&one_shot, &platform, node, errors);
+    }
     if errors.len() > before {
         return None;
     }
@@ -72,6 +76,7 @@ fn program(node: &Node) -> Program {
     Program {
         name: node.maybe_text("program").unwrap_or_default(),
         stack: node.maybe_size("stack").unwrap_or(STACK),
+        image: node.maybe_size("image"),
         domain: node.maybe_text("domain"),
     }
 }
@@ -103,7 +108,7 @@ fn as_task_system(element: &Element, platform: &Platform) -> Element {
     let parts = parts.map(|mut part| {
         // What only a system's task has.
         part.attributes
-            .retain(|one| !matches!(&*one.name, "program" | "stack" | "domain"));
+            .retain(|one| !matches!(&*one.name, "program" | "stack" | "image" | "domain"));
         part
     });
     let named = |one: &&Attribute| matches!(&*one.name, "name" | "about");
