@@ -267,18 +267,18 @@ impl System {
         self.timebase
     }
 
-    /// The next reply to a call that was not answered at once, and the right to send it, if the caller still exists.
-    fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
-        let (ticket, reply) = self.replies.pop_front()?;
+    /// Takes the right to send the next reply to a call that was not answered at once, if the caller still exists.
+    fn next_right(&mut self) -> Option<Right> {
+        let (ticket, _) = self.replies.front()?;
         let caller = self.activities.get_mut(ticket.caller);
         let caller = caller.filter(|a| a.generation == ticket.generation);
-        Some((ticket, reply, caller.and_then(|a| a.parked.take())))
+        caller?.parked.take()
     }
 
     /// Takes the next reply to a call that was not answered at once, without sending it.
     pub fn take_reply(&mut self) -> Option<(Ticket, Reply)> {
-        let (ticket, reply, _) = self.next_reply()?;
-        Some((ticket, reply))
+        self.next_right();
+        self.replies.pop_front()
     }
 
     /// Whether a call that was not answered at once can be answered now.
@@ -288,14 +288,11 @@ impl System {
 
     /// Sends the next reply to a call that was not answered at once. Returns whether there was one.
     pub fn send_reply(&mut self, hardware: &mut impl Hardware) -> bool {
-        let Some((_, reply, right)) = self.next_reply() else {
-            return false;
-        };
         // A caller that is gone needs no reply.
-        if let Some(right) = right {
-            hardware.answer_parked(right, &reply);
+        if let (Some(right), Some((_, reply))) = (self.next_right(), self.replies.front()) {
+            hardware.answer_parked(right, reply);
         }
-        true
+        self.replies.pop_front().is_some()
     }
 
     /// A call that is not answered at once waits in the place of its caller and frees the kernel's slot.
@@ -471,8 +468,8 @@ impl System {
             Call::Report(c) => self.report(ticket.caller, c.value)?,
             Call::Query(c) => {
                 let (_, object) = self.space.look(caller, c.selector)?;
-                self.query(&object, reply);
-                if let Object::Activity { holder } = object {
+                self.query(object, reply);
+                if let Object::Activity { holder } = *object {
                     let number = self.number(HolderId(holder));
                     reply.push(&[number.ok_or(SyscallError::NoActivity)?.into()]);
                 }
@@ -484,7 +481,7 @@ impl System {
             Call::Usage(c) => {
                 match self.space.look(caller, c.selector)?.1 {
                     Object::Tile(tile) => reply.push(&tile.used()),
-                    Object::KernelMemory { least, given, .. } => reply.push(&[given - least]),
+                    Object::KernelMemory { least, given, .. } => reply.push(&[*given - *least]),
                     _ => reply,
                 };
             }
@@ -557,7 +554,7 @@ impl System {
             priority: c.priority,
             idle: c.idle != 0,
         };
-        let parent = self.space.look_tile(caller, c.source)?;
+        let parent = *self.space.look_tile(caller, c.source)?;
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
@@ -595,9 +592,7 @@ fn later(begun: Result<(), SyscallError>) -> Result<bool, SyscallError> {
 
 /// A reply without results.
 pub fn done() -> Reply {
-    let mut reply = Reply::new();
-    reply.push(&[SyscallError::None as u64]);
-    reply
+    failed(SyscallError::None)
 }
 
 /// A reply with an error.

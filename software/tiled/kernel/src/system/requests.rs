@@ -10,6 +10,7 @@
 use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
+use alloc::boxed::Box;
 use bulkhead_abi::marker::Asker;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
@@ -26,7 +27,7 @@ pub const LIES_MAX: i32 = 16;
 const TILE_BITS: u32 = 16;
 
 /// What to do when a TileMux has answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Then {
     /// Nothing.
     Nothing,
@@ -35,7 +36,7 @@ pub(crate) enum Then {
     /// The activity runs, and the caller gets its reply.
     Started(Ticket),
     /// The next request of a creation, or its end.
-    Created(Creating),
+    Created(Box<Creating>),
     /// The activity has stopped.
     Stopped,
 }
@@ -54,7 +55,7 @@ pub(crate) struct Creating {
 }
 
 /// A request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     number: u64,
     pub(super) activity: u16,

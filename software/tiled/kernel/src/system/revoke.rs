@@ -118,8 +118,9 @@ impl System {
     }
 
     /// Whether a job of this priority can take a step now.
+    #[inline]
     pub fn has_step(&self, level: usize) -> bool {
-        self.can_run(level) || self.can_make(level)
+        self.has_jobs() && (self.can_run(level) || self.can_make(level))
     }
 
     fn can_run(&self, level: usize) -> bool {
