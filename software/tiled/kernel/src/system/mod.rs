@@ -39,6 +39,8 @@ use bulkhead_common::line::{Line, Ranks};
 use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
 pub use activities::NUMBERS_END;
+#[cfg(test)]
+pub(crate) use closing::LOOKED;
 pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
 pub(crate) use sessions::Question;
