@@ -180,14 +180,19 @@ enum Work {
 /// Takes a message of a tile or server and finds the most important work; a step of a job is done at once.
 #[inline(never)]
 fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &mut usize) -> Work {
-    // Each of the three kinds has its turn. What a server agreed to is work for whoever asked: more important steps come first.
+    // Each of the three kinds has its turn, but what is for less important callers comes after the steps of more important ones. Nobody
+    // knows whom a notification concerns; when no more of them fit, TileMuxes would wait.
     let arrived = unit.arrived();
-    let is_later = |system: &System| {
-        (system.asked_level() + 1..PRIORITIES).any(|level| system.has_step(level))
-    };
+    let step = system.step_level();
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
-        if arrived[*ear] && !(*ear == 1 && is_later(system)) {
+        let level = match *ear {
+            _ if step.is_none() || arrived[*ear] == u32::MAX => PRIORITIES,
+            0 => 0,
+            1 => system.asked_level(),
+            _ => system.awaited_level(),
+        };
+        if arrived[*ear] != 0 && Some(level) >= step {
             hear(system, unit, *ear);
             break;
         }
@@ -195,7 +200,8 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &m
     if system.has_impatient() {
         system.expire(unit.time());
     }
-    if system.is_asking() {
+    // Whoever has answered in time, and was not heard yet, is not late.
+    if system.is_asking() && arrived[2] == 0 {
         system.expire_tiles(unit);
     }
     choose(system, unit, stepped)
@@ -282,7 +288,10 @@ fn conclude(
     worked: Option<usize>,
 ) {
     // Each is a piece of its own: a call of a higher priority comes in between.
-    while system.has_replies() && !is_wanted_above(unit, worked) {
+    while let Some(level) = system.reply_level()
+        && system.step_level() <= Some(level)
+        && !is_wanted_above(unit, worked)
+    {
         measured(REPLY, || {
             system.send_reply(unit);
         });

@@ -217,12 +217,13 @@ impl Unit {
         })
     }
 
-    /// Which kinds of messages have arrived from tiles and servers: notifications, answers of servers, answers of TileMuxes.
+    /// A bit for each kind of message, and more, that has arrived from tiles and servers: notifications, answers of servers, answers of
+    /// TileMuxes.
     #[inline(always)]
-    pub fn arrived(&self) -> [bool; 3] {
+    pub fn arrived(&self) -> [u32; 3] {
         let first = PRINTS + self.groups();
         let answers = (first..first + self.groups()).fold(0, |all, one| all | unread(one));
-        [unread(NOTIFICATIONS), unread(SERVERS), answers].map(|unread| unread != 0)
+        [unread(NOTIFICATIONS), unread(SERVERS), answers]
     }
 
     /// The number of all unfetched messages for the kernel, and a bit for each call among them, by priority.

@@ -35,7 +35,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Space, Terms};
-use bulkhead_common::line::{Line, Ranks};
+use bulkhead_common::line::Ranks;
 use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
 pub use activities::NUMBERS_END;
@@ -119,7 +119,7 @@ pub struct System {
     /// For each activity: the number of its closed sessions that servers do not know of yet and, once it has ended, of requests
     /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
-    replies: Line<Caller, (Ticket, Reply)>,
+    replies: Ranks<Caller, (Ticket, Reply), PRIORITIES>,
     /// Ends that have not been said, by the priority of who ended.
     reports: Ranks<Creator, (u16, StopCause), PRIORITIES>,
     next_activity: u16,
@@ -191,7 +191,7 @@ impl System {
             questions: 0,
             asking: [0; PRIORITIES],
             mentions: Paid::default(),
-            replies: Line::default(),
+            replies: Ranks::default(),
             reports: Ranks::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
@@ -283,9 +283,9 @@ impl System {
         self.replies.pop_front()
     }
 
-    /// Whether a call that was not answered at once can be answered now.
-    pub fn has_replies(&self) -> bool {
-        !self.replies.is_empty()
+    /// The highest priority of a call that was not answered at once and can be answered now.
+    pub fn reply_level(&self) -> Option<usize> {
+        self.replies.highest()
     }
 
     /// Sends the next reply to a call that was not answered at once. Returns whether there was one.
@@ -322,8 +322,8 @@ impl System {
     }
 
     fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
-        self.replies
-            .push_back((ticket, outcome.unwrap_or_else(failed)));
+        let reply = outcome.unwrap_or_else(failed);
+        self.replies.push_back(ticket.level, (ticket, reply));
     }
 
     /// The place of a caller among the holders. The kernel is one while it starts the root manager.

@@ -63,6 +63,8 @@ pub(crate) struct Asked {
     then: Then,
     /// Who asked the kernel for it, if anybody did. Its TileMux's work is in the name of this activity, not of the one it is about.
     asker: Option<Asker>,
+    /// The priority of whoever waits for it.
+    level: usize,
 }
 
 impl Then {
@@ -117,6 +119,7 @@ impl System {
             request,
             then,
             asker,
+            level,
         };
         if tile.sent.is_some() {
             return tile.asked.push_back(level, asked);
@@ -161,6 +164,15 @@ impl System {
     #[inline]
     pub fn is_asking(&self) -> bool {
         !self.due.is_empty()
+    }
+
+    /// The highest priority of somebody who waits for an answer of a TileMux; the lowest if nobody does.
+    pub fn awaited_level(&self) -> usize {
+        let sent = self
+            .due
+            .iter()
+            .map(|due| &self.tiles[usize::from(due.1)].sent);
+        sent.flatten().map(|asked| asked.level).max().unwrap_or(0)
     }
 
     /// A TileMux has answered. An answer to no pending request is ignored.

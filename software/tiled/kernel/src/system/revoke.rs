@@ -123,6 +123,12 @@ impl System {
         self.has_jobs() && (self.can_run(level) || self.can_make(level))
     }
 
+    /// The highest priority of which a job can take a step now.
+    #[inline]
+    pub fn step_level(&self) -> Option<usize> {
+        (0..PRIORITIES).rev().find(|level| self.has_step(*level))
+    }
+
     fn can_run(&self, level: usize) -> bool {
         match &self.jobs.running[level] {
             Some(Job::Revoke(_)) => !self.is_stalled(level),
