@@ -135,7 +135,8 @@ fn nothing_comes_between_the_steps_of_the_most_important() {
     println!(
         "{others} answers and notifications; something came between the steps of {between} of 40 revocations"
     );
-    assert!(others > 1000, "no attack");
+    // Several for each revocation, if they came at any time.
+    assert!(others > 200, "no attack: {others}");
     assert_eq!(between, 0, "{revocations:?}");
 }
 
