@@ -9,6 +9,5 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod environment;
 pub mod image;
 pub mod layout;

@@ -91,6 +91,25 @@ impl Report {
         all
     }
 
+    /// Values of the pieces of work that begin on a tile during each measured span of another one.
+    pub fn work_during(&self, begin: u16, tile: u16, spans: u16) -> Vec<Vec<u64>> {
+        let mut open = None;
+        let mut all = Vec::new();
+        for (_, at, _, kind, value) in &self.markers {
+            if *at == spans && *kind == MarkerKind::SpanBegin as u16 {
+                open = Some(Vec::new());
+            } else if *at == spans && *kind == MarkerKind::SpanEnd as u16 {
+                all.extend(open.take());
+            } else if let Some(open) = &mut open
+                && *at == tile
+                && *kind == begin
+            {
+                open.push(*value);
+            }
+        }
+        all
+    }
+
     /// Cycles of all flows.
     pub fn flows(&self) -> Vec<u64> {
         self.pairs(MarkerKind::FlowBegin, MarkerKind::FlowEnd, None)

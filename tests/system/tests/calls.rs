@@ -93,6 +93,53 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
     assert!(waited <= alone + 2 * longest, "{waited} cycles");
 }
 
+/// Beside twelve programs that start and stop children on five tiles, the kernel takes the steps of a revocation of the most important caller one
+/// after the other: no answer or notification of a TileMux and no reply to somebody less important comes in between.
+#[test]
+fn nothing_comes_between_the_steps_of_the_most_important() {
+    let raider = |number: u16| {
+        format!(
+            r#"<app name="h{number}" tile="{}" program="attack/raider" background="true"><argument name="kind" value="living"/><argument name="seed" value="{number}"/><limit endpoints="12" page-tables="40" kernel-memory="32KiB"/></app>"#,
+            3 + number % 5
+        )
+    };
+    let raiders: String = (0..12).map(raider).collect();
+    let text = format!(
+        r#"<system name="steps" platform="tiled-gem5" duration="200ms" manager-tile="1">
+  <domain name="important" criticality="A">
+    <app name="high" tile="2" program="latency/syscall"><argument name="kind" value="copies"/><argument name="runs" value="40"/><argument name="pause" value="500us"/><limit kernel-memory="64KiB"/></app>
+  </domain>
+  <domain name="others" criticality="E">{raiders}</domain>
+</system>"#
+    );
+    let report = &boot_text(&text, &[])[0];
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let kinds = report.work(WORK.0, WORK.1, KERNEL);
+    let others = kinds.iter().filter(|(what, _)| [66, 67].contains(what));
+    let others = others.count();
+    let revocations = report.work_during(WORK.0, KERNEL, 2);
+    assert_eq!(revocations.len(), 40);
+    let mut between = 0;
+    for pieces in &revocations {
+        let steps = pieces.iter().filter(|what| **what == 64).count();
+        assert!(steps > 200, "{steps}: {pieces:?}");
+        // What was under way when the call came, and what followed its end, is not between its steps.
+        let first = pieces.iter().position(|what| *what == 64).unwrap_or(0);
+        let last = pieces.iter().rposition(|what| *what == 64).unwrap_or(0);
+        let foreign = pieces[first..last]
+            .iter()
+            .filter(|what| **what != 64)
+            .count();
+        between += usize::from(foreign > 0);
+    }
+    println!(
+        "{others} answers and notifications; something came between the steps of {between} of 40 revocations"
+    );
+    // Several for each revocation, if they came at any time.
+    assert!(others > 200, "no attack: {others}");
+    assert_eq!(between, 0, "{revocations:?}");
+}
+
 /// An invalidation is nobody's business but of who revokes: the most important caller makes memory active beside four programs that
 /// revoke 150 endpoints each, over and over. With another program an audit had seen it wait for 486 us, when every configuration waited for the last invalidation.
 #[test]

@@ -1,7 +1,7 @@
 //! Round trips to the kernel, over and over: a call that does nothing, or one that makes and revokes something.
 //!
 //! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory, make it
-//! active, revoke it), `pause` (0) before each call, or before each sequence: without a pause, the caller of the highest priority calls
+//! active, revoke it), `copies` (make a semaphore and 200 copies, and revoke them all), `pause` (0) before each call, or before each sequence: without a pause, the caller of the highest priority calls
 //! again before the kernel takes a call of any other.
 #![no_std]
 #![no_main]
@@ -47,6 +47,7 @@ fn main() -> u64 {
     let calls: &[Syscall] = match argument::text("kind") {
         Some("create") => &create,
         Some("memory") => &memory,
+        Some("copies") => return copies(runs),
         _ => match argument::time("pause", 0) {
             0 => return nothing(runs),
             pause => return now_and_then(runs, pause),
@@ -70,6 +71,38 @@ fn main() -> u64 {
         }
     }
     marker::measure_end(runs);
+    0
+}
+
+/// Revocations of many steps.
+fn copies(runs: u64) -> u64 {
+    let pause = argument::time("pause", 0);
+    for run in 0..runs {
+        time::sleep_until(time::now() + pause);
+        let make = Syscall::CreateSemaphore {
+            target: SEL_FREE,
+            value: 0,
+        };
+        let copy = |number: u16| Syscall::Delegate {
+            activity: SEL_ACTIVITY,
+            source: SEL_FREE,
+            target: SEL_FREE + number,
+        };
+        let mut made = syscall::call(&make).map(drop);
+        for number in 1..=200 {
+            made = made.and_then(|()| syscall::call(&copy(number)).map(drop));
+        }
+        marker::span_begin(run);
+        let revoked = syscall::call(&Syscall::Revoke {
+            selector: SEL_FREE,
+            keep: 0,
+        });
+        marker::span_end(run);
+        if let Err(error) = made.and_then(|()| revoked.map(drop)) {
+            println!("copies: {error:?}");
+            return 1;
+        }
+    }
     0
 }
 

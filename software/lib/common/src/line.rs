@@ -107,6 +107,11 @@ impl<P, T, const N: usize> Ranks<P, T, N> {
         first
     }
 
+    /// The first entry of the highest rank.
+    pub fn front(&self) -> Option<&T> {
+        self.lines.iter().rev().find_map(Line::front)
+    }
+
     /// The highest rank that has an entry.
     pub fn highest(&self) -> Option<usize> {
         self.lines.iter().rposition(|line| !line.is_empty())
@@ -154,6 +159,8 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(ranks.highest(), model.iter().map(|(rank, _)| *rank).max());
+                let first = (0..model.len()).rev().max_by_key(|place| model[*place].0);
+                prop_assert_eq!(ranks.front().copied(), first.map(|place| model[place].1));
                 prop_assert_eq!((ranks.len(), ranks.is_empty()), (model.len(), model.is_empty()));
                 prop_assert_eq!(ranks.iter().count(), model.len());
             }

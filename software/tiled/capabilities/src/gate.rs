@@ -137,7 +137,7 @@ impl Space {
     ///
     /// # Errors
     /// What every operation says of its operands.
-    pub fn service(&mut self, caller: HolderId, selector: u16) -> Result<NodeId> {
+    pub fn service(&self, caller: HolderId, selector: u16) -> Result<NodeId> {
         let (id, object) = self.look(caller, selector)?;
         match object {
             Object::Service(_) => Ok(self.owner(id)),
@@ -149,9 +149,9 @@ impl Space {
     ///
     /// # Errors
     /// What every operation says of its operands.
-    pub fn session(&mut self, caller: HolderId, selector: u16) -> Result<(NodeId, u64)> {
+    pub fn session(&self, caller: HolderId, selector: u16) -> Result<(NodeId, u64)> {
         let (id, object) = self.look(caller, selector)?;
-        let Object::Session { ident } = object else {
+        let Object::Session { ident } = *object else {
             return Err(Error::WrongKind);
         };
         let service = self.origin(self.owner(id)).ok_or(Error::WrongKind)?;

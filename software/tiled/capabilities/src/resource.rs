@@ -43,8 +43,8 @@ impl Space {
         }
     }
 
-    pub(crate) fn memory(&self, id: NodeId) -> Result<Memory> {
-        match *self.object(id) {
+    pub(crate) fn memory(&self, id: NodeId) -> Result<&Memory> {
+        match self.object(id) {
             Object::Memory(memory) => Ok(memory),
             _ => Err(Error::WrongKind),
         }
@@ -194,7 +194,7 @@ impl Space {
         if size == 0 || !align.is_power_of_two() {
             return Err(Error::OutOfBounds);
         }
-        let pool = self.memory(origin)?;
+        let pool = *self.memory(origin)?;
         let owner = self.owner(origin);
         // A piece is cleared before somebody else has it, and that is writing.
         if pool.rights & 2 == 0 {
@@ -315,8 +315,8 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::WrongKind`], and what every operation says of its operands.
-    pub fn activity(&mut self, caller: HolderId, selector: u16) -> Result<HolderId> {
-        match self.look(caller, selector)?.1 {
+    pub fn activity(&self, caller: HolderId, selector: u16) -> Result<HolderId> {
+        match *self.look(caller, selector)?.1 {
             Object::Activity { holder } => Ok(HolderId(holder)),
             _ => Err(Error::WrongKind),
         }
@@ -369,7 +369,7 @@ impl Space {
     }
 
     /// Whether a node, or one that it was derived or copied from, is a holder's.
-    pub fn comes_from(&mut self, node: NodeId, holder: HolderId) -> bool {
+    pub fn comes_from(&self, node: NodeId, holder: HolderId) -> bool {
         self.visit(self.nodes[node.index()].depth.into());
         let mut all = core::iter::successors(Some(node), |node| self.origin(*node));
         all.any(|node| self.holder_of(node) == holder)
@@ -397,14 +397,14 @@ impl Space {
     /// # Errors
     /// What every operation says of its operands.
     pub fn semaphore_down(&mut self, caller: HolderId, selector: u16) -> Result<(NodeId, bool)> {
-        let id = self.find(caller, selector)?;
-        let owner = self.owner(id);
-        match self.object_mut(id) {
-            Object::Semaphore { value: 0, .. } => Ok((owner, false)),
-            Object::Semaphore { value, .. } => {
-                *value -= 1;
-                Ok((owner, true))
-            }
+        let owner = self.semaphore(caller, selector)?;
+        Ok((owner, self.semaphore_take(owner)))
+    }
+
+    /// The node that owns the semaphore that a selector names.
+    fn semaphore(&self, caller: HolderId, selector: u16) -> Result<NodeId> {
+        match self.look(caller, selector)? {
+            (id, Object::Semaphore { .. }) => Ok(self.owner(id)),
             _ => Err(Error::WrongKind),
         }
     }
@@ -414,15 +414,11 @@ impl Space {
     /// # Errors
     /// [`Error::OutOfBounds`] if it would overflow, and what every operation says of its operands.
     pub fn semaphore_up(&mut self, caller: HolderId, selector: u16) -> Result<NodeId> {
-        let id = self.find(caller, selector)?;
-        let owner = self.owner(id);
-        match self.object_mut(id) {
-            Object::Semaphore { value, .. } => {
-                *value = value.checked_add(1).ok_or(Error::OutOfBounds)?;
-                Ok(owner)
-            }
-            _ => Err(Error::WrongKind),
+        let owner = self.semaphore(caller, selector)?;
+        if let Object::Semaphore { value, .. } = self.object_mut(owner) {
+            *value = value.checked_add(1).ok_or(Error::OutOfBounds)?;
         }
+        Ok(owner)
     }
 
     /// Takes one from a semaphore for somebody who waited; whether there was one.

@@ -12,6 +12,7 @@ use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::tilemux::ACTIVITIES;
 use bulkhead_abi::time::WHOLE;
 use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
+use core::cell::Cell;
 
 /// Number of a holder: an activity's place in the table of holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +61,7 @@ pub struct Space {
     /// The first free place; the others follow by [`Holder::next_free`].
     pub(crate) free_place: Option<u16>,
     pub(crate) births: u64,
-    pub(crate) steps: u64,
+    pub(crate) steps: Cell<u64>,
     pub(crate) revocations: [Option<Revocation>; LEVELS],
     /// For tests: so many nodes are made, and then none.
     #[cfg(any(test, feature = "laws"))]
@@ -136,7 +137,7 @@ impl Space {
             free: NodeId::NONE,
             free_place: None,
             births: 0,
-            steps: 0,
+            steps: Cell::new(0),
             revocations: [None; LEVELS],
             #[cfg(any(test, feature = "laws"))]
             fail_in: None,
@@ -258,13 +259,13 @@ impl Space {
     }
 
     /// Counts visits.
-    pub(crate) fn visit(&mut self, count: u32) {
-        self.steps += u64::from(count);
+    pub(crate) fn visit(&self, count: u32) {
+        self.steps.set(self.steps.get() + u64::from(count));
     }
 
     /// Nodes and dependencies visited since the space was made.
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.steps.get()
     }
 
     /// The purse that pays for what an activity causes.
@@ -281,7 +282,7 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::NoHolder`], [`Error::NoCapability`], [`Error::Revoked`].
-    pub fn find(&mut self, holder: HolderId, selector: u16) -> Result<NodeId> {
+    pub fn find(&self, holder: HolderId, selector: u16) -> Result<NodeId> {
         self.visit(1);
         self.purse(holder)?;
         let table = &self.holders[usize::from(holder.0)].table;
@@ -329,29 +330,28 @@ impl Space {
         &mut self.nodes[owner.index()].object
     }
 
-    /// The object that a selector names, and the node that owns it.
+    /// The object that a selector names, and its node.
     ///
     /// # Errors
     /// As [`find`](Self::find).
-    pub fn look(&mut self, holder: HolderId, selector: u16) -> Result<(NodeId, Object)> {
+    pub fn look(&self, holder: HolderId, selector: u16) -> Result<(NodeId, &Object)> {
         let id = self.find(holder, selector)?;
-        Ok((id, *self.object(id)))
+        Ok((id, self.object(id)))
     }
 
     /// The tile that a selector names.
     ///
     /// # Errors
     /// [`Error::WrongKind`], and as [`find`](Self::find).
-    pub fn look_tile(&mut self, holder: HolderId, selector: u16) -> Result<Tile> {
-        let id = self.find(holder, selector)?;
-        self.tile(id).copied()
+    pub fn look_tile(&self, holder: HolderId, selector: u16) -> Result<&Tile> {
+        self.tile(self.find(holder, selector)?)
     }
 
     /// The memory that a selector names, and its node.
     ///
     /// # Errors
     /// [`Error::WrongKind`], and as [`find`](Self::find).
-    pub fn look_memory(&mut self, holder: HolderId, selector: u16) -> Result<(NodeId, Memory)> {
+    pub fn look_memory(&self, holder: HolderId, selector: u16) -> Result<(NodeId, &Memory)> {
         let id = self.find(holder, selector)?;
         Ok((id, self.memory(id)?))
     }

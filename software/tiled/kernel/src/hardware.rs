@@ -75,11 +75,11 @@ pub trait Hardware {
     fn park(&mut self, level: usize, offset: u32) -> Right;
     /// Answers a call whose slot was freed.
     fn answer_parked(&mut self, right: Right, reply: &Words<REPLY_WORDS>);
-    /// Reads from a region.
+    /// Reads from a region, a page at most.
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
-    /// Writes to a region.
+    /// Writes to a region, a page at most.
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
-    /// Fills a region with zeros.
+    /// Fills a region with zeros, a page at most.
     fn clear(&mut self, region: Region);
     /// Reports to the simulator, by markers, which activity begins on which tile and what its creator calls it.
     fn announce(&mut self, begins: Begins, name: &Name);

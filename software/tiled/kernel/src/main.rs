@@ -180,18 +180,28 @@ enum Work {
 /// Takes a message of a tile or server and finds the most important work; a step of a job is done at once.
 #[inline(never)]
 fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &mut usize) -> Work {
-    // Each of the three kinds has its turn. What a server agreed to is work for whoever asked: more important steps come first.
-    let is_later = (system.asked_level() + 1..PRIORITIES).any(|level| system.has_step(level));
+    // Each of the three kinds has its turn, but what is for less important callers comes after the steps of more important ones. Nobody
+    // knows whom a notification concerns; when no more of them fit, TileMuxes would wait.
+    let arrived = unit.arrived();
+    let step = system.step_level();
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
-        if !(is_later && *ear == 1) && hear(system, unit, *ear).is_some() {
+        let level = match *ear {
+            _ if step.is_none() || arrived[*ear] == u32::MAX => PRIORITIES,
+            0 => 0,
+            1 => system.asked_level(),
+            _ => system.awaited_level(),
+        };
+        if arrived[*ear] != 0 && Some(level) >= step {
+            hear(system, unit, *ear);
             break;
         }
     }
     if system.has_impatient() {
         system.expire(unit.time());
     }
-    if system.is_asking() {
+    // Whoever has answered in time, and was not heard yet, is not late.
+    if system.is_asking() && arrived[2] == 0 {
         system.expire_tiles(unit);
     }
     choose(system, unit, stepped)
@@ -208,7 +218,7 @@ fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> Option<()> {
             // A malformed message names an activity that cannot exist.
             let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
             measured(NOTIFICATION, || {
-                system.notified(unit, tile, activity, cause)
+                system.notified(unit, tile as u16, activity, cause)
             });
         }
         1 => {
@@ -225,10 +235,11 @@ fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> Option<()> {
 
 /// Chooses the next work. A priority that has just taken a step of a job serves a call before its next step.
 fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work {
+    let calls = unit.calls();
     for level in (0..PRIORITIES).rev() {
         let has_step = system.has_step(level);
         let is_first = has_step && stepped != Some(level);
-        if !is_first && unit.has_call(level) {
+        if !is_first && calls[level] != 0 {
             return Work::Call(level);
         }
         if has_step {
@@ -277,7 +288,10 @@ fn conclude(
     worked: Option<usize>,
 ) {
     // Each is a piece of its own: a call of a higher priority comes in between.
-    while !is_wanted_above(unit, worked) && system.has_replies() {
+    while let Some(level) = system.reply_level()
+        && system.step_level() <= Some(level)
+        && !is_wanted_above(unit, worked)
+    {
         measured(REPLY, || {
             system.send_reply(unit);
         });
@@ -313,8 +327,10 @@ fn conclude(
 
 /// Whether there is a call of a higher priority than the work just done.
 fn is_wanted_above(unit: &Unit, worked: Option<usize>) -> bool {
-    let mut above = worked.map_or(0, |level| level + 1)..PRIORITIES;
-    above.any(|level| unit.has_call(level))
+    let calls = unit.calls();
+    calls[worked.map_or(0, |level| level + 1)..]
+        .iter()
+        .any(|calls| *calls != 0)
 }
 
 /// Prints what every remaining activity holds, ends them all, and returns whether everything that existed at boot is back.

@@ -8,9 +8,7 @@ use crate::load::{self, Loading};
 use crate::system::{Reply, System, Ticket};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
-use bulkhead_abi::environment::{
-    ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment,
-};
+use bulkhead_abi::environment::{ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, Environment};
 use bulkhead_abi::syscall::{
     MAP_PAGES_MAX, PRIORITIES, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
     SYSCALL_SLOT, Syscall, SyscallError,
@@ -18,9 +16,8 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, TILEMUX_MEMORY, table_pages};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::Space;
-use bulkhead_loader::environment;
 use bulkhead_loader::layout::{Layout, PAGE};
-use zerocopy::FromZeros;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Names under which the boot modules may hold the root manager.
 pub const MANAGER_NAMES: [&str; 2] = ["resmgr", "tiled/resmgr"];
@@ -219,11 +216,8 @@ pub fn start(
         name: Name::new("root").unwrap_or_default().0,
         ..Environment::new_zeroed()
     };
-    let mut page = [0; ENVIRONMENT_SIZE];
-    if environment::fill(&mut page, header, &[], &[]).is_err() {
-        return Err(RootError::TooSmall);
-    }
-    hardware.write(region, 0, &page);
+    // Without gates and arguments there is nothing behind it, and memory is empty at boot.
+    hardware.write(region, 0, header.as_bytes());
     let start = Syscall::Start {
         activity: SELF,
         entry: loading.entry(),

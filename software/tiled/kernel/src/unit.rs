@@ -5,7 +5,7 @@
 //!
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
-use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, GROUP_BYTES, PAGE, PRINT_BYTES};
+use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, GROUP_BYTES, PRINT_BYTES};
 use alloc::vec::Vec;
 use bulkhead_abi::boot::{KERNEL_ENDPOINTS, TILE_GROUP, kernel_endpoints};
 use bulkhead_abi::dtu::{
@@ -153,8 +153,7 @@ impl Unit {
 
     /// The next group, from `turn` on, with a message at its endpoint among those that begin with `first`.
     fn next_group(&self, first: u16, turn: u16) -> Option<u16> {
-        let groups = self.groups();
-        let mut all = (0..groups).map(|n| (turn + n) % groups);
+        let mut all = (turn..self.groups()).chain(0..turn);
         all.find(|group| has_unread(first + group))
     }
 
@@ -186,36 +185,45 @@ impl Unit {
         dtu::send(LINE, data, answer.0, answer.1).is_ok()
     }
 
-    /// The next message of an endpoint with such a buffer, if there is one: its label, and its words.
+    /// The next message of an endpoint with such a buffer, if there is one: its label, and what its words say.
     #[inline(always)]
-    fn take(&mut self, endpoint: u16, buffer: u64) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        match has_unread(endpoint) {
-            true => self.take_unread(endpoint, buffer),
-            false => None,
+    fn take<T>(
+        &mut self,
+        endpoint: u16,
+        buffer: u64,
+        read: impl FnOnce(&[u64]) -> T,
+    ) -> Option<(u64, T)> {
+        if !has_unread(endpoint) {
+            return None;
         }
-    }
-
-    #[cold]
-    fn take_unread(&mut self, endpoint: u16, buffer: u64) -> Option<(u64, Words<SYSCALL_WORDS>)> {
         let offset = fetch_unread(endpoint)?;
         let (label, payload) = self.buffers.message(buffer, offset);
-        let mut words = Words::new();
-        words.push(aligned_words(payload));
+        let said = read(aligned_words(payload));
         check(dtu::acknowledge(endpoint, offset));
-        Some((label, words))
+        Some((label, said))
     }
 
     /// The next notification of a TileMux: its tile, and which activity stopped, if the message is well-formed.
     #[inline(always)]
-    pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
-        let (tile, words) = self.take(NOTIFICATIONS, self.buffers.notifications)?;
-        Some((tile as u16, decode_stopped(words.as_slice())))
+    pub fn notification(&mut self) -> Option<(u64, Option<(u16, StopCause)>)> {
+        self.take(NOTIFICATIONS, self.buffers.notifications, decode_stopped)
     }
 
     /// The next answer of a server: the number of the question, and the answer.
     #[inline(always)]
     pub fn server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        self.take(SERVERS, self.buffers.servers)
+        self.take(SERVERS, self.buffers.servers, |words| {
+            *Words::new().push(words)
+        })
+    }
+
+    /// A bit for each kind of message, and more, that has arrived from tiles and servers: notifications, answers of servers, answers of
+    /// TileMuxes.
+    #[inline(always)]
+    pub fn arrived(&self) -> [u32; 3] {
+        let first = PRINTS + self.groups();
+        let answers = (first..first + self.groups()).fold(0, |all, one| all | unread(one));
+        [unread(NOTIFICATIONS), unread(SERVERS), answers]
     }
 
     /// The number of all unfetched messages for the kernel, and a bit for each call among them, by priority.
@@ -223,13 +231,14 @@ impl Unit {
     pub fn look(&self) -> (u32, [u32; PRIORITIES]) {
         // All reads are issued before their results are used, so together they take as long as one.
         let all = dtu::current_activity();
-        let calls = SYSCALLS.map(unread);
+        let calls = self.calls();
         (all.messages().into(), calls)
     }
 
-    /// Whether there is a call of a priority.
-    pub fn has_call(&self, level: usize) -> bool {
-        has_unread(FIRST + level as u16)
+    /// A bit for each unfetched call, by priority.
+    #[inline(always)]
+    pub fn calls(&self) -> [u32; PRIORITIES] {
+        SYSCALLS.map(unread)
     }
 
     /// Fetches the next system call of a priority: its offset, for [`Calls::message`] and [`reply`](Self::reply).
@@ -396,9 +405,7 @@ impl Unit {
         self.reach(tile);
         let page = self.buffers.page(size_of_val(&words));
         check(dtu::read_memory(REGISTERS, offset, page));
-        for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
-            *value = word(bytes);
-        }
+        words.as_mut_bytes().copy_from_slice(page);
         words
     }
 
@@ -523,44 +530,31 @@ impl Hardware for Unit {
         let group = self.next_group(first, self.turns.1)?;
         self.turns.1 = group + 1;
         let buffer = self.text_buffer(group) + PRINT_BYTES;
-        let (number, words) = self.take(first + group, buffer)?;
-        let code = words.as_slice().first().copied();
-        let answer = code.and_then(TileMuxError::from_code);
-        Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
+        self.take(first + group, buffer, |words| {
+            let code = words.first().copied();
+            let answer = code.and_then(TileMuxError::from_code);
+            answer.unwrap_or(TileMuxError::BadRequest)
+        })
     }
 
     fn clear(&mut self, region: Region) {
         open(SCRATCH, region);
-        let mut done = 0;
-        while done < region.size {
-            let size = (region.size - done).min(PAGE as u64);
-            let page = self.buffers.page(size as usize);
-            page.fill(0);
-            check(dtu::write_memory(SCRATCH, done, page));
-            done += size;
-        }
+        let page = self.buffers.page(region.size as usize);
+        page.fill(0);
+        check(dtu::write_memory(SCRATCH, 0, page));
     }
 
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
         open(SCRATCH, region);
-        let mut done = 0;
-        while done < buffer.len() {
-            let piece = (buffer.len() - done).min(PAGE);
-            let page = self.buffers.page(piece);
-            check(dtu::read_memory(SCRATCH, offset + done as u64, page));
-            buffer[done..done + piece].copy_from_slice(page);
-            done += piece;
-        }
+        let page = self.buffers.page(buffer.len());
+        check(dtu::read_memory(SCRATCH, offset, page));
+        buffer.copy_from_slice(page);
     }
 
     fn write(&mut self, region: Region, offset: u64, data: &[u8]) {
         open(SCRATCH, region);
-        let mut done = 0;
-        for piece in data.chunks(PAGE) {
-            let page = self.buffers.fill(piece);
-            check(dtu::write_memory(SCRATCH, offset + done, page));
-            done += piece.len() as u64;
-        }
+        let page = self.buffers.fill(data);
+        check(dtu::write_memory(SCRATCH, offset, page));
     }
 }
 
@@ -612,12 +606,6 @@ fn broken(endpoint: u16, error: DtuError) -> ! {
 fn aligned_words(payload: &[u8]) -> &[u64] {
     let length = payload.len().min(SYSCALL_WORDS * 8) & !7;
     <[u64]>::ref_from_bytes(&payload[..length]).unwrap_or_default()
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(bytes);
-    u64::from_le_bytes(word)
 }
 
 /// The kernel's own channels are set up by itself; if they fail, nothing can go on.

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod description;
+pub mod environment;
 pub mod filling;
 pub mod progress;
 pub mod quantity;

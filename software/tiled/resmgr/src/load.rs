@@ -16,9 +16,9 @@ use bulkhead_abi::syscall::{
 use bulkhead_lib::common::payer::{Own, Paid};
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::syscall;
-use bulkhead_loader::environment;
 use bulkhead_loader::image::{HEAD, Image};
 use bulkhead_loader::layout::PAGE;
+use bulkhead_resmgr::environment;
 use bulkhead_resmgr::filling::Piece;
 
 /// Where a manager holds the module that it reads: at its start the first of these, later one for each priority of applications, of which it

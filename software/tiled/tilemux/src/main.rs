@@ -21,7 +21,7 @@ use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{csr, device, dtu, marker};
-use bulkhead_tilemux::mux::{Access, Mux, Witness, panic_cause};
+use bulkhead_tilemux::mux::{Access, Mux, Witness, access_of_cause, access_of_rights, panic_cause};
 use tile::{Registers, Tile};
 
 /// Interrupt bit of `mcause`.
@@ -125,7 +125,7 @@ impl TileMux {
         }
         let pc = arch::context(place).pc();
         let reason = StopCause::Fault { cause, pc, value };
-        if let Some(access) = Access::of_cause(cause) {
+        if let Some(access) = access_of_cause(cause) {
             if self.mux.fault(&mut self.tile, place, value, access) {
                 arch::mapped(place);
                 return Resume::Same;
@@ -214,7 +214,7 @@ impl TileMux {
             Ecall::Translate => {
                 let known = self.mux.translate(&mut self.tile, id, first, second & 3);
                 context.registers[A0] = u64::from(!known);
-                let access = Access::of_rights(second);
+                let access = access_of_rights(second);
                 if !known && let Some(resume) = self.ask_for_call((id, place), (pc, first), access)
                 {
                     // It repeats the command, and by then the page is mapped.
@@ -425,9 +425,10 @@ impl TileMux {
                 self.tile
                     .take(core::mem::replace(&mut registers, Registers::Kept));
                 // Remaining messages are seen when TileMux leaves the unit.
-                (self.tile.requests, self.tile.answers) = (false, false);
-                self.answers();
-                let did = !calm && self.request();
+                if core::mem::take(&mut self.tile.answers) {
+                    self.answers();
+                }
+                let did = core::mem::take(&mut self.tile.requests) && !calm && self.request();
                 let over = dtu::time();
                 if did {
                     self.calm = over + self.distance.max(REST * (over - began));

@@ -14,6 +14,7 @@ use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
 use bulkhead_hal::paging::{self, AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
+pub use bulkhead_abi::pager::PagerAccess as Access;
 pub use bulkhead_abi::tilemux::ACTIVITIES;
 
 /// What TileMux needs from the tile.
@@ -115,43 +116,30 @@ impl Paged {
     }
 }
 
-/// The kind of access that an activity wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// To load, or to let the unit read.
-    Read,
-    /// To store, or to let the unit write.
-    Write,
-    /// To execute.
-    Execute,
+/// The access of a command of the unit, with rights as in `TLB_READ`.
+pub const fn access_of_rights(rights: u64) -> Access {
+    match rights & TLB_WRITE {
+        0 => Access::Read,
+        _ => Access::Write,
+    }
 }
 
-impl Access {
-    /// The access of a command of the unit, with rights as in `TLB_READ`.
-    pub const fn of_rights(rights: u64) -> Self {
-        match rights & TLB_WRITE {
-            0 => Access::Read,
-            _ => Access::Write,
-        }
+/// Whether rights allow an access.
+const fn allow(rights: Rights, access: Access) -> bool {
+    match access {
+        Access::Read => rights.read,
+        Access::Write => rights.write,
+        Access::Execute => rights.execute,
     }
+}
 
-    /// Whether rights allow it.
-    const fn is_allowed(self, rights: Rights) -> bool {
-        match self {
-            Access::Read => rights.read,
-            Access::Write => rights.write,
-            Access::Execute => rights.execute,
-        }
-    }
-
-    /// The access that caused a trap, if it is a page fault (RISC-V privileged architecture, table of `mcause`).
-    pub const fn of_cause(cause: u64) -> Option<Self> {
-        match cause {
-            12 => Some(Access::Execute),
-            13 => Some(Access::Read),
-            15 => Some(Access::Write),
-            _ => None,
-        }
+/// The access that caused a trap, if it is a page fault (RISC-V privileged architecture, table of `mcause`).
+pub const fn access_of_cause(cause: u64) -> Option<Access> {
+    match cause {
+        12 => Some(Access::Execute),
+        13 => Some(Access::Read),
+        15 => Some(Access::Write),
+        _ => None,
     }
 }
 
@@ -393,7 +381,7 @@ impl<W: Witness> Mux<W> {
         let Some(Some(activity)) = self.activities.get_mut(place) else {
             return false;
         };
-        let allowed = |lazy: &Lazy| access.is_allowed(lazy.rights);
+        let allowed = |lazy: &Lazy| allow(lazy.rights, access);
         let Some(lazy) = activity.lazy.filter(allowed) else {
             return false;
         };
@@ -420,7 +408,7 @@ impl<W: Witness> Mux<W> {
         let page = address & !(PAGE - 1);
         let paged = activity.paged.filter(|p| p.holds(page, PAGE))?;
         let mapped = activity.space.translate(machine, page);
-        let allowed = mapped.is_some_and(|(_, rights)| access.is_allowed(rights));
+        let allowed = mapped.is_some_and(|(_, rights)| allow(rights, access));
         (!allowed).then_some((paged.endpoint, page))
     }
 
@@ -463,7 +451,7 @@ impl<W: Witness> Mux<W> {
             return false;
         };
         // If it is mapped already, this does nothing.
-        self.fault(machine, place, page, Access::of_rights(rights));
+        self.fault(machine, place, page, access_of_rights(rights));
         let Some(activity) = self.at(place) else {
             return false;
         };

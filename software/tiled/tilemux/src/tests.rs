@@ -277,7 +277,7 @@ fn lazy_pages_are_mapped_when_they_are_used() {
     assert!(mux.translate(&mut tile, 1, base + 3 * 4096, TLB_WRITE));
     assert_eq!(found(&mux, &tile, 3), Some(region(1) + 0xB000));
     assert_eq!(
-        [12, 13, 15, 2].map(Access::of_cause),
+        [12, 13, 15, 2].map(crate::mux::access_of_cause),
         [
             Some(Access::Execute),
             Some(Access::Read),

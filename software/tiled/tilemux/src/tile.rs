@@ -11,7 +11,7 @@ use bulkhead_abi::dtu::{
     Awaited, CORE_REQUEST, CoreRequest, CurrentActivity, DtuError, Endpoint, IDLE_ACTIVITY,
     NO_ENDPOINT, TILEMUX_ACTIVITY, TIMER_EXPIRED,
 };
-use bulkhead_abi::pager::{FAULT_WORDS, PagerAccess};
+use bulkhead_abi::pager::FAULT_WORDS;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{
     NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_HEAD, PRINT_REPLY, PRINT_TEXT, REQUEST_ENDPOINT,
@@ -244,11 +244,6 @@ impl Tile {
 
     /// Reports a fault of an activity to a pager. Returns false if that is not possible.
     pub fn ask_pager(&mut self, endpoint: u16, activity: u16, page: u64, access: Access) -> bool {
-        let access = match access {
-            Access::Read => PagerAccess::Read,
-            Access::Write => PagerAccess::Write,
-            Access::Execute => PagerAccess::Execute,
-        };
         let words: [u64; FAULT_WORDS] = [page, access as u64];
         let data = arch::out(words.as_bytes());
         let sent = dtu::send(endpoint, data, PRINT_REPLY, activity.into()).is_ok();

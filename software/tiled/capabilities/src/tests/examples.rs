@@ -4,7 +4,7 @@ use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
 use crate::{Error, Object, Progress, QUOTAS, Quota, Request, Space, Terms};
 
 fn tile(space: &mut Space, selector: u16) -> [u64; QUOTAS] {
-    match space.look(KERNEL, selector).unwrap().1 {
+    match *space.look(KERNEL, selector).unwrap().1 {
         Object::Tile(tile) => core::array::from_fn(|quota| tile.left.get(Quota::ALL[quota])),
         other => panic!("{other:?}"),
     }
@@ -118,7 +118,7 @@ fn memory_is_cut_without_overlap_and_joined_again() {
             .cut_memory(KERNEL, MEMORY, at, 0x1000, 0x1000)
             .unwrap();
     }
-    let base = |space: &mut Space, at| match space.look(KERNEL, at).unwrap().1 {
+    let base = |space: &mut Space, at| match *space.look(KERNEL, at).unwrap().1 {
         Object::Memory(memory) => memory.base,
         other => panic!("{other:?}"),
     };
@@ -217,7 +217,7 @@ fn what_an_activity_causes_is_limited_by_its_purse() {
     finish(&mut space, 0);
     space.create_semaphore(a, 3, 0).unwrap();
     assert_eq!(space.kernel_memory_left(a), Ok(0));
-    let left = space.look(KERNEL, PURSE).unwrap().1;
+    let left = *space.look(KERNEL, PURSE).unwrap().1;
     assert!(matches!(left, Object::KernelMemory { .. }));
 }
 
@@ -254,7 +254,7 @@ fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
     receive(&mut space, receiver, buffers[0]).unwrap();
     let sends = space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
     assert_eq!(space.connect(sends), Err(Error::WrongState));
-    let senders = |space: &mut Space| match space.look(KERNEL, 30).unwrap().1 {
+    let senders = |space: &mut Space| match *space.look(KERNEL, 30).unwrap().1 {
         Object::Receive(gate) => (gate.senders, gate.departed),
         other => panic!("{other:?}"),
     };

@@ -411,7 +411,9 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
     for holder in 0..PLACES {
         for selector in 0..NAMES {
             let theirs = model.find(holder, selector);
-            let ours = space.look(HolderId(holder), selector);
+            let ours = space
+                .look(HolderId(holder), selector)
+                .map(|(id, object)| (id, *object));
             let (object, id) = match (ours, theirs) {
                 (Ok((_, object)), Some(id)) => (object, id),
                 (Err(Error::NoCapability | Error::NoHolder), None) => continue,

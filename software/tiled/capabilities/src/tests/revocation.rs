@@ -198,7 +198,7 @@ fn operations_keep_their_bounds_in_the_deepest_tree() {
             .derive_tile(KERNEL, from_tile, 100 + i, request, Terms::default())
             .unwrap();
         worst = worst.max(space.steps() - before);
-        let bytes = match space.look(KERNEL, from_purse).unwrap().1 {
+        let bytes = match *space.look(KERNEL, from_purse).unwrap().1 {
             Object::KernelMemory { left, .. } => left * 9 / 10,
             other => panic!("{other:?}"),
         };

@@ -26,7 +26,7 @@ fn derive(
 }
 
 fn left(space: &mut Space, selector: u16) -> (u64, u64) {
-    match space.look(KERNEL, selector).unwrap().1 {
+    match *space.look(KERNEL, selector).unwrap().1 {
         Object::Tile(tile) => (tile.left.get(Quota::Cpu), tile.time.period),
         other => panic!("{other:?}"),
     }

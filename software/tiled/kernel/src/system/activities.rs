@@ -83,12 +83,13 @@ impl System {
         if !self.space.is(node, birth) {
             return Err(SyscallError::Revoked);
         }
-        let tile = self.space.look_tile(e.caller, plan.tile)?;
+        let tile = *self.space.look_tile(e.caller, plan.tile)?;
         let (_, memory) = self.space.look_memory(e.caller, plan.memory)?;
-        let region = Region::of(&memory);
+        let region = Region::of(memory);
+        let rights = memory.rights;
         let end = plan.reply.checked_add(SYSCALL_SLOT.into());
         let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);
-        if !fits || !region.size.is_multiple_of(PAGE) || memory.rights != 7 {
+        if !fits || !region.size.is_multiple_of(PAGE) || rights != 7 {
             return Err(SyscallError::BadArgument);
         }
         let index = self.tile_index(tile.tile)?;
@@ -216,7 +217,7 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         id: u16,
-        mut creating: Creating,
+        mut creating: Box<Creating>,
         outcome: Result<(), SyscallError>,
     ) {
         let ticket = creating.ticket;
@@ -241,7 +242,7 @@ impl System {
             return self.ask_tile(hardware, ticket.level, id, next, then);
         }
         self.jobs
-            .make(ticket.level, Making::Channel(id, creating, false));
+            .make(ticket.level, Making::Channel(id, *creating, false));
     }
 
     /// TileMux knows an activity and all about it: its channel to the kernel is opened, an endpoint in each step, and it can be used.

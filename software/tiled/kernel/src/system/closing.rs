@@ -16,7 +16,7 @@ use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, WRIT
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::SyscallError;
 use bulkhead_abi::tilemux::{FIRST_ENDPOINT, REQUEST_ENDPOINT};
-use bulkhead_capabilities::{NodeId, Object};
+use bulkhead_capabilities::{HolderId, NodeId, Object};
 
 /// The endpoints of a TileMux's own: the first, and how many.
 const TILEMUX_ENDPOINTS: (u16, u16) = (REQUEST_ENDPOINT, FIRST_ENDPOINT - REQUEST_ENDPOINT);
@@ -24,6 +24,9 @@ const TILEMUX_ENDPOINTS: (u16, u16) = (REQUEST_ENDPOINT, FIRST_ENDPOINT - REQUES
 /// Most activities that the end of one endpoint wakes: the sender, the client that waits for the pager behind it, and the receiver
 /// that waited for its messages.
 const WAKES: usize = 3;
+
+/// Capabilities among which one step looks for another copy of a semaphore.
+pub(crate) const LOOKED: usize = 8;
 
 /// What a revocation closes, one endpoint's capability at a time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +37,8 @@ pub(super) struct Closing {
     written: Option<((NodeId, u64), u64)>,
     /// Who shall look again.
     wakes: [Option<u16>; WAKES],
+    /// The semaphore, with its birth, of which somebody has lost a copy, and how much of what he holds has been searched for another one.
+    pub(super) lost: Option<((NodeId, u64), HolderId, u16)>,
     /// The semaphore, with its birth, whose sleepers shall think again, because somebody who could have raised it is gone.
     pub(super) alarmed: Option<(NodeId, u64)>,
 }
@@ -41,7 +46,7 @@ pub(super) struct Closing {
 impl Closing {
     /// Whether no activity must be woken, so that the revocation can wait where it is.
     pub(super) fn is_idle(&self) -> bool {
-        self.wakes == [None; WAKES] && self.alarmed.is_none()
+        self.wakes == [None; WAKES] && self.alarmed.is_none() && self.lost.is_none()
     }
 
     pub(super) fn next_to_wake(&mut self) -> Option<u16> {
@@ -81,6 +86,26 @@ impl System {
     pub(super) fn is_alarmed(&self, semaphore: NodeId) -> bool {
         let known = Some((semaphore, self.space.birth(semaphore)));
         self.jobs.closing.iter().any(|c| c.alarmed == known)
+    }
+
+    /// Looks whether somebody who lost a copy of a semaphore has another one; if not, who waits for it is woken. Returns false if nobody
+    /// lost one.
+    pub(super) fn search_one(&mut self, level: usize) -> bool {
+        let Some((semaphore, holder, from)) = self.jobs.closing[level].lost.take() else {
+            return false;
+        };
+        let held = self.space.held_by(holder);
+        let mut left = held.filter(|(selector, _)| *selector >= from);
+        let mut part = left.by_ref().take(LOOKED);
+        if !part.any(|(_, node)| self.space.owner(node) == semaphore.0) {
+            let next = left.next().map(|(selector, _)| selector);
+            let closing = &mut self.jobs.closing[level];
+            match next {
+                Some(next) => closing.lost = Some((semaphore, holder, next)),
+                None => closing.alarmed = Some(semaphore),
+            }
+        }
+        true
     }
 
     /// Makes one waiting activity check again. Returns false if there is none left.

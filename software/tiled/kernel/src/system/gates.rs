@@ -59,7 +59,7 @@ impl System {
             // Whoever connects somebody again cannot know whether he has been connected already.
             return Ok([wanted.into(), 0]);
         }
-        let (mut value, count, buffer, bytes) = match object {
+        let (mut value, count, buffer, bytes) = match *object {
             Object::Memory(memory) => {
                 let region = Region::of(&memory);
                 let rights = memory.rights & 3;

@@ -211,7 +211,7 @@ impl System {
                     activity: e.id,
                     table_pages: pages,
                 };
-                let (level, then) = (e.ticket.level, Then::Created(creating));
+                let (level, then) = (e.ticket.level, Then::Created(Box::new(creating)));
                 self.ask_tile(hardware, level, e.id, request, then);
                 return Ok(false);
             }

@@ -35,10 +35,12 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Space, Terms};
-use bulkhead_common::line::{Line, Ranks};
+use bulkhead_common::line::Ranks;
 use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
 pub use activities::NUMBERS_END;
+#[cfg(test)]
+pub(crate) use closing::LOOKED;
 pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
 pub(crate) use sessions::Question;
@@ -117,7 +119,7 @@ pub struct System {
     /// For each activity: the number of its closed sessions that servers do not know of yet and, once it has ended, of requests
     /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
-    replies: Line<Caller, (Ticket, Reply)>,
+    replies: Ranks<Caller, (Ticket, Reply), PRIORITIES>,
     /// Ends that have not been said, by the priority of who ended.
     reports: Ranks<Creator, (u16, StopCause), PRIORITIES>,
     next_activity: u16,
@@ -189,7 +191,7 @@ impl System {
             questions: 0,
             asking: [0; PRIORITIES],
             mentions: Paid::default(),
-            replies: Line::default(),
+            replies: Ranks::default(),
             reports: Ranks::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
@@ -267,35 +269,32 @@ impl System {
         self.timebase
     }
 
-    /// The next reply to a call that was not answered at once, and the right to send it, if the caller still exists.
-    fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
-        let (ticket, reply) = self.replies.pop_front()?;
+    /// Takes the right to send the next reply to a call that was not answered at once, if the caller still exists.
+    fn next_right(&mut self) -> Option<Right> {
+        let (ticket, _) = self.replies.front()?;
         let caller = self.activities.get_mut(ticket.caller);
         let caller = caller.filter(|a| a.generation == ticket.generation);
-        Some((ticket, reply, caller.and_then(|a| a.parked.take())))
+        caller?.parked.take()
     }
 
     /// Takes the next reply to a call that was not answered at once, without sending it.
     pub fn take_reply(&mut self) -> Option<(Ticket, Reply)> {
-        let (ticket, reply, _) = self.next_reply()?;
-        Some((ticket, reply))
+        self.next_right();
+        self.replies.pop_front()
     }
 
-    /// Whether a call that was not answered at once can be answered now.
-    pub fn has_replies(&self) -> bool {
-        !self.replies.is_empty()
+    /// The highest priority of a call that was not answered at once and can be answered now.
+    pub fn reply_level(&self) -> Option<usize> {
+        self.replies.highest()
     }
 
     /// Sends the next reply to a call that was not answered at once. Returns whether there was one.
     pub fn send_reply(&mut self, hardware: &mut impl Hardware) -> bool {
-        let Some((_, reply, right)) = self.next_reply() else {
-            return false;
-        };
         // A caller that is gone needs no reply.
-        if let Some(right) = right {
-            hardware.answer_parked(right, &reply);
+        if let (Some(right), Some((_, reply))) = (self.next_right(), self.replies.front()) {
+            hardware.answer_parked(right, reply);
         }
-        true
+        self.replies.pop_front().is_some()
     }
 
     /// A call that is not answered at once waits in the place of its caller and frees the kernel's slot.
@@ -323,8 +322,8 @@ impl System {
     }
 
     fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
-        self.replies
-            .push_back((ticket, outcome.unwrap_or_else(failed)));
+        let reply = outcome.unwrap_or_else(failed);
+        self.replies.push_back(ticket.level, (ticket, reply));
     }
 
     /// The place of a caller among the holders. The kernel is one while it starts the root manager.
@@ -471,8 +470,8 @@ impl System {
             Call::Report(c) => self.report(ticket.caller, c.value)?,
             Call::Query(c) => {
                 let (_, object) = self.space.look(caller, c.selector)?;
-                self.query(&object, reply);
-                if let Object::Activity { holder } = object {
+                self.query(object, reply);
+                if let Object::Activity { holder } = *object {
                     let number = self.number(HolderId(holder));
                     reply.push(&[number.ok_or(SyscallError::NoActivity)?.into()]);
                 }
@@ -484,7 +483,7 @@ impl System {
             Call::Usage(c) => {
                 match self.space.look(caller, c.selector)?.1 {
                     Object::Tile(tile) => reply.push(&tile.used()),
-                    Object::KernelMemory { least, given, .. } => reply.push(&[given - least]),
+                    Object::KernelMemory { least, given, .. } => reply.push(&[*given - *least]),
                     _ => reply,
                 };
             }
@@ -557,7 +556,7 @@ impl System {
             priority: c.priority,
             idle: c.idle != 0,
         };
-        let parent = self.space.look_tile(caller, c.source)?;
+        let parent = *self.space.look_tile(caller, c.source)?;
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
@@ -595,9 +594,7 @@ fn later(begun: Result<(), SyscallError>) -> Result<bool, SyscallError> {
 
 /// A reply without results.
 pub fn done() -> Reply {
-    let mut reply = Reply::new();
-    reply.push(&[SyscallError::None as u64]);
-    reply
+    failed(SyscallError::None)
 }
 
 /// A reply with an error.

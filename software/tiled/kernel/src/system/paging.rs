@@ -94,7 +94,7 @@ impl System {
             p.made = Some((made, self.space.birth(made)));
             return Ok(true);
         }
-        let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.plan.gate)?
+        let (node, &Object::Send { label, credits }) = self.space.look(p.caller, p.plan.gate)?
         else {
             return Err(SyscallError::WrongKind);
         };

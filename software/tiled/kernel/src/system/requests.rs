@@ -10,6 +10,7 @@
 use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
+use alloc::boxed::Box;
 use bulkhead_abi::marker::Asker;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
@@ -26,7 +27,7 @@ pub const LIES_MAX: i32 = 16;
 const TILE_BITS: u32 = 16;
 
 /// What to do when a TileMux has answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Then {
     /// Nothing.
     Nothing,
@@ -35,7 +36,7 @@ pub(crate) enum Then {
     /// The activity runs, and the caller gets its reply.
     Started(Ticket),
     /// The next request of a creation, or its end.
-    Created(Creating),
+    Created(Box<Creating>),
     /// The activity has stopped.
     Stopped,
 }
@@ -54,7 +55,7 @@ pub(crate) struct Creating {
 }
 
 /// A request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     number: u64,
     pub(super) activity: u16,
@@ -62,6 +63,8 @@ pub(crate) struct Asked {
     then: Then,
     /// Who asked the kernel for it, if anybody did. Its TileMux's work is in the name of this activity, not of the one it is about.
     asker: Option<Asker>,
+    /// The priority of whoever waits for it.
+    level: usize,
 }
 
 impl Then {
@@ -116,6 +119,7 @@ impl System {
             request,
             then,
             asker,
+            level,
         };
         if tile.sent.is_some() {
             return tile.asked.push_back(level, asked);
@@ -160,6 +164,15 @@ impl System {
     #[inline]
     pub fn is_asking(&self) -> bool {
         !self.due.is_empty()
+    }
+
+    /// The highest priority of somebody who waits for an answer of a TileMux; the lowest if nobody does.
+    pub fn awaited_level(&self) -> usize {
+        let sent = self
+            .due
+            .iter()
+            .map(|due| &self.tiles[usize::from(due.1)].sent);
+        sent.flatten().map(|asked| asked.level).max().unwrap_or(0)
     }
 
     /// A TileMux has answered. An answer to no pending request is ignored.

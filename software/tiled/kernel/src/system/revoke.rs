@@ -118,8 +118,15 @@ impl System {
     }
 
     /// Whether a job of this priority can take a step now.
+    #[inline]
     pub fn has_step(&self, level: usize) -> bool {
-        self.can_run(level) || self.can_make(level)
+        self.has_jobs() && (self.can_run(level) || self.can_make(level))
+    }
+
+    /// The highest priority of which a job can take a step now.
+    #[inline]
+    pub fn step_level(&self) -> Option<usize> {
+        (0..PRIORITIES).rev().find(|level| self.has_step(*level))
     }
 
     fn can_run(&self, level: usize) -> bool {
@@ -289,7 +296,7 @@ impl System {
             self.wake(hardware, level, activity);
             return false;
         }
-        if self.alarm_one(level) {
+        if self.search_one(level) || self.alarm_one(level) {
             return false;
         }
         if let Some(node) = self.space.at(level)
@@ -363,10 +370,15 @@ impl System {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin)
                 && !self.space.comes_from(origin, removed.holder)
             {
-                // He could have raised it; who waits shall think again.
+                // He could have raised it; unless he still can, who waits shall think again. Who ends has nothing any more.
                 let semaphore = self.space.owner(origin);
-                let birth = self.space.birth(semaphore);
-                self.jobs.closing[level].alarmed = Some((semaphore, birth));
+                let semaphore = (semaphore, self.space.birth(semaphore));
+                let holder = self.activities.at(removed.holder);
+                let closing = &mut self.jobs.closing[level];
+                match holder.is_some_and(|a| matches!(a.state(), State::Stopped(_))) {
+                    true => closing.alarmed = Some(semaphore),
+                    false => closing.lost = Some((semaphore, removed.holder, 0)),
+                }
             }
             return;
         }

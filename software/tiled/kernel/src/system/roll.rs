@@ -56,12 +56,11 @@ impl System {
     }
 
     /// The activity that a selector of a caller names.
-    pub(super) fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
-        let holder = self.space.activity(caller, selector)?;
-        let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
-        match self.activities.get(number).map(|a| a.state()) {
-            Some(State::Creating) => Err(SyscallError::Busy),
-            _ => Ok(number),
+    pub(super) fn named(&self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
+        let found = self.activities.at(self.space.activity(caller, selector)?);
+        match found.ok_or(SyscallError::NoActivity)? {
+            activity if activity.state() == State::Creating => Err(SyscallError::Busy),
+            activity => Ok(activity.id),
         }
     }
 }

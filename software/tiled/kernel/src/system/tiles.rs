@@ -47,9 +47,8 @@ impl System {
         c: &ConfigureTile,
     ) -> Result<(), SyscallError> {
         let (tile, memory, tables) = (c.tile, c.memory, c.tables);
-        let object = self.space.look_tile(caller, tile)?;
-        let (node, range) = self.space.look_memory(caller, memory)?;
-        let index = self.tile_index(object.tile)?;
+        let index = self.tile_index(self.space.look_tile(caller, tile)?.tile)?;
+        let (node, &range) = self.space.look_memory(caller, memory)?;
         let target = &self.tiles[index];
         if target.is_lost {
             return Err(SyscallError::TileLost);

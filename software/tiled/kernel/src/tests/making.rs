@@ -182,7 +182,7 @@ fn what_cannot_be_made_goes_in_small_steps() {
     let outcome = system.call(&mut chip, caller, creation(200, 203, 0));
     assert!(matches!(outcome, Ok(None)));
     let (mut was_there, mut steps) = (false, 0);
-    while !system.has_replies() {
+    while system.reply_level().is_none() {
         let nodes = system.space().steps();
         assert!(step(&mut system, &mut chip));
         let nodes = system.space().steps() - nodes;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// it is among what is done in steps. Memory of an activity that could not be made was in other hands: it is cleared once more.
 const HISTORY: [&str; 11] = [
     "births: ",
-    "steps: ",
+    "steps: Cell { value: ",
     "requests: ",
     "question: ",
     "next_activity: ",

@@ -2,6 +2,7 @@
 //! could give it.
 
 use super::*;
+use crate::system::LOOKED;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY, StopCause};
 use std::collections::BTreeSet;
 
@@ -177,6 +178,40 @@ fn whoever_takes_his_own_copy_back_wakes_nobody() {
     // Now somebody has lost it.
     let ticket = ticket(&system, giver);
     assert!(matches!(system.call(&mut chip, ticket, back(20)), Ok(None)));
+    finish(&mut system, &mut chip);
+    let (who, reply) = system.take_reply().unwrap();
+    assert_eq!(
+        (who.caller, words(&reply)),
+        (sleeper, Err(SyscallError::Gone))
+    );
+    check(&mut system);
+}
+
+/// Before, who had got a semaphore twice, separately, counted as losing it with the first of both.
+#[test]
+fn whoever_has_another_copy_has_not_lost_the_semaphore() {
+    let (mut system, mut chip) = boot();
+    let ([sleeper, giver], _) = asleep(&mut system, &mut chip);
+    // Its second copy comes behind more capabilities than are looked at in one step.
+    let make = |target| Syscall::CreateSemaphore { target, value: 0 };
+    for target in 100..100 + 3 * LOOKED as u16 {
+        call(&mut system, &mut chip, giver, make(target)).unwrap();
+    }
+    let again = Syscall::Delegate {
+        activity: SENDER,
+        source: 60,
+        target: 500,
+    };
+    call(&mut system, &mut chip, 1, again).unwrap();
+    let back = |selector| Syscall::Revoke { selector, keep: 0 };
+    let done = later(&mut system, &mut chip, giver, back(20));
+    assert_eq!(done, Ok(Some(vec![])));
+    assert!(system.activity(sleeper).unwrap().waits.is_some());
+    let ticket = ticket(&system, giver);
+    assert!(matches!(
+        system.call(&mut chip, ticket, back(500)),
+        Ok(None)
+    ));
     finish(&mut system, &mut chip);
     let (who, reply) = system.take_reply().unwrap();
     assert_eq!(
