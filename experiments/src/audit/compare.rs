@@ -18,7 +18,7 @@ use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::promises;
 use bulkhead_runner::tiled::requests;
-use bulkhead_runner::tiled::{console, names};
+use bulkhead_runner::tiled::{console, lives, names, unfinished};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Frames wait beside each other, so their waits can add up to more than the time that passed.
@@ -74,7 +74,9 @@ impl Facts {
         let mut latencies = BTreeMap::new();
         let mut measured = BTreeMap::new();
         let mut lost = BTreeMap::new();
-        let mut flows = collect::flows(system, &names, &seen.markers, seen.ticks);
+        // Runs go on to a fixed moment, whenever the system is over.
+        let lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, false);
+        let mut flows = collect::flows(system, &names, &seen.markers, &lives);
         for flow in &mut flows {
             flow.samples.retain(|sample| sample.begin >= start);
             flow.latency = distribution(flow.samples.iter().map(|s| s.latency));
@@ -92,7 +94,13 @@ impl Facts {
                 latencies.extend(worst(&span.samples).map(|w| (name, w)));
             }
         }
-        let incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
+        let mut incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
+        incidents.extend(unfinished::stopped(
+            system,
+            &seen.markers,
+            &seen.console,
+            false,
+        ));
         let mut checks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for check in collect::checks(&names, &seen.markers) {
             if is_own(&check.application) {
@@ -167,7 +175,7 @@ impl Facts {
             .copied()
             .filter(|marker| marker.at >= start)
             .collect();
-        let tasks = collect::tasks(system, &names, &since, seen.ticks).into_iter();
+        let tasks = collect::tasks(system, &names, &since, &lives).into_iter();
         let apps = (0..system.apps.len()).filter(|&app| stand.is_own(app));
         let manages = |name: &str| {
             let mut managers = system.managers.iter();
@@ -432,7 +440,7 @@ pub fn flows(
             .find(|known| known.is_of(system, &flow.name))
             .cloned();
         let ended = seen.ledger.transactions();
-        let known = known.or_else(|| alone::alone(system, &names, flow, ended));
+        let known = known.or_else(|| alone::alone(system, &names, flow, ended, None));
         let known = known.ok_or("its requests alone were not counted")?;
         bounds::flow_bound(system, &members, &known)
     };
@@ -612,6 +620,7 @@ mod tests {
                 allowed: 1,
                 jobs,
                 misses,
+                open: 0,
                 missing: 0,
                 worst: None,
             }],

@@ -140,6 +140,7 @@ impl Reading<'_> {
             allowed: task.misses,
             jobs: jobs.ended,
             misses: late + u64::from(open),
+            open: 0,
             missing: 0,
             worst: jobs.responses.iter().copied().max(),
         }
@@ -241,6 +242,7 @@ impl Reading<'_> {
             deadline,
             misses: pairs.samples.iter().filter(late).count() as u64 + pairs.lost,
             lost: pairs.lost,
+            open: 0,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
             unbounded: self.unbounded(&bound),

@@ -6,6 +6,7 @@
 
 use super::bounds::members;
 use super::console::is_done_to;
+use super::unfinished::STOPPED;
 use bulkhead_analysis::plan::system::{Unjudged, judge};
 use bulkhead_analysis::plan::{Constraint, Kind};
 use bulkhead_model::System;
@@ -35,8 +36,11 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     let of = |name: &str| system.apps.iter().position(|app| app.name == name);
     let tasks = variant.tasks.iter().flat_map(|task| {
         let gone = judge.gone(of(&task.application).as_slice());
-        let [observed, bound] = judge.task(task);
-        [unless(observed, &gone), bound]
+        let mut all = judge.task(task);
+        // The bound of a description says what would hold.
+        let bound = all.pop();
+        let observed = all.into_iter().map(move |one| unless(one, &gone));
+        observed.chain(bound)
     });
     let requests = variant.requests.iter().map(|request| {
         let gone = judge.gone(of(&request.application).as_slice());
@@ -54,18 +58,25 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
-/// Why an application was not judged to the end: it stopped with an error, and was not there again.
+/// Why an application was not judged to the end: it stopped with an error, or its manager stopped it, and it was not there again.
 pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
     let app = system.apps.get(app)?;
+    let by_its_manager = |one: &Incident| one.what.starts_with(STOPPED);
     let own = |one: &&Incident| {
         let ended = matches!(one.kind, IncidentKind::Crash | IncidentKind::Stopped);
-        ended && one.application == app.name
+        (ended || by_its_manager(one)) && one.application == app.name
     };
     let ends = incidents.iter().filter(own);
     let last = ends.clone().next_back()?;
-    let is_gone = ends.clone().any(is_done_to) || ends.count() > app.restarts() as usize;
+    let is_gone = ends
+        .clone()
+        .any(|one| is_done_to(one) || by_its_manager(one))
+        || ends.count() > app.restarts() as usize;
     is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
 }
+
+/// Why something is not judged that was under way at the end.
+const BEFORE_THE_DEADLINE: &str = "the run ended before the deadline";
 
 /// Bounds of the responses of tasks, as `check` has them, and why others have none.
 #[derive(Default)]
@@ -166,6 +177,9 @@ impl Judge<'_> {
                 all.push(self.deadline(what, bound.ticks <= deadline));
             }
         }
+        if flow.deadline.is_some() {
+            all.extend(self.under_way(&format!("flow {name}"), flow.open, "samples"));
+        }
         if flow.bound.is_none() {
             let what = match flow.deadline {
                 Some(_) => format!("flow {name}: a bound within its deadline"),
@@ -177,7 +191,13 @@ impl Judge<'_> {
         all
     }
 
-    fn task(&self, task: &TaskResult) -> [Promise; 2] {
+    /// What was under way when the run ended, and could still have been in time.
+    fn under_way(&self, of: &str, open: u64, what: &str) -> Option<Promise> {
+        let what = format!("{of}: {what} under way at the end: {open}");
+        (open > 0).then(|| self.not_judged(what, BEFORE_THE_DEADLINE))
+    }
+
+    fn task(&self, task: &TaskResult) -> Vec<Promise> {
         let name = &task.application;
         let observed = match (task.jobs, task.misses) {
             (0, 0) => {
@@ -186,9 +206,12 @@ impl Judge<'_> {
             }
             (jobs, misses) => {
                 let allowed = task.allowed;
-                let what = format!("task {name}: {misses} of {jobs} jobs late, {allowed} allowed");
+                let settled = jobs.saturating_sub(task.open);
+                let what =
+                    format!("task {name}: {misses} of {settled} jobs late, {allowed} allowed");
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
+                    0 if settled == 0 => promise.unless_held(BEFORE_THE_DEADLINE),
                     0 if task.worst.is_none() => promise.unless_held(
                         "none of its jobs was completed: its program must say where each one ends (`complete`; in C `bh_complete`)",
                     ),
@@ -221,7 +244,8 @@ impl Judge<'_> {
                 },
             },
         };
-        [observed, bound]
+        let open = self.under_way(&format!("task {name}"), task.open, "jobs");
+        open.into_iter().chain([observed, bound]).collect()
     }
 
     /// The failure of a bound that a job exceeded.
@@ -285,6 +309,7 @@ mod tests {
             deadline: Some(1000),
             misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
             lost: 0,
+            open: 0,
             latency: distribution(latencies.iter().copied()),
             samples: latencies
                 .iter()
@@ -310,6 +335,7 @@ mod tests {
             allowed: 0,
             jobs,
             misses,
+            open: 0,
             missing: 0,
             worst: Some(1),
         }
@@ -489,6 +515,27 @@ mod tests {
         };
         let found = verdict("regulated", Vec::new(), vec![late]);
         assert_eq!(judgements(&found), [Failed, NotJudged]);
+    }
+
+    #[test]
+    fn what_was_under_way_at_the_end_is_not_judged() {
+        let open = |jobs| TaskResult {
+            open: 1,
+            worst: (jobs > 1).then_some(1),
+            ..task(jobs, 0)
+        };
+        let of = |task| judgements(&verdict("regulated", Vec::new(), vec![task]));
+        assert_eq!(of(open(5)), [NotJudged, Held, NotJudged]);
+        // The only job.
+        assert_eq!(of(open(1)), [NotJudged, NotJudged, NotJudged]);
+        let flow = FlowResult {
+            open: 2,
+            ..flow(&[900], Some(900))
+        };
+        let found = verdict("regulated", vec![flow], Vec::new());
+        assert_eq!(judgements(&found), [Held, Held, Held, NotJudged]);
+        let last = found.promises().last().expect("there");
+        assert_eq!(last.what, "flow loop: samples under way at the end: 2");
     }
 
     #[test]
