@@ -43,6 +43,8 @@ pub struct Facts {
     tasks: Vec<TaskResult>,
     /// Name of each flow and span with how many were measured since then.
     measured: BTreeMap<String, u64>,
+    /// For each of them: how long none ended.
+    silences: BTreeMap<String, Silence>,
     checks: BTreeMap<String, Vec<u64>>,
     instructions: u64,
     /// Waits for others.
@@ -53,6 +55,28 @@ pub struct Facts {
     pub waited_self: u64,
     /// Application, kind, count and worst latency of requests.
     pub requests: Vec<(String, String, u64, u64)>,
+}
+
+/// How long no sample of something ended, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Silence {
+    /// The longest time before an end.
+    between: u64,
+    /// From the last end to the end of the run.
+    last: u64,
+}
+
+impl Silence {
+    fn of<'s>(samples: impl Iterator<Item = &'s Sample>, start: u64, end: u64) -> Self {
+        let mut ends: Vec<u64> = samples.map(|one| one.begin + one.latency).collect();
+        ends.sort_unstable();
+        let before = std::iter::once(&start).chain(&ends);
+        let between = ends.iter().zip(before).map(|(end, before)| end - before);
+        Self {
+            between: between.max().unwrap_or(0),
+            last: end.saturating_sub(ends.last().copied().unwrap_or(start)),
+        }
+    }
 }
 
 impl Facts {
@@ -73,6 +97,7 @@ impl Facts {
         };
         let mut latencies = BTreeMap::new();
         let mut measured = BTreeMap::new();
+        let mut silences = BTreeMap::new();
         let mut lost = BTreeMap::new();
         // Runs go on to a fixed moment, whenever the system is over.
         let lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, false);
@@ -83,14 +108,17 @@ impl Facts {
             if flow.latency.count > 0 {
                 latencies.insert(format!("flow {}", flow.name), flow.latency.max);
             }
-            measured.insert(format!("flow {}", flow.name), flow.latency.count);
+            let name = format!("flow {}", flow.name);
+            measured.insert(name.clone(), flow.latency.count);
+            silences.insert(name, Silence::of(flow.samples.iter(), start, seen.ticks));
             lost.insert(flow.name.clone(), flow.lost);
         }
         for span in collect::spans(system, &names, &seen.markers, seen.ticks) {
             if is_own(&span.application) {
                 let name = format!("spans of {}", span.application);
                 let counted = span.samples.iter().filter(|sample| sample.begin >= start);
-                measured.insert(name.clone(), counted.count() as u64);
+                measured.insert(name.clone(), counted.clone().count() as u64);
+                silences.insert(name.clone(), Silence::of(counted, start, seen.ticks));
                 latencies.extend(worst(&span.samples).map(|w| (name, w)));
             }
         }
@@ -191,6 +219,7 @@ impl Facts {
         Self {
             latencies,
             measured,
+            silences,
             flows,
             lost,
             tasks: tasks.filter(|task| is_own(&task.application)).collect(),
@@ -293,6 +322,21 @@ impl Facts {
             if self.measured.get(name).copied().unwrap_or(0) == 0 {
                 let words = format!("none ended, {count} without an attack");
                 all.push((name.clone(), count, words));
+            }
+        }
+        // Whoever is only slower ends something in twice the longest time that it ever took, here or alone.
+        for (name, now) in &self.silences {
+            let Some(before) = alone.silences.get(name) else {
+                continue;
+            };
+            let longest = now.between.max(before.between).max(before.last);
+            let some = self.measured.get(name).is_some_and(|count| *count > 0);
+            if some && now.last > longest.saturating_mul(2) {
+                let words = format!(
+                    "none ended in the last {} ticks; before, and without an attack, one came after {longest} at most",
+                    now.last
+                );
+                all.push((format!("{name} until the end"), now.last, words));
             }
         }
         // It runs to the end alone and reports no error, so the attack made it end.
@@ -598,6 +642,33 @@ mod tests {
         let (slowdown, of, took) = spans(1_007_000, 10).slowdown(&spans(7000, 0));
         assert_eq!((slowdown, of.as_str()), (143_858, "spans of task"));
         assert_eq!(took, Some([7000, 1_007_000]));
+    }
+
+    #[test]
+    fn who_hangs_between_spans_is_a_shortfall() {
+        let facts = |ends: &[u64]| {
+            let sample = |end: &u64| Sample {
+                number: 0,
+                begin: end - 1,
+                latency: 1,
+            };
+            let samples: Vec<Sample> = ends.iter().map(sample).collect();
+            let name = "spans of v".to_owned();
+            Facts {
+                measured: BTreeMap::from([(name.clone(), samples.len() as u64)]),
+                silences: BTreeMap::from([(name, Silence::of(samples.iter(), 100, 1000))]),
+                ..Facts::default()
+            }
+        };
+        let alone = facts(&[200, 300, 400, 500, 600, 700, 800, 900]);
+        let all = facts(&[200, 300, 400]).shortfalls(&alone).into_iter();
+        let all: Vec<_> = all.map(|one| (one.0, one.1)).collect();
+        assert_eq!(all, [("spans of v until the end".to_owned(), 600)]);
+        // Half as fast, and at work at the end.
+        assert!(facts(&[300, 500, 700]).shortfalls(&alone).is_empty());
+        // It is done: alone, too, nothing comes any more.
+        let done = facts(&[150, 200]);
+        assert!(facts(&[160, 220]).shortfalls(&done).is_empty());
     }
 
     #[test]

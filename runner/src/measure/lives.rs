@@ -39,6 +39,8 @@ pub enum Unended {
 pub struct Lives {
     /// End of the run in ticks.
     end: u64,
+    /// Nothing could follow: whoever lived then waits for ever.
+    is_idle: bool,
     ended: BTreeMap<Owner, End>,
     /// For each application: the activity that it had last.
     last: BTreeMap<String, Owner>,
@@ -51,6 +53,11 @@ impl Lives {
             end,
             ..Self::default()
         }
+    }
+
+    /// The run ended because nothing could happen any more.
+    pub fn is_idle(&mut self) {
+        self.is_idle = true;
     }
 
     /// An application has a new activity.
@@ -77,19 +84,21 @@ impl Lives {
 
     /// What is said of something that began at `begin`, had `within` ticks, and that only this activity could end.
     pub fn unended(&self, activity: Owner, begin: u64, within: u64) -> Unended {
-        let gone = |end: &End| end.how == Ending::Gone;
-        let deadline = begin.saturating_add(within);
-        if self.ended.get(&activity).is_some_and(gone) || deadline < self.over(activity) {
-            return Unended::Late;
+        let never = match self.ended.get(&activity) {
+            Some(end) => end.how == Ending::Gone,
+            None => self.is_idle,
+        };
+        match never || begin.saturating_add(within) < self.over(activity) {
+            true => Unended::Late,
+            false => Unended::Open,
         }
-        Unended::Open
     }
 
     /// The same where an application could end it, by whatever activity.
     pub fn unended_for(&self, application: &str, begin: u64, within: u64) -> Unended {
         match self.last.get(application) {
             Some(activity) => self.unended(*activity, begin, within),
-            None if begin.saturating_add(within) < self.end => Unended::Late,
+            None if self.is_idle || begin.saturating_add(within) < self.end => Unended::Late,
             None => Unended::Open,
         }
     }
@@ -126,5 +135,10 @@ mod tests {
         assert_eq!(lives.unended(gone, 950, 100), Late, "not by the first one");
         assert_eq!(lives.unended_for("never there", 950, 100), Open);
         assert_eq!(lives.unended_for("never there", 950, u64::MAX), Open);
+        // Nothing can happen any more.
+        lives.is_idle();
+        assert_eq!(lives.unended(alive, 950, 100), Late);
+        assert_eq!(lives.unended_for("never there", 950, 100), Late);
+        assert_eq!(lives.unended(over, 850, 100), Open, "it was cut off before");
     }
 }

@@ -330,6 +330,9 @@ fn own<'a>(system: &'a System, names: &'a Names, app: usize) -> impl Fn(Owner) -
 }
 
 #[cfg(test)]
+mod simulation;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use bulkhead_model::{LoadOptions, load_system};

@@ -140,7 +140,8 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
     }
     let bound = of(alone.worst, &alone.jobs)?;
     let covers = format!(
-        "the whole flow: its worst latency alone, as measured, and what all requests of a job may wait for others, as analysed; {}",
+        "the whole flow, of samples that begin when a first one has gone through: its worst latency alone, as measured, and what all \
+         requests of a job may wait for others, as analysed; {}",
         alone.assumed(per_second)
     );
     let mut found = converted(&bound, bound.whole(), &covers).0;

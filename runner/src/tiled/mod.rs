@@ -147,7 +147,11 @@ impl Paradigm for Tiled {
 
     fn lives(&self, system: &System, seen: &Observed) -> Lives {
         let exited = matches!(seen.outcome, Outcome::Exit { .. });
-        lives::of(system, &seen.markers, &seen.console, seen.ticks, exited)
+        let mut lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, exited);
+        if matches!(seen.outcome, Outcome::Idle { .. }) {
+            lives.is_idle();
+        }
+        lives
     }
 
     fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse> {

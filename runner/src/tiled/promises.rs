@@ -155,7 +155,7 @@ impl Judge<'_> {
         }
         let mut all = Vec::new();
         if let Some(bound) = &flow.bound {
-            all.push(self.within(&format!("flow {name}"), flow.latency.max, bound));
+            all.extend(self.observed(flow, bound));
         }
         if let Some(deadline) = flow.deadline {
             let apps = members(self.system, flow);
@@ -189,6 +189,24 @@ impl Judge<'_> {
             all.push(self.not_judged(what, why.unwrap_or("nothing is known of it")));
         }
         all
+    }
+
+    /// Whether samples kept to the bound of their flow. It knows applications that have started: what is later than it and began before a
+    /// first sample had gone through all of them is not judged.
+    fn observed(&self, flow: &FlowResult, bound: &Bound) -> Vec<Promise> {
+        let of = format!("flow {}", flow.name);
+        let all = flow.samples.iter();
+        let first = all.clone().map(|one| one.begin + one.latency).min();
+        let started = all.filter(|one| first.is_some_and(|first| one.begin >= first));
+        let started = started.map(|one| one.latency).max();
+        if flow.latency.max <= bound.ticks || started.is_some_and(|worst| worst > bound.ticks) {
+            return vec![self.within(&of, flow.latency.max, bound)];
+        }
+        let whole = self.within(&of, flow.latency.max, bound);
+        let why = "it began before a first sample had gone through, so its applications may not have started";
+        let mut promises = vec![self.not_judged(whole.what, why)];
+        promises.extend(started.map(|worst| self.within(&of, worst, bound)));
+        promises
     }
 
     /// What was under way when the run ended, and could still have been in time.
@@ -313,9 +331,10 @@ mod tests {
             latency: distribution(latencies.iter().copied()),
             samples: latencies
                 .iter()
-                .map(|&latency| Sample {
-                    number: 1,
-                    begin: 150,
+                .zip(0..)
+                .map(|(&latency, number)| Sample {
+                    number,
+                    begin: 150 + number * 10_000,
                     latency,
                 })
                 .collect(),
@@ -395,8 +414,39 @@ mod tests {
             (1200, 1200, [Held, Failed, Failed]),
             (1200, 1199, [Failed, Failed, Failed]),
         ] {
-            let found = verdict("regulated", vec![flow(&[worst], Some(bound))], Vec::new());
+            let found = verdict(
+                "regulated",
+                vec![flow(&[1, worst], Some(bound))],
+                Vec::new(),
+            );
             assert_eq!(judgements(&found), expected, "{worst} {bound}");
+        }
+    }
+
+    /// A bound begins with applications that have started; whether they have is known when a sample has gone through.
+    #[test]
+    fn a_sample_that_may_meet_a_start_is_not_judged_by_the_bound() {
+        let of = |samples: &[(u64, u64)], bound| {
+            let mut flow = flow(
+                &samples.iter().map(|one| one.1).collect::<Vec<_>>(),
+                Some(bound),
+            );
+            for (sample, (begin, _)) in flow.samples.iter_mut().zip(samples) {
+                sample.begin = *begin;
+            }
+            judgements(&verdict("regulated", vec![flow], Vec::new()))
+        };
+        let deadlines = [Held, Held];
+        for (samples, expected) in [
+            (&[(0, 50), (100, 50)][..], &[Held][..]),
+            (&[(0, 90), (100, 50)], &[NotJudged, Held]),
+            // The second one begins before the first one has ended.
+            (&[(0, 150), (100, 70)], &[NotJudged]),
+            (&[(0, 90), (100, 90)], &[Failed]),
+            (&[(0, 50), (50, 90)], &[Failed]),
+        ] {
+            let found = of(samples, 60);
+            assert_eq!(found, [expected, &deadlines[..]].concat(), "{samples:?}");
         }
     }
 
@@ -421,7 +471,7 @@ mod tests {
         assert_eq!((shown.counts().expected, shown.is_kept()), (3, true));
         assert_eq!(both("regulated").counts().failed, 3);
         // A bound that an observation exceeds is never meant.
-        let wrong = verdict("unregulated", vec![flow(&[900], Some(899))], Vec::new());
+        let wrong = verdict("unregulated", vec![flow(&[1, 900], Some(899))], Vec::new());
         assert!(!wrong.is_kept());
     }
 
