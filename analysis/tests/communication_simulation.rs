@@ -13,6 +13,8 @@ use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
+mod described;
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Refill(usize),
@@ -499,6 +501,11 @@ fn an_earlier_sequence_may_still_be_served() {
 fn keeps_its_bounds(scenario: &NetworkScenario, seed: u64) -> Result<(), TestCaseError> {
     let mut simulation = Simulation::new(scenario, seed, 1, false);
     simulation.run(40_000);
+    within(&simulation)
+}
+
+fn within(simulation: &Simulation<'_>) -> Result<(), TestCaseError> {
+    let scenario = simulation.scenario;
     for (source, s) in scenario.sources.iter().enumerate() {
         for class in 0..s.classes.len() {
             let id = TransactionId { source, class };
@@ -508,14 +515,10 @@ fn keeps_its_bounds(scenario: &NetworkScenario, seed: u64) -> Result<(), TestCas
                 bound => bound.unwrap(),
             };
             let (tokens, seen) = simulation.worst[source][class];
-            prop_assert!(
-                tokens <= bound.own_bucket,
-                "source {source} class {class}: waited {tokens}, bound {bound:?}"
+            let words = format!(
+                "source {source} class {class}: waited {tokens}, took {seen}, bound {bound:?}"
             );
-            prop_assert!(
-                seen <= bound.path,
-                "source {source} class {class}: seen {seen}, bound {bound:?}"
-            );
+            prop_assert!(tokens <= bound.own_bucket && seen <= bound.path, "{words}");
             if let Some(lumped) = bound.lumped {
                 prop_assert!(bound.path <= lumped);
             }

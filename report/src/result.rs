@@ -241,8 +241,11 @@ pub struct FlowResult {
     pub deadline: Option<u64>,
     /// Samples later than the deadline.
     pub misses: u64,
-    /// Begun and never ended.
+    /// Begun and never ended, though there was time, or although the application where the flow ends was gone.
     pub lost: u64,
+    /// Begun and not ended, with a deadline (or a millisecond, where there is none) after the end of the run: neither late nor in time.
+    #[serde(default)]
+    pub open: u64,
     /// Summary.
     pub latency: Distribution,
     /// Every sample.
@@ -277,9 +280,12 @@ pub struct TaskResult {
     pub allowed: u64,
     /// Jobs that were released.
     pub jobs: u64,
-    /// Jobs that missed their deadline: late by their own account, complete later than the deadline after their release, or released
-    /// so long before the end and never complete.
+    /// Jobs that missed their deadline: late by their own account, complete later than the deadline after their release, or never
+    /// complete although there was time, or because their program was gone.
     pub misses: u64,
+    /// Jobs that were not complete at the end of the run and whose deadlines lie after it: neither late nor in time.
+    #[serde(default)]
+    pub open: u64,
     /// Periods from the first job to the end in which no job was released, if the application runs in the background and so should be
     /// there until the end.
     #[serde(default)]

@@ -14,6 +14,7 @@ fn flow(latencies: &[u64]) -> FlowResult {
         deadline: Some(1_600_000),
         misses: latencies.iter().filter(|&&l| l > 1_600_000).count() as u64,
         lost: 0,
+        open: 0,
         latency: distribution(latencies.iter().copied()),
         samples: latencies
             .iter()
@@ -65,6 +66,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
             allowed: 0,
             jobs: 4,
             misses: 0,
+            open: 0,
             missing: 0,
             worst: Some(600),
         }],

@@ -222,6 +222,7 @@ impl Chips {
             network_cards: machine.network_cards(),
             refused: machine.refused(),
             slices: Vec::new(),
+            log: None,
         };
         Some(OtherSeen {
             observed: Box::new(observed),

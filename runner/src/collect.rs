@@ -2,7 +2,8 @@
 //!
 //! What it deliberately does not know: bounds (see `bounds`), and how the machine was run.
 
-use crate::measure::{MarkerEvent, pair};
+use crate::measure::lives::Unended;
+use crate::measure::{Lives, MarkerEvent, pair};
 use crate::names::Names;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
@@ -37,7 +38,12 @@ pub(crate) fn of_kind(
 }
 
 /// Latencies of every flow of the system.
-pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<FlowResult> {
+pub fn flows(
+    system: &System,
+    names: &Names,
+    markers: &[MarkerEvent],
+    lives: &Lives,
+) -> Vec<FlowResult> {
     let ticks_per_second = system.platform.ticks_per_second();
     let belongs = |marker: &MarkerEvent, app: usize| {
         names.owner(Owner::new(marker.tile, marker.activity)) == system.apps[app].name
@@ -53,7 +59,11 @@ pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
                 .map(|deadline| ticks(deadline, ticks_per_second));
             // What began less than its deadline (or a millisecond) before the end may still have arrived.
             let grace = deadline.unwrap_or(ticks_per_second / 1000);
-            let pairs = pair(begins, ends, end.saturating_sub(grace));
+            let pairs = pair(begins, ends, 0);
+            let to = &system.apps[flow.to].name;
+            let unended = pairs.open.iter();
+            let unended = unended.map(|(_, begin)| lives.unended_for(to, *begin, grace));
+            let lost = unended.filter(|one| *one == Unended::Late).count() as u64;
             let late = |sample: &Sample| deadline.is_some_and(|deadline| sample.latency > deadline);
             FlowResult {
                 name: flow.name.clone(),
@@ -61,8 +71,9 @@ pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
                 to: system.apps[flow.to].name.clone(),
                 through: through(system, flow.from, flow.to),
                 deadline,
-                misses: pairs.samples.iter().filter(|s| late(s)).count() as u64 + pairs.lost,
-                lost: pairs.lost,
+                misses: pairs.samples.iter().filter(|s| late(s)).count() as u64 + lost,
+                lost,
+                open: pairs.open.len() as u64 - lost,
                 latency: distribution(pairs.samples.iter().map(|s| s.latency)),
                 samples: pairs.samples,
                 bound: None,
@@ -268,67 +279,87 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
 }
 
 /// Jobs of each application with a `<task>`. A job counts as missed once, however many signs of it there are.
-pub fn tasks(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<TaskResult> {
+pub fn tasks(
+    system: &System,
+    names: &Names,
+    markers: &[MarkerEvent],
+    lives: &Lives,
+) -> Vec<TaskResult> {
     let per_second = system.platform.ticks_per_second();
-    let of_app = |app: &App, kind| {
-        let own = of_kind(markers, kind).filter(|marker| {
-            let owner = Owner::new(marker.tile, marker.activity);
-            names.owner(owner) == app.name
-        });
-        own.collect::<Vec<MarkerEvent>>()
-    };
     let one = |app: &App| {
         let task = app.task.as_ref()?;
         let deadline = ticks(task.deadline, per_second);
-        let releases = of_app(app, MarkerKind::JobRelease);
-        let completions = of_app(app, MarkerKind::JobComplete);
-        // What was released less than its deadline before the end may still have been in time.
-        let settled = end.saturating_sub(deadline);
-        // By number of the job: what the markers show, and what the application says.
-        let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut said: BTreeMap<u64, u64> = BTreeMap::new();
-        for release in releases.iter().filter(|release| release.at < settled) {
-            *seen.entry(release.value).or_default() += 1;
-        }
-        let pairs = pair(releases.iter().copied(), completions, settled);
-        for job in &pairs.samples {
-            let late = job.latency > deadline;
-            let open = seen.entry(job.number).or_default();
-            *open = match (job.begin < settled, late) {
-                (true, false) => open.saturating_sub(1),
-                (false, true) => *open + 1,
-                _ => *open,
-            };
-        }
-        for miss in of_app(app, MarkerKind::DeadlineMiss) {
-            *said.entry(miss.value).or_default() += 1;
-        }
-        // Who is in the background is there until the end. A job may come late by its jitter, and one period is begun at the end.
-        let missing = match (app.background, releases.first()) {
-            (true, Some(first)) => {
-                let period = ticks(task.period, per_second).max(1);
-                let time = end.saturating_sub(first.at);
-                let expected = time.saturating_sub(ticks(task.jitter, per_second)) / period;
-                expected.saturating_sub(releases.len() as u64)
+        // A program that is started again begins with its first job again.
+        let mut activities: BTreeMap<Owner, Vec<MarkerEvent>> = BTreeMap::new();
+        for marker in markers {
+            let owner = Owner::new(marker.tile, marker.activity);
+            if names.owner(owner) == app.name {
+                activities.entry(owner).or_default().push(*marker);
             }
-            _ => 0,
-        };
-        let jobs: BTreeSet<u64> = seen.keys().chain(said.keys()).copied().collect();
-        let of = |all: &BTreeMap<u64, u64>, job| all.get(job).copied().unwrap_or(0);
-        Some(TaskResult {
+        }
+        let mut result = TaskResult {
             application: app.name.clone(),
             deadline,
             allowed: task.misses,
-            jobs: releases.len() as u64,
-            misses: jobs
-                .iter()
-                .map(|job| of(&seen, job).max(of(&said, job)))
-                .sum(),
-            missing,
-            worst: pairs.samples.iter().map(|job| job.latency).max(),
-        })
+            jobs: 0,
+            misses: 0,
+            open: 0,
+            missing: 0,
+            worst: None,
+        };
+        for (owner, own) in &activities {
+            add_jobs(&mut result, own, |begin| {
+                lives.unended(*owner, begin, deadline)
+            });
+        }
+        // Who is in the background is there until the end. A job may come late by its jitter, and one period is begun at the end.
+        let releases = activities.values().flatten();
+        let releases = releases.filter(|one| one.kind == MarkerKind::JobRelease as u16);
+        if let (true, Some(first)) = (app.background, releases.map(|one| one.at).min()) {
+            let period = ticks(task.period, per_second).max(1);
+            let time = lives.over_for(&app.name).saturating_sub(first);
+            let expected = time.saturating_sub(ticks(task.jitter, per_second)) / period;
+            result.missing = expected.saturating_sub(result.jobs);
+        }
+        Some(result)
     };
     system.apps.iter().filter_map(one).collect()
+}
+
+/// Adds the jobs of an activity, from its markers. `unended`: what is said of a job that was released then and never completed.
+fn add_jobs(result: &mut TaskResult, markers: &[MarkerEvent], unended: impl Fn(u64) -> Unended) {
+    let releases: Vec<MarkerEvent> = of_kind(markers, MarkerKind::JobRelease).collect();
+    let pairs = pair(
+        releases.iter().copied(),
+        of_kind(markers, MarkerKind::JobComplete),
+        0,
+    );
+    // By number of the job: what the markers show, and what the application says.
+    let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut said: BTreeMap<u64, u64> = BTreeMap::new();
+    for miss in of_kind(markers, MarkerKind::DeadlineMiss) {
+        *said.entry(miss.value).or_default() += 1;
+    }
+    for job in pairs.samples.iter() {
+        if job.latency > result.deadline {
+            *seen.entry(job.number).or_default() += 1;
+        }
+    }
+    for (number, begin) in pairs.open {
+        match unended(begin) {
+            Unended::Late => *seen.entry(number).or_default() += 1,
+            // It may have said already that it is late.
+            Unended::Open if !said.contains_key(&number) => result.open += 1,
+            Unended::Open => {}
+        }
+    }
+    let jobs: BTreeSet<u64> = seen.keys().chain(said.keys()).copied().collect();
+    let of = |all: &BTreeMap<u64, u64>, job| all.get(job).copied().unwrap_or(0);
+    let missed = jobs.iter().map(|job| of(&seen, job).max(of(&said, job)));
+    result.misses += missed.sum::<u64>();
+    result.jobs += releases.len() as u64;
+    let worst = pairs.samples.iter().map(|job| job.latency).max();
+    result.worst = result.worst.max(worst);
 }
 
 /// What a marker says, in words.
@@ -376,6 +407,7 @@ pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::lives::{End, Ending};
     use bulkhead_machine::noc::LinkStatistics;
     use bulkhead_machine::statistics::LinkReport;
     use bulkhead_model::{LoadOptions, load_system};
@@ -419,7 +451,7 @@ mod tests {
             // The controller ends nothing of this flow.
             marker(5, 3, MarkerKind::FlowEnd, 3),
         ];
-        let flows = flows(&system, &names, &markers, deadline * 10);
+        let flows = flows(&system, &names, &markers, &Lives::until(deadline * 10));
         assert_eq!(
             (flows[0].latency.count, flows[0].misses, flows[0].lost),
             (2, 2, 1)
@@ -453,13 +485,75 @@ mod tests {
         markers.push(marker(end - 5, 2, JobRelease, 6));
         // Another application's markers are its own.
         markers.push(marker(end - 4, 3, DeadlineMiss, 6));
-        let tasks = tasks(&system, &names, &markers, end);
+        let tasks = tasks(&system, &names, &markers, &Lives::until(end));
         assert_eq!(tasks.len(), 1);
         let sensor = &tasks[0];
         assert_eq!(
-            (sensor.jobs, sensor.misses, sensor.worst, sensor.deadline),
-            (6, 4, Some(deadline + 1), deadline)
+            (
+                sensor.jobs,
+                sensor.misses,
+                sensor.open,
+                sensor.worst,
+                sensor.deadline
+            ),
+            (6, 4, 1, Some(deadline + 1), deadline)
         );
+    }
+
+    /// The smallest case of each way in which a job or a sample is under way when the run ends.
+    #[test]
+    fn what_a_program_that_is_gone_began_is_late_and_what_a_living_one_began_is_open() {
+        let system = system();
+        let names = names_of(&system);
+        let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
+        let end = deadline * 10;
+        let markers = [
+            marker(end - 5, 2, MarkerKind::JobRelease, 1),
+            marker(end - 5, 2, MarkerKind::FlowBegin, 1),
+        ];
+        let (sensor, actuator) = (Owner::new(2, 1), Owner::new(4, 1));
+        let under_way = |ended: &[(Owner, Ending)]| {
+            let mut lives = Lives::until(end);
+            lives.begins("actuator", actuator);
+            for (who, how) in ended {
+                lives.ends(
+                    *who,
+                    End {
+                        at: end - 1,
+                        how: *how,
+                    },
+                );
+            }
+            let task = tasks(&system, &names, &markers, &lives).remove(0);
+            let flow = flows(&system, &names, &markers, &lives).remove(0);
+            [(task.misses, task.open), (flow.misses, flow.open)]
+        };
+        let (late, open) = ((1, 0), (0, 1));
+        assert_eq!(under_way(&[]), [open, open]);
+        assert_eq!(under_way(&[(sensor, Ending::Gone)]), [late, open]);
+        assert_eq!(under_way(&[(actuator, Ending::Gone)]), [open, late]);
+        let over = [(sensor, Ending::Over), (actuator, Ending::Over)];
+        assert_eq!(under_way(&over), [open, open]);
+    }
+
+    /// Two lives of a program number their jobs from 1 on.
+    #[test]
+    fn a_program_that_is_started_again_completes_its_own_jobs() {
+        let system = system();
+        let begun = [1, 2].map(|number| crate::tiled::names::all_as(&system, number));
+        let names = crate::tiled::names::of(&system, &begun.concat());
+        let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
+        use MarkerKind::{JobComplete, JobRelease};
+        let again = |one: MarkerEvent| MarkerEvent { activity: 2, ..one };
+        let markers = [
+            marker(10, 2, JobRelease, 1),
+            marker(20, 2, JobComplete, 1),
+            marker(30, 2, JobRelease, 2),
+            again(marker(deadline * 5, 2, JobRelease, 1)),
+            again(marker(deadline * 5 + 7, 2, JobComplete, 1)),
+        ];
+        let found = tasks(&system, &names, &markers, &Lives::until(deadline * 10));
+        assert_eq!((found[0].misses, found[0].worst), (1, Some(10)));
     }
 
     #[test]
@@ -475,7 +569,8 @@ mod tests {
         let sensor = system.apps.iter().position(|app| app.name == "sensor");
         for (background, counts) in [(false, [0, 0]), (true, [18, 0])] {
             system.apps[sensor.expect("there")].background = background;
-            let of = |markers| tasks(&system, &names, markers, period * 20)[0].missing;
+            let lives = Lives::until(period * 20);
+            let of = |markers| tasks(&system, &names, markers, &lives)[0].missing;
             assert_eq!([of(&all[..1]), of(&all)], counts);
         }
     }

@@ -4,6 +4,7 @@
 //! chip was run, and what follows from what it saw.
 
 use crate::measure::MarkerEvent;
+use crate::watch::Log;
 use bulkhead_machine::crash::Crashed;
 use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::hart::Privilege;
@@ -72,6 +73,8 @@ pub struct Observed {
     pub refused: Vec<(u16, Refusals)>,
     /// Transactions in each slice, if slices were asked for: begin of the slice in ticks, and counts.
     pub slices: Vec<(u64, Counts)>,
+    /// When harts were awake, if transactions were kept.
+    pub log: Option<Log>,
 }
 
 /// What a second chip has done.

@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::image::BootImage;
-use crate::measure::MarkerEvent;
+use crate::measure::{Lives, MarkerEvent};
 use crate::names::{Names, Naming};
 use crate::observed::{Observed, console_text};
 use crate::programs::{Library, Program};
@@ -82,6 +82,11 @@ pub trait Paradigm: Sync {
     /// The name of the program of a task or core, where those are not applications.
     fn image_of(&self, _: &System, _: &str) -> Option<String> {
         None
+    }
+
+    /// How long each activity lived.
+    fn lives(&self, _: &System, seen: &Observed) -> Lives {
+        Lives::until(seen.ticks)
     }
 
     /// How much of which quota was used.

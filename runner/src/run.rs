@@ -487,6 +487,7 @@ fn read(
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
     incidents.extend(trapped(names, seen.outcome, &end));
     incidents.extend(unexplained(system, &end, &incidents));
+    let lives = paradigm.lives(system, seen);
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,
@@ -497,9 +498,9 @@ fn read(
             .map(|hart| hart.counters.instructions)
             .sum(),
         digest: seen.digest.clone(),
-        flows: collect::flows(system, names, &seen.markers, seen.ticks),
+        flows: collect::flows(system, names, &seen.markers, &lives),
         spans: collect::spans(system, names, &seen.markers, seen.ticks),
-        tasks: collect::tasks(system, names, &seen.markers, seen.ticks),
+        tasks: collect::tasks(system, names, &seen.markers, &lives),
         requests: collect::requests(system, names, &seen.ledger),
         interference: collect::interference(names, &seen.ledger),
         tiles: tiles(names, seen),

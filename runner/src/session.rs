@@ -12,7 +12,7 @@ use crate::names::Naming;
 use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers, running};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
-use crate::watch::Watcher;
+use crate::watch::{Both, Watcher};
 use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::observe::Missing;
@@ -162,6 +162,8 @@ pub fn execute_beside(
         machine.keep_transactions();
     }
     let config = machine.config().clone();
+    // A bound asks when the applications of a flow are at rest.
+    let rests = plan.transactions.then(Watcher::default);
     if let Some(watcher) = watcher {
         machine.set_observer(Some(Box::new(watcher)));
     } else if plan.trace {
@@ -190,6 +192,12 @@ pub fn execute_beside(
         }
     }
 
+    if let Some(watcher) = &rests {
+        let machine = chips.machine_mut(0);
+        let before = machine.take_observer();
+        let both = Both(before, watcher.clone());
+        machine.set_observer(Some(Box::new(both)));
+    }
     let per_microsecond = (config.ticks_per_second / 1_000_000).max(1);
     let mut report = |now: u64| {
         progress.stage(Stage::Simulation {
@@ -266,6 +274,7 @@ pub fn execute_beside(
         console,
         trace,
         slices,
+        log: rests.map(|watcher| watcher.take()),
     })
 }
 

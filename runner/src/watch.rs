@@ -3,10 +3,11 @@
 //! Why it exists: software cannot see when its own hart stops, and must not be disturbed by the question. What it
 //! deliberately does not know: what follows from it.
 
+use bulkhead_machine::device::network::{Fate, Frame};
 use bulkhead_machine::dram::BankActivity;
 use bulkhead_machine::dtu::Observation;
 use bulkhead_machine::noc::LinkActivity;
-use bulkhead_machine::observe::{HartState, Marker, Observer};
+use bulkhead_machine::observe::{HartState, Marker, Missing, Observer};
 use bulkhead_machine::types::{Owner, Tick, TileId};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,20 @@ impl Log {
     pub fn of(&self, tile: TileId) -> impl Iterator<Item = (Tick, Event)> + '_ {
         let own = self.0.iter().filter(move |(at, ..)| *at == tile);
         own.map(|(_, tick, event)| (*tick, *event))
+    }
+
+    /// When a tile's hart was awake: from each moment at which it began to execute to the one at which it stopped. It is awake at reset.
+    pub fn awake(&self, tile: TileId) -> Vec<(Tick, Tick)> {
+        let (mut all, mut since) = (Vec::new(), Some(0));
+        for (tick, event) in self.of(tile) {
+            match event {
+                Event::Awake => since = since.or(Some(tick)),
+                Event::Asleep => all.extend(since.take().map(|begin| (begin, tick))),
+                Event::Message(_) => {}
+            }
+        }
+        all.extend(since.map(|begin| (begin, Tick::MAX)));
+        all
     }
 
     /// Ticks between two moments in which a tile's hart was asleep.
@@ -94,6 +109,60 @@ impl Observer for Watcher {
     }
 }
 
+/// Reports to another observer, if there is one, and to a watcher.
+pub struct Both(pub Option<Box<dyn Observer>>, pub Watcher);
+
+impl Both {
+    fn each(&mut self, mut tell: impl FnMut(&mut dyn Observer)) {
+        if let Some(other) = &mut self.0 {
+            tell(other.as_mut());
+        }
+        tell(&mut self.1);
+    }
+}
+
+impl Observer for Both {
+    fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation) {
+        self.each(|one| one.unit(at, tile, observation));
+    }
+
+    fn link(&mut self, activity: &LinkActivity) {
+        self.each(|one| one.link(activity));
+    }
+
+    fn bank(&mut self, memory: TileId, activity: &BankActivity) {
+        self.each(|one| one.bank(memory, activity));
+    }
+
+    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
+        self.each(|one| one.hart(at, tile, state));
+    }
+
+    fn activity(&mut self, at: Tick, owner: Owner) {
+        self.each(|one| one.activity(at, owner));
+    }
+
+    fn marker(&mut self, marker: &Marker) {
+        self.each(|one| one.marker(marker));
+    }
+
+    fn frame(&mut self, at: Tick, tile: TileId, frame: &Frame, fate: Fate) {
+        self.each(|one| one.frame(at, tile, frame, fate));
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0
+            .as_ref()
+            .map(|other| other.bytes())
+            .unwrap_or_default()
+    }
+
+    fn missing(&self) -> Missing {
+        let other = self.0.as_ref();
+        other.map(|other| other.missing()).unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +183,8 @@ mod tests {
         assert_eq!(log.slept(2, 20, 55), 15);
         assert_eq!(log.slept(2, 30, 50), 0);
         assert_eq!(log.slept(3, 0, 60), 50);
+        assert_eq!(log.awake(2), [(0, 10), (30, 50)]);
+        assert_eq!(log.awake(4), [(0, Tick::MAX)], "nothing was said of it");
         assert!(watcher.take().0.is_empty());
     }
 }

@@ -18,7 +18,7 @@ use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::promises;
 use bulkhead_runner::tiled::requests;
-use bulkhead_runner::tiled::{console, names};
+use bulkhead_runner::tiled::{console, lives, names, unfinished};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Frames wait beside each other, so their waits can add up to more than the time that passed.
@@ -43,6 +43,8 @@ pub struct Facts {
     tasks: Vec<TaskResult>,
     /// Name of each flow and span with how many were measured since then.
     measured: BTreeMap<String, u64>,
+    /// For each of them: how long none ended.
+    silences: BTreeMap<String, Silence>,
     checks: BTreeMap<String, Vec<u64>>,
     instructions: u64,
     /// Waits for others.
@@ -53,6 +55,28 @@ pub struct Facts {
     pub waited_self: u64,
     /// Application, kind, count and worst latency of requests.
     pub requests: Vec<(String, String, u64, u64)>,
+}
+
+/// How long no sample of something ended, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Silence {
+    /// The longest time before an end.
+    between: u64,
+    /// From the last end to the end of the run.
+    last: u64,
+}
+
+impl Silence {
+    fn of<'s>(samples: impl Iterator<Item = &'s Sample>, start: u64, end: u64) -> Self {
+        let mut ends: Vec<u64> = samples.map(|one| one.begin + one.latency).collect();
+        ends.sort_unstable();
+        let before = std::iter::once(&start).chain(&ends);
+        let between = ends.iter().zip(before).map(|(end, before)| end - before);
+        Self {
+            between: between.max().unwrap_or(0),
+            last: end.saturating_sub(ends.last().copied().unwrap_or(start)),
+        }
+    }
 }
 
 impl Facts {
@@ -73,26 +97,38 @@ impl Facts {
         };
         let mut latencies = BTreeMap::new();
         let mut measured = BTreeMap::new();
+        let mut silences = BTreeMap::new();
         let mut lost = BTreeMap::new();
-        let mut flows = collect::flows(system, &names, &seen.markers, seen.ticks);
+        // Runs go on to a fixed moment, whenever the system is over.
+        let lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, false);
+        let mut flows = collect::flows(system, &names, &seen.markers, &lives);
         for flow in &mut flows {
             flow.samples.retain(|sample| sample.begin >= start);
             flow.latency = distribution(flow.samples.iter().map(|s| s.latency));
             if flow.latency.count > 0 {
                 latencies.insert(format!("flow {}", flow.name), flow.latency.max);
             }
-            measured.insert(format!("flow {}", flow.name), flow.latency.count);
+            let name = format!("flow {}", flow.name);
+            measured.insert(name.clone(), flow.latency.count);
+            silences.insert(name, Silence::of(flow.samples.iter(), start, seen.ticks));
             lost.insert(flow.name.clone(), flow.lost);
         }
         for span in collect::spans(system, &names, &seen.markers, seen.ticks) {
             if is_own(&span.application) {
                 let name = format!("spans of {}", span.application);
                 let counted = span.samples.iter().filter(|sample| sample.begin >= start);
-                measured.insert(name.clone(), counted.count() as u64);
+                measured.insert(name.clone(), counted.clone().count() as u64);
+                silences.insert(name.clone(), Silence::of(counted, start, seen.ticks));
                 latencies.extend(worst(&span.samples).map(|w| (name, w)));
             }
         }
-        let incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
+        let mut incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
+        incidents.extend(unfinished::stopped(
+            system,
+            &seen.markers,
+            &seen.console,
+            false,
+        ));
         let mut checks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for check in collect::checks(&names, &seen.markers) {
             if is_own(&check.application) {
@@ -167,7 +203,7 @@ impl Facts {
             .copied()
             .filter(|marker| marker.at >= start)
             .collect();
-        let tasks = collect::tasks(system, &names, &since, seen.ticks).into_iter();
+        let tasks = collect::tasks(system, &names, &since, &lives).into_iter();
         let apps = (0..system.apps.len()).filter(|&app| stand.is_own(app));
         let manages = |name: &str| {
             let mut managers = system.managers.iter();
@@ -183,6 +219,7 @@ impl Facts {
         Self {
             latencies,
             measured,
+            silences,
             flows,
             lost,
             tasks: tasks.filter(|task| is_own(&task.application)).collect(),
@@ -285,6 +322,21 @@ impl Facts {
             if self.measured.get(name).copied().unwrap_or(0) == 0 {
                 let words = format!("none ended, {count} without an attack");
                 all.push((name.clone(), count, words));
+            }
+        }
+        // Whoever is only slower ends something in twice the longest time that it ever took, here or alone.
+        for (name, now) in &self.silences {
+            let Some(before) = alone.silences.get(name) else {
+                continue;
+            };
+            let longest = now.between.max(before.between).max(before.last);
+            let some = self.measured.get(name).is_some_and(|count| *count > 0);
+            if some && now.last > longest.saturating_mul(2) {
+                let words = format!(
+                    "none ended in the last {} ticks; before, and without an attack, one came after {longest} at most",
+                    now.last
+                );
+                all.push((format!("{name} until the end"), now.last, words));
             }
         }
         // It runs to the end alone and reports no error, so the attack made it end.
@@ -432,7 +484,7 @@ pub fn flows(
             .find(|known| known.is_of(system, &flow.name))
             .cloned();
         let ended = seen.ledger.transactions();
-        let known = known.or_else(|| alone::alone(system, &names, flow, ended));
+        let known = known.or_else(|| alone::alone(system, &names, flow, ended, None));
         let known = known.ok_or("its requests alone were not counted")?;
         bounds::flow_bound(system, &members, &known)
     };
@@ -593,6 +645,33 @@ mod tests {
     }
 
     #[test]
+    fn who_hangs_between_spans_is_a_shortfall() {
+        let facts = |ends: &[u64]| {
+            let sample = |end: &u64| Sample {
+                number: 0,
+                begin: end - 1,
+                latency: 1,
+            };
+            let samples: Vec<Sample> = ends.iter().map(sample).collect();
+            let name = "spans of v".to_owned();
+            Facts {
+                measured: BTreeMap::from([(name.clone(), samples.len() as u64)]),
+                silences: BTreeMap::from([(name, Silence::of(samples.iter(), 100, 1000))]),
+                ..Facts::default()
+            }
+        };
+        let alone = facts(&[200, 300, 400, 500, 600, 700, 800, 900]);
+        let all = facts(&[200, 300, 400]).shortfalls(&alone).into_iter();
+        let all: Vec<_> = all.map(|one| (one.0, one.1)).collect();
+        assert_eq!(all, [("spans of v until the end".to_owned(), 600)]);
+        // Half as fast, and at work at the end.
+        assert!(facts(&[300, 500, 700]).shortfalls(&alone).is_empty());
+        // It is done: alone, too, nothing comes any more.
+        let done = facts(&[150, 200]);
+        assert!(facts(&[160, 220]).shortfalls(&done).is_empty());
+    }
+
+    #[test]
     fn who_ends_early_is_a_shortfall() {
         let ended = |names: &[&str]| Facts {
             ended: names.iter().map(|&name| name.to_owned()).collect(),
@@ -612,6 +691,7 @@ mod tests {
                 allowed: 1,
                 jobs,
                 misses,
+                open: 0,
                 missing: 0,
                 worst: None,
             }],

@@ -3,6 +3,8 @@
 //! Why it exists: software only says "here begins number 7" by a marker that costs nothing; pairing and counting happen
 //! outside the chip. What it deliberately does not know: the machine; it works on plain events.
 
+pub mod lives;
 pub mod pairing;
 
+pub use lives::Lives;
 pub use pairing::{MarkerEvent, Pairs, pair};

@@ -30,6 +30,8 @@ pub struct Pairs {
     /// Begun, and never ended. What is still under way when the run stops counts only if it began long enough ago; see
     /// [`pair`].
     pub lost: u64,
+    /// The number of each one that never ended, and when it began.
+    pub open: Vec<(u64, u64)>,
     /// Ended without a beginning.
     pub stray: u64,
 }
@@ -61,11 +63,12 @@ pub fn pair(
             _ => pairs.stray += 1,
         }
     }
-    pairs.lost = open
-        .values()
-        .flatten()
-        .filter(|&&begin| begin < settled)
-        .count() as u64;
+    let open = open.into_iter();
+    pairs.open = open
+        .flat_map(|(number, begins)| begins.into_iter().map(move |begin| (number, begin)))
+        .collect();
+    let lost = pairs.open.iter().filter(|(_, begin)| *begin < settled);
+    pairs.lost = lost.count() as u64;
     pairs
 }
 
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn a_flow_that_is_cut_off_is_not_lost() {
         let pairs = pair([event(0, 1), event(90, 2)], [], 50);
-        assert_eq!(pairs.lost, 1);
+        assert_eq!((pairs.lost, pairs.open), (1, vec![(1, 0), (2, 90)]));
     }
 
     #[test]

@@ -173,6 +173,7 @@ impl Reading<'_> {
             allowed: task.misses,
             jobs: jobs.ended,
             misses: late + jobs.cut_off + u64::from(open),
+            open: u64::from(jobs.open.is_some() && !open),
             missing: 0,
             worst: jobs.responses.iter().copied().max(),
         }
@@ -289,6 +290,7 @@ impl Reading<'_> {
             deadline,
             misses: pairs.samples.iter().filter(late).count() as u64 + pairs.lost,
             lost: pairs.lost,
+            open: 0,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
             unbounded: self.unbounded(&bound),

@@ -3,11 +3,20 @@
 //! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is all that can delay a sample: what the flow's
 //! applications do from the end of the sample before it (with what that one left for later) to its own end. Nothing that begins later can delay it,
 //! so the end of the programs counts no more than the rest of a last job does. What they do before the first sample is their start. Every
-//! transaction counts for each job during which it was under way. What it deliberately does not know: how a bound follows from this (`bounds`).
+//! transaction counts for each job during which it was under way.
+//!
+//! # Several samples at a time
+//! That holds while each sample meets applications at rest. Alone they are at rest from the end of all that a sample caused to the moment
+//! at which the next one wakes the first application ([`Rest`]). Beside others, an event comes later than alone by at most what the transactions
+//! before it, back to the last such moment, take longer. So if all transactions between two of these moments together cannot take longer by more
+//! than the shortest rest, each sample finds everybody at rest, as alone. Otherwise the work of several may pile up, and there is no bound.
+//!
+//! What it deliberately does not know: how a bound follows from this (`bounds`).
 
 use crate::names::Names;
 use crate::observed::Counts;
 use crate::tiled::bounds::members;
+use crate::watch::Log;
 use bulkhead_machine::ledger::Ended;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
@@ -33,6 +42,19 @@ pub struct Alone {
     pub count: usize,
     /// From the begin of the first of them to the end of the last, in ticks.
     pub time: u64,
+    /// What samples cause in all, and what is left until the next one; none if no moment of rest is known.
+    pub rest: Option<Rest>,
+}
+
+/// From the moment at which a sample wakes its first application to the next such moment: see above.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Until everybody is at rest, at most, in ticks. 0 of a single sample, with which nothing piles up.
+    pub busy: u64,
+    /// For each application: the most that it did in that time.
+    pub jobs: Vec<Job>,
+    /// The shortest rest, in ticks.
+    pub shortest: u64,
 }
 
 impl Alone {
@@ -114,15 +136,21 @@ impl Job {
 }
 
 /// Reads off what the applications of a flow did at most in a job; nothing if not one sample was seen, or if no transactions were
-/// kept. `ended`: every transaction of the run.
-pub fn alone(system: &System, names: &Names, flow: &FlowResult, ended: &[Ended]) -> Option<Alone> {
+/// kept. `ended`: every transaction of the run; `log`: when harts were awake.
+pub fn alone(
+    system: &System,
+    names: &Names,
+    flow: &FlowResult,
+    ended: &[Ended],
+    log: Option<&Log>,
+) -> Option<Alone> {
     let jobs = jobs(&flow.samples);
     let (first, last) = (jobs.first()?, jobs.last()?);
     if ended.is_empty() {
         return None;
     }
     let owners: BTreeSet<Owner> = ended.iter().map(|one| one.owner).collect();
-    let most = |app| {
+    let did = |app: usize| {
         let is_own = own(system, names, app);
         let own: BTreeSet<&Owner> = owners.iter().filter(|owner| is_own(**owner)).collect();
         let all = ended.iter().filter(|one| own.contains(&one.owner));
@@ -131,16 +159,74 @@ pub fn alone(system: &System, names: &Names, flow: &FlowResult, ended: &[Ended])
             end: one.end,
             done: Job::of(app, one.transaction, 1),
         });
-        most(app, all.collect(), &jobs)
+        (app, all.collect())
     };
+    let members = members(system, flow).into_iter();
+    let did: Vec<(usize, Vec<Stretch>)> = members.map(did).collect();
+    let most = |spans: &[Span]| {
+        let each = did.iter();
+        each.map(|(app, all)| most(*app, all.clone(), spans))
+            .collect::<Vec<Job>>()
+    };
+    let awake = |log: &Log| {
+        let tiles = did.iter().map(|(app, _)| system.apps[*app].tile);
+        tiles.map(|tile| log.awake(tile)).collect::<Vec<_>>()
+    };
+    let busy = did.iter().flat_map(|(_, all)| all);
+    let busy: Vec<(u64, u64)> = busy.map(|one| (one.begin, one.end)).collect();
+    let rest = log.map(|log| {
+        let (rounds, busy, shortest) = rounds(&flow.samples, &awake(log), busy);
+        Rest {
+            busy,
+            jobs: most(&rounds),
+            shortest,
+        }
+    });
     Some(Alone {
         flow: flow.name.clone(),
         platform: system.platform.clone(),
         worst: flow.latency.max,
-        jobs: members(system, flow).into_iter().map(most).collect(),
+        jobs: most(&jobs),
         count: jobs.len(),
         time: last.end - first.begin,
+        rest,
     })
+}
+
+/// From the moment at which a sample wakes the first application to the next such moment, of all samples but the last; with the longest time
+/// until everybody is at rest, and the shortest rest. `awake`: when the hart of each application was awake, the first application's first;
+/// `under_way`: transactions.
+fn rounds(
+    samples: &[Sample],
+    awake: &[Vec<(u64, u64)>],
+    under_way: Vec<(u64, u64)>,
+) -> (Vec<Span>, u64, u64) {
+    let mut begins: Vec<u64> = samples.iter().map(|sample| sample.begin).collect();
+    begins.sort_unstable();
+    let own = awake.first().map_or(&[][..], Vec::as_slice);
+    let wakes = begins.into_iter().map(|begin| {
+        let last = own.partition_point(|one| one.0 <= begin).checked_sub(1);
+        let last = last.map(|at| own[at]).filter(|one| begin <= one.1);
+        last.map_or(begin, |one| one.0)
+    });
+    let wakes: Vec<u64> = wakes.collect();
+    let mut all: Vec<(u64, u64)> = awake.iter().flatten().copied().chain(under_way).collect();
+    all.sort_unstable();
+    let (mut busy, mut shortest) = (0, u64::MAX);
+    let mut spans = Vec::new();
+    let (mut next, mut reach) = (0, 0);
+    for pair in wakes.windows(2) {
+        let (begin, end) = (pair[0], pair[1]);
+        while let Some(one) = all.get(next).filter(|one| one.0 < end) {
+            reach = reach.max(one.1);
+            next += 1;
+        }
+        let over = reach.clamp(begin, end.max(begin));
+        busy = busy.max(over - begin);
+        shortest = shortest.min(end - over);
+        spans.push(Span { begin, end });
+    }
+    (spans, busy, shortest)
 }
 
 /// From the begin of a job to its end, in ticks.
@@ -202,6 +288,7 @@ pub fn in_samples(
 }
 
 /// What an application did in a stretch of time.
+#[derive(Clone)]
 struct Stretch {
     begin: u64,
     end: u64,
@@ -243,6 +330,9 @@ fn own<'a>(system: &'a System, names: &'a Names, app: usize) -> impl Fn(Owner) -
 }
 
 #[cfg(test)]
+mod simulation;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use bulkhead_model::{LoadOptions, load_system};
@@ -264,6 +354,7 @@ mod tests {
             deadline: None,
             misses: 0,
             lost: 0,
+            open: 0,
             latency: distribution(samples.iter().map(|sample| sample.1)),
             samples: samples
                 .iter()
@@ -291,7 +382,7 @@ mod tests {
                 end,
             })
             .collect();
-        alone(&system, &names, &flow(samples), &ended).expect("a sample")
+        alone(&system, &names, &flow(samples), &ended, None).expect("a sample")
     }
 
     fn reads(samples: &[(u64, u64)], reads: &[(u64, u64)]) -> u64 {
@@ -360,6 +451,32 @@ mod tests {
         many.push((1, 205));
         assert_eq!(reads(&[(90, 1), (200, 10)], &many), 21);
         assert_eq!(reads(&[(200, 10)], &many), 1);
+    }
+
+    /// By hand: the sensor wakes at 100, 200 and 300, and is awake for 20; the others work until 160, 290, and after the last sample.
+    #[test]
+    fn rest_is_what_is_left_until_the_next_sample_wakes_somebody() {
+        let samples = flow(&[(105, 20), (205, 30), (305, 20)]).samples;
+        let sensor = vec![(0, 90), (100, 120), (200, 220), (300, 320)];
+        let actuator = vec![(0, 80), (130, 160), (240, 270), (340, 900)];
+        let awake = [sensor.clone(), actuator];
+        let of = |awake: &[Vec<(u64, u64)>], under_way: &[(u64, u64)]| {
+            let (spans, busy, shortest) = rounds(&samples, awake, under_way.to_vec());
+            let spans: Vec<_> = spans.iter().map(|one| (one.begin, one.end)).collect();
+            assert_eq!(spans, [(100, 200), (200, 300)]);
+            (busy, shortest)
+        };
+        assert_eq!(of(&awake, &[]), (70, 30));
+        // A write on its way.
+        assert_eq!(of(&awake, &[(150, 190)]), (90, 10));
+        assert_eq!(of(&awake, &[(299, 310)]), (100, 0));
+        // Somebody is always awake.
+        assert_eq!(of(&[sensor, vec![(0, u64::MAX)]], &[]), (100, 0));
+        let (spans, busy, shortest) = rounds(&samples[..1], &awake, Vec::new());
+        assert_eq!((spans.len(), busy, shortest), (0, 0, u64::MAX));
+        // A first application that never sleeps has one moment of waking for all.
+        let (_, busy, shortest) = rounds(&samples, &[vec![(0, u64::MAX)]], Vec::new());
+        assert_eq!((busy, shortest), (0, 0));
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! (`bulkhead_analysis`), and how an observation was made.
 
 use crate::collect;
-use crate::tiled::alone::Alone;
+use crate::tiled::alone::{Alone, Job};
 use crate::tiled::lonely::Missing;
 use crate::tiled::requests::{self, converted};
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds, sent_from_outside};
 use bulkhead_model::System;
 use bulkhead_model::system::Flow;
+use bulkhead_report::format::span;
 use bulkhead_report::result::{Bound, FlowResult, VariantResult};
 
 /// Indices of the applications of a flow, in its order. Each is there once, however often the flow visits it: what it did alone was
@@ -116,46 +117,63 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
 /// # Errors
 /// Why there is none.
 pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Bound, String> {
-    let profiles: Vec<Profile> = apps
-        .iter()
-        .enumerate()
-        .map(|(position, &app)| {
-            let job = alone
-                .jobs
-                .iter()
-                .find(|job| job.app == app)
-                .copied()
-                .unwrap_or_default();
-            Profile {
-                app,
-                // The whole flow was measured at once; it is put into the first stage.
-                compute: if position == 0 { alone.worst } else { 0 },
-                compute_includes_network: true,
-                line_reads: job.line_reads,
-                line_writes: job.line_writes,
-                dma_read: job.chunks_read * CHUNK_MAX as u64,
-                dma_written: job.chunks_written * CHUNK_MAX as u64,
-                // Replies against the way of the flow give credits back, and nobody in it waits for them.
-                messages: apps
-                    .get(position + 1)
-                    .copied()
-                    .into_iter()
-                    .chain(to_itself(system, app))
-                    .map(|to| (to, message_bytes(system, app, to)))
-                    .collect(),
-                calls: 0,
-            }
-        })
-        .collect();
-    let bounds = SystemBounds::new(system, &profiles).map_err(|error| error.to_string())?;
-    let bound = bounds.flow(apps, 0).map_err(|error| error.to_string())?;
+    let of = |worst: u64, jobs: &[Job]| {
+        let profiles = profiles(system, apps, worst, jobs);
+        let bounds = SystemBounds::new(system, &profiles).map_err(|error| error.to_string())?;
+        let bound = bounds.flow(apps, 0).map_err(|error| error.to_string())?;
+        Ok::<_, String>(bound.bound)
+    };
+    let per_second = system.platform.ticks_per_second();
+    let rest = alone.rest.as_ref();
+    let rest = rest.ok_or("nobody saw whether its applications are at rest before each sample")?;
+    if alone.count > 1 {
+        let longer = of(rest.busy, &rest.jobs)?.whole().saturating_sub(rest.busy);
+        if longer > rest.shortest {
+            let time = |ticks: u64| span(ticks as f64 * 1e6 / per_second.max(1) as f64);
+            return Err(format!(
+                "what a sample causes in all may take {} longer beside others, and alone its applications rest for {} before the next \
+                 sample: the work of several samples may pile up",
+                time(longer),
+                time(rest.shortest)
+            ));
+        }
+    }
+    let bound = of(alone.worst, &alone.jobs)?;
     let covers = format!(
-        "the whole flow: its worst latency alone, as measured, and what all requests of a job may wait for others, as analysed; {}",
-        alone.assumed(system.platform.ticks_per_second())
+        "the whole flow, of samples that begin when a first one has gone through: its worst latency alone, as measured, and what all \
+         requests of a job may wait for others, as analysed; {}",
+        alone.assumed(per_second)
     );
-    let mut found = converted(&bound.bound, bound.bound.whole(), &covers).0;
+    let mut found = converted(&bound, bound.whole(), &covers).0;
     found.method = format!("measured alone + analysed interference: {}", found.method);
     Ok(found)
+}
+
+/// What the applications of a flow do, whose whole time was measured at once and is put into the first stage.
+fn profiles(system: &System, apps: &[usize], worst: u64, jobs: &[Job]) -> Vec<Profile> {
+    let profile = |(position, &app): (usize, &usize)| {
+        let job = jobs.iter().find(|job| job.app == app);
+        let job = job.copied().unwrap_or_default();
+        Profile {
+            app,
+            compute: if position == 0 { worst } else { 0 },
+            compute_includes_network: true,
+            line_reads: job.line_reads,
+            line_writes: job.line_writes,
+            dma_read: job.chunks_read * CHUNK_MAX as u64,
+            dma_written: job.chunks_written * CHUNK_MAX as u64,
+            // Replies against the way of the flow give credits back, and nobody in it waits for them.
+            messages: apps
+                .get(position + 1)
+                .copied()
+                .into_iter()
+                .chain(to_itself(system, app))
+                .map(|to| (to, message_bytes(system, app, to)))
+                .collect(),
+            calls: 0,
+        }
+    };
+    apps.iter().enumerate().map(profile).collect()
 }
 
 /// The application, if it has a send gate to itself.
@@ -181,7 +199,7 @@ pub fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tiled::alone::Job;
+    use crate::tiled::alone::Rest;
     use bulkhead_model::{LoadOptions, load_system};
     use bulkhead_report::distribution::distribution;
     use bulkhead_report::result::Sample;
@@ -202,6 +220,7 @@ mod tests {
             deadline: Some(1000),
             misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
             lost: 0,
+            open: 0,
             latency: distribution(latencies.iter().copied()),
             samples: vec![Sample {
                 number: 1,
@@ -250,6 +269,11 @@ mod tests {
                 jobs: vec![job],
                 count: 2,
                 time: 100_000,
+                rest: Some(Rest {
+                    busy: worst,
+                    jobs: vec![job],
+                    shortest: 3_000_000,
+                }),
             };
             flow_bound(&system, &apps, &alone).expect("finite").ticks
         };
@@ -266,7 +290,7 @@ mod tests {
             line_writes: 2,
             ..Job::default()
         };
-        let bound = |name: &str| {
+        let resting = |name: &str, shortest| {
             let system = variant(name);
             let apps = members(&system, &flow(&[1]));
             let alone = Alone {
@@ -276,11 +300,17 @@ mod tests {
                 jobs: apps.iter().map(|&app| known(app)).collect(),
                 count: 50,
                 time: 100_000,
+                rest: Some(Rest {
+                    busy: 30_000,
+                    jobs: apps.iter().map(|&app| known(app)).collect(),
+                    shortest,
+                }),
             };
             flow_bound(&system, &apps, &alone)
                 .ok()
                 .map(|bound| bound.ticks)
         };
+        let bound = |name: &str| resting(name, u64::MAX);
         let (alone, regulated) = (
             bound("alone").expect("finite"),
             bound("regulated").expect("finite"),
@@ -291,5 +321,9 @@ mod tests {
             "others cost something: {regulated} > {alone}"
         );
         assert!(bound("unregulated").is_none_or(|loose| loose > regulated));
+        // By hand: what is not needed between two samples must last for what a job takes longer.
+        let longer = regulated - 30_000;
+        assert_eq!(resting("regulated", longer), Some(regulated));
+        assert_eq!(resting("regulated", longer - 1), None);
     }
 }

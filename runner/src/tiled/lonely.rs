@@ -10,7 +10,7 @@ use crate::chips::images;
 use crate::collect;
 use crate::error::Error;
 use crate::observed::Observed;
-use crate::paradigm::{BesideRun, Ran};
+use crate::paradigm::{BesideRun, Paradigm, Ran};
 use crate::parallel::in_parallel;
 use crate::programs::Program;
 use crate::progress::Progress;
@@ -138,7 +138,8 @@ pub fn measure(
 pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
     let mut added = Added::default();
     for (wanted, ran) in besides {
-        let flows = collect::flows(ran.system, ran.names, &ran.seen.markers, ran.seen.ticks);
+        let lives = Tiled.lives(ran.system, ran.seen);
+        let flows = collect::flows(ran.system, ran.names, &ran.seen.markers, &lives);
         let flow = flows.iter().find(|flow| flow.name == wanted.flow);
         let worst = flow
             .filter(|flow| flow.latency.count > 0)
@@ -150,7 +151,8 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
             digest: ran.seen.digest.clone(),
         });
         let known = flow.and_then(|flow| {
-            alone::alone(ran.system, ran.names, flow, ran.seen.ledger.transactions())
+            let (ended, log) = (ran.seen.ledger.transactions(), ran.seen.log.as_ref());
+            alone::alone(ran.system, ran.names, flow, ended, log)
         });
         match known {
             Some(known) => added.alone.push(known),

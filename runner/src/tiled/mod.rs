@@ -13,6 +13,7 @@ pub mod bounds;
 pub mod catalogue;
 pub mod console;
 pub mod held;
+pub mod lives;
 pub mod lonely;
 pub mod names;
 pub mod promises;
@@ -22,18 +23,19 @@ pub mod unfinished;
 
 use crate::error::Error;
 use crate::image::BootImage;
-use crate::measure::MarkerEvent;
+use crate::measure::{Lives, MarkerEvent};
 use crate::modules::boot_name;
 use crate::names::{Names, Naming};
+use crate::observed::Observed;
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::Program;
 use alone::Alone;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
-use bulkhead_machine::machine::Machine;
+use bulkhead_machine::machine::{Machine, Outcome};
 use bulkhead_model::{System, canonical};
-use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult};
+use bulkhead_report::result::{AddedRun, End, Incident, QuotaUse, VariantResult};
 use bulkhead_report::verdict::Promise;
 
 /// Name of the kernel's program.
@@ -132,8 +134,24 @@ impl Paradigm for Tiled {
     ) -> Vec<Incident> {
         let mut all = console::incidents(system, seen.console, seen.markers, locate);
         all.extend(console::kernel_stop(system, seen.console, locate));
+        let exited = matches!(seen.end, End::Exit { .. });
+        all.extend(unfinished::stopped(
+            system,
+            seen.markers,
+            seen.console,
+            exited,
+        ));
         all.extend(unfinished::incidents(system, seen, locate));
         all
+    }
+
+    fn lives(&self, system: &System, seen: &Observed) -> Lives {
+        let exited = matches!(seen.outcome, Outcome::Exit { .. });
+        let mut lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, exited);
+        if matches!(seen.outcome, Outcome::Idle { .. }) {
+            lives.is_idle();
+        }
+        lives
     }
 
     fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse> {
@@ -172,8 +190,8 @@ impl Paradigm for Tiled {
                         .iter()
                         .any(|known| known.is_of(ran.system, &flow.name))
                 {
-                    let ended = ran.seen.ledger.transactions();
-                    alone.extend(alone::alone(ran.system, ran.names, flow, ended));
+                    let (ended, log) = (ran.seen.ledger.transactions(), ran.seen.log.as_ref());
+                    alone.extend(alone::alone(ran.system, ran.names, flow, ended, log));
                 }
             }
         }

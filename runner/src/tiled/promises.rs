@@ -6,6 +6,7 @@
 
 use super::bounds::members;
 use super::console::is_done_to;
+use super::unfinished::STOPPED;
 use bulkhead_analysis::plan::system::{Unjudged, judge};
 use bulkhead_analysis::plan::{Constraint, Kind};
 use bulkhead_model::System;
@@ -35,8 +36,11 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     let of = |name: &str| system.apps.iter().position(|app| app.name == name);
     let tasks = variant.tasks.iter().flat_map(|task| {
         let gone = judge.gone(of(&task.application).as_slice());
-        let [observed, bound] = judge.task(task);
-        [unless(observed, &gone), bound]
+        let mut all = judge.task(task);
+        // The bound of a description says what would hold.
+        let bound = all.pop();
+        let observed = all.into_iter().map(move |one| unless(one, &gone));
+        observed.chain(bound)
     });
     let requests = variant.requests.iter().map(|request| {
         let gone = judge.gone(of(&request.application).as_slice());
@@ -54,18 +58,25 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
-/// Why an application was not judged to the end: it stopped with an error, and was not there again.
+/// Why an application was not judged to the end: it stopped with an error, or its manager stopped it, and it was not there again.
 pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
     let app = system.apps.get(app)?;
+    let by_its_manager = |one: &Incident| one.what.starts_with(STOPPED);
     let own = |one: &&Incident| {
         let ended = matches!(one.kind, IncidentKind::Crash | IncidentKind::Stopped);
-        ended && one.application == app.name
+        (ended || by_its_manager(one)) && one.application == app.name
     };
     let ends = incidents.iter().filter(own);
     let last = ends.clone().next_back()?;
-    let is_gone = ends.clone().any(is_done_to) || ends.count() > app.restarts() as usize;
+    let is_gone = ends
+        .clone()
+        .any(|one| is_done_to(one) || by_its_manager(one))
+        || ends.count() > app.restarts() as usize;
     is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
 }
+
+/// Why something is not judged that was under way at the end.
+const BEFORE_THE_DEADLINE: &str = "the run ended before the deadline";
 
 /// Bounds of the responses of tasks, as `check` has them, and why others have none.
 #[derive(Default)]
@@ -144,7 +155,7 @@ impl Judge<'_> {
         }
         let mut all = Vec::new();
         if let Some(bound) = &flow.bound {
-            all.push(self.within(&format!("flow {name}"), flow.latency.max, bound));
+            all.extend(self.observed(flow, bound));
         }
         if let Some(deadline) = flow.deadline {
             let apps = members(self.system, flow);
@@ -166,6 +177,9 @@ impl Judge<'_> {
                 all.push(self.deadline(what, bound.ticks <= deadline));
             }
         }
+        if flow.deadline.is_some() {
+            all.extend(self.under_way(&format!("flow {name}"), flow.open, "samples"));
+        }
         if flow.bound.is_none() {
             let what = match flow.deadline {
                 Some(_) => format!("flow {name}: a bound within its deadline"),
@@ -177,7 +191,31 @@ impl Judge<'_> {
         all
     }
 
-    fn task(&self, task: &TaskResult) -> [Promise; 2] {
+    /// Whether samples kept to the bound of their flow. It knows applications that have started: what is later than it and began before a
+    /// first sample had gone through all of them is not judged.
+    fn observed(&self, flow: &FlowResult, bound: &Bound) -> Vec<Promise> {
+        let of = format!("flow {}", flow.name);
+        let all = flow.samples.iter();
+        let first = all.clone().map(|one| one.begin + one.latency).min();
+        let started = all.filter(|one| first.is_some_and(|first| one.begin >= first));
+        let started = started.map(|one| one.latency).max();
+        if flow.latency.max <= bound.ticks || started.is_some_and(|worst| worst > bound.ticks) {
+            return vec![self.within(&of, flow.latency.max, bound)];
+        }
+        let whole = self.within(&of, flow.latency.max, bound);
+        let why = "it began before a first sample had gone through, so its applications may not have started";
+        let mut promises = vec![self.not_judged(whole.what, why)];
+        promises.extend(started.map(|worst| self.within(&of, worst, bound)));
+        promises
+    }
+
+    /// What was under way when the run ended, and could still have been in time.
+    fn under_way(&self, of: &str, open: u64, what: &str) -> Option<Promise> {
+        let what = format!("{of}: {what} under way at the end: {open}");
+        (open > 0).then(|| self.not_judged(what, BEFORE_THE_DEADLINE))
+    }
+
+    fn task(&self, task: &TaskResult) -> Vec<Promise> {
         let name = &task.application;
         let observed = match (task.jobs, task.misses) {
             (0, 0) => {
@@ -186,9 +224,12 @@ impl Judge<'_> {
             }
             (jobs, misses) => {
                 let allowed = task.allowed;
-                let what = format!("task {name}: {misses} of {jobs} jobs late, {allowed} allowed");
+                let settled = jobs.saturating_sub(task.open);
+                let what =
+                    format!("task {name}: {misses} of {settled} jobs late, {allowed} allowed");
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
+                    0 if settled == 0 => promise.unless_held(BEFORE_THE_DEADLINE),
                     0 if task.worst.is_none() => promise.unless_held(
                         "none of its jobs was completed: its program must say where each one ends (`complete`; in C `bh_complete`)",
                     ),
@@ -221,7 +262,8 @@ impl Judge<'_> {
                 },
             },
         };
-        [observed, bound]
+        let open = self.under_way(&format!("task {name}"), task.open, "jobs");
+        open.into_iter().chain([observed, bound]).collect()
     }
 
     /// The failure of a bound that a job exceeded.
@@ -285,12 +327,14 @@ mod tests {
             deadline: Some(1000),
             misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
             lost: 0,
+            open: 0,
             latency: distribution(latencies.iter().copied()),
             samples: latencies
                 .iter()
-                .map(|&latency| Sample {
-                    number: 1,
-                    begin: 150,
+                .zip(0..)
+                .map(|(&latency, number)| Sample {
+                    number,
+                    begin: 150 + number * 10_000,
                     latency,
                 })
                 .collect(),
@@ -310,6 +354,7 @@ mod tests {
             allowed: 0,
             jobs,
             misses,
+            open: 0,
             missing: 0,
             worst: Some(1),
         }
@@ -369,8 +414,39 @@ mod tests {
             (1200, 1200, [Held, Failed, Failed]),
             (1200, 1199, [Failed, Failed, Failed]),
         ] {
-            let found = verdict("regulated", vec![flow(&[worst], Some(bound))], Vec::new());
+            let found = verdict(
+                "regulated",
+                vec![flow(&[1, worst], Some(bound))],
+                Vec::new(),
+            );
             assert_eq!(judgements(&found), expected, "{worst} {bound}");
+        }
+    }
+
+    /// A bound begins with applications that have started; whether they have is known when a sample has gone through.
+    #[test]
+    fn a_sample_that_may_meet_a_start_is_not_judged_by_the_bound() {
+        let of = |samples: &[(u64, u64)], bound| {
+            let mut flow = flow(
+                &samples.iter().map(|one| one.1).collect::<Vec<_>>(),
+                Some(bound),
+            );
+            for (sample, (begin, _)) in flow.samples.iter_mut().zip(samples) {
+                sample.begin = *begin;
+            }
+            judgements(&verdict("regulated", vec![flow], Vec::new()))
+        };
+        let deadlines = [Held, Held];
+        for (samples, expected) in [
+            (&[(0, 50), (100, 50)][..], &[Held][..]),
+            (&[(0, 90), (100, 50)], &[NotJudged, Held]),
+            // The second one begins before the first one has ended.
+            (&[(0, 150), (100, 70)], &[NotJudged]),
+            (&[(0, 90), (100, 90)], &[Failed]),
+            (&[(0, 50), (50, 90)], &[Failed]),
+        ] {
+            let found = of(samples, 60);
+            assert_eq!(found, [expected, &deadlines[..]].concat(), "{samples:?}");
         }
     }
 
@@ -395,7 +471,7 @@ mod tests {
         assert_eq!((shown.counts().expected, shown.is_kept()), (3, true));
         assert_eq!(both("regulated").counts().failed, 3);
         // A bound that an observation exceeds is never meant.
-        let wrong = verdict("unregulated", vec![flow(&[900], Some(899))], Vec::new());
+        let wrong = verdict("unregulated", vec![flow(&[1, 900], Some(899))], Vec::new());
         assert!(!wrong.is_kept());
     }
 
@@ -489,6 +565,27 @@ mod tests {
         };
         let found = verdict("regulated", Vec::new(), vec![late]);
         assert_eq!(judgements(&found), [Failed, NotJudged]);
+    }
+
+    #[test]
+    fn what_was_under_way_at_the_end_is_not_judged() {
+        let open = |jobs| TaskResult {
+            open: 1,
+            worst: (jobs > 1).then_some(1),
+            ..task(jobs, 0)
+        };
+        let of = |task| judgements(&verdict("regulated", Vec::new(), vec![task]));
+        assert_eq!(of(open(5)), [NotJudged, Held, NotJudged]);
+        // The only job.
+        assert_eq!(of(open(1)), [NotJudged, NotJudged, NotJudged]);
+        let flow = FlowResult {
+            open: 2,
+            ..flow(&[900], Some(900))
+        };
+        let found = verdict("regulated", vec![flow], Vec::new());
+        assert_eq!(judgements(&found), [Held, Held, Held, NotJudged]);
+        let last = found.promises().last().expect("there");
+        assert_eq!(last.what, "flow loop: samples under way at the end: 2");
     }
 
     #[test]

@@ -2,17 +2,22 @@
 //!
 //! Why it exists: a program that loops, waits for ever or prints for ever must not look like one that did its work. The system ends by
 //! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this module says whose
-//! work that interrupted, and what those applications did last. A manager may also end, or stop what is below it, before that has finished. What it deliberately does not know: why they did not finish.
+//! work that interrupted, and what those applications did last. A manager may also end, or stop what is below it, before that has finished;
+//! an application in the background has finished when the system is over. What it deliberately does not know: why they did not finish.
 
 use super::console::BY_ITS_MANAGER;
-use super::names::{Notice, notice};
+use super::lives;
+use super::names::{Notice, TiledNames, notice};
 use crate::collect;
+use crate::measure::MarkerEvent;
+use crate::measure::lives::Ending;
+use crate::names::Naming;
 use crate::paradigm::Said;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_report::format::span;
 use bulkhead_report::result::{End, Incident, IncidentKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An incident for each foreground application that has not ended by itself though the run has. If all of them have and the system has not,
 /// the root manager is named. Without applications in the foreground there is nothing to finish. `locate` says where in an application a
@@ -59,7 +64,7 @@ pub fn incidents(
         .map(|app| {
             let last = last(system, said, &app.name);
             if stopped.contains(&app.name) {
-                let what = format!("was stopped by its manager before it had finished; {last}");
+                let what = format!("{STOPPED}it had finished; {last}");
                 return of(&app.name, app.tile, what);
             }
             let mut what = format!("{when}; {last}");
@@ -82,6 +87,44 @@ pub fn incidents(
             last(system, said, &root.name)
         );
         all.push(of(&root.name, root.tile, what));
+    }
+    all
+}
+
+/// How an incident begins of an application that its manager stopped too early.
+pub const STOPPED: &str = "was stopped by its manager before ";
+
+/// An incident for each application in the background that its manager stopped though the system was not over, and did not start again.
+/// `exited`: the system ended by itself.
+pub fn stopped(
+    system: &System,
+    markers: &[MarkerEvent],
+    console: &str,
+    exited: bool,
+) -> Vec<Incident> {
+    let mut names = TiledNames::new(system);
+    let heard = markers.iter();
+    let begun = heard.filter_map(|one| names.hear(one.tile, one.kind, one.value));
+    // The last activity of each.
+    let last: BTreeMap<String, Owner> = begun.map(|(owner, name)| (name, owner)).collect();
+    let mut all = Vec::new();
+    for (notice, how) in lives::ends(system, console, exited) {
+        let owner = Owner::new(notice.tile, notice.activity);
+        let again = last.get(&notice.name).is_some_and(|last| *last != owner);
+        let in_the_middle = how == Ending::Gone && notice.what.ends_with(BY_ITS_MANAGER);
+        let app = system.apps.iter().find(|app| app.name == notice.name);
+        if let (true, false, Some(app)) = (in_the_middle, again, app)
+            && app.background
+        {
+            all.push(Incident {
+                crash: None,
+                kind: IncidentKind::Stopped,
+                at: None,
+                tile: app.tile,
+                application: app.name.clone(),
+                what: format!("{STOPPED}the system was over"),
+            });
+        }
     }
     all
 }
@@ -136,7 +179,6 @@ fn last(system: &System, said: &Said<'_>, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::MarkerEvent;
     use bulkhead_abi::marker::MarkerKind;
     use bulkhead_model::{LoadOptions, load_system};
 
@@ -198,6 +240,27 @@ mod tests {
         assert_eq!(told("", &[], &End::Exit { code: 2 }), []);
         let what = "x".to_owned();
         assert_eq!(told("", &[], &End::Trap { what }), []);
+    }
+
+    #[test]
+    fn who_serves_in_the_background_is_there_until_the_system_is_over() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let controller = "kernel: activity 3 (controller) on tile 3 stopped: exit 0\n";
+        let hog = "kernel: activity 3 (hog-1) on tile 5 stopped by its manager\n";
+        let begun = crate::tiled::names::all_as(&system, 3);
+        let of = |lines: &[&str], markers: &[MarkerEvent]| {
+            let all = stopped(&system, markers, &lines.concat(), true).into_iter();
+            all.map(|one| (one.application, one.what))
+                .collect::<Vec<_>>()
+        };
+        let all = [SENSOR, controller, ACTUATOR];
+        assert_eq!(of(&[&all[..], &[hog]].concat(), &begun), []);
+        let early = of(&[SENSOR, hog, controller, ACTUATOR], &begun);
+        let what = "was stopped by its manager before the system was over";
+        assert_eq!(early, [("hog-1".to_owned(), what.to_owned())]);
+        // It was started again.
+        let again = [&begun[..], &crate::tiled::names::all_as(&system, 4)].concat();
+        assert_eq!(of(&[SENSOR, hog, controller, ACTUATOR], &again), []);
     }
 
     #[test]

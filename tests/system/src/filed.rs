@@ -57,7 +57,7 @@ pub fn without_numbers(text: &str) -> String {
         if before == '.' {
             // The end of a sentence.
             out.push_str("#.");
-        } else if !out.ends_with("# ") {
+        } else if !(out.ends_with("# ") || out.ends_with("#\u{202f}")) {
             out.push('#');
         } else {
             out.pop();
@@ -78,7 +78,8 @@ fn sections(text: &str) -> Vec<(String, Vec<String>)> {
     for line in text.lines() {
         match (line.strip_prefix("== "), all.last_mut()) {
             (Some(command), _) => all.push((command.to_owned(), Vec::new())),
-            (None, Some((_, lines))) => lines.push(line.to_owned()),
+            // Files of before have a sign for each group of digits.
+            (None, Some((_, lines))) => lines.push(line.replace("\u{202f}#", "")),
             (None, None) => {}
         }
     }
@@ -169,6 +170,7 @@ mod tests {
                 "flow loop: # late of #, # allowed",
             ),
             ("worst 180 025 cycles (90.01 us).", "worst # cycles (# us)."),
+            ("worst 1\u{202f}180\u{202f}025 cycles", "worst # cycles"),
             (
                 "hog-1 on tile 2, within 12ms.",
                 "hog-1 on tile #, within #ms.",

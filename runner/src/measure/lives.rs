@@ -1,0 +1,144 @@
+//! How long activities lived, and what follows for what they began and did not end.
+//!
+//! Why it exists: something that is under way when a run ends may still come in time, unless its program is gone: then it never comes. This is
+//! the one rule for it, for jobs and for samples of flows, in `run`, `audit` and `reproduce`. What it deliberately does not know: who says how an
+//! activity ended, and what a deadline is worth.
+
+use bulkhead_machine::types::Owner;
+use std::collections::BTreeMap;
+
+/// How an activity ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, by an error, or because somebody stopped it while the system went on.
+    Gone,
+    /// The whole system was over, and it was stopped for that reason: this cut its work off.
+    Over,
+}
+
+/// When an activity ended, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// In ticks.
+    pub at: u64,
+    /// How.
+    pub how: Ending,
+}
+
+/// What is said of something that did not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unended {
+    /// It never ends, or not in time.
+    Late,
+    /// It could still have ended in time: nothing is known.
+    Open,
+}
+
+/// Ends of activities in a run. Whoever is not listed lived until the run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lives {
+    /// End of the run in ticks.
+    end: u64,
+    /// Nothing could follow: whoever lived then waits for ever.
+    is_idle: bool,
+    ended: BTreeMap<Owner, End>,
+    /// For each application: the activity that it had last.
+    last: BTreeMap<String, Owner>,
+}
+
+impl Lives {
+    /// Lives in a run that ended at `end`, in ticks; nobody has ended.
+    pub fn until(end: u64) -> Self {
+        Self {
+            end,
+            ..Self::default()
+        }
+    }
+
+    /// The run ended because nothing could happen any more.
+    pub fn is_idle(&mut self) {
+        self.is_idle = true;
+    }
+
+    /// An application has a new activity.
+    pub fn begins(&mut self, application: &str, activity: Owner) {
+        self.last.insert(application.to_owned(), activity);
+    }
+
+    /// An activity has ended.
+    pub fn ends(&mut self, activity: Owner, end: End) {
+        self.ended.insert(activity, end);
+    }
+
+    /// When the run was over for an activity: it, or the run, ended.
+    pub fn over(&self, activity: Owner) -> u64 {
+        let ended = self.ended.get(&activity);
+        ended.map_or(self.end, |end| end.at.min(self.end))
+    }
+
+    /// The same for the last activity of an application.
+    pub fn over_for(&self, application: &str) -> u64 {
+        let last = self.last.get(application);
+        last.map_or(self.end, |activity| self.over(*activity))
+    }
+
+    /// What is said of something that began at `begin`, had `within` ticks, and that only this activity could end.
+    pub fn unended(&self, activity: Owner, begin: u64, within: u64) -> Unended {
+        let never = match self.ended.get(&activity) {
+            Some(end) => end.how == Ending::Gone,
+            None => self.is_idle,
+        };
+        match never || begin.saturating_add(within) < self.over(activity) {
+            true => Unended::Late,
+            false => Unended::Open,
+        }
+    }
+
+    /// The same where an application could end it, by whatever activity.
+    pub fn unended_for(&self, application: &str, begin: u64, within: u64) -> Unended {
+        match self.last.get(application) {
+            Some(activity) => self.unended(*activity, begin, within),
+            None if self.is_idle || begin.saturating_add(within) < self.end => Unended::Late,
+            None => Unended::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_that_is_gone_began_never_ends() {
+        let (gone, over, alive) = (Owner::new(2, 1), Owner::new(3, 1), Owner::new(4, 1));
+        let mut lives = Lives::until(1000);
+        for (name, activity) in [("gone", gone), ("over", over), ("alive", alive)] {
+            lives.begins(name, activity);
+        }
+        let end = |at, how| End { at, how };
+        lives.ends(gone, end(500, Ending::Gone));
+        lives.ends(over, end(900, Ending::Over));
+        use Unended::{Late, Open};
+        for (name, activity, begin, expected) in [
+            ("gone", gone, 499, Late),
+            ("over", over, 799, Late),
+            ("over", over, 800, Open),
+            ("alive", alive, 899, Late),
+            ("alive", alive, 900, Open),
+        ] {
+            assert_eq!(lives.unended(activity, begin, 100), expected, "{name}");
+            assert_eq!(lives.unended_for(name, begin, 100), expected, "{name}");
+        }
+        // Who was started again can still end it.
+        lives.begins("gone", Owner::new(2, 7));
+        assert_eq!(lives.unended_for("gone", 950, 100), Open);
+        assert_eq!(lives.unended(gone, 950, 100), Late, "not by the first one");
+        assert_eq!(lives.unended_for("never there", 950, 100), Open);
+        assert_eq!(lives.unended_for("never there", 950, u64::MAX), Open);
+        // Nothing can happen any more.
+        lives.is_idle();
+        assert_eq!(lives.unended(alive, 950, 100), Late);
+        assert_eq!(lives.unended_for("never there", 950, 100), Late);
+        assert_eq!(lives.unended(over, 850, 100), Open, "it was cut off before");
+    }
+}
