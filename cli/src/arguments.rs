@@ -397,9 +397,9 @@ pub struct Reproduce {
     /// Which paper
     #[arg(value_enum)]
     pub paper: Paper,
-    /// A figure of m3, or one of our own experiments: attacks, regulation; by default, all of them
-    #[arg(value_enum)]
-    pub figure: Option<Figure>,
+    /// A figure of m3 (table1, figure3 to figure6), or one of our own experiments there: attacks, regulation; by default, all of
+    /// them. The other papers have none to choose
+    pub figure: Option<String>,
     /// Folder for the report page and the results [default: out/reproduce-PAPER]
     #[arg(long)]
     pub out: Option<PathBuf>,

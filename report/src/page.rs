@@ -387,16 +387,30 @@ fn blame_section(
                     .collect(),
             })
             .collect();
-        pictures.push((
-            title,
-            application_bars("waiting in all, in us", &parts, palette, &rows)?,
-        ));
+        // An axis without a length has no scale.
+        let bars = if parts.is_empty() {
+            None
+        } else {
+            Some(application_bars(
+                "waiting in all, in us",
+                &parts,
+                palette,
+                &rows,
+            )?)
+        };
+        pictures.push((title, bars));
     }
     Ok(html! {
         h2 { "Who caused the delays" }
         p.soft { "Every cycle that a request waited, or that an application was ready and did not have the processor, by culprit; summed over all requests of the applications. "
             "From the machine's interference ledger: nothing is sampled or estimated. " (book.more(LEDGER)) }
-        @for (title, svg) in pictures { h3 { "Waiting of " (title) } (picture(svg)) }
+        @for (title, svg) in pictures {
+            h3 { "Waiting of " (title) }
+            @match svg {
+                Some(svg) => (picture(svg)),
+                None => p { "Nobody waited." },
+            }
+        }
         details { summary { "All entries" }
             div.scroll { table {
                 tr { th { "variant" } th.text { "victim" } th.text { "culprit" } th.text { "resource" } th { "cycles" } }

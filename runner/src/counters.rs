@@ -2,16 +2,50 @@
 //!
 //! What it deliberately does not know: which of them matter.
 
+use bulkhead_machine::cache::CacheStatistics;
 use bulkhead_machine::device::network::CardCounters;
+use bulkhead_machine::hart::statistics::HartStatistics;
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::statistics::{HartReport, MemoryReport, Statistics};
 use bulkhead_report::result::Counter;
 
-/// Counters of a processing tile: hart, then caches over all owners.
+/// Counters of a processing tile with one hart, or of one of its harts with the caches that they share: hart, then caches over all owners.
 pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
+    let mut all = of_hart(statistics, hart);
+    for level in [Level::L1i, Level::L1d, Level::L2] {
+        let here = of_level(statistics, hart.tile, level, None);
+        all.extend(of_cache(level, here, &hart.counters));
+    }
+    all
+}
+
+/// Counters of a cluster: each hart (`hart 1 loads`) with its first levels, and the second level that all share. `harts`: by port.
+pub fn of_cluster(statistics: &Statistics, harts: &[&HartReport]) -> Vec<Counter> {
+    let mut all = Vec::new();
+    for (port, hart) in (0u16..).zip(harts) {
+        let name = |counter: Counter| Counter {
+            name: format!("hart {port} {}", counter.name),
+            ..counter
+        };
+        let instructions = counter("instructions", hart.counters.instructions);
+        let own = std::iter::once(instructions).chain(of_hart(statistics, hart));
+        all.extend(own.map(name));
+        for level in [Level::L1i, Level::L1d] {
+            let own = of_level(statistics, hart.tile, level, Some(port));
+            all.extend(of_cache(level, own, &hart.counters).into_iter().map(name));
+        }
+    }
+    if let [first, ..] = harts {
+        let shared = of_level(statistics, first.tile, Level::L2, None);
+        all.extend(of_cache(Level::L2, shared, &first.counters));
+    }
+    all
+}
+
+fn of_hart(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
     let c = &hart.counters;
     let cycle = hart.cycle.max(1);
-    let mut all = vec![
+    vec![
         counter("cycles", statistics.ticks / cycle),
         counter("branches", c.branches),
         counter("mispredictions", c.mispredictions),
@@ -28,34 +62,54 @@ pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
         counter("cycles waiting for stores", c.stall_store / cycle),
         counter("cycles of address translation", c.stall_translation / cycle),
         counter("cycles asleep", c.slept / cycle),
-    ];
-    for (level, name) in [(Level::L1i, "l1i"), (Level::L1d, "l1d"), (Level::L2, "l2")] {
-        let here = statistics
-            .caches
-            .iter()
-            .filter(|cache| cache.owner.tile == hart.tile && cache.level == level);
-        let (mut hits, mut misses, mut by_others, mut write_backs) = (0, 0, 0, 0);
-        for cache in here {
-            hits += cache.counters.hits;
-            misses += cache.counters.misses;
-            by_others += cache.counters.misses_by_others;
-            write_backs += cache.counters.write_backs;
+    ]
+}
+
+/// The caches of a level of a tile over all owners, or what one activity (a cluster's port) did there.
+fn of_level(
+    statistics: &Statistics,
+    tile: u16,
+    level: Level,
+    activity: Option<u16>,
+) -> CacheStatistics {
+    let mut sum = CacheStatistics::default();
+    for cache in &statistics.caches {
+        let own = activity.is_none_or(|activity| cache.owner.activity == activity);
+        if cache.owner.tile == tile && cache.level == level && own {
+            sum.hits += cache.counters.hits;
+            sum.misses += cache.counters.misses;
+            sum.misses_by_others += cache.counters.misses_by_others;
+            sum.write_backs += cache.counters.write_backs;
         }
-        // A hart does not ask its first level again for the line that it used last (see `machine::cache`), so what hits
-        // there follows from its own counts; fetches are counted in lines, and only their misses mean something.
-        let hits = match level {
-            Level::L1i => None,
-            Level::L1d => Some((c.loads + c.stores).saturating_sub(misses)),
-            Level::L2 => Some(hits),
-        };
-        if hits.unwrap_or(0) + misses > 0 {
-            if let Some(hits) = hits {
-                all.push(counter(format!("{name}.hits"), hits));
-            }
-            all.push(counter(format!("{name}.misses"), misses));
-            all.push(counter(format!("{name}.misses by others"), by_others));
-            all.push(counter(format!("{name}.write-backs"), write_backs));
+    }
+    sum
+}
+
+fn of_cache(level: Level, cache: CacheStatistics, hart: &HartStatistics) -> Vec<Counter> {
+    let name = match level {
+        Level::L1i => "l1i",
+        Level::L1d => "l1d",
+        Level::L2 => "l2",
+    };
+    // A hart does not ask its first level again for the line that it used last (see `machine::cache`), so what hits
+    // there follows from its own counts; fetches are counted in lines, and only their misses mean something. A unit
+    // that misses there, too, has no such counts, so there can be more misses than the hart has accesses.
+    let hits = match level {
+        Level::L1i => None,
+        Level::L1d => Some((hart.loads + hart.stores).saturating_sub(cache.misses)),
+        Level::L2 => Some(cache.hits),
+    };
+    let mut all = Vec::new();
+    if hits.unwrap_or(0) + cache.misses > 0 {
+        if let Some(hits) = hits {
+            all.push(counter(format!("{name}.hits"), hits));
         }
+        all.push(counter(format!("{name}.misses"), cache.misses));
+        all.push(counter(
+            format!("{name}.misses by others"),
+            cache.misses_by_others,
+        ));
+        all.push(counter(format!("{name}.write-backs"), cache.write_backs));
     }
     all
 }

@@ -40,7 +40,7 @@ pub fn boot(options: &Boot) -> Outcome {
     for counter in booted
         .counters
         .iter()
-        .filter(|counter| counter.name != "cycles")
+        .filter(|counter| !counter.name.ends_with("cycles"))
     {
         text.push_str(&format!(
             "{:>16}  {}\n",

@@ -82,6 +82,7 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     }
     let mut table = plain(&[
         "tile",
+        "harts",
         "pipeline",
         "clock",
         "first level",
@@ -93,6 +94,10 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
         let first = [&tile.l1i, &tile.l1d].into_iter().filter_map(cache);
         table.add_row(vec![
             tile.id.to_string(),
+            tile.cluster
+                .as_ref()
+                .map_or(tile.harts, |cluster| cluster.harts)
+                .to_string(),
             tile.pipeline.name.clone(),
             tile.pipeline.clock.frequency.to_string(),
             first.collect::<Vec<_>>().join(" + "),

@@ -5,6 +5,7 @@ use crate::arguments::{Figure, Paper, Reproduce};
 use crate::progress::Bars;
 use bulkhead_experiments::reproduce::{m2os, m3 as reproduce};
 use bulkhead_runner::{Error, place};
+use clap::ValueEnum;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -23,10 +24,15 @@ fn folder(options: &Reproduce, paper: &str) -> PathBuf {
 }
 
 fn reproduce_m2os(options: &Reproduce) -> Outcome {
-    if options.figure.is_some() || options.quick {
+    let unknown = match (&options.figure, options.quick) {
+        (Some(figure), _) => figure.as_str(),
+        (None, true) => "--quick",
+        (None, false) => "",
+    };
+    if !unknown.is_empty() {
         return Err(Error::input(
-            "only m3 has figures and --quick",
-            "leave them out: all tables of m2os take some seconds",
+            format!("m2os has no `{unknown}`: its tables are measured together"),
+            "leave it out; all of them take some seconds",
         ));
     }
     let out = folder(options, "m2os");
@@ -59,10 +65,24 @@ fn write(
     Ok(())
 }
 
+/// The figure of m3 with this name.
+fn figure(name: &str) -> Result<Figure, Error> {
+    Figure::from_str(name, true).map_err(|_| {
+        let known = Figure::value_variants().iter();
+        let known = known.filter_map(ValueEnum::to_possible_value);
+        let known: Vec<String> = known.map(|one| one.get_name().to_owned()).collect();
+        Error::input(
+            format!("m3 has no figure `{name}`"),
+            format!("take one of {}, or none for all", known.join(", ")),
+        )
+    })
+}
+
 fn reproduce_m3(options: &Reproduce) -> Outcome {
     let out = folder(options, "m3");
     place::writable(&out)?;
-    let wants = |figure| options.figure.is_none_or(|one| one == figure);
+    let figure = options.figure.as_deref().map(figure).transpose()?;
+    let wants = |one| figure.is_none_or(|figure| figure == one);
     let wanted = reproduce::Wanted {
         table1: wants(Figure::Table1),
         figure3: wants(Figure::Figure3),

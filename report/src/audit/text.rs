@@ -207,7 +207,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
         }
     }
     if let Some(worst) = domain.worst.and_then(|at| domain.attacks.get(at)) {
-        line(format!("  worst: {}, by: {}", slowdown(worst), worst.name));
+        line(format!("  worst: {}: {}", worst.name, slowdown(worst)));
         line(format!("  that is: {}", told(clock, domain, worst)));
     }
     if let Some(first) = &domain.difference {

@@ -53,9 +53,9 @@ pub struct Booted {
     pub crash: Option<Crash>,
     /// Cycles of the hart.
     pub cycles: u64,
-    /// Instructions.
+    /// Instructions of all harts of the tile.
     pub instructions: u64,
-    /// Counters of the tile.
+    /// Counters of the tile, and of each hart if it has several.
     pub counters: Vec<Counter>,
     /// Console.
     pub console: String,
@@ -234,19 +234,22 @@ impl Ran {
         crash: Option<Crash>,
     ) -> Result<Booted, Error> {
         let (end, exit, code) = ending(self.outcome, max_cycles);
-        let hart = self
-            .statistics
-            .harts
-            .iter()
-            .find(|hart| hart.tile == tile)
-            .ok_or_else(|| Error::Machine("the tile has no hart".to_owned()))?;
+        let harts = self.statistics.harts.iter();
+        let harts: Vec<_> = harts.filter(|hart| hart.tile == tile).collect();
+        let [hart, others @ ..] = &harts[..] else {
+            return Err(Error::Machine("the tile has no hart".to_owned()));
+        };
         Ok(Booted {
             end,
             exit,
             crash,
             cycles: self.statistics.ticks / hart.cycle,
-            instructions: hart.counters.instructions,
-            counters: counters::of_tile(&self.statistics, hart),
+            instructions: harts.iter().map(|hart| hart.counters.instructions).sum(),
+            counters: if others.is_empty() {
+                counters::of_tile(&self.statistics, hart)
+            } else {
+                counters::of_cluster(&self.statistics, &harts)
+            },
             console,
             digest: self.digest,
             code,
