@@ -81,7 +81,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
         network: network(&platform.network, cycle(&platform.network.clock)),
         cables: Vec::new(),
         seed: SEED,
-        tiled_lines: false,
+        tiled_lines: true,
     }
 }
 

@@ -166,7 +166,9 @@ impl Accelerator {
             return Waits::Idle;
         }
         let started = self.contexts.iter().any(|context| context.gates.is_some());
-        if self.config.operation == Operation::Rogue && started {
+        // The kernel has its answer: an attacker who never gave one would be stopped before it began.
+        let is_free = self.state == State::Free;
+        if self.config.operation == Operation::Rogue && started && is_free {
             return rogue::rampage(ports, &mut self.random, self.config.cycle);
         }
         loop {

@@ -22,14 +22,12 @@ const PAGE: u64 = 4096;
 /// Name of the module with the description.
 pub const DESCRIPTION: &str = "system.xml";
 
-/// Lays out the kernel and its modules. `modules` are loadable programs by name; `lines`: the caches hold the bytes of memory
-/// (`PlatformConfig::tiled_lines`).
+/// Lays out the kernel and its modules. `modules` are loadable programs by name.
 pub fn assemble(
     system: &System,
     kernel: &Program,
     modules: &[Program],
     description: &str,
-    lines: bool,
 ) -> Result<BootImage, Error> {
     let memory = system
         .platform
@@ -75,10 +73,7 @@ pub fn assemble(
             "give the platform a larger memory, or use fewer programs",
         ));
     }
-    pieces.push((
-        table,
-        boot_table(system, &entries, (next, memory.size.0), lines),
-    ));
+    pieces.push((table, boot_table(system, &entries, (next, memory.size.0))));
     let piece = |(offset, bytes)| Piece {
         memory: memory.id,
         offset,
@@ -120,7 +115,6 @@ fn boot_table(
     system: &System,
     modules: &[BootModule],
     (free_start, free_end): (u64, u64),
-    lines: bool,
 ) -> Vec<u8> {
     let platform = &system.platform;
     let processing = platform.tiles.iter().map(|tile| BootTile {
@@ -134,11 +128,7 @@ fn boot_table(
             TilePolicy::Realtime => abi::TilePolicy::Realtime as u32,
         },
         slice: (system.tilemux(tile.id).slice.0 / 1000) as u32,
-        line: tile
-            .l1d
-            .as_ref()
-            .filter(|_| lines)
-            .map_or(0, |cache| cache.line.into()),
+        line: tile.l1d.as_ref().map_or(0, |cache| cache.line.into()),
         ..BootTile::default()
     });
     let memories = platform.memories.iter().map(|memory| BootTile {

@@ -85,7 +85,6 @@ impl Paradigm for Tiled {
             find(KERNEL)?,
             &modules,
             &canonical::for_chip(system),
-            false,
         )
     }
 

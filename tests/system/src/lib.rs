@@ -200,8 +200,6 @@ struct Special {
     strike: Option<Strike>,
     /// When it ends, the kernel closes its books.
     books: bool,
-    /// The bytes of memory are in the lines of the caches.
-    lines: bool,
 }
 
 /// How a tile is struck.
@@ -218,16 +216,6 @@ pub fn boot_struck(text: &str, strike: Strike) -> Report {
     let special = Special {
         strike: Some(strike),
         books: true,
-        lines: false,
-    };
-    boot_one(text, special)
-}
-
-/// Boots a system given as text on its chip, whose caches hold the bytes of memory.
-pub fn boot_lines(text: &str) -> Report {
-    let special = Special {
-        lines: true,
-        ..Special::default()
     };
     boot_one(text, special)
 }
@@ -305,11 +293,7 @@ fn boot_all(
         .collect()
 }
 
-/// With this variable of the environment, every system that a test boots has caches that hold the bytes of memory.
-const LINES: &str = "BULKHEAD_LINES";
-
-fn execute(system: &System, programs: &[Program], mut special: Special) -> Report {
-    special.lines |= std::env::var_os(LINES).is_some();
+fn execute(system: &System, programs: &[Program], special: Special) -> Report {
     let needed = system.programs();
     let is_module = |p: &&Program| {
         let always = p.name == "tiled/tilemux" || p.name == BOOKS;
@@ -321,8 +305,7 @@ fn execute(system: &System, programs: &[Program], mut special: Special) -> Repor
         .find(|p| p.name == "tiled/kernel")
         .expect("the kernel was built");
     let description = bulkhead_model::canonical::for_chip(system);
-    let image = boot_image::assemble(system, kernel, &modules, &description, special.lines)
-        .expect("all fits");
+    let image = boot_image::assemble(system, kernel, &modules, &description).expect("all fits");
     let ticks_per_second = system.platform.ticks_per_second();
     let plan = Plan {
         ticks: collect::ticks(system.duration, ticks_per_second),
@@ -331,7 +314,7 @@ fn execute(system: &System, programs: &[Program], mut special: Special) -> Repor
         transactions: false,
         looks: 1,
     };
-    if special.strike.is_none() && !special.lines {
+    let Some(strike) = special.strike else {
         let observed: Observed =
             match session::execute(&Tiled, system, &image, plan, "test", &Silent) {
                 Ok(observed) => observed,
@@ -346,15 +329,12 @@ fn execute(system: &System, programs: &[Program], mut special: Special) -> Repor
             ..
         } = observed;
         return report(system, outcome, statistics, digest, markers, console);
-    }
-    let mut config = convert::convert_system(system, None);
-    config.tiled_lines = special.lines;
+    };
+    let config = convert::convert_system(system, None);
     let mut machine = boot::boot_on(&Tiled, system, &image, &config).expect("it boots");
-    let ended = special.strike.and_then(|strike| {
-        let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
-        machine.run(RunLimit { ticks: at as u64 }, None);
-        hurt(&mut machine, strike, programs)
-    });
+    let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
+    machine.run(RunLimit { ticks: at as u64 }, None);
+    let ended = hurt(&mut machine, strike, programs);
     let outcome = ended.unwrap_or_else(|| machine.run(RunLimit { ticks: plan.ticks }, None));
     let console = machine.console(system.kernel_tile).expect("a console");
     report(

@@ -1,33 +1,9 @@
 //! The tiled OS on caches that hold the bytes of memory.
 
-use bulkhead_system_tests::{Report, boot, boot_lines, boot_text};
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
 
-const LOOP: &str = include_str!("../systems/loop.xml");
-
-/// What was printed, without how long the worst job took: some lines come at other moments than with flat memory (decision record 0003).
-fn without_times(console: &str) -> Vec<&str> {
-    let mut kept = Vec::new();
-    for line in console.lines() {
-        match line.split_once(", worst latency ") {
-            Some((before, _)) => kept.push(before),
-            None => kept.push(line),
-        }
-    }
-    kept
-}
-
-/// What the applications do, and how they end, does not depend on where bytes are.
-#[test]
-fn a_system_does_on_lines_what_it_does_on_flat_memory() {
-    let flat = boot("loop.xml").remove(0);
-    let lines = boot_lines(LOOP);
-    assert_eq!(flat.code, lines.code, "{}\n{}", flat.console, lines.console);
-    let printed = [&flat, &lines].map(|report| without_times(&report.console));
-    assert_eq!(printed[0], printed[1]);
-    assert!(printed[0].contains(&"[actuator] 10 jobs, 0 deadline misses"));
-}
-
-/// What is stored is in memory, and what is written to memory is loaded, when lines have been written back; on lines, not before.
+/// What is stored is in memory, and what is written to memory is loaded, when lines have been written back; not before.
 #[test]
 fn applications_write_back_lines_of_memory_that_others_reach() {
     let text = r#"<system name="past-caches" platform="tiled-gem5" duration="20ms"><domain name="d">
@@ -38,10 +14,7 @@ fn applications_write_back_lines_of_memory_that_others_reach() {
         let numbers = said.filter_map(|word| word.parse().ok());
         numbers.collect::<Vec<u32>>()
     };
-    if std::env::var_os("BULKHEAD_LINES").is_none() {
-        assert_eq!(old(&boot_text(text, &[]).remove(0)), [0, 0]);
-    }
-    assert_eq!(old(&boot_lines(text)), [512, 512]);
+    assert_eq!(old(&boot_text(text, &[]).remove(0)), [512, 512]);
 }
 
 /// Pages that are taken back are read by their pager past the caches of the client: TileMux writes their lines back.
@@ -54,7 +27,72 @@ fn a_page_goes_and_comes_back_through_the_caches() {
     <rgate name="faults" slots="4" slot-size="64B"/><rgate name="requests" slots="4" slot-size="320B"/><sgate name="files" to="files"/></app>
   <app name="client" tile="4" program="paging/churn" memory="512KiB" pager="pager"><sgate name="files" to="files"/><sgate name="pager" to="pager" gate="requests"/></app>
 </domain></system>"#;
-    let report = boot_lines(text);
+    let report = boot_text(text, &[]).remove(0);
     assert_eq!(report.code, Some(0), "{}", report.console);
     assert!(report.printed("client")[0].contains("of its own"));
+}
+
+/// A manager with tiles 4 and 5, on which others live, too, gives the same memory to one child after the other.
+fn owners() -> String {
+    let spin = |name: &str, tile: u16| {
+        format!(r#"<app name="{name}" tile="{tile}" program="adversary/spin" background="true"/>"#)
+    };
+    format!(
+        r#"<system name="owners" platform="./shared.xml" duration="100ms" manager-tile="1">
+  <domain name="others">{}{}</domain>
+  <manager name="owners" tile="3" program="attack/new-owner">
+    <limit endpoints="40" page-tables="60" kernel-memory="64KiB" memory="4MiB"/>
+    <cpu quota="50%" period="1ms"/>
+    <domain name="below">{}{}</domain>
+  </manager>
+</system>"#,
+        spin("near", 4),
+        spin("far", 5),
+        spin("below-near", 4),
+        spin("below-far", 5)
+    )
+}
+
+/// Who had memory before leaves nothing in the caches that comes into it later, and nothing that the next owner sees.
+#[test]
+fn dirty_lines_end_with_their_owner() {
+    let report = boot_text(&owners(), &[]).remove(0);
+    println!("{}", report.console);
+    assert_eq!(report.printed("owners").len(), 4, "{}", report.console);
+    assert_eq!(
+        report.stopped("owners"),
+        Some("exit 0"),
+        "{}",
+        report.console
+    );
+    // The hoarder stored, and the other lines were pushed out; the second owner stored, and its successors found no line of it.
+    assert_eq!(report.values(MarkerKind::Check, 4), [16, 48]);
+    assert_eq!(report.values(MarkerKind::Check, 5), [32, 0, 0]);
+}
+
+/// The same, if the first owner's tile is in the hands of an attacker, which stores to the memory until its window closes and then pushes all
+/// lines out. It says yes to whatever the kernel asks, so it goes on to the end.
+#[test]
+fn dirty_lines_of_a_captured_tile_end_with_its_windows() {
+    let text = owners();
+    let began = boot_text(&text, &[]).remove(0).began(4);
+    let strike = Strike {
+        // Half a millisecond after the hoarder has stored, at 2 GHz.
+        at: began.expect("it runs") / 2 + 500_000,
+        tile: 4,
+        how: Blow::Capture(4),
+    };
+    let report = boot_struck(&text, strike);
+    println!("{}", report.console);
+    assert_eq!(
+        report.stopped("owners"),
+        Some("exit 0"),
+        "{}",
+        report.console
+    );
+    let stores = report.values(MarkerKind::Check, 4);
+    let stores = stores.iter().find(|check| **check >> 32 == 11);
+    let stores = stores.map_or(0, |check| check & 0xFFFF_FFFF);
+    assert!(stores > 10_000, "no attack: {}", report.console);
+    assert_eq!(report.values(MarkerKind::Check, 5), [32, 0, 0]);
 }

@@ -59,15 +59,18 @@ fn the_less_critical_delay_a_restart_by_one_piece_of_theirs() {
         let failures = variant(&result, name).incidents.iter();
         let failures = failures.filter(|incident| incident.application == "server");
         let at: Vec<u64> = failures.filter_map(|incident| incident.at).collect();
-        assert_eq!(at.len(), 41, "{name}");
+        assert_eq!(at.len(), 81, "{name}");
         let between = at.windows(2).map(|pair| pair[1] - pair[0]);
         result.microseconds(between.max().unwrap_or(0))
     };
     let (alone, beside) = (longest("alone"), longest("beside"));
     println!("restarts of the critical service: {alone} us alone, {beside} us beside four");
     let others = variant(&result, "beside").incidents.iter();
-    let others = others.filter(|incident| incident.application.starts_with("hog"));
-    assert!(others.count() > 30);
+    let others = others
+        .filter(|incident| incident.application.starts_with("hog"))
+        .count();
+    println!("{others} restarts of the others");
+    assert!(others > 30);
     // Four restarts, one after the other, were five times as long, and halves of them twice as long.
     assert!(beside < 1.6 * alone, "{beside} us, {alone} us alone");
 }

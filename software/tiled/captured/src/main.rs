@@ -2,7 +2,8 @@
 //!
 //! Why it exists: isolation must hold against a hostile TileMux, too. A test puts this into a running tile and starts its hart here, with
 //! the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody that it can reach, 3 takes the
-//! kernel's answers to text only when there is no more room for them. What it deliberately does not know: which activities were there; it
+//! kernel's answers to text only when there is no more room for them. Kind 4 is alone: it keeps dirty lines of all memory that it can reach, and
+//! pushes them out when that memory is another's. What it deliberately does not know: which activities were there; it
 //! tries all.
 //!
 //! Every attempt that succeeded although it must not is counted; the counts are values of `Check` markers, `code << 32 | count`:
@@ -22,7 +23,8 @@ use bulkhead_abi::dtu::{
 use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{
-    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOTS, encode_stopped,
+    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOTS, REQUEST_ENDPOINT,
+    encode_stopped,
 };
 use bulkhead_hal::dtu::time;
 use bulkhead_hal::{dtu, marker};
@@ -75,6 +77,9 @@ pub extern "C" fn main(last: u64) -> ! {
     dtu::end_command();
     let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0);
     dtu::exchange_activity(own);
+    if last == 4 {
+        hoard();
+    }
     if last == 3 {
         // First, because what follows loses the credit for text.
         answered_late(&page);
@@ -189,6 +194,55 @@ pub extern "C" fn main(last: u64) -> ! {
         core::hint::spin_loop();
     }
 }
+
+/// A window of the tile, and its bytes.
+fn window(window: u64) -> (u64, u64) {
+    let begin = MEMORY_BASE + window * PMP_WINDOW_SIZE;
+    match dtu::endpoint(window as u16) {
+        Endpoint::Memory(shown) => (begin, shown.size),
+        _ => (begin, 0),
+    }
+}
+
+/// Says yes to whatever the kernel asks for, and stores to each line of its windows but the first, which has its own memory. When one of them has closed, it reads the first one after each
+/// round, so that no other line stays in its caches; says 11 and how many stores there were until then.
+fn hoard() -> ! {
+    let (mut stores, mut refused, mut most, mut told) = (0u64, 0, 0u64, false);
+    loop {
+        // The kernel gives up a tile that does not answer, and stops its hart.
+        while let Ok(Some(offset)) = dtu::fetch(REQUEST_ENDPOINT) {
+            let _ = dtu::reply(REQUEST_ENDPOINT, offset, &0u64.to_le_bytes());
+        }
+        let before = arch::traps();
+        let mut lines = 0u64;
+        for (begin, size) in (1..PMP_WINDOWS).map(window) {
+            for offset in (0..size).step_by(LINE) {
+                probe::store(begin + offset, HOARDED);
+                lines += 1;
+            }
+        }
+        stores += lines;
+        refused += arch::traps() - before;
+        if lines >= most {
+            most = lines;
+            continue;
+        }
+        if !told {
+            report(11, stores - refused);
+            told = true;
+        }
+        let (begin, size) = window(0);
+        for offset in (0..size.min(ENOUGH)).step_by(LINE) {
+            probe::load(begin + offset);
+        }
+    }
+}
+
+/// Bytes of a line, and what is stored there: the value that an honest first owner stores, too.
+const LINE: usize = 64;
+/// Bytes that take the place of all others: twice those of the second level.
+const ENOUGH: u64 = 1 << 20;
+const HOARDED: u64 = 16;
 
 /// Prints until the answers have no room any more, takes them much later, and prints again.
 fn answered_late(page: &Page) {
