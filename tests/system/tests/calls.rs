@@ -99,13 +99,13 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
 fn nothing_comes_between_the_steps_of_the_most_important() {
     let raider = |number: u16| {
         format!(
-            r#"<app name="h{number}" tile="{}" program="attack/raider" background="true"><argument name="kind" value="living"/><argument name="seed" value="{number}"/><limit endpoints="12" page-tables="40" kernel-memory="32KiB"/></app>"#,
+            r#"<app name="h{number}" tile="{}" program="attack/raider" background="true"><argument name="kind" value="children"/><argument name="seed" value="{number}"/><limit endpoints="12" page-tables="40" kernel-memory="32KiB"/></app>"#,
             3 + number % 5
         )
     };
     let raiders: String = (0..12).map(raider).collect();
     let text = format!(
-        r#"<system name="steps" platform="tiled-gem5" duration="200ms" manager-tile="1">
+        r#"<system name="steps" platform="./shared.xml" duration="200ms" manager-tile="1">
   <domain name="important" criticality="A">
     <app name="high" tile="2" program="latency/syscall"><argument name="kind" value="copies"/><argument name="runs" value="40"/><argument name="pause" value="500us"/><limit kernel-memory="64KiB"/></app>
   </domain>
