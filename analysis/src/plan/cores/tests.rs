@@ -92,6 +92,37 @@ fn what_is_given_stays() {
     assert!(place(&system, &nowhere).is_err());
 }
 
+/// Where there is no time to judge anything, tasks are spread, and the result says that it was not all.
+#[test]
+fn without_any_search_tasks_are_spread() {
+    let parts: String = (0..4).map(|i| task(i, 10, 10, "")).collect();
+    let wish = Wish {
+        cores: Some((0, 3)),
+        ..Wish::default()
+    };
+    let placement = place_within(&system(&parts), &wish, 0, 0).unwrap();
+    assert_eq!(placement.cores, [0, 1, 2, 3]);
+    assert!(!placement.is_best && placement.broken.is_empty());
+    assert!(placement.choices[0].how.contains("not all were"));
+}
+
+/// With guards, a core more for a domain is a rival less, so a part of a placement may be worse than the whole.
+#[test]
+fn with_guards_no_placement_is_called_the_best() {
+    let parts: String = (0..2).map(|i| task(i, 10, 10, "")).collect();
+    let text =
+        format!(r#"<system name="s" paradigm="one-shot" platform="epiphany3">{parts}</system>"#);
+    let options = LoadOptions {
+        open: true,
+        overrides: vec!["platform/local-memory[sram]@guard=64".to_owned()],
+        ..LoadOptions::default()
+    };
+    let guarded = load_system_text("guarded", &text, &options).expect("valid");
+    let placement = place(&guarded, &Wish::default()).unwrap();
+    assert!(placement.broken.is_empty() && !placement.is_best);
+    assert!(place(&system(&parts), &Wish::default()).unwrap().is_best);
+}
+
 /// Two domains never share a core, sixteen ports are the most that a core owns, and memory ends.
 #[test]
 fn limits_of_cores_hold() {

@@ -82,6 +82,13 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Whether a core more for a domain is a rival less.
+    pub fn has_guards(&self) -> bool {
+        let memories = self.platform.tiles.iter();
+        let mut memories = memories.filter_map(|tile| tile.local_memory.as_ref());
+        memories.any(|memory| memory.guard > 0)
+    }
+
     /// With these cores; tasks without one are not there yet.
     pub fn worth(&self, cores: &[Option<u16>], aim: Aim) -> Worth {
         let part = self.part(cores);
