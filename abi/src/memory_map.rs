@@ -19,6 +19,14 @@ pub const CLINT_MTIMECMP: u64 = 0x4000;
 pub const CLINT_MTIME: u64 = 0xBFF8;
 /// Size of the interruptor's window in bytes.
 pub const CLINT_SIZE: u64 = 0x1_0000;
+/// Lockdown registers of a cluster's second level, where the PL310 has them in its window: 32 bits each, for the hart at port `i` one for
+/// data at [`LOCKDOWN_FIRST`]` + 8 * i`, and one for instructions four bytes behind it. Bit `w`: fills for that hart do not take
+/// way `w`.
+pub const LOCKDOWN_BASE: u64 = 0x0201_0000;
+/// Offset of the first lockdown register.
+pub const LOCKDOWN_FIRST: u64 = 0x900;
+/// Size of the lockdown registers' window in bytes: a page.
+pub const LOCKDOWN_SIZE: u64 = 0x1000;
 /// Registers of the tile's data transfer unit (see [`crate::dtu`]).
 pub const DTU_BASE: u64 = 0x0300_0000;
 /// Size of the unit's window in bytes.

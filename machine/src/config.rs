@@ -173,8 +173,10 @@ pub enum Replacement {
     Lru,
     /// Tree of direction bits; ways must be a power of two.
     TreePlru,
-    /// Pseudo-random, seeded.
+    /// Pseudo-random, seeded; ways without a line come first, so a program that invalidates lines chooses what its next fills replace.
     Random,
+    /// Pseudo-random, seeded, among all ways, with a line or without.
+    RandomAny,
 }
 
 /// A cache.

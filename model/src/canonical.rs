@@ -7,6 +7,8 @@
 //! gives the same model. What is absent (a limit, a task) stays absent; variants are left out, because the output is one
 //! run.
 
+mod cluster;
+
 use crate::platform::{
     Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, Platform, PlatformKind,
     Replacement, Spread, Topology,
@@ -508,18 +510,7 @@ pub(crate) fn write_platform(writer: &mut Writer, platform: &Platform) {
         .caches
         .iter()
         .for_each(|part| write_cache(writer, platform, part));
-    for part in &platform.clusters {
-        writer
-            .start("cluster")
-            .attribute("name", &part.name)
-            .attribute("harts", part.harts)
-            .attribute("up", part.up)
-            .attribute("down", part.down)
-            .attribute("banks", part.banks)
-            .attribute("occupancy", part.occupancy)
-            .attribute("hold", part.hold);
-        close(writer, platform, &format!("cluster[{}]", part.name));
-    }
+    cluster::write(writer, platform);
     for part in &platform.local_memories {
         writer
             .start("local-memory")
@@ -672,6 +663,7 @@ fn write_cache(writer: &mut Writer, platform: &Platform, part: &Cache) {
         Replacement::Lru => "lru",
         Replacement::TreePlru => "tree-plru",
         Replacement::Random => "random",
+        Replacement::RandomAny => "random-any",
     };
     writer
         .start("cache")

@@ -13,6 +13,7 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         "epiphany5",
         include_str!("../../catalog/platforms/epiphany5.xml"),
     ),
+    ("imx6", include_str!("../../catalog/platforms/imx6.xml")),
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
         "tiled-256",

@@ -197,6 +197,7 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
         [
             "epiphany3",
             "epiphany5",
+            "imx6",
             "single",
             "tiled-256",
             "tiled-2ghz",

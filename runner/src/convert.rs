@@ -189,6 +189,7 @@ fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
             platform::Replacement::Lru => Replacement::Lru,
             platform::Replacement::TreePlru => Replacement::TreePlru,
             platform::Replacement::Random => Replacement::Random,
+            platform::Replacement::RandomAny => Replacement::RandomAny,
         },
         way_mask: 0,
     }
@@ -202,6 +203,7 @@ fn cluster(cluster: &platform::Cluster) -> ClusterConfig {
         banks: cluster.banks,
         occupancy: cluster.occupancy.into(),
         hold: cluster.hold.into(),
+        fills: (0..cluster.harts).map(|hart| cluster.fills(hart)).collect(),
     }
 }
 

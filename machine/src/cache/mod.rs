@@ -150,6 +150,13 @@ impl Cache {
         }
     }
 
+    /// The lines in the ways of `address`'s set that may be filled.
+    pub fn replaceable(&self, address: u64) -> impl Iterator<Item = u64> {
+        let ways = self.tags(self.set_of(address)).iter().enumerate();
+        let there = ways.filter(|(way, tag)| self.way_mask >> way & 1 != 0 && **tag != 0);
+        there.map(|(_, tag)| (u64::from(*tag) - 1) << self.line_shift)
+    }
+
     /// First address of the line that contains `address`.
     pub fn line_of(&self, address: u64) -> u64 {
         address >> self.line_shift << self.line_shift
@@ -241,7 +248,7 @@ impl Cache {
                 self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
             }
             Replacement::TreePlru => self.touch_tree(set, way),
-            Replacement::Random => {}
+            Replacement::Random | Replacement::RandomAny => {}
         }
     }
 
@@ -309,7 +316,10 @@ impl Cache {
     fn victim_other(&mut self, set: usize) -> usize {
         let allowed = |way: usize| self.way_mask >> way & 1 != 0;
         let tags = self.tags(set);
-        if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && tags[*w] == 0) {
+        let mut ways = 0..self.ways;
+        if self.replacement != Replacement::RandomAny
+            && let Some(empty) = ways.find(|w| allowed(*w) && tags[*w] == 0)
+        {
             return empty;
         }
         match self.replacement {
@@ -330,7 +340,7 @@ impl Cache {
                 }
                 low
             }
-            Replacement::Random => {
+            Replacement::Random | Replacement::RandomAny => {
                 // xorshift64 (Marsaglia, 2003).
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 7;

@@ -202,3 +202,19 @@ fn random_replacement_repeats_with_its_seed() {
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(0x1234_5678_9ABC));
 }
+
+#[test]
+fn random_takes_empty_ways_first_and_random_any_does_not() {
+    let evictions = |replacement| {
+        let mut cache = Cache::new(&config(64, 4, replacement), 7);
+        let lines = (0..4 * 64).map(|line| line * 64);
+        lines
+            .filter(|line| cache.fill(*line, false, A, &[]).is_some())
+            .count()
+    };
+    assert_eq!(evictions(Replacement::Random), 0);
+    // Four draws of four ways leave 4 * (3/4)^4 = 1.27 ways of a set empty, and so many fills evict: 81 of 256, give or take four
+    // standard deviations of 5.8.
+    let any = evictions(Replacement::RandomAny);
+    assert!((58..=104).contains(&any), "{any}");
+}

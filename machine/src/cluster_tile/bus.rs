@@ -172,6 +172,12 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         value: u64,
     ) -> Result<DeviceWrite, BusFault> {
+        if let Some(lock) = self.devices.lock((physical, bytes), value) {
+            let (port, what, ways) = lock.ok_or(BusFault)?;
+            let from = self.side.port;
+            self.second.write_fills(now, from, (port, what), ways);
+            return Ok(DeviceWrite::default());
+        }
         let side = &mut *self.side;
         let own = side.port;
         let there = now + self.second.request_reach();

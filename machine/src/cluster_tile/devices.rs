@@ -1,8 +1,10 @@
-//! The small devices of a cluster: a core-local interruptor with registers for each hart, console, exit device, host's word.
+//! The small devices of a cluster: a core-local interruptor with registers for each hart, the lockdown registers of the second level,
+//! console, exit device, host's word.
 //!
 //! Why it exists: all harts use them, each access at its moment ([`crate::hart::Bus::device_horizon`]). What it deliberately does not
 //! know: when an interrupt reaches its hart.
 
+use super::directory::{Fill, PORTS};
 use super::messages::Port;
 use crate::config::{ClusterConfig, PlatformConfig, TileConfig};
 use crate::device::clint::ClintEffect;
@@ -10,8 +12,8 @@ use crate::device::{Clint, Htif, HtifEffect, Uart, exit_code};
 use crate::tile::End;
 use crate::types::Tick;
 use bulkhead_abi::memory_map::{
-    CLINT_BASE, CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP, CLINT_SIZE, EXIT_BASE, UART_BASE,
-    UART_SIZE,
+    CLINT_BASE, CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP, CLINT_SIZE, EXIT_BASE, LOCKDOWN_BASE,
+    LOCKDOWN_FIRST, LOCKDOWN_SIZE, UART_BASE, UART_SIZE,
 };
 
 const EXIT_SIZE: u64 = 0x1000;
@@ -25,6 +27,10 @@ pub(super) struct Devices {
     numbers: Vec<u16>,
     pub uart: Option<Uart>,
     exit: bool,
+    /// Bit i: way i exists.
+    ways: u64,
+    /// The lockdown registers by port and kind of fill, as they were written last. Bit i: fills do not take way i.
+    locked: [[u32; 2]; PORTS],
     pub htif: Htif,
     /// The earliest end of the run: when, of which hart, how.
     pub end: Option<(Tick, Port, End)>,
@@ -39,6 +45,17 @@ pub(super) enum Effect {
     Timer(Tick),
 }
 
+/// A register of the lockdown registers that exists.
+fn lockdown(offset: u64, bytes: u8, harts: usize) -> Option<(Port, Fill)> {
+    let index = offset.checked_sub(LOCKDOWN_FIRST)? / 4;
+    let what = match index % 2 {
+        0 => Fill::Data,
+        _ => Fill::Instructions,
+    };
+    let exists = bytes == 4 && offset.is_multiple_of(4) && index / 2 < harts as u64;
+    exists.then_some(((index / 2) as Port, what))
+}
+
 /// Offset in a device's range.
 fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
     let offset = physical.wrapping_sub(base);
@@ -48,7 +65,17 @@ fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
 impl Devices {
     pub fn new(config: &TileConfig, cluster: &ClusterConfig, platform: &PlatformConfig) -> Self {
         let clint = |_: &u16| Clint::new(platform.ticks_per_second, platform.timebase_hz);
+        let ways = config
+            .l2
+            .as_ref()
+            .map_or(0, |l2| u64::MAX >> (64 - l2.ways));
+        let mut locked = [[0; 2]; PORTS];
+        for (port, fills) in cluster.fills.iter().enumerate().filter(|f| *f.1 != 0) {
+            locked[port] = [(ways & !fills) as u32; 2];
+        }
         Self {
+            ways,
+            locked,
             clints: cluster.harts.iter().map(clint).collect(),
             numbers: cluster.harts.clone(),
             uart: config.uart.then(Uart::new),
@@ -92,8 +119,32 @@ impl Devices {
             let uart = self.uart.as_mut();
             return uart.map(|uart| u64::from(uart.read(offset)));
         }
+        if let Some(offset) = within(physical, LOCKDOWN_BASE, LOCKDOWN_SIZE) {
+            let (port, what) = lockdown(offset, bytes, self.numbers.len())?;
+            return Some(self.locked[usize::from(port)][what as usize].into());
+        }
         let exit = within(physical, EXIT_BASE, EXIT_SIZE);
         exit.filter(|_| self.exit).map(|_| 0)
+    }
+
+    /// Whether a lockdown register would be written; `Some(None)`: nothing answers there. Otherwise whose fills it is about, and the ways
+    /// that they may take from now on.
+    pub fn lock(
+        &mut self,
+        (physical, bytes): (u64, u8),
+        value: u64,
+    ) -> Option<Option<(Port, Fill, u64)>> {
+        let offset = within(physical, LOCKDOWN_BASE, LOCKDOWN_SIZE)?;
+        Some(
+            lockdown(offset, bytes, self.numbers.len()).map(|(port, what)| {
+                let register = &mut self.locked[usize::from(port)][what as usize];
+                // The cache is inclusive, so each line needs a place: a value that locks every way changes nothing.
+                if self.ways & !(value & 0xFFFF_FFFF) != 0 {
+                    *register = value as u32 & self.ways as u32;
+                }
+                (port, what, self.ways & !u64::from(*register))
+            }),
+        )
     }
 
     /// Writes a register for the hart at `port`; `affect` gets what that does to which hart. `None`: nothing answers.

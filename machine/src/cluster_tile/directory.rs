@@ -23,6 +23,15 @@ use std::collections::VecDeque;
 /// Most harts of a cluster.
 pub const PORTS: usize = 8;
 
+/// For what a line is fetched from memory: each has its own ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Loads, stores and walks.
+    Data = 0,
+    /// Instructions.
+    Instructions = 1,
+}
+
 /// Who has a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Holders {
@@ -83,6 +92,8 @@ pub struct Directory {
     writing: Vec<(u64, Port, Line)>,
     /// Instructions on their way to a port, which the directory does not track: at most one for each fetch under way.
     fetched: Vec<(Port, u64, Line)>,
+    /// For each port and kind of fill: the ways that it may take. Hits are not limited.
+    fills: [[u64; 2]; PORTS],
     /// Something has ended for which a request may wait.
     ended: bool,
     /// Most lines that memory may be asked for at once.
@@ -110,6 +121,7 @@ impl Directory {
             waiting: VecDeque::new(),
             writing: Vec::new(),
             fetched: Vec::new(),
+            fills: [[u64::MAX; 2]; PORTS],
             ended: false,
             limit: config.mshrs as usize,
             length: config.line as usize,
@@ -118,6 +130,11 @@ impl Directory {
             #[cfg(test)]
             coverage: Coverage::default(),
         }
+    }
+
+    /// From now on, fills of a port take these ways only (bit i: way i). A mask without any existing way means all.
+    pub fn set_fills(&mut self, port: Port, what: Fill, ways: u64) {
+        self.fills[usize::from(port)][what as usize] = ways;
     }
 
     /// The owner in the ledger of what a port does.
@@ -322,12 +339,24 @@ impl Directory {
             transaction.probed = probed;
             self.probe(line, probed, keep);
         } else if !matches!(transaction.ask.request, Request::Manage(_)) {
+            let what = match transaction.ask.request {
+                Request::Fetch => Fill::Instructions,
+                _ => Fill::Data,
+            };
+            let ways = self.fills[usize::from(port)][what as usize];
+            self.cache.set_way_mask(u64::MAX);
+            self.cache.set_way_mask(ways);
             let transactions = &self.transactions;
             let busy = |line| transactions.iter().any(|t| t.is_about(line));
             let victim = self.cache.next_victim(line, busy);
             let Some((way, victim)) = victim else {
-                // Every line of the set is busy: it waits for the oldest transaction.
-                let oldest = self.transactions.first();
+                // Every line that it might replace is busy: it waits for the oldest transaction about one of them.
+                let mut oldest = self.transactions.iter();
+                let about = |t: &&Transaction| {
+                    let mut lines = self.cache.replaceable(line);
+                    lines.any(|line| t.is_about(line))
+                };
+                let oldest = oldest.find(about);
                 let oldest = oldest.expect("only transactions make lines busy");
                 let blocker = oldest.ask.port;
                 return Err((transaction.ask, blocker));

@@ -5,6 +5,7 @@
 //! requests, each by port. What it deliberately does not know: what harts do, and what the network is.
 
 use super::Directory;
+use super::directory::Fill;
 use super::messages::{Ask, Below, Down, Port, Reply};
 use super::queue::Queue;
 use crate::config::{ClusterConfig, TileConfig};
@@ -19,6 +20,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) enum Arrival {
     Reply(Port, Reply),
+    /// A hart's write to a lockdown register: whose fills, of what, take which ways from now on.
+    Fills(Port, Fill, u64),
     /// A request is at its bank.
     Request(Ask),
     /// Its line has been looked up.
@@ -102,9 +105,14 @@ impl SecondLevel {
         let bank = || Bank {
             turns: VecDeque::with_capacity(64),
         };
+        let mut directory = Directory::new(config.id, l2);
+        for (port, ways) in (0..).zip(&cluster.fills) {
+            directory.set_fills(port, Fill::Data, *ways);
+            directory.set_fills(port, Fill::Instructions, *ways);
+        }
         Some(Self {
             tile: config.id,
-            directory: Directory::new(config.id, l2),
+            directory,
             queue: Queue::new(),
             banks: (0..cluster.banks).map(|_| bank()).collect(),
             up: config.second_level(cluster.up),
@@ -143,6 +151,13 @@ impl SecondLevel {
         self.queue.push(now + self.up, component, arrival);
     }
 
+    /// The hart at `from` writes a lockdown register of the hart at `of`.
+    pub fn write_fills(&mut self, now: Tick, from: Port, (of, what): (Port, Fill), ways: u64) {
+        let component = REPLIES + u32::from(from);
+        let arrival = Arrival::Fills(of, what, ways);
+        self.queue.push(now + self.up, component, arrival);
+    }
+
     /// A first level sends a request.
     pub fn request(&mut self, now: Tick, mut ask: Ask) {
         ask.account.service += self.up;
@@ -162,6 +177,7 @@ impl SecondLevel {
         let ledger = &mut fabric.ledger;
         match arrival {
             Arrival::Reply(port, reply) => self.directory.reply(now, port, reply, ledger),
+            Arrival::Fills(port, what, ways) => self.directory.set_fills(port, what, ways),
             Arrival::Request(ask) => self.turn(now, ask, ledger),
             Arrival::Found(ask) => self.directory.ask(now, ask, ledger),
             Arrival::Packet(packet) => self.packet(now, &packet, ledger),

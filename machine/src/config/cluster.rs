@@ -24,6 +24,9 @@ pub struct ClusterConfig {
     pub occupancy: u64,
     /// Cycles of a hart for which a reservation holds its line against others, from its load-reserved on; at least 1.
     pub hold: u64,
+    /// For each port the ways of the second level that its requests may fill when the machine starts: bit i is way i. Ports without an
+    /// entry, and those whose entry is 0, may fill all. Programs change them ([`bulkhead_abi::memory_map::LOCKDOWN_BASE`]).
+    pub fills: Vec<u64>,
 }
 
 impl ClusterConfig {
@@ -46,6 +49,7 @@ impl Default for ClusterConfig {
             banks: 2,
             occupancy: 2,
             hold: 80,
+            fills: Vec::new(),
         }
     }
 }
@@ -95,6 +99,13 @@ impl PlatformConfig {
         }
         if !cluster.banks.is_power_of_two() || cluster.banks > 64 {
             return fail("banks must be a power of two, at most 64");
+        }
+        let ways = u64::MAX >> (64 - l2.ways.clamp(1, 64));
+        if cluster.fills.len() > cluster.harts.len() {
+            return fail("ways are given to more harts than there are");
+        }
+        if cluster.fills.iter().any(|fills| fills & !ways != 0) {
+            return fail("a hart may fill ways that the l2 cache has only");
         }
         if tile.hart.hardware_ad {
             return fail(

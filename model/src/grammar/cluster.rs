@@ -38,5 +38,21 @@ pub const CLUSTER: ElementRule = ElementRule {
         ),
         SOURCE,
     ],
-    children: &[any("origin")],
+    children: &[any("partition"), any("origin")],
+};
+
+/// See [`super::PLATFORM`].
+pub const PARTITION: ElementRule = ElementRule {
+    name: "partition",
+    about: "The ways of the second level that fills of a hart may take when the machine starts; its accesses hit in all ways. Fills of a hart without a partition take any way.",
+    attributes: &[
+        required("hart", Integer { min: 0, max: 7 }, "The hart."),
+        required("first", Integer { min: 0, max: 63 }, "The first way."),
+        required(
+            "ways",
+            Integer { min: 1, max: 64 },
+            "How many ways, one behind the other.",
+        ),
+    ],
+    children: &[],
 };

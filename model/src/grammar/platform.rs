@@ -4,7 +4,7 @@
 //! clock of the tile's pipeline).
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
-use super::cluster::CLUSTER;
+use super::cluster::{CLUSTER, PARTITION};
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
@@ -245,9 +245,9 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
             default(
                 "replacement",
-                Choice(&["lru", "tree-plru", "random"]),
+                Choice(&["lru", "tree-plru", "random", "random-any"]),
                 "lru",
-                "Which line is replaced.",
+                "Which line is replaced. `random` is pseudo-random, and takes ways without a line first; `random-any` takes any way.",
             ),
             SOURCE,
         ],
@@ -383,6 +383,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[any("origin")],
     },
     CLUSTER,
+    PARTITION,
     ElementRule {
         name: "network-card",
         about: "A network card that a tile may have: a virtio network device over virtio-mmio.",

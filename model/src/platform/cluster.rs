@@ -19,6 +19,9 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
             ));
         }
     }
+    for node in root.all("cluster") {
+        partitions(node, errors);
+    }
     for node in root.all("tile") {
         if node.maybe_text("cluster").is_some() {
             tile(platform, root, node, errors);
@@ -26,7 +29,59 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Each hart has one partition at most.
+fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
+    let mut seen = Vec::new();
+    for node in cluster.all("partition") {
+        let (hart, harts) = (node.integer("hart"), cluster.integer("harts"));
+        let cause = if hart >= harts {
+            format!("a partition of hart {hart} of {harts}")
+        } else if seen.contains(&hart) {
+            format!("two partitions of hart {hart}")
+        } else {
+            seen.push(hart);
+            continue;
+        };
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(cause),
+            node.place("hart"),
+            "write one <partition> for each hart that is limited; harts are numbered from 0",
+        ));
+    }
+}
+
+/// Partitions name ways that the second level has.
+fn ways(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
+    let named = |element, attribute| {
+        let name = tile.maybe_text(attribute)?;
+        let mut all = root.all(element);
+        all.find(|node| node.text("name") == name)
+    };
+    let (Some(cluster), Some(l2)) = (named("cluster", "cluster"), named("cache", "l2")) else {
+        return;
+    };
+    for node in cluster.all("partition") {
+        let (first, ways, there) = (
+            node.integer("first"),
+            node.integer("ways"),
+            l2.integer("ways"),
+        );
+        if first + ways > there {
+            let last = first + ways - 1;
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "a partition of the ways {first} to {last} of cache `{}`, which has {there}",
+                    l2.text("name")
+                )),
+                node.place("ways"),
+                format!("ways are numbered from 0 to {}", there - 1),
+            ));
+        }
+    }
+}
+
 fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnostic>) {
+    ways(root, node, errors);
     let id = node.integer("id");
     let mut wrong = |cause: &str, attribute: &str, help: &str| {
         let cause = format!("tile {id} has a cluster, but {cause}");

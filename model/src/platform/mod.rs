@@ -176,8 +176,10 @@ pub enum Replacement {
     Lru,
     /// Tree of direction bits.
     TreePlru,
-    /// Pseudo-random, seeded.
+    /// Pseudo-random, seeded; invalid ways first.
     Random,
+    /// Pseudo-random, seeded, among all ways.
+    RandomAny,
 }
 
 /// Harts that share a second level. All latencies in cycles of the tile's pipeline.
@@ -197,6 +199,29 @@ pub struct Cluster {
     pub occupancy: u32,
     /// For how long a reservation holds its line.
     pub hold: u32,
+    /// Harts whose fills take some ways of the second level only, when the machine starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<Partition>,
+}
+
+/// The ways of the second level that a hart's fills may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Partition {
+    /// The hart.
+    pub hart: u32,
+    /// The first way.
+    pub first: u32,
+    /// How many ways.
+    pub ways: u32,
+}
+
+impl Cluster {
+    /// Bit i: the hart's fills may take way i; 0: they may take all.
+    pub fn fills(&self, hart: u32) -> u64 {
+        let mut all = self.partitions.iter();
+        let ways = all.find(|partition| partition.hart == hart);
+        ways.map_or(0, |p| u64::MAX >> (64 - p.ways) << p.first)
+    }
 }
 
 /// A local memory. The latency is in cycles of `clock`.

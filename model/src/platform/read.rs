@@ -5,8 +5,8 @@
 use super::check::check;
 use super::{
     Accelerator, Cache, Clock, Cluster, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy,
-    Network, NetworkCard, Operation, Origin, Pipeline, PipelineModel, Platform, PlatformKind,
-    Replacement, Spread, Tile, Topology, WriteQueue,
+    Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel, Platform,
+    PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -505,6 +505,16 @@ fn cluster(node: &Node) -> Cluster {
         banks: number("banks"),
         occupancy: number("occupancy"),
         hold: number("hold"),
+        partitions: node.all("partition").map(partition).collect(),
+    }
+}
+
+fn partition(node: &Node) -> Partition {
+    let number = |attribute| narrow(node.integer(attribute));
+    Partition {
+        hart: number("hart"),
+        first: number("first"),
+        ways: number("ways"),
     }
 }
 
@@ -520,6 +530,7 @@ fn cache(node: &Node) -> Cache {
         replacement: match node.text("replacement").as_str() {
             "tree-plru" => Replacement::TreePlru,
             "random" => Replacement::Random,
+            "random-any" => Replacement::RandomAny,
             _ => Replacement::Lru,
         },
     }
