@@ -483,6 +483,15 @@ impl Machine {
         Ok(())
     }
 
+    /// Tiles that marked more than is kept, and how many of each were not kept.
+    pub fn unkept_markers(&self) -> Vec<(u16, u64)> {
+        let tiles = self.tiles.iter().map(|t| (t.id(), t.markers_lost()));
+        let mesh = self.mesh.tiles.iter().map(|t| (t.id(), t.markers_lost()));
+        let cluster = self.cluster.iter().map(|c| (c.id(), c.markers_lost()));
+        let all = tiles.chain(mesh).chain(cluster);
+        all.filter(|(_, lost)| *lost > 0).collect()
+    }
+
     /// All markers, sorted by time, then tile, then order of execution. Of each tile the first four million are kept,
     /// at most three of them of kinds that only applications know ([`Statistics::markers_lost`] counts the others).
     pub fn markers(&self) -> Vec<Marker> {

@@ -378,6 +378,8 @@ pub enum IncidentKind {
     Unfinished,
     /// The kernel panicked, or an unhandled trap ended the run.
     KernelStopped,
+    /// A tile marked more than is kept, so what its applications did later was not seen. The application is the one that marked most.
+    Unseen,
 }
 
 /// Something that went wrong on the chip.

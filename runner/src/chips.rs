@@ -208,6 +208,7 @@ impl Chips {
             outcome: other.outcome.unwrap_or(Outcome::Limit),
             ticks: machine.now(),
             markers: observed::markers(machine),
+            unkept: machine.unkept_markers(),
             crashes: machine.crashes(),
             running: observed::running(machine),
             ledger: machine.ledger().clone(),

@@ -37,6 +37,7 @@ pub mod seen;
 pub mod session;
 pub mod tiled;
 pub mod trap;
+mod unseen;
 pub mod watch;
 
 pub use error::Error;

@@ -43,8 +43,10 @@ pub struct Observed {
     pub outcome: Outcome,
     /// When it ended, in ticks.
     pub ticks: u64,
-    /// Every marker.
+    /// Every marker that was kept.
     pub markers: Vec<MarkerEvent>,
+    /// Tiles that marked more than is kept, and how many of each were not kept.
+    pub unkept: Vec<(u16, u64)>,
     /// Registers and stacks of programs that crashed.
     pub crashes: Vec<Crashed>,
     /// The activities that ran in user mode when the run ended, each with its address.

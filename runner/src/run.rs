@@ -18,6 +18,7 @@ use crate::places::{place_of, program_of};
 use crate::programs::{Library, Program};
 use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
+use crate::unseen;
 use crate::watch::{Log, Watcher};
 use bulkhead_machine::machine::Outcome;
 use bulkhead_model::platform::PlatformKind;
@@ -487,6 +488,7 @@ fn read(
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
     incidents.extend(trapped(names, seen.outcome, &end));
     incidents.extend(unexplained(system, &end, &incidents));
+    incidents.extend(unseen::incidents(names, &seen.markers, &seen.unkept));
     let lives = paradigm.lives(system, seen);
     VariantResult {
         name: name.to_owned(),

@@ -264,6 +264,7 @@ pub fn execute_beside(
         outcome,
         ticks: machine.now(),
         markers: markers(machine),
+        unkept: machine.unkept_markers(),
         crashes: machine.crashes(),
         running: running(machine),
         ledger: machine.ledger().clone(),

@@ -329,8 +329,8 @@ fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<Strin
     let of_core = format!("core {core}");
     let ends = |one: &&Incident| match one.kind {
         IncidentKind::Crash => one.application == *name || one.application == of_core,
-        // Nothing preempts a job, so whatever is not finished is so for the whole core.
-        IncidentKind::Unfinished => one.tile == core,
+        // Nothing preempts a job, so whatever is not finished is so for the whole core; so is what nobody has seen.
+        IncidentKind::Unfinished | IncidentKind::Unseen => one.tile == core,
         IncidentKind::Stopped | IncidentKind::KernelStopped => false,
     };
     let end = incidents.iter().find(ends)?;

@@ -29,13 +29,13 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
         },
     };
     let flows = variant.flows.iter().flat_map(|flow| {
-        let gone = judge.gone(&members(system, flow));
+        let gone = judge.unsure(&members(system, flow));
         let all = judge.flow(flow).into_iter();
         all.map(move |one| unless(one, &gone))
     });
     let of = |name: &str| system.apps.iter().position(|app| app.name == name);
     let tasks = variant.tasks.iter().flat_map(|task| {
-        let gone = judge.gone(of(&task.application).as_slice());
+        let gone = judge.unsure(of(&task.application).as_slice());
         let mut all = judge.task(task);
         // The bound of a description says what would hold.
         let bound = all.pop();
@@ -96,6 +96,17 @@ fn responses(system: &System) -> Result<Responses, String> {
     })
 }
 
+/// Why not all that an application did was seen: its tile marked more than is kept.
+fn unseen(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
+    let tile = system.apps.get(app)?.tile;
+    let mut all = incidents.iter();
+    let one = all.find(|one| one.kind == IncidentKind::Unseen && one.tile == tile)?;
+    Some(format!(
+        "`{}` took the room for markers of tile {tile}, and not all jobs and flows there were seen",
+        one.application
+    ))
+}
+
 struct Judge<'a> {
     system: &'a System,
     cycle: u64,
@@ -121,6 +132,14 @@ impl Judge<'_> {
         let incidents = &self.variant.incidents;
         let mut apps = apps.iter();
         apps.find_map(|&app| gone(self.system, incidents, app))
+    }
+
+    /// Why what these applications marked does not tell all that they did.
+    fn unsure(&self, apps: &[usize]) -> Option<String> {
+        let incidents = &self.variant.incidents;
+        let mut members = apps.iter();
+        let unseen = members.find_map(|&app| unseen(self.system, incidents, app));
+        unseen.or_else(|| self.gone(apps))
     }
 
     /// Applications run until they end by themselves, and failed services are started again as the description says.
@@ -512,6 +531,35 @@ mod tests {
             let found = Verdict::of(of(&system, 2, &result));
             assert_eq!(judgements(&found), [Held, expected], "{worst}");
         }
+    }
+
+    /// A neighbour's markers took the room of the sensor's tile: what was seen of it before is not all that it did.
+    #[test]
+    fn who_was_not_seen_to_the_end_keeps_no_promise() {
+        let of = |tile| {
+            let result = VariantResult {
+                flows: vec![flow(&[900], Some(900))],
+                tasks: vec![task(5, 0)],
+                incidents: vec![Incident {
+                    crash: None,
+                    kind: IncidentKind::Unseen,
+                    at: Some(7),
+                    tile,
+                    application: "flood".to_owned(),
+                    what: "it made too many".to_owned(),
+                }],
+                ..empty("regulated")
+            };
+            Verdict::of(super::of(&system("regulated"), 2, &result))
+        };
+        let sensor = system("regulated");
+        let sensor = sensor.apps.iter().find(|app| app.name == "sensor");
+        let unseen = of(sensor.expect("there").tile);
+        assert_eq!(judgements(&unseen), [NotJudged; 5]);
+        let why = unseen.promises()[0].because.as_deref().unwrap_or_default();
+        assert!(why.contains("`flood` took the room for markers"), "{why}");
+        // Elsewhere, that says nothing about it.
+        assert_eq!(judgements(&of(7))[..4], [Held; 4]);
     }
 
     #[test]

@@ -1,0 +1,73 @@
+//! Tiles that marked more than is kept.
+//!
+//! Why it exists: from then on nothing is known of jobs and flows there, whoever made the markers, and nothing that was not seen may count as
+//! held. What it deliberately does not know: which promises that concerns.
+
+use crate::measure::MarkerEvent;
+use crate::names::Names;
+use bulkhead_abi::dtu::IDLE_ACTIVITY;
+use bulkhead_machine::types::Owner;
+use bulkhead_report::result::{Incident, IncidentKind};
+use std::collections::BTreeMap;
+
+/// An incident for each tile that made markers without room: `unkept` has the tiles, and how many were not kept of each. It names the
+/// activity that made most of those that were kept; of two with equally many, the one with the greater number.
+pub fn incidents(names: &Names, markers: &[MarkerEvent], unkept: &[(u16, u64)]) -> Vec<Incident> {
+    let one = |&(tile, lost): &(u16, u64)| {
+        let mut made: BTreeMap<u16, u64> = BTreeMap::new();
+        let mut since = None;
+        for marker in markers.iter().filter(|marker| marker.tile == tile) {
+            *made.entry(marker.activity).or_default() += 1;
+            since = Some(marker.at);
+        }
+        let most = made.iter().max_by_key(|(_, count)| **count);
+        let (activity, count) = most.map_or((IDLE_ACTIVITY, 0), |(id, count)| (*id, *count));
+        Incident {
+            crash: None,
+            kind: IncidentKind::Unseen,
+            at: since,
+            tile,
+            application: names.owner(Owner::new(tile, activity)),
+            what: format!(
+                "made {count} of the markers that are kept of tile {tile}; {lost} more had no room, so jobs and flows there were not seen any more"
+            ),
+        }
+    };
+    unkept.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tiled::names::{begin, of};
+    use bulkhead_model::{LoadOptions, load_system};
+
+    #[test]
+    fn who_marked_most_is_named_and_no_other_tile_is_concerned() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let mut markers = begin(&system, (1, 0), 1, "root");
+        markers.extend(begin(&system, (2, 1), 2, "sensor"));
+        markers.extend(begin(&system, (5, 1), 2, "flood"));
+        let mark = |at, activity| MarkerEvent {
+            at,
+            tile: 2,
+            activity,
+            kind: 5,
+            value: 0,
+        };
+        markers.extend([mark(10, 2), mark(20, 5), mark(30, 5)]);
+        let names = of(&system, &markers);
+        assert_eq!(incidents(&names, &markers, &[]), []);
+        let found = incidents(&names, &markers, &[(2, 77)]);
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.kind, one.at, one.tile, one.application.as_str()))
+            .collect();
+        assert_eq!(told, [(IncidentKind::Unseen, Some(30), 2, "root/flood")]);
+        assert!(
+            found[0].what.contains("made 2 of") && found[0].what.contains("77 more"),
+            "{}",
+            found[0].what
+        );
+    }
+}
