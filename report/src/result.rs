@@ -243,6 +243,9 @@ pub struct FlowResult {
     pub misses: u64,
     /// Begun and never ended.
     pub lost: u64,
+    /// Begun with a number that ended more often than it began. Which of the ends is theirs is not known, so their latencies say nothing.
+    #[serde(default)]
+    pub doubled: u64,
     /// Summary.
     pub latency: Distribution,
     /// Every sample.

@@ -4,7 +4,7 @@
 //! how a bound is computed, and how a run is made.
 
 use super::jobs::{self, Seen};
-use crate::collect::ticks;
+use crate::collect::{doubled, ticks};
 use crate::measure::MarkerEvent;
 use bulkhead_analysis::one_shot::{Bounds, Interrupts, bounds};
 use bulkhead_analysis::plan::{Constraint, Kind, plan};
@@ -241,6 +241,7 @@ impl Reading<'_> {
             deadline,
             misses: pairs.samples.iter().filter(late).count() as u64 + pairs.lost,
             lost: pairs.lost,
+            doubled: pairs.doubled,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
             unbounded: self.unbounded(&bound),
@@ -344,14 +345,22 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             all.push(judged(text, false));
             continue;
         }
+        let doubled = doubled(flow);
+        let sure = |promise: Promise| match &doubled {
+            Some(why) => promise.unless_held(why),
+            None => promise,
+        };
         if let Some(bound) = &flow.bound {
-            all.push(within(&what, flow.latency.max, bound));
+            all.push(sure(within(&what, flow.latency.max, bound)));
         }
         if let Some(limit) = flow.deadline {
             let count = flow.latency.count + flow.lost;
             let text = format!("{what}: {} late of {count}", flow.misses);
-            all.push(judged(text, flow.misses == 0).if_expected(expected));
+            all.push(sure(judged(text, flow.misses == 0).if_expected(expected)));
             all.push(deadline(what, &flow.bound, limit, &flow.unbounded));
+        } else if flow.bound.is_none() {
+            let why = flow.unbounded.clone().unwrap_or_default();
+            all.push(Promise::not_judged(name, format!("{what}: a bound"), why));
         }
     }
     for task in &variant.tasks {

@@ -264,6 +264,7 @@ mod tests {
             deadline: None,
             misses: 0,
             lost: 0,
+            doubled: 0,
             latency: distribution(samples.iter().map(|sample| sample.1)),
             samples: samples
                 .iter()

@@ -202,6 +202,7 @@ mod tests {
             deadline: Some(1000),
             misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
             lost: 0,
+            doubled: 0,
             latency: distribution(latencies.iter().copied()),
             samples: vec![Sample {
                 number: 1,
