@@ -491,6 +491,33 @@ fn a_task_that_comes_last_is_named() {
     assert_eq!(named(""), (none, true, 0));
 }
 
+/// Alone on its tile, a job of 1 ms with a quota of 1 ms: its switches are taken from the quota, so its end waits for the next period.
+#[test]
+fn a_response_holds_only_if_the_quota_pays_for_it() {
+    let responses = |quota: &str, deadline: &str| {
+        let verdict = judged_system(&format!(
+            "<tilemux tile=\"6\" policy=\"realtime\"/><domain name=\"d\"><app name=\"a\" tile=\"6\" program=\"p\">\
+             <cpu quota=\"{quota}\" period=\"5ms\"/><task period=\"5ms\" cost=\"1ms\" deadline=\"{deadline}\"/></app></domain>"
+        ));
+        let of = |kind| {
+            let mut all = verdict.all().filter(move |one| one.kind == kind);
+            let one = all.next().expect("judged");
+            (one.bound, one.holds)
+        };
+        let plans = verdict.tasks.iter().all(|plan| plan.schedulable);
+        (of(Kind::Response), of(Kind::Quota), plans)
+    };
+    let (response, quota, schedulable) = responses("1ms", "4ms");
+    assert!(quota.0 > Some(1_000_000) && !quota.1, "{quota:?}");
+    assert_eq!((response, schedulable), ((None, false), false));
+    // Where the quota pays, the response contains the switches.
+    let (response, quota, schedulable) = responses("1100us", "4ms");
+    assert_eq!((response, schedulable), (quota, true));
+    assert!(response.0 > Some(1_000_000), "{response:?}");
+    let (response, _, schedulable) = responses("1100us", "1000001ns");
+    assert!(!response.1 && !schedulable, "{response:?}");
+}
+
 /// What lies on the way of a flow from an application to itself over others is not in its own job.
 #[test]
 fn a_flow_that_comes_back_over_others_is_not_one_job() {
@@ -611,6 +638,33 @@ fn a_channel_of_which_nothing_is_known_does_not_hold() {
     };
     assert_eq!(of(&system("")), []);
     assert_eq!(of(&system("deadline=\"1s\"")), [false, false]);
+}
+
+/// Costs 2 and 3, periods 4 and 6: the table has the first task in [0, 2), [5, 7), [10, 12). A job that comes at 2 ends at 7, which is late.
+#[test]
+fn a_bound_of_tables_that_needs_periodic_arrivals_says_so() {
+    let notes = |arrivals: &str, rest: &str| {
+        judged(&format!(
+            "<processors count=\"1\" policy=\"mc2\" {arrivals}/>\
+             <task name=\"a\" period=\"4ms\" cost=\"2ms\" criticality=\"A\" core=\"0\"/>\
+             <task name=\"b\" period=\"6ms\" cost=\"3ms\" criticality=\"A\" core=\"0\"/>{rest}"
+        ))
+        .notes
+    };
+    let said = notes("", "");
+    assert!(
+        said[0].starts_with("levels A and B take every arrival"),
+        "{said:?}"
+    );
+    assert_eq!(said.len(), 1);
+    assert!(notes("arrivals=\"periodic\"", "").is_empty());
+    // Who is promised nothing is named.
+    let logger = "<task name=\"logger\" period=\"1s\" cost=\"1s\" criticality=\"D\"/>";
+    let said = notes("arrivals=\"periodic\"", logger);
+    assert!(
+        said[0].starts_with("nothing is promised of logger"),
+        "{said:?}"
+    );
 }
 
 /// A sporadic reader may never come, and then nothing is ever read.

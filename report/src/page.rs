@@ -275,7 +275,7 @@ fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> M
         tr {
             td { (variant.name) } td { (flow.latency.count) }
             td { (percentile(result, 50, &flow.latency)) } td { (percentile(result, 99, &flow.latency)) } td { (both(result, flow.latency.max)) }
-            td.bad[flow.misses > 0] { (flow.misses) @if flow.lost > 0 { " + " (flow.lost) " lost" } }
+            td.bad[flow.misses > 0] { (flow.misses) @if flow.lost > 0 { ", " (flow.lost) " of them lost" } }
             td { @match &flow.bound { Some(bound) => (both(result, bound.ticks)), None => "none" } }
             td.text { @if total == 0 { "nobody" } @else {
                 @for (index, (name, ticks)) in blame.iter().filter(|b| b.1 > 0).take(3).enumerate() {

@@ -246,6 +246,9 @@ pub struct FlowResult {
     /// Begun and not ended, with a deadline (or a millisecond, where there is none) after the end of the run: neither late nor in time.
     #[serde(default)]
     pub open: u64,
+    /// Begun with a number that ended more often than it began. Which of the ends is theirs is not known, so their latencies say nothing.
+    #[serde(default)]
+    pub doubled: u64,
     /// Summary.
     pub latency: Distribution,
     /// Every sample.

@@ -15,6 +15,7 @@ fn flow(latencies: &[u64]) -> FlowResult {
         misses: latencies.iter().filter(|&&l| l > 1_600_000).count() as u64,
         lost: 0,
         open: 0,
+        doubled: 0,
         latency: distribution(latencies.iter().copied()),
         samples: latencies
             .iter()

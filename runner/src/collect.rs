@@ -74,6 +74,7 @@ pub fn flows(
                 misses: pairs.samples.iter().filter(|s| late(s)).count() as u64 + lost,
                 lost,
                 open: pairs.open.len() as u64 - lost,
+                doubled: pairs.doubled,
                 latency: distribution(pairs.samples.iter().map(|s| s.latency)),
                 samples: pairs.samples,
                 bound: None,
@@ -81,6 +82,17 @@ pub fn flows(
             }
         })
         .collect()
+}
+
+/// Why the samples of a flow say nothing: somebody else's work may have ended where it ends, with the same numbers.
+pub fn doubled(flow: &FlowResult) -> Option<String> {
+    (flow.doubled > 0).then(|| {
+        format!(
+            "{} of its samples have numbers that ended at `{}` more often than they began at `{}`, so nobody can say which end is whose: \
+             whatever ends there must have numbers of its own",
+            flow.doubled, flow.to, flow.from
+        )
+    })
 }
 
 /// Applications on the way of gates from one application to another, without the ends; the shortest way.

@@ -11,8 +11,35 @@ use crate::schedulability::periodic;
 /// One sentence for each thing that is not used.
 pub fn notes(system: &TaskSystem) -> Vec<String> {
     let mut all = offsets(system);
+    all.extend(levels(system));
     all.extend(accesses(system));
     all.extend(readers(system));
+    all
+}
+
+/// What the levels of the mixed-criticality kernel take for granted, and whom they promise nothing.
+fn levels(system: &TaskSystem) -> Vec<String> {
+    if system.policy != Policy::Mc2 {
+        return Vec::new();
+    }
+    let of = |wanted: fn(char) -> bool| -> Vec<&str> {
+        let all = system.tasks.iter();
+        let all = all.filter(|task| wanted(task.criticality));
+        all.map(|task| task.name.as_str()).collect()
+    };
+    let mut all = Vec::new();
+    if !system.periodic && !of(|level| level == 'A').is_empty() {
+        all.push(
+            "levels A and B take every arrival to come exactly a period after the one before, from the start of the tables on: write arrivals=\"periodic\" at <processors> if that is so; what comes at another time waits for its next slot, and no bound covers that".to_owned(),
+        );
+    }
+    let rest = of(|level| level > 'C');
+    if !rest.is_empty() {
+        all.push(format!(
+            "nothing is promised of {}, and no verdict counts them: levels D and E get what the others leave",
+            few(&rest)
+        ));
+    }
     all
 }
 
@@ -80,6 +107,12 @@ fn offsets(system: &TaskSystem) -> Vec<String> {
         system.policy,
         Policy::FixedPriority | Policy::RateMonotonic | Policy::Edf
     );
+    if system.policy == Policy::Mc2 {
+        return vec![format!(
+            "offsets of {} are not used: levels A and B begin with the tables, and bounds of level C hold for any arrivals",
+            few(&with)
+        )];
+    }
     if !usable {
         return vec![format!(
             "offsets of {} are not used: the test of policy `{}` holds for any arrivals",

@@ -18,7 +18,7 @@ use bulkhead_model::tasks::{self, TaskSystem};
 use std::collections::BTreeSet;
 
 use super::{Constraint, Kind, Plan, PlanError, Unit, plan};
-use crate::admission;
+use crate::admission::{self, Reservation};
 use crate::communication::{Chip, CommunicationError, Profile, SystemBounds, SystemError};
 use arrivals::Arrivals;
 use bulkhead_abi::message::HEADER_SIZE;
@@ -104,6 +104,7 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
             if one.unpaid.is_some() {
                 constraint.note = Some("the quota does not pay for the task".to_owned());
             }
+            quota_bounds(&one, &mut verdict);
             verdict.constraints.push(constraint);
         }
     }
@@ -159,6 +160,28 @@ fn tokens(app: &App, verdict: &mut Verdict) {
         let why =
             "its accesses wait for tokens of its <limit>, which no bound of a response counts";
         verdict.leave(format!("task {}", app.name), why.to_owned());
+    }
+}
+
+/// A response as the quota allows it: with TileMux's switches, and only if the quota pays for the job. The test of tasks knows neither, so its
+/// response alone would hold where the job waits for the next period of its quota.
+fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
+    let (bound, note) = match one.unpaid {
+        Some(_) => (None, Some("its quota does not pay for it".to_owned())),
+        None => (one.response, None),
+    };
+    for plan in &mut verdict.tasks {
+        let all = plan.constraints.iter_mut();
+        for response in all.filter(|of| of.kind == Kind::Response && of.subject == one.app) {
+            // Whatever has no bound without quotas has none with them.
+            response.bound = response.bound.and_then(|without| Some(bound?.max(without)));
+            response.holds = response
+                .bound
+                .is_some_and(|bound| response.limit.is_none_or(|limit| bound <= limit));
+            response.note = response.note.take().or_else(|| note.clone());
+            response.method = "quotas as sporadic tasks, switches included";
+        }
+        plan.schedulable = plan.constraints.iter().all(|one| one.holds);
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Pairs {
     pub open: Vec<(u64, u64)>,
     /// Ended without a beginning.
     pub stray: u64,
+    /// Begun with a number that ended more often than it began. Nobody can say which of the ends is theirs, so their latencies say nothing.
+    pub doubled: u64,
 }
 
 /// Joins begins and ends of equal number. `begins` and `ends` are in order of time. A beginning that has no end counts
@@ -48,8 +50,14 @@ pub fn pair(
     for begin in begins {
         open.entry(begin.value).or_default().push(begin.at);
     }
+    let begun: BTreeMap<u64, u64> = open
+        .iter()
+        .map(|(&number, begins)| (number, begins.len() as u64))
+        .collect();
+    let mut ended: BTreeMap<u64, u64> = BTreeMap::new();
     let mut pairs = Pairs::default();
     for end in ends {
+        *ended.entry(end.value).or_default() += 1;
         let queue = open.entry(end.value).or_default();
         match queue.first() {
             Some(&begin) if begin <= end.at => {
@@ -69,6 +77,11 @@ pub fn pair(
         .collect();
     let lost = pairs.open.iter().filter(|(_, begin)| *begin < settled);
     pairs.lost = lost.count() as u64;
+    pairs.doubled = begun
+        .iter()
+        .filter(|&(number, begun)| ended.get(number) > Some(begun))
+        .map(|(_, begun)| begun)
+        .sum();
     pairs
 }
 
@@ -111,6 +124,27 @@ mod tests {
         );
         let got: Vec<_> = pairs.samples.iter().map(|s| s.latency).collect();
         assert_eq!(got, [5, 6]);
+    }
+
+    #[test]
+    fn a_number_that_ends_more_often_than_it_begins_is_doubled() {
+        // Two sources number what they send from 1 on, and one of them marks the begin of this flow.
+        let pairs = pair(
+            [event(0, 1), event(10, 2), event(20, 3)],
+            [event(1, 1), event(7, 1), event(12, 2), event(21, 4)],
+            100,
+        );
+        assert_eq!((pairs.doubled, pairs.lost, pairs.stray), (1, 1, 2));
+        // Ends before the begin count, too: whoever ended the number then may end it again.
+        let early = pair([event(5, 1)], [event(1, 1), event(7, 1)], 100);
+        assert_eq!(early.doubled, 1);
+        // A number may come again, and may lack an end.
+        let again = pair(
+            [event(0, 1), event(10, 1), event(20, 1)],
+            [event(5, 1), event(15, 1)],
+            100,
+        );
+        assert_eq!((again.doubled, again.lost), (0, 1));
     }
 
     #[test]

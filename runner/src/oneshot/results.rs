@@ -4,7 +4,7 @@
 //! how a bound is computed, and how a run is made.
 
 use super::jobs::{self, Seen};
-use crate::collect::ticks;
+use crate::collect::{doubled, ticks};
 use crate::measure::MarkerEvent;
 use bulkhead_analysis::one_shot::{Bounds, Interrupts, bounds};
 use bulkhead_analysis::plan::{Constraint, Kind, plan};
@@ -291,6 +291,7 @@ impl Reading<'_> {
             misses: pairs.samples.iter().filter(late).count() as u64 + pairs.lost,
             lost: pairs.lost,
             open: 0,
+            doubled: pairs.doubled,
             latency: distribution(pairs.samples.iter().map(|sample| sample.latency)),
             samples: pairs.samples,
             unbounded: self.unbounded(&bound),
@@ -450,16 +451,20 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         }
         let mut members = vec![flow.from.as_str(), flow.to.as_str()];
         members.extend(flow.through.iter().map(String::as_str));
-        let gone = any_gone(system, variant, &members);
+        // Whose end is known, and who was there until the end.
+        let unsure = doubled(flow).or_else(|| any_gone(system, variant, &members));
         if let Some(bound) = &flow.bound {
-            all.push(unless(within(&what, flow.latency.max, bound), &gone));
+            all.push(unless(within(&what, flow.latency.max, bound), &unsure));
         }
         if let Some(limit) = flow.deadline {
             let count = flow.latency.count + flow.lost;
             let text = format!("{what}: {} late of {count}", flow.misses);
             let observed = judged(text, flow.misses == 0).if_expected(expected);
-            all.push(unless(observed, &gone));
+            all.push(unless(observed, &unsure));
             all.push(deadline(what, &flow.bound, limit, &flow.unbounded));
+        } else if flow.bound.is_none() {
+            let why = flow.unbounded.clone().unwrap_or_default();
+            all.push(Promise::not_judged(name, format!("{what}: a bound"), why));
         }
     }
     for task in &variant.tasks {

@@ -355,6 +355,7 @@ mod tests {
             misses: 0,
             lost: 0,
             open: 0,
+            doubled: 0,
             latency: distribution(samples.iter().map(|sample| sample.1)),
             samples: samples
                 .iter()

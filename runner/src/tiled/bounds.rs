@@ -221,6 +221,7 @@ mod tests {
             misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
             lost: 0,
             open: 0,
+            doubled: 0,
             latency: distribution(latencies.iter().copied()),
             samples: vec![Sample {
                 number: 1,

@@ -7,6 +7,7 @@
 use super::bounds::members;
 use super::console::is_done_to;
 use super::unfinished::STOPPED;
+use crate::collect::doubled;
 use bulkhead_analysis::plan::system::{Unjudged, judge};
 use bulkhead_analysis::plan::{Constraint, Kind};
 use bulkhead_model::System;
@@ -173,22 +174,25 @@ impl Judge<'_> {
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
         }
         let mut all = Vec::new();
+        let doubled = doubled(flow);
         if let Some(bound) = &flow.bound {
-            all.extend(self.observed(flow, bound));
+            let observed = self.observed(flow, bound).into_iter();
+            all.extend(observed.map(|one| unless(one, &doubled)));
         }
         if let Some(deadline) = flow.deadline {
             let apps = members(self.system, flow);
             let tasks = apps.iter();
             let tasks = tasks.filter_map(|&app| self.system.apps.get(app)?.task.as_ref());
             let allowed = tasks.map(|task| task.misses).max().unwrap_or(0);
-            all.push(self.deadline(
+            let observed = self.deadline(
                 format!(
                     "flow {name}: {} late of {}, {allowed} allowed",
                     flow.misses,
                     flow.latency.count + flow.lost
                 ),
                 flow.misses <= allowed,
-            ));
+            );
+            all.push(unless(observed, &doubled));
             if let Some(bound) = &flow.bound {
                 let (most, limit) = (self.cycles(bound.ticks), self.cycles(deadline));
                 let what =
@@ -347,6 +351,7 @@ mod tests {
             misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
             lost: 0,
             open: 0,
+            doubled: 0,
             latency: distribution(latencies.iter().copied()),
             samples: latencies
                 .iter()
@@ -421,6 +426,24 @@ mod tests {
             assert_eq!(none.outcome(), Outcome::Failed, "{variant}");
             assert!(none.promises()[0].what.contains("no sample"));
         }
+    }
+
+    #[test]
+    fn samples_whose_ends_may_be_somebody_elses_are_not_held() {
+        let of = |latency| {
+            let doubled = FlowResult {
+                doubled: 1,
+                ..flow(&[latency, 500], Some(900))
+            };
+            verdict("regulated", vec![doubled], Vec::new())
+        };
+        assert_eq!(judgements(&of(900)), [NotJudged, NotJudged, Held]);
+        let why = of(900).promises()[1].because.clone().unwrap_or_default();
+        assert!(
+            why.starts_with("1 of its samples have numbers that ended at `actuator` more often"),
+            "{why}"
+        );
+        assert_eq!(judgements(&of(1200)), [Failed, Failed, Held]);
     }
 
     #[test]

@@ -125,6 +125,7 @@ fn known(system: &System, seen: &Seen) -> Alone {
         misses: 0,
         lost: 0,
         open: 0,
+        doubled: 0,
         latency: distribution(seen.samples.iter().map(|one| one.latency)),
         samples: seen.samples.clone(),
         bound: None,
