@@ -73,7 +73,7 @@ fn plans_use_offsets() {
     assert!(!plan(&load(&text("sporadic"))).unwrap().schedulable);
 }
 
-/// A hyperperiod beyond reach: the bound of sporadic arrivals stands, and a note says so.
+/// A hyperperiod beyond reach: the bound of sporadic arrivals is kept, and a note says so.
 #[test]
 fn long_hyperperiods_are_left_to_other_tests() {
     let system = load(

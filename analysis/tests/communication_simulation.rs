@@ -749,7 +749,7 @@ fn edge() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    /// Whatever stands in a scenario: an answer or an error, in finite time, and no panic.
+    /// Whatever a scenario contains: an answer or an error, in finite time, and no panic.
     #[test]
     fn no_scenario_panics(n in prop::collection::vec(edge(), 24), slots in prop::collection::vec(any::<u32>(), 3), flags: [bool; 4]) {
         let resource = |i: usize| Resource {

@@ -55,7 +55,7 @@ pub fn load_system(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<
     load(&source, folder.as_deref(), Some(path), options)
 }
 
-/// Loads a system from a text. `name` stands in messages; includes and platform files are not possible.
+/// Loads a system from a text. `name` appears in messages; includes and platform files are not possible.
 pub fn load_system_text(
     name: &str,
     text: &str,
@@ -96,7 +96,7 @@ pub fn load_platform(
     load_platform_source(&source, options)
 }
 
-/// Loads a platform from a text. `name` stands in messages.
+/// Loads a platform from a text. `name` appears in messages.
 pub fn load_platform_text(
     name: &str,
     text: &str,
@@ -180,7 +180,7 @@ pub fn load_tasks(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<T
     load_tasks_source(&source, options)
 }
 
-/// Loads a task system from a text. `name` stands in messages.
+/// Loads a task system from a text. `name` appears in messages.
 pub fn load_tasks_text(
     name: &str,
     text: &str,

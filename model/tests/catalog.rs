@@ -81,7 +81,7 @@ fn every_parameter_of_a_platform_says_where_it_comes_from() {
             .children()
             .filter(roxmltree::Node::is_element)
         {
-            // Tiles refer to sourced parts; what stands there is the floor plan.
+            // Tiles refer to sourced parts; what is there is the floor plan.
             if node.attribute("source").is_some() || node.tag_name().name() == "tile" {
                 continue;
             }

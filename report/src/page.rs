@@ -42,7 +42,7 @@ pub fn page(title: &str, body: &Markup) -> String {
     .into_string()
 }
 
-/// An SVG picture as it stands.
+/// An SVG picture as it is.
 pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }

@@ -193,7 +193,7 @@ fn cells(grid: &Grid) -> Markup {
     }
 }
 
-/// Which test stands behind which constraint.
+/// Which test decides which constraint.
 fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>, book: &Book) -> Markup {
     let mut all: Vec<(&str, &str)> = constraints.map(|c| (noun(c.kind), c.method)).collect();
     all.sort_unstable();

@@ -324,7 +324,7 @@ pub fn tasks(
                 lives.unended(*owner, begin, deadline)
             });
         }
-        // Who is in the background is there until the end. A job may come late by its jitter, and one period is begun at the end.
+        // A background application is there until the end. A job may come late by its jitter, and one period is begun at the end.
         let releases = activities.values().flatten();
         let releases = releases.filter(|one| one.kind == MarkerKind::JobRelease as u16);
         if let (true, Some(first)) = (app.background, releases.map(|one| one.at).min()) {

@@ -1,4 +1,4 @@
-//! Where work stands, for whoever shows it.
+//! How far work has come, for whatever shows it.
 //!
 //! What it deliberately does not know: terminals.
 

@@ -216,7 +216,7 @@ fn whole(
         options.window.check(variant)?;
         paradigm.admit(name, variant)?;
     }
-    // Who counts by himself has runs of his own.
+    // A bound that counts for itself has runs of its own.
     let besides = match look.slices {
         None => paradigm.besides(&variants, &self::variants(&system, &[])?),
         Some(_) => Vec::new(),
@@ -591,7 +591,7 @@ fn console(system: &System, own: String, other: Option<&OtherSeen>) -> String {
     }
 }
 
-/// What the peer did in a variant. What went wrong there stands with the first chip.
+/// What the peer did in a variant. What went wrong there is listed with the first chip.
 fn peer_variant(
     name: &str,
     system: &System,
@@ -664,7 +664,7 @@ fn peer_incidents(
         running: &other.observed.running,
         rings: &other.observed.rings,
         refused: &other.observed.refused,
-        // Who still worked when the first chip's work was done was not cut off.
+        // An application that still worked when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
     };
     let mut all = incidents(paradigm, &peer.system, programs, &said, &other.observed);

@@ -56,7 +56,7 @@ fn wrong(span: &Span, what: impl Into<String>, remedy: impl Into<String>) -> Sch
     }
 }
 
-/// Reads a text; `name` stands in messages. Gives each task set in the order of the file.
+/// Reads a text; `name` appears in messages. Gives each task set in the order of the file.
 ///
 /// # Errors
 /// The first thing that is wrong.

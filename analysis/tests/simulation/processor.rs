@@ -12,7 +12,7 @@ use bulkhead_model::tasks::{MutexOrder, Policy, TaskSystem};
 use crate::arrivals::{self, Arrival, Span, ns};
 use crate::random::Random;
 
-/// What stands at a place of a job's body.
+/// What is at a place of a job's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     Leave(usize),
@@ -219,7 +219,7 @@ impl<'a> Processors<'a> {
                 mutex.holder = Some(core);
                 cores[core as usize].granted = true;
             }
-            // Who looks first changes, so that nobody is favoured.
+            // The processor that looks first changes, so that none is favoured.
             let first = random.below(cores.len() as u64) as usize;
             for turn in 0..cores.len() {
                 let index = (first + turn) % cores.len();
@@ -301,7 +301,7 @@ impl<'a> Processors<'a> {
             }
             job.done += 1;
             if job.done == job.cost {
-                // What stands at the very end.
+                // What is at the very end.
                 let held_mutex = job.in_phase;
                 let job = core.ready.remove(index);
                 if held_mutex {
@@ -338,7 +338,7 @@ impl<'a> Processors<'a> {
         }
     }
 
-    /// Passes what stands before the next unit of a job; false if the job cannot go on now.
+    /// Passes what comes before the next unit of a job; false if the job cannot go on now.
     fn pass_marks(&self, core: &mut Core, index: usize, mutex: &mut Mutex) -> bool {
         loop {
             let job = &core.ready[index];
@@ -402,7 +402,7 @@ impl<'a> Processors<'a> {
             .unwrap_or(usize::MAX)
     }
 
-    /// Who should run: an index of the ready jobs.
+    /// Which job should run: an index of the ready jobs.
     fn choose(&self, core: &Core) -> Option<usize> {
         let current = core
             .ready

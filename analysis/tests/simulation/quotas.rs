@@ -245,7 +245,7 @@ impl Tile<'_> {
             }
             if self.running != Some(index) {
                 self.switch_to(Some(index));
-                // Who has used up all on the way must wait again.
+                // A job that has used up its budget on the way must wait again.
                 continue;
             }
             if self.random.one_in(4) && self.receive(index, received) {
@@ -426,7 +426,7 @@ fn judged(text: &str, random: &mut Random) -> Result<Known, String> {
             now: 0,
             random,
         };
-        // Who sleeps and wakes all the time makes many events.
+        // An activity that sleeps and wakes all the time makes many events.
         let sleepers = tile.apps.iter().any(|app| app.sleeps.is_some());
         let longest = tile.apps.iter().map(|app| app.period / US).max();
         let longest = longest.unwrap_or(0);

@@ -128,7 +128,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
     worst
 }
 
-/// Whoever is able and neither waits nor runs stands at the end.
+/// Every job that is able to run and neither waits nor runs is at the end of the queue.
 fn wake(all: &[Activity], line: &mut VecDeque<usize>, running: Option<usize>, random: &mut Random) {
     let awake = (0..all.len())
         .filter(|who| all[*who].able() && !line.contains(who) && running != Some(*who))

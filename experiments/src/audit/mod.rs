@@ -718,7 +718,7 @@ impl Checking<'_> {
             .collect()
     }
 
-    /// Who is not the domain: on its own chip, then on the other one.
+    /// Applications outside the domain: on its own chip, then on the other one.
     fn attackers(&self) -> Vec<String> {
         let mut all = self.names(|app| !self.stand.is_own(app));
         let others = self.stand.attackers.iter();

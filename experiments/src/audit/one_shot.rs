@@ -301,7 +301,7 @@ impl Checking<'_> {
             harm.extend(self.overwritten(core, alone, facts));
             let values = |seen: &Seen| checks(seen, core);
             let (before, now) = (values(&alone.seen), values(&facts.seen));
-            // Who is slower may not have come as far.
+            // A slower core may not have come as far.
             if before.iter().zip(&now).any(|(a, b)| a != b) {
                 harm.push(format!("core {core}: a task computed another result"));
             }

@@ -91,7 +91,7 @@ fn adversaries_take_the_places_on_both_chips() {
         openings.iter().any(|o| o.starts_with(cable)),
         "{openings:?}"
     );
-    // Who has no card is not reached by frames.
+    // Frames do not reach a domain without a card.
     let openings = super::compare::openings(&servers);
     assert!(
         openings.iter().all(|o| !o.contains("frames")),

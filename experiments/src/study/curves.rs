@@ -171,7 +171,7 @@ mod tests {
         assert_ne!(Scheme::CLong.index() % 4, Scheme::CShort.index() % 4);
     }
 
-    /// The paper's point stands only in its scenario; bars stand in every one.
+    /// The paper's point is drawn only in its scenario; bars are drawn in every one.
     #[test]
     fn the_papers_point_is_drawn() {
         let parameters = StudyParameters::default();

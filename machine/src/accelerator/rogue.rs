@@ -35,7 +35,7 @@ pub fn rampage(ports: &mut dyn Ports, random: &mut u64, cycle: Tick) -> Waits {
             6 => PRIVILEGED_COMMAND,
             _ => COMMAND,
         };
-        // Who waits in a sleep cannot attack.
+        // A unit that sleeps cannot attack.
         if offset == COMMAND && value as u8 == Opcode::Sleep as u8 {
             continue;
         }

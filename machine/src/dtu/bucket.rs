@@ -127,7 +127,7 @@ impl Bucket {
             }));
         }
         let before = match self.line[0] {
-            // Who does not come when it is his turn has gone on without asking.
+            // A waiter that does not come when it is its turn has gone on without asking.
             Some(first) if first.waiter != waiter && first.at < now => {
                 self.withdraw(first.waiter);
                 None
@@ -135,7 +135,7 @@ impl Bucket {
             Some(first) if first.waiter != waiter => Some(first),
             _ => None,
         };
-        // Who is first takes his bytes before the bucket has those of the second, which may be more than it ever holds at once.
+        // The first waiter takes its bytes before the bucket has those of the second, which may be more than it ever holds at once.
         let ahead = before.map_or(0, |first| self.cost(first.bytes));
         let cost = self.cost(bytes);
         let needed = self.needed(cost);

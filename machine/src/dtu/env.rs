@@ -9,7 +9,7 @@ use crate::types::{Block, Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, Opcode};
 use thiserror::Error;
 
-/// What a tile number stands for.
+/// What a tile number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TileKind {
     /// No such tile.

@@ -361,7 +361,7 @@ impl Dtu {
         }
     }
 
-    /// Who may interrupt has changed: what is announced and not acknowledged counts as not announced.
+    /// The set of activities that may interrupt has changed: what is announced and not acknowledged counts as not announced.
     fn look_again<E: Env>(&mut self, env: &mut E) {
         let request = CoreRequest(std::mem::take(&mut self.core_request));
         if request.is_valid() && request.activity() != self.activity {

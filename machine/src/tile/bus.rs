@@ -605,7 +605,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
-        // Who could lie about others is not believed: it is a no-op like on any other chip.
+        // A program that could lie about others is not believed: for it, the marker is a no-op, as on any other chip.
         if known.is_some_and(MarkerKind::is_privileged) && !machine_mode {
             return;
         }

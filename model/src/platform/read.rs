@@ -31,7 +31,7 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Number and router of each tile that an element stands for. The tables bound all of them below 2^14.
+/// Number and router of each tile that an element describes. The tables bound all of them below 2^14.
 pub(super) fn numbers(node: &Node) -> impl Iterator<Item = (u16, u16)> {
     let count = match node.rule.name {
         "tile" => node.integer("count"),

@@ -77,7 +77,7 @@ pub fn place_memory(system: &mut System, places: &Places<'_>, errors: &mut Vec<D
         for (app, node) in apps.iter_mut().zip(&places.apps) {
             let mut wishes = vec![(&mut app.memory_tile, app.memory.0, *node, "memory")];
             let gates = app.mgates.iter_mut().zip(node.all("mgate"));
-            // Who shares a region or a module needs none.
+            // An application that shares a region or a module needs none.
             let gates = gates.filter(|(gate, _)| gate.of.is_none() && gate.module.is_none());
             wishes.extend(
                 gates.map(|(gate, node)| (&mut gate.memory_tile, gate.size.0, node, "size")),
@@ -424,7 +424,7 @@ fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Dia
     else {
         return;
     };
-    // Who has no limit needs no bucket of his own; the first one lets everything through.
+    // An application without a limit needs no bucket of its own; the first one lets everything through.
     let buckets = u64::from(dtu.buckets).saturating_sub(1);
     let mut limits = 0;
     for (app, node) in on_tile(system, tile, places) {

@@ -98,7 +98,7 @@ pub const UNIT_PROGRAM: &str = "accelerator/unit";
 pub struct Domain {
     /// Name.
     pub name: String,
-    /// Its name where it stands; `name` is unique in the system.
+    /// Its name in the file; `name` is unique in the system.
     pub local: String,
     /// `A` (most critical) to `E`.
     pub criticality: char,
@@ -111,7 +111,7 @@ pub struct Domain {
 pub struct App {
     /// Name, unique in the system: `MANAGER.APP` if several managers have an application of this name.
     pub name: String,
-    /// Its name where it stands.
+    /// Its name in the file.
     pub local: String,
     /// Its domain.
     pub domain: usize,

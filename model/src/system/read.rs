@@ -360,7 +360,7 @@ impl<'a> Reader<'a, '_> {
     /// first free tile; an application for which none is free goes to the shared tile with the fewest on it.
     fn place_tiles(&mut self) {
         let mut taken: Vec<(u16, String)> = Vec::new();
-        // Tiles that some line of the file names: they are not free, wherever it stands.
+        // Tiles that some line of the file names: they are not free, wherever that line is.
         let managers = self.managers.iter().map(|manager| manager.tile);
         let named: Vec<u16> = managers
             .chain(self.apps.iter().map(|app| app.tile))

@@ -237,7 +237,7 @@ mod tests {
             programs.iter().filter(|p| **p == quiet::ADVERSARY).count(),
             quiet.apps.len() - 3
         );
-        // Who sleeps keeps his limit.
+        // An application that sleeps keeps its limit.
         assert!(
             quiet
                 .apps

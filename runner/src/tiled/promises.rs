@@ -433,7 +433,7 @@ mod tests {
         let of = |latency| {
             let doubled = FlowResult {
                 doubled: 1,
-                ..flow(&[latency, 500], Some(900))
+                ..flow(&[500, latency], Some(900))
             };
             verdict("regulated", vec![doubled], Vec::new())
         };
@@ -617,7 +617,7 @@ mod tests {
                 "{what}"
             );
         }
-        // Who has only not finished is there.
+        // An application that has only not finished is still there.
         let there = of(IncidentKind::Unfinished, "has not finished");
         assert_eq!(there, [Held, Held, Held, Held, NotJudged]);
     }

@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "root");
         assert!(found[0].1.contains("though every application"), "{found:?}");
-        // Who only serves never finishes.
+        // An application that only serves never finishes.
         let mut serves = load_system("quickstart", &LoadOptions::default()).expect("valid");
         for app in &mut serves.apps {
             app.background = true;

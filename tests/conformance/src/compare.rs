@@ -1,6 +1,6 @@
 //! Reads results and compares them.
 //!
-//! What may differ between two correct harts stands in one table, [`DIFFERENCES`], each line with its reason.
+//! What may differ between two correct harts is in one table, [`DIFFERENCES`], each line with its reason.
 
 use crate::generate::Category;
 use crate::layout::*;

@@ -1,4 +1,4 @@
-//! Where everything stands in memory: the contract between the runtime, the programs and the reader of the results.
+//! Where everything is in memory: the contract between the runtime, the programs and the reader of the results.
 //!
 //! Each test is copied to the same addresses before it runs, so that its behaviour does not depend on its neighbours.
 

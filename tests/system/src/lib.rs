@@ -347,7 +347,7 @@ fn execute(system: &System, programs: &[Program], special: Special) -> Report {
     )
 }
 
-/// Strikes a tile of a machine that stands still. If the run ends before that is possible, says how.
+/// Strikes a tile of a machine that is stopped. If the run ends before that is possible, says how.
 fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) -> Option<Outcome> {
     let tile = strike.tile;
     match strike.how {

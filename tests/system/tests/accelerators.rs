@@ -237,7 +237,7 @@ fn units_pass_a_stream_on_and_end_with_it() {
     }
 }
 
-/// Who tells a unit that data lies where the region is not ends the unit's job, and nobody else's.
+/// A client that gives a unit an address outside of the region ends its own job at the unit, and nobody else's.
 #[test]
 fn a_piece_beside_the_region_is_refused() {
     let text = r#"<system name="beside" platform="tiled-accelerated" duration="100ms" manager-tile="1">

@@ -17,7 +17,7 @@ const STARTS: usize = 100;
 /// Where the hostile ones are, and the loop of the pairs that share a tile with it.
 const HOSTILE: u16 = 7;
 
-/// The honest ones, and what stands beside them in the domain of the service (`sharing`) and elsewhere (`others`).
+/// The honest ones, and what runs beside them in the domain of the service (`sharing`) and elsewhere (`others`).
 fn system(others: &str, sharing: &str) -> String {
     format!(
         r#"<system name="attacks" platform="./shared.xml" duration="200ms" manager-tile="1">

@@ -264,7 +264,7 @@ fn a_channel_from_outside_is_an_opening() {
     );
 }
 
-/// Who may make children, endpoints, services and the like uses all of that against a critical caller of the kernel.
+/// An application that may make children, endpoints, services and the like uses all of that against a critical caller of the kernel.
 #[test]
 fn what_rights_allow_delays_a_critical_call_by_two_pieces_of_work_at_most() {
     let finished = checked(system("audit-rights"), "calling", &[], 2);
@@ -419,7 +419,7 @@ fn a_flood_from_the_other_chip_is_found() {
     assert_eq!(again.result, finished.result);
 }
 
-/// Who has no card is not reached by frames, and who shares nothing with the cards by nothing.
+/// Frames do not reach a domain without a card, and nothing reaches a domain that shares nothing with the cards.
 #[test]
 fn frames_reach_only_who_has_a_card() {
     let finished = two_chips("aside", 2);

@@ -60,7 +60,7 @@ fn adversaries_end_and_harm_nobody() {
     assert_eq!(forged, format!("{text}{text}??[2K{text}??1A?{line}{text}"));
     let own = |line: &&str| line.starts_with("kernel: activity 2 (sensor)");
     assert_eq!(beside.console.lines().filter(own).count(), 1);
-    // Who shares a tile with endless loops still computes what it should.
+    // An application that shares a tile with endless loops still computes what it should.
     assert_eq!(cause(beside, "witness"), "exit 0");
     assert_eq!(cause(beside, "compute"), "exit 0");
     assert_eq!(beside.stopped("spin"), None);

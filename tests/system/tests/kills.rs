@@ -61,7 +61,7 @@ struct Scene {
     text: &'static str,
     /// Those that end by themselves.
     ending: &'static [&'static str],
-    /// Who cannot go on without whom.
+    /// Which applications cannot go on without which others.
     needs: &'static [(&'static str, &'static str)],
 }
 
@@ -100,7 +100,7 @@ impl Scene {
         let report = boot_struck(self.text, Strike { at, tile, how });
         let console = &report.console;
         let case = format!("tile {tile} at {at} ns:\n{console}");
-        // Who slept until the end died of the end.
+        // An activity that slept until the end was ended by the end of the run.
         let run = console.split("kernel: books: ").next().unwrap_or_default();
         let died = run.lines().find(|line| {
             line.starts_with("kernel: ")

@@ -106,7 +106,7 @@ fn clients_below_other_managers_hear_of_services_that_will_not_come() {
         "m",
         "`below` is not started: there is no service `top`: it failed",
     );
-    // Who runs already hears at once that there is no other session.
+    // An application that already runs hears at once that there is no other session.
     assert_eq!(last(&report, "busy"), "after 2 stops: closed");
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The machine's controller and the analysis read the same platform and know nothing of each other. Here the controller has
 //! requesters that are as nasty as their slots allow: they fill all of them at once, after random pauses, with hits, with
-//! conflicts, with reads and writes. There is neither network nor cache, so what is compared is the controller alone.
+//! conflicts, with reads and writes. There is neither network nor cache, so the test compares the controller alone.
 
 use bulkhead_analysis::communication::{
     CommunicationError, MemoryTiming, NetworkScenario, Resource, Source, Step, TransactionClass,

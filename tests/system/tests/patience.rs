@@ -1,4 +1,4 @@
-//! Who waits for a service that never comes: how long, and what his manager says then.
+//! Applications that wait for a service that never comes: how long they wait, and what their manager says then.
 
 use bulkhead_system_tests::{Report, boot_booked};
 

@@ -19,7 +19,7 @@ bulkhead_lib::main!(main);
 
 const PAGE: usize = 4096;
 
-/// What byte stands where in the file.
+/// Which byte is where in the file.
 const fn byte(at: usize) -> u8 {
     (at / PAGE * 31 + at % 251) as u8
 }

@@ -147,7 +147,7 @@ fn finish(end: End, kept: &Kept) -> Result<(), Status> {
 /// Uses all that it had; how often it was refused, if it always was.
 fn use_all(end: End, kept: &Kept) -> Result<u64, Status> {
     let mut refused = 0;
-    // Who closes hears nothing of when the other side takes back; until then the page is what was lent.
+    // A client that closes does not hear when the other side takes the page back; until then the page is what was lent.
     let begun = time::now();
     while matches!(end, End::Closed | End::Reused) && look(&kept.gate).is_some() {
         if look(&kept.gate) == Some(SECRET) || time::now() > begun + PATIENCE {

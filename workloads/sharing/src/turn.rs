@@ -47,7 +47,7 @@ fn main() -> u64 {
     };
     let (there, back) = (0, 1);
     let (begins, ends) = if first { (there, back) } else { (back, there) };
-    // Who is the first begins; the other one waits for its turn like somebody who has given way already.
+    // The first one begins; the other one waits for its turn like a task that has already given way.
     let mut pending = !first;
     for turn in 0..turns + warmup {
         if turn == warmup {

@@ -136,7 +136,7 @@ fn unsafe_allowed(path: &str) -> bool {
         || UNSAFE_FILES.iter().any(|(file, _)| *file == path)
 }
 
-/// `unsafe` stands only where the blueprint allows it.
+/// `unsafe` appears only where the blueprint allows it.
 pub fn unsafe_places(tree: &Tree) -> Vec<Violation> {
     rust(tree)
         .filter(|file| !unsafe_allowed(&file.path))
@@ -165,7 +165,7 @@ pub fn safety_comments(tree: &Tree) -> Vec<Violation> {
             if !code.contains("unsafe {") && !code.contains("unsafe impl") {
                 continue;
             }
-            // The comment stands directly above; the statement that holds the block may begin some lines earlier.
+            // The comment is directly above; the statement that holds the block may begin some lines earlier.
             let near = lines[line.saturating_sub(8)..line].join("\n");
             if !near.contains("SAFETY:") {
                 found.push(Violation::new(

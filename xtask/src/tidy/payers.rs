@@ -90,7 +90,7 @@ pub fn payers(tree: &Tree) -> Vec<Violation> {
         for (start, end) in types.filter_map(|(at, _)| body(text, at)) {
             let inside = &text[start..end];
             for (at, name) in words(inside).filter(|(_, name)| GROWING.contains(name)) {
-                // A field stands in one line, and its payer before what grows.
+                // A field takes one line, and its payer comes before what grows.
                 let field = inside[..at].rfind('\n').map_or(0, |line| line + 1);
                 if words(&inside[field..at]).any(|(_, word)| PAID.contains(&word)) {
                     continue;

@@ -114,7 +114,7 @@ fn is_character(rest: &[u8]) -> bool {
     }
 }
 
-/// Positions (line numbers from 1) where `word` stands as a whole word in stripped text.
+/// Positions (line numbers from 1) where `word` is a whole word in stripped text.
 pub fn lines_with_word(stripped: &str, word: &str) -> Vec<usize> {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     stripped

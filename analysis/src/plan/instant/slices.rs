@@ -48,7 +48,7 @@ pub fn picture(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<Critic
     let mut window = 0;
     let mut now = 0;
     while now < stage.length {
-        // Who runs before this moment pays for what interrupts it.
+        // The job that runs before this moment pays for what interrupts it.
         let mut kernel = 0;
         for coming in stage.released(now) {
             let cost = stage.costs[coming.task];

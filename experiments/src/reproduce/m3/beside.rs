@@ -14,7 +14,7 @@ use bulkhead_runner::tiled::alone::{self, Job};
 use bulkhead_runner::tiled::bounds;
 use serde::Serialize;
 
-/// A bound, or why there is none. In the unit of the measurement that it stands beside.
+/// A bound, or why there is none. In the unit of the measurement beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beside {

@@ -664,7 +664,7 @@ fn a_message_interrupts_once_for_who_awaits_it_and_nobody_more_urgent() {
     awaits(&mut world, 0, Awaited::new(6, 9, 3));
     assert_eq!(announced(&mut world), Some(9));
     world.write(2, CORE_REQUEST, 0);
-    // Who is less urgent is announced when it is not any more, and not if it runs itself.
+    // A less urgent activity is announced once it is no longer less urgent, and not if it runs itself.
     become_current(&mut world, 7, 0);
     assert_eq!(announced(&mut world), None);
     become_current(&mut world, 5, 2);

@@ -35,7 +35,7 @@ pub struct Manager {
     pub program: String,
     /// Its memory.
     pub memory: Size,
-    /// Its name where it stands; `name` is unique in the system.
+    /// Its name in the file; `name` is unique in the system.
     pub local: String,
     /// Bounds of all that is below it, on each tile.
     pub limits: Vec<TileLimit>,

@@ -515,7 +515,7 @@ impl System {
                 .mgates
                 .iter()
                 .map(|gate| 1 + u64::from(gate.of.is_none()));
-            // Who receives can offer one service without a <service>.
+            // An application that receives can offer one service without a <service>.
             let services = app.services.len().max(app.rgates.len().min(1));
             5 + (services + app.rgates.len() + app.sgates.len()) as u64 + regions.sum::<u64>()
         });

@@ -293,7 +293,7 @@ impl Tree<'_, '_> {
         sum: OnTile,
         given: (Rate, Size),
     ) {
-        // Who has no limit of his own uses what is left, and needs something.
+        // An application without a limit of its own uses what is left, and needs something.
         let rest = u128::from(sum.without_limit > 0);
         let (rate, burst) = (sum.rate + rest, sum.burst + rest * u128::from(CHUNK));
         let others = match sum.without_limit {

@@ -93,7 +93,7 @@ pub struct Node {
     pub(crate) state: State,
     /// Derivations between it and an object that the kernel made at boot.
     pub(crate) depth: u8,
-    /// Whether it stands for the object of another node.
+    /// Whether it is a copy: its object is that of another node.
     pub(crate) copy: bool,
     pub(crate) object: Object,
     /// The node that owns the object: itself unless it is a copy.

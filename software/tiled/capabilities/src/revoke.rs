@@ -75,7 +75,7 @@ impl Space {
         Ok(())
     }
 
-    /// The node at which the revocation of a level stands.
+    /// The node that the revocation of a level has reached.
     pub fn at(&self, level: usize) -> Option<NodeId> {
         let revocation = self.revocations.get(level)?.as_ref()?;
         Some(revocation.current)

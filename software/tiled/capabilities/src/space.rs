@@ -80,7 +80,7 @@ pub(crate) struct Plan {
     pub extra: [NodeId; 2],
     /// Who pays.
     pub payer: HolderId,
-    /// The node whose object it stands for, if it is a copy.
+    /// The node whose object it shares, if it is a copy.
     pub original: Option<NodeId>,
 }
 
@@ -319,7 +319,7 @@ impl Space {
         node.is_some_and(|n| n.state == State::Preparing && n.birth == birth)
     }
 
-    /// The object of a node; of a copy, the object that it stands for.
+    /// The object of a node; of a copy, the object of the original.
     pub fn object(&self, id: NodeId) -> &Object {
         let owner = self.nodes[id.index()].owner;
         &self.nodes[owner.index()].object

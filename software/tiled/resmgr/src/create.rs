@@ -143,7 +143,7 @@ struct Needs<'a> {
 
 /// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
 fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
-    // Who sends without counting looks after his answers himself: there is room for one.
+    // A sender without credits looks after its answers itself: there is room for one.
     let credits = app.send.iter().map(|gate| match gate.credits {
         UNLIMITED_CREDITS => 1,
         credits => u32::from(credits),

@@ -98,7 +98,7 @@ impl App {
 
     /// The sources that the application is.
     pub fn sources(&self, app: usize) -> impl Iterator<Item = Source> + use<> {
-        // Who offers nothing has gates, too.
+        // An application that offers nothing has gates, too.
         let services = self.services.len().max(1) as u16;
         (0..services).map(move |service| Source::App { app, service })
     }

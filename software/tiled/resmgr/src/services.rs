@@ -93,7 +93,7 @@ impl World<'_> {
             return;
         };
         let app = &self.system.apps[server];
-        // Who receives nothing serves nobody.
+        // An application without a receive gate serves nobody.
         let number = selector.checked_sub(SEL_OFFERED);
         let number = number.filter(|_| !app.receive.is_empty());
         let mut sources = app.sources(server);

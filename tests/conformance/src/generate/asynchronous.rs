@@ -8,7 +8,7 @@ use crate::assembler::{self, Assembler};
 use crate::encode::{self, MRET, SFENCE, word};
 use crate::layout::*;
 
-/// Where the handler stands: not in the result.
+/// Where the handler is: not in the result.
 const HANDLER: u64 = SPARE;
 
 pub(super) fn generate(b: &mut Builder) {

@@ -60,7 +60,7 @@ fn simulate(tasks: &[Task], distances: &[u64], shares: &[u64], end: u64) -> Vec<
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-    /// Who keeps to his budget responds within the bound, whatever distances and costs the jobs have.
+    /// An application that keeps to its budget responds within the bound, whatever distances and costs the jobs have.
     #[test]
     fn responses_are_within_the_bound(
         tasks in proptest::collection::vec((1u64..8, 0u64..50), 1..6),

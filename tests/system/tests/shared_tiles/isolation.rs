@@ -194,7 +194,7 @@ fn a_lazy_heap_costs_one_fault_a_page_and_gives_the_same_results() {
     };
     for name in ["eager", "lazy"] {
         let seen = variant(&result, name);
-        // Who uses up his heap ends for that reason, however it is mapped.
+        // An application that uses up its heap ends for that reason, however the heap is mapped.
         let what: Vec<_> = seen
             .incidents
             .iter()

@@ -101,7 +101,7 @@ fn who_wakes_up_often_takes_no_more_than_its_budget() {
             let more = most - alone;
             let overrun = 2.0 * tile.switch as f64;
             assert!(more <= other.budget as f64 + overrun, "{name}: {more}");
-            // Who sleeps and wakes all the time uses it up.
+            // An application that sleeps and wakes all the time uses it up.
             let used = more * 2.0 > other.budget as f64;
             assert!(used || other.app != "naps", "{name}: {more}");
         }

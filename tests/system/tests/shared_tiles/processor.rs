@@ -50,7 +50,7 @@ fn waits_for_the_hart_are_what_the_schedule_says() {
         alone[0].1 * 800 < elapsed(seen("alone"), "work"),
         "{alone:?}"
     );
-    // Who gets longer by others' slices waits exactly for them; what is left over are caches.
+    // An application that takes longer because of others' slices waits exactly for them; the rest is the caches.
     let longer = elapsed(seen("spin"), "work") - elapsed(seen("alone"), "work");
     let spin = work("spin");
     assert_eq!(spin.len(), 2, "{spin:?}");
@@ -62,7 +62,7 @@ fn waits_for_the_hart_are_what_the_schedule_says() {
         "{longer}: {spin:?}"
     );
     assert!(of(&spin, mux) * 50 < of(&spin, "spin"), "{spin:?}");
-    // Who says that others have the hart is booked all the same, under its name.
+    // An application that says that others have the hart is booked all the same, under its own name.
     let liar = work("liar");
     assert_eq!(liar.len(), 2, "{liar:?}");
     assert!(

@@ -118,7 +118,7 @@ impl System {
             activity: id,
             creator: ticket.caller,
             tile: tile.id,
-            // Who creates makes one call at a time, so that stays.
+            // A creator makes one call at a time, so that stays.
             is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
         };
         hardware.announce(begins, &plan.name);

@@ -35,7 +35,7 @@ pub(super) struct Closing {
     closed: Option<(NodeId, u64)>,
     /// The mapping, with its birth, of whose memory the caches of its tile have nothing any more up to this many bytes.
     written: Option<((NodeId, u64), u64)>,
-    /// Who shall look again.
+    /// Activities that must look again.
     wakes: [Option<u16>; WAKES],
     /// The semaphore, with its birth, of which somebody has lost a copy, and how much of what he holds has been searched for another one.
     pub(super) lost: Option<((NodeId, u64), HolderId, u16)>,
@@ -165,7 +165,7 @@ impl System {
         !receives
     }
 
-    /// Who still waits for a reply over an endpoint that is gone, or for the pager behind it, shall look again.
+    /// Makes every activity look again that still waits for a reply over an endpoint that is gone, or for the pager behind it.
     fn disappoint(&mut self, level: usize, index: usize, endpoint: u16, old: &SendEndpoint) {
         // TileMux may have removed it a moment ago.
         let waits = old.credits < old.credits_max;

@@ -585,7 +585,7 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     let (_, reply) = system.take_reply().expect("an answer");
     assert_eq!(words(&reply).unwrap()[1], u64::from(id));
     assert!(!system.has_impatient());
-    // Who waits without end is told nothing; and one that dies is forgotten.
+    // An activity that waits without end is told nothing, and one that dies is forgotten.
     assert_eq!(later(&mut system, &mut chip, 1, wait(0)), Ok(None));
     assert_eq!(system.expire(u64::MAX), None);
     assert!(system.take_reply().is_none());

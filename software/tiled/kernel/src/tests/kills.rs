@@ -545,9 +545,9 @@ impl Play {
         for actor in [Client, Server, Manager, Child, Bystander] {
             assert_eq!(self.is_alive(actor), expected.contains(&actor), "{actor:?}");
         }
-        // Who waits now waits for an event, which is his right.
+        // An activity that waits now waits for an event, which is its right.
         let pending = self.pending.iter().copied();
-        // Who is gone needs no answer, and no slot of the kernel waits for one.
+        // An activity that is gone needs no answer, and no slot of the kernel waits for one.
         let waiting: Vec<u16> = pending
             .filter(|id| self.system.activity(*id).is_some())
             .collect();

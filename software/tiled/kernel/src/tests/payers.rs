@@ -105,7 +105,7 @@ fn ends_that_nobody_hears_of_are_paid_by_who_does_not_listen() {
     }
     assert_eq!(money(&mut system, parent), before);
     call(&mut system, &mut chip, parent, child()).unwrap();
-    // Who ends has nothing more to hear, and what he paid for that comes back.
+    // An activity that ends has nothing more to hear, and what it paid for that comes back.
     call(&mut system, &mut chip, parent, STOP).unwrap();
     let stop = Syscall::Stop { activity: 200 };
     call(&mut system, &mut chip, 1, stop).unwrap();

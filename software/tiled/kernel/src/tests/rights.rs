@@ -445,7 +445,7 @@ fn the_kernel_writes_nothing_for_who_may_only_read() {
     }
 }
 
-/// Who knows an endpoint's number gets that one or none: he need not take others meanwhile, which his quota may not allow.
+/// A caller that names an endpoint gets that one or none, so it need not take others meanwhile, which its quota may not allow.
 #[test]
 fn a_certain_endpoint_is_had_if_it_is_free() {
     let (mut system, mut chip, a, b) = pair();

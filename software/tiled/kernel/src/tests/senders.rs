@@ -255,7 +255,7 @@ fn many_sleepers_hear_it_one_in_each_step() {
         while let Some((number, answer)) = chip.answer() {
             system.tile_answered(&mut chip, number, answer);
         }
-        // Who has stopped stays until that is said.
+        // An activity that has stopped stays until its end has been reported.
         system.take_report();
         let mut all = 0..3;
         let level = all.find(|level| system.has_step(*level));
@@ -266,7 +266,7 @@ fn many_sleepers_hear_it_one_in_each_step() {
         for (who, reply) in told {
             assert_eq!(words(&reply), Err(SyscallError::Gone));
             assert!(sleepers.remove(&who.caller));
-            // Who comes again meanwhile does not make it longer.
+            // A sender that comes again meanwhile does not make it longer.
             if !sleepers.is_empty() {
                 let outcome = later(&mut system, &mut chip, who.caller, down);
                 assert_eq!(outcome, Err(SyscallError::Gone));

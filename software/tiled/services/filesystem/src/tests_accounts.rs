@@ -112,7 +112,7 @@ fn who_lengthens_anothers_file_pays_for_it() {
     assert!(write(&mut files, two, file, 3).is_ok());
     let blocks = held(&files, two).0;
     assert!(blocks >= 4 && held(&files, one) == (0, 0), "{blocks}");
-    // Who cannot pay for all of it lengthens nothing.
+    // A client that cannot pay for all of it lengthens nothing.
     files.end(2);
     let three = client(3);
     for name in ["x", "y", "z", "w"] {

@@ -123,7 +123,7 @@ proptest! {
         }
     }
 
-    /// Who has changed all that he may have is refused, and what was noted of his pages stays.
+    /// A client that has changed all the pages that it may have is refused, and what was noted of its pages stays.
     #[test]
     fn who_has_all_he_may_have_is_refused_and_nothing_else(pages_ in 1u64..4) {
         let mut all = pages(1, pages_, 0);
