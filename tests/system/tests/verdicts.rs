@@ -162,6 +162,53 @@ fn jobs_that_miss_their_deadline_fail_the_run() {
     assert_eq!(finished(system("loop"), &overrides, false).code(), 0);
 }
 
+/// The simulator keeps a limited number of markers of each tile. A neighbour that takes all of them hides what a task does afterwards, but does not make it hold.
+#[test]
+fn a_task_whose_neighbour_marks_without_end_is_not_judged() {
+    let text = |flood: &str| {
+        format!(
+            r#"<system name="flood" platform="tiled-gem5" duration="80ms" manager-tile="1">
+  <domain name="control" criticality="A">
+    <app name="task" tile="2" program="sharing/periodic"><argument name="jobs" value="40"/><argument name="iterations" value="1000"/><task period="1ms" deadline="900us"/></app>
+  </domain>
+  {flood}
+  <tilemux tile="2" slice="200us"/>
+</system>"#
+        )
+    };
+    let judged = |run: &Finished| {
+        let mut all = run.result.verdict.promises().iter();
+        let task = all.find(|one| one.what.contains(" of 40 jobs late"));
+        task.map(|one| one.judgement)
+    };
+    let alone = ran(&text(""), &[]);
+    assert_eq!(
+        judged(&alone),
+        Some(Judgement::Held),
+        "{:?}",
+        alone.result.verdict
+    );
+    let flood = r#"<domain name="hostile" criticality="E"><app name="flood" tile="2" program="attack/marks" background="true"/></domain>"#;
+    let beside = ran(&text(flood), &[]);
+    assert_eq!(beside.code(), 4);
+    let incidents = &beside.result.variants[0].incidents;
+    let unseen = incidents
+        .iter()
+        .find(|one| one.kind == IncidentKind::Unseen);
+    let unseen = unseen.expect("an incident");
+    assert_eq!((unseen.application.as_str(), unseen.tile), ("flood", 2));
+    let all = beside.result.verdict.promises().iter();
+    let of_task =
+        all.filter(|one| one.what.starts_with("task task: ") && one.what.contains(" jobs late"));
+    let of_task: Vec<_> = of_task
+        .map(|one| (one.judgement, one.because.as_deref()))
+        .collect();
+    assert!(
+        matches!(of_task[..], [(Judgement::NotJudged, Some(why))] if why.starts_with("`flood` took the room for markers of tile 2")),
+        "{of_task:?}"
+    );
+}
+
 #[test]
 fn a_flows_deadline_counts_beside_somebody_without_a_limit() {
     let overrides = ["hog/limit@noc=none", "flow[loop]@deadline=5us"];

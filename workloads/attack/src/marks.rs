@@ -1,0 +1,15 @@
+//! Marks without end, so that the simulator has no room left for the markers of its tile: neither its own nor those of its neighbours.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::marker;
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    for number in 0.. {
+        marker::span_begin(number);
+        marker::span_end(number);
+    }
+    0
+}
