@@ -145,9 +145,17 @@ impl Lines {
         self.text.at = written.min(self.text.length);
     }
 
-    /// Bytes of the text that are written, if none of its lines is open, so that another one may come first.
-    pub fn written(&self) -> Option<usize> {
+    /// Bytes of the text that are written, if none of its lines is open.
+    fn written(&self) -> Option<usize> {
         (self.open.is_none() && !self.is_heading).then_some(self.text.at)
+    }
+
+    /// Puts the text aside, if none of its lines is open, so that another one may come first: how many of its bytes are written. Nothing of it
+    /// is written behind a line of the kernel's own before it is begun again.
+    pub fn put_aside(&mut self) -> Option<usize> {
+        let written = self.written()?;
+        (self.text.length, self.text.at) = (0, 0);
+        Some(written)
     }
 
     /// Begins a line of the kernel's own, after the last one is written; it is never inside a line of others.
@@ -295,6 +303,23 @@ mod tests {
 
     /// Two texts that take turns after each line are written as if each were alone, and a piece of work ends with a line at the
     /// latest.
+    #[test]
+    fn what_is_put_aside_is_not_written_behind_a_line_of_the_kernels_own() {
+        let (mut lines, mut out) = (Lines::default(), String::new());
+        lines.text((1, 1), "a", b"x\ny\n", 0);
+        while lines.written() != Some(2) {
+            lines.step(&mut out);
+        }
+        lines.line("mine");
+        let written = lines.put_aside().expect("its first line has ended");
+        while lines.has_line() {
+            lines.step(&mut out);
+        }
+        lines.text((1, 1), "a", b"x\ny\n", written);
+        all(&mut lines, &mut out);
+        assert_eq!(out, "[a] x\nkernel: mine\n[a] y\n");
+    }
+
     #[test]
     fn texts_take_turns_after_each_line() {
         let texts: [&[u8]; 2] = [

@@ -352,8 +352,8 @@ impl Unit {
         if !self.console.has_text() {
             self.printed = None;
             self.answer_text((group, offset), dtu::time().saturating_add(PATIENCE));
-        } else if let Some(written) = self.console.written()
-            && !self.texts.is_empty()
+        } else if !self.texts.is_empty()
+            && let Some(written) = self.console.put_aside()
         {
             self.printed = None;
             self.line_up((level, (group, offset), written));
