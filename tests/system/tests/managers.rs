@@ -71,8 +71,10 @@ fn the_less_critical_delay_a_restart_by_one_piece_of_theirs() {
         .count();
     println!("{others} restarts of the others");
     assert!(others > 30);
-    // Four restarts, one after the other, were five times as long, and halves of them twice as long.
-    assert!(beside < 1.6 * alone, "{beside} us, {alone} us alone");
+    // A restart has some fifty pieces, and each waits for at most one piece of a less critical one: a system call or a page, at most 8000 cycles of
+    // the kernel (4 us). Four restarts, one after the other, were five times as long, and halves of them twice as long.
+    let most = alone + 50.0 * 4.0;
+    assert!(beside < most, "{beside} us, {alone} us alone");
 }
 
 #[test]
