@@ -234,6 +234,10 @@ impl SendGate {
             if let Some(message) = fetch(self.line.reply(), self.reply_buffer)? {
                 return Ok(message);
             }
+            // Others may have come to the tile, and they need the hart.
+            if user::is_shared() {
+                return self.await_reply_shared();
+            }
             self.check_receiver()?;
         }
     }

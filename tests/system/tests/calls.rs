@@ -93,6 +93,55 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
     assert!(waited <= alone + 2 * longest, "{waited} cycles");
 }
 
+/// Activities with eleven creators above them, all with the longest names: their texts, and the lines about their ends, come in pieces as short
+/// as everybody's.
+#[test]
+fn a_deep_activity_with_long_names_makes_no_long_piece() {
+    const DEPTH: usize = 10;
+    let name = |what: &str, number: usize| {
+        format!("{what}-{number:0>width$}", width = 31 - what.len() - 1)
+    };
+    let manager = |depth: usize| {
+        format!(
+            r#"<manager name="{}" tile="{}" memory="2MiB">"#,
+            name("manager", depth),
+            3 + depth % 5
+        )
+    };
+    let managers: String = (1..=DEPTH).map(manager).collect();
+    let talker = |number: usize| {
+        format!(
+            r#"<app name="{}" tile="{}" program="attack/talker"><argument name="runs" value="200"/></app>"#,
+            name("talker", number),
+            4 + number % 2
+        )
+    };
+    let talkers: String = (1..=4).map(talker).collect();
+    let close = "</manager>".repeat(DEPTH);
+    let text = system(&format!(
+        r#"<app name="s1" tile="3" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="1"/></app>
+        </domain>{managers}<domain name="below">{talkers}</domain>{close}<domain name="more">"#
+    ));
+    let report = &boot_text(&text, &[])[0];
+    for number in 1..=4 {
+        let talker = name("talker", number);
+        assert!(
+            report.printed(&talker).contains(&"line 199"),
+            "{}",
+            report.console
+        );
+    }
+    let work = report.work(WORK.0, WORK.1, KERNEL);
+    let texts = work
+        .iter()
+        .filter(|(what, _)| *what == 69)
+        .map(|(_, cycles)| *cycles);
+    let (pieces, worst) = texts.fold((0, 0), |(n, worst), cycles| (n + 1, cycles.max(worst)));
+    println!("{pieces} pieces of text, the longest {worst} cycles");
+    assert!(pieces > 1000, "{pieces}");
+    assert!(worst <= LONGEST, "{worst} cycles");
+}
+
 /// Beside twelve programs that start and stop children on five tiles, the kernel takes the steps of a revocation of the most important caller one
 /// after the other: no answer or notification of a TileMux and no reply to somebody less important comes in between.
 #[test]

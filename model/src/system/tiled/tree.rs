@@ -438,14 +438,14 @@ impl Tree<'_, '_> {
         let system = self.system;
         let apps = system.apps.iter().zip(&self.places.apps);
         let apps: Vec<(&App, &&Node)> = apps.filter(|(app, _)| app.tile == tile).collect();
-        let managers = system
-            .managers
-            .iter()
-            .filter(|manager| manager.tile == tile)
-            .count();
-        let Some((_, last)) = apps.last().copied() else {
+        let managers = system.managers.iter().zip(&self.places.managers);
+        let managers = managers.filter(|(manager, _)| manager.tile == tile);
+        let managers: Vec<&Node> = managers.map(|(_, node)| *node).collect();
+        let last = apps.last().map(|(_, node)| **node);
+        let Some(last) = last.or(managers.last().copied()) else {
             return;
         };
+        let managers = managers.len();
         let count = apps.len() + managers;
         if count > TILE_ACTIVITIES {
             let what = format!(

@@ -9,7 +9,8 @@ use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use bulkhead_abi::boot::KERNEL_PURSES_MAX;
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
-use bulkhead_abi::words::Name;
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_abi::words::{NAME, Name};
 use bulkhead_capabilities::{HolderId, NODES_MAX, NodeId, Space};
 use bulkhead_common::payer::{Creator, Paid, Reserved};
 use core::cell::Cell;
@@ -46,7 +47,7 @@ pub enum State {
 pub struct Activity {
     /// Its number.
     pub id: u16,
-    /// What its creator calls it; see [`Activities::path`].
+    /// What its creator calls it; see [`Path`].
     pub name: Name,
     /// Another activity of its creator had the same name when this one was created.
     pub is_namesake: bool,
@@ -180,57 +181,84 @@ impl fmt::Debug for Activities {
     }
 }
 
+/// Most bytes of a path: names, each with the number of a namesake.
+pub const PATH: usize = LINEAGE_MAX * (NAME + "/:65535".len());
+/// Components of a path that are put together in one piece of work. Each is in memory that no cache may hold, so this bounds the
+/// misses of such a piece.
+const COMPONENTS: usize = 2;
+
 /// The path of an activity from the root manager: `root/control/actuator`. Each creator gives one component. If a creator uses a
 /// name again, the activity's number is appended, as in `actuator:17`, and no name contains `/` or `:`. So no two activities have
 /// the same path, and no activity can get the path of one that it did not create.
+///
+/// It is put together from its last component to its first, a few in each piece of work. An activity's name and creators never
+/// change, and its creators outlive it, so a path stays right however much happens meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub struct Path<'a> {
-    all: &'a Activities,
-    id: u16,
+pub struct Path {
+    /// The number of the activity, and how often it had been used before.
+    of: (u16, u32),
+    /// The next activity whose name is added.
+    next: u16,
+    bytes: [u8; PATH],
+    /// Where the path begins so far.
+    at: usize,
 }
 
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for (depth, (id, activity)) in self
-            .all
-            .ancestry(self.id)
-            .into_iter()
-            .rev()
-            .flatten()
-            .enumerate()
-        {
-            if depth > 0 {
-                f.write_str("/")?;
-            }
-            f.write_str(activity.name.as_str())?;
-            if activity.is_namesake {
-                write!(f, ":{id}")?;
-            }
+impl Path {
+    /// Of no activity.
+    pub const NONE: Self = Self {
+        of: (KERNEL_ACTIVITY, 0),
+        next: KERNEL_ACTIVITY,
+        bytes: [0; PATH],
+        at: PATH,
+    };
+
+    /// Adds the next components of an activity's path, and forgets any other path. Returns whether none is left.
+    pub fn add(&mut self, all: &Activities, id: u16) -> bool {
+        let of = (id, all.get(id).map_or(0, |of| of.generation));
+        if self.of != of {
+            (self.of, self.next, self.at) = (of, of.0, PATH);
         }
-        Ok(())
+        for _ in 0..COMPONENTS {
+            let Some(activity) = all.get(self.next) else {
+                return true;
+            };
+            if self.at < PATH {
+                self.put(b"/");
+            }
+            if activity.is_namesake {
+                let mut rest = activity.id;
+                while rest > 0 {
+                    self.put(&[b'0' + (rest % 10) as u8]);
+                    rest /= 10;
+                }
+                self.put(b":");
+            }
+            self.put(activity.name.as_str().as_bytes());
+            self.next = activity.creator;
+        }
+        all.get(self.next).is_none()
+    }
+
+    fn put(&mut self, part: &[u8]) {
+        self.at -= part.len();
+        self.bytes[self.at..][..part.len()].copy_from_slice(part);
+    }
+}
+
+/// What has been put together.
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        // Only texts come in.
+        f.write_str(core::str::from_utf8(&self.bytes[self.at..]).unwrap_or_default())
     }
 }
 
 impl Activities {
-    /// The path of an activity.
-    pub fn path(&self, id: u16) -> Path<'_> {
-        Path { all: self, id }
-    }
-
-    /// An activity, its creator, and so on. A creator outlives the activities that it created.
-    fn ancestry(&self, id: u16) -> [Option<(u16, &Activity)>; LINEAGE_MAX] {
-        let mut next = Some(id);
-        core::array::from_fn(|_| {
-            let id = next?;
-            let found = self.get(id);
-            next = found.map(|activity| activity.creator);
-            Some((id, found?))
-        })
-    }
-
     /// Whether an activity may create one more: it has fewer creators above it than there may be.
     pub fn may_create(&self, id: u16) -> bool {
-        self.ancestry(id).last().is_none_or(Option::is_none)
+        let lineage = core::iter::successors(self.get(id), |below| self.get(below.creator));
+        lineage.count() < LINEAGE_MAX
     }
 
     /// Whether a creator has an activity with this name, or with another name that has the same number.
@@ -426,7 +454,7 @@ mod tests {
         add(4, 2, "actuator");
         add(5, 1, "actuator");
         add(6, 3, "actuator");
-        let path = |id| format!("{}", all.path(id));
+        let path = |id| full(&all, id);
         assert_eq!(
             [1, 2, 3, 4, 5, 6].map(path),
             [
@@ -438,6 +466,20 @@ mod tests {
                 "root/control/actuator/actuator"
             ]
         );
+        // Another path comes in between, and a number comes back after its activity ended: nothing of the other one is kept.
+        let mut parts = Path::NONE;
+        assert!(!parts.add(&all, 6) && parts.add(&all, 2));
+        assert_eq!(parts.to_string(), "root/control");
+        assert!(!parts.add(&all, 6));
+        all.remove(6);
+        all.insert(Activity {
+            name: Name::new("other").unwrap(),
+            creator: 2,
+            generation: 1,
+            ..activity(6, 0, 6)
+        });
+        assert!(!parts.add(&all, 6) && parts.add(&all, 6));
+        assert_eq!(parts.to_string(), "root/control/other");
         // As deep as it goes.
         for id in 7..7 + LINEAGE_MAX as u16 {
             let creator = id - 1;
@@ -450,11 +492,14 @@ mod tests {
             }
         }
         let deepest = all.ids().last().unwrap();
-        assert_eq!(
-            format!("{}", all.path(deepest)).split('/').count(),
-            LINEAGE_MAX
-        );
+        assert_eq!(full(&all, deepest).split('/').count(), LINEAGE_MAX);
         assert!(!all.may_create(deepest) && all.may_create(deepest - 1));
+    }
+
+    fn full(all: &Activities, id: u16) -> String {
+        let mut path = Path::NONE;
+        while !path.add(all, id) {}
+        path.to_string()
     }
 
     /// No activities, and so many places that are ready.

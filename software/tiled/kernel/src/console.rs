@@ -5,15 +5,12 @@
 //! is put before each line, so no caller waits for the whole text: it is written in pieces of [`PIECE`] bytes. What it deliberately
 //! does not know: the device.
 
-use bulkhead_abi::syscall::LINEAGE_MAX;
+use crate::activity::PATH;
 use bulkhead_abi::tilemux::PRINT_TEXT;
-use bulkhead_abi::words::NAME;
 use core::fmt::{self, Write};
 
 /// Bytes that are written in one piece of work: a line of a program with its name takes two or three.
 pub const PIECE: usize = 32;
-/// Most bytes of a path: names, each with the number of a namesake.
-const PATH: usize = LINEAGE_MAX * (NAME + "/:65535".len());
 /// Most bytes of a line of the kernel's own: which activity stopped, where, and how.
 const OWN: usize = PATH + 160;
 

@@ -16,12 +16,12 @@ use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING, kernel_purses};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
+use bulkhead_kernel::activity::Path;
 use bulkhead_kernel::books::{self, Books};
 use bulkhead_kernel::bounds::{
     ANSWER, NOTIFICATION, REPLY, STEP, TEXT, TILE_ANSWER, WORK_BEGINS, WORK_ENDS,
 };
 use bulkhead_kernel::hardware::{Hardware, Region};
-use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
 use bulkhead_kernel::system::{
     KernelEndpoints, MemoryTile, Module, NUMBERS_END, Reply, System, Ticket, label_caller,
@@ -180,8 +180,8 @@ enum Work {
 /// Takes a message of a tile or server and finds the most important work; a step of a job is done at once.
 #[inline(never)]
 fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &mut usize) -> Work {
-    // Each of the three kinds has its turn, but what is for less important callers comes after the steps of more important ones. Nobody
-    // knows whom a notification concerns; when no more of them fit, TileMuxes would wait.
+    // Each of the three kinds has its turn, but what is for less important callers comes after the steps of more important ones. A
+    // notification does not say whom it concerns; when no more of them fit, TileMuxes would wait.
     let arrived = unit.arrived();
     let step = system.step_level();
     for _ in 0..EARS {
@@ -200,7 +200,7 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &m
     if system.has_impatient() {
         system.expire(unit.time());
     }
-    // Whoever has answered in time, and was not heard yet, is not late.
+    // A TileMux whose answer has arrived, but was not heard yet, is not late.
     if system.is_asking() && arrived[2] == 0 {
         system.expire_tiles(unit);
     }
@@ -339,7 +339,8 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
     for id in all {
         if let Some(holder) = system.activity(id).map(|a| a.holder) {
             let holding = system.space().holding(holder);
-            let path = system.path(id);
+            let mut path = Path::NONE;
+            while !system.add_path(&mut path, id) {}
             unit.line(system, format_args!("books: {path} has {holding:?}"));
         }
     }
@@ -391,18 +392,6 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
         measured(TEXT, || unit.write(system));
         return true;
     }
-    unit.said = 0;
-    let Some((activity, cause)) = system.take_report() else {
-        return false;
-    };
-    if let Some(tile) = system.tile_of(activity) {
-        let line = Stopped {
-            activity,
-            path: system.path(activity),
-            tile: tile.id,
-            cause,
-        };
-        measured(TEXT, || unit.begin_line(line));
-    }
+    measured(TEXT, || unit.report(system));
     true
 }

@@ -23,8 +23,10 @@ use bulkhead_abi::tilemux::{
 use bulkhead_abi::words::{Aligned, Name, Words};
 use bulkhead_common::payer::{Boot, Fixed, Paid, PaidList};
 use bulkhead_hal::{dtu, marker};
+use bulkhead_kernel::activity::Path;
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
+use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::system::{PATIENCE, Reply, System, Ticket, memory_endpoint};
 use core::fmt::Display;
 use zerocopy::{FromBytes, IntoBytes};
@@ -68,6 +70,8 @@ pub struct Unit {
     turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,
+    /// The path of the next writer, or of an activity that has stopped.
+    path: Path,
     /// The text that is being printed, and the next ones: at most one of each tile.
     printed: Option<Text>,
     texts: PaidList<Boot, Text>,
@@ -105,6 +109,7 @@ impl Unit {
             turns: (0, 0),
             buffers,
             console: Lines::default(),
+            path: Path::NONE,
             printed: None,
             texts: Paid::new(Vec::with_capacity(tiles.len())),
             late: Paid::new(Vec::with_capacity(tiles.len())),
@@ -137,7 +142,7 @@ impl Unit {
         (unit, calls)
     }
 
-    /// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
+    /// Texts that may be waiting at once: what comes later was not printed before a stop.
     pub fn texts(&self) -> usize {
         usize::from(self.groups() * SLOTS)
     }
@@ -311,20 +316,23 @@ impl Unit {
         !self.console.has_line()
     }
 
-    /// Begins or continues to print a text.
-    fn print(&mut self, system: &System, (level, (group, offset), written): Text) {
+    /// Begins or continues to print the first text, once the path of its writer is put together.
+    fn print(&mut self, system: &System) {
+        let (_, (group, offset), written) = self.texts[0];
         let buffer = self.text_buffer(group);
         let (tile, payload) = self.buffers.message(buffer, offset);
         if let Some((activity, text)) = decode_print(payload) {
             // A tile can name only its own activities; one that ended long ago has no name any more.
             let tile = tile as u16;
-            let writer = (tile, activity);
             let gone = format_args!("activity {activity} of tile {tile}");
-            let name = system.on(activity, tile).map(|_| system.path(activity));
-            let name = name.as_ref().map_or(&gone as &dyn Display, |name| name);
-            self.console.text(writer, name, text, written);
+            let name: &dyn Display = match system.on(activity, tile) {
+                None => &gone,
+                Some(_) if !system.add_path(&mut self.path, activity) => return,
+                Some(_) => &self.path,
+            };
+            self.console.text((tile, activity), name, text, written);
         }
-        self.printed = Some((level, (group, offset), written));
+        self.printed = Some(self.texts.remove(0));
     }
 
     /// Takes in a text that has arrived, or writes a piece of the pending output.
@@ -342,8 +350,7 @@ impl Unit {
             return self.answer_text(text, until);
         }
         if self.can_say() && self.printed.is_none() && !self.texts.is_empty() {
-            let first = self.texts.remove(0);
-            return self.print(system, first);
+            return self.print(system);
         }
         self.console.step(&mut arch::Console);
         let Some((level, (group, offset), _)) = self.printed else {
@@ -373,15 +380,25 @@ impl Unit {
         }
     }
 
-    /// Begins a line of the kernel's own, which is never inside a line of others.
-    pub fn begin_line(&mut self, line: impl Display) {
-        self.console.line(line);
+    /// Begins the line about the next activity that stopped, once its path is put together.
+    pub fn report(&mut self, system: &mut System) {
+        if let Some((activity, cause)) = system.take_report(&mut self.path)
+            && let Some(tile) = system.tile_of(activity)
+        {
+            self.said = 0;
+            self.console.line(Stopped {
+                activity,
+                path: &self.path,
+                tile: tile.id,
+                cause,
+            });
+        }
     }
 
-    /// Prints a line of the kernel's own at once, and all output that was begun.
+    /// Prints a line of the kernel's own at once, and all output that was begun. It is never inside a line of others.
     pub fn line(&mut self, system: &System, line: impl Display) {
         self.flush(system);
-        self.begin_line(line);
+        self.console.line(line);
         self.flush(system);
     }
 

@@ -120,7 +120,7 @@ pub struct System {
     /// about it that TileMuxes have not answered.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
     replies: Ranks<Caller, (Ticket, Reply), PRIORITIES>,
-    /// Ends that have not been said, by the priority of who ended.
+    /// Ends that have not been printed, by the priority of the ended activity.
     reports: Ranks<Creator, (u16, StopCause), PRIORITIES>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
@@ -146,7 +146,7 @@ impl System {
         modules: Vec<Module>,
         (timebase, purses): (u64, u64),
     ) -> Self {
-        // Whoever can pay for an activity finds a place, and the kernel has one.
+        // There is a place for each activity that somebody can pay for, and one for the kernel.
         let places = (1 + purses / PLACE_COST).min(NUMBERS_END.into()) as u16;
         let mut space = Space::new((purses / Space::NODE_COST) as usize, places);
         space.charge_activities(ACTIVITY_COST);
@@ -254,9 +254,9 @@ impl System {
         found.filter(|a| self.tiles[a.tile].id == tile)
     }
 
-    /// The path of an activity.
-    pub fn path(&self, id: u16) -> Path<'_> {
-        self.activities.path(id)
+    /// Puts the path of an activity together: adds a few components. Returns whether none is left.
+    pub fn add_path(&self, path: &mut Path, id: u16) -> bool {
+        path.add(&self.activities, id)
     }
 
     /// The capabilities.
@@ -312,8 +312,12 @@ impl System {
         self.reports.highest()
     }
 
-    /// The next activity that stopped, to be reported.
-    pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
+    /// The next activity that stopped, to be reported, once its path is put together: each call adds a few components.
+    pub fn take_report(&mut self, path: &mut Path) -> Option<(u16, StopCause)> {
+        let (id, _) = self.reports.front()?;
+        if !path.add(&self.activities, *id) {
+            return None;
+        }
         let report = self.reports.pop_front()?;
         if let Some(said) = self.activities.get_mut(report.0) {
             said.is_unsaid = false;
@@ -491,7 +495,7 @@ impl System {
         Ok(true)
     }
 
-    /// One who waits for a semaphore gets it: the first of the highest priority.
+    /// An activity that waits for a semaphore gets it: the first of the highest priority.
     fn wake_sleeper(&mut self, node: NodeId) {
         let first = self.space.line(node).and_then(|line| waiting::first(line));
         if let Some(id) = first

@@ -32,7 +32,7 @@ pub(super) enum Job {
     Revoke(Waits),
     /// A revocation that has not begun. It does nothing if the node is gone or being removed.
     Begin {
-        /// Who waits.
+        /// The waiting activity.
         waits: Waits,
         /// The node and its birth.
         node: (NodeId, u64),
@@ -370,7 +370,7 @@ impl System {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin)
                 && !self.space.comes_from(origin, removed.holder)
             {
-                // He could have raised it; unless he still can, who waits shall think again. Who ends has nothing any more.
+                // Its holder could have raised it. Unless it still can, the activities that wait for it must hear of that; an ended one holds nothing.
                 let semaphore = self.space.owner(origin);
                 let semaphore = (semaphore, self.space.birth(semaphore));
                 let holder = self.activities.at(removed.holder);

@@ -300,7 +300,7 @@ fn every_call_keeps_its_stated_cost() {
                 );
             }
             while system.take_reply().is_some() {}
-            while system.take_report().is_some() {}
+            while system.reported().is_some() {}
         }
         check(&mut system);
         given += chip.devices.iter().filter(|d| d.1 != (0, 0)).count();

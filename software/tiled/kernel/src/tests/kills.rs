@@ -302,7 +302,7 @@ impl Play {
             start(&mut play.system, &mut play.chip, at);
             play.numbers.insert(actor, made[0] as u16);
         }
-        while play.system.take_report().is_some() {}
+        while play.system.reported().is_some() {}
         play.kill = kill;
         (play, left)
     }
@@ -498,7 +498,7 @@ impl Play {
     /// Answers of others must not be taken for the bystander's.
     fn drain(&mut self) {
         self.pump();
-        while self.system.take_report().is_some() {}
+        while self.system.reported().is_some() {}
     }
 
     /// What the units do when a message is under way.

@@ -126,7 +126,7 @@ fn what_is_cut_short_leaves_nothing() {
             }
             while step(&mut system, &mut chip) {}
             while system.take_reply().is_some() {}
-            while system.take_report().is_some() {}
+            while system.reported().is_some() {}
             assert!(!system.has_jobs() && !system.is_asking());
             chip.buckets.clear();
             hear_all(&mut system, &mut chip, 1);

@@ -18,7 +18,7 @@ mod senders;
 pub mod sessions;
 mod tiles;
 
-use crate::activity::State;
+use crate::activity::{Path, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
 use crate::system::{KernelEndpoints, MemoryTile, Module, PATIENCE, Reply, System, Ticket};
@@ -101,6 +101,20 @@ pub struct Chip {
     /// Effects since it was last set to 0.
     pub effects: u32,
     pub caches: caches::Caches,
+}
+
+impl System {
+    /// The next activity that stopped, however many pieces of work its path takes.
+    pub(super) fn reported(&mut self) -> Option<(u16, StopCause)> {
+        let mut path = Path::NONE;
+        while self.report_level().is_some() {
+            let report = self.take_report(&mut path);
+            if report.is_some() {
+                return report;
+            }
+        }
+        None
+    }
 }
 
 impl Chip {
@@ -414,7 +428,7 @@ pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
         }
         let Some(level) = (0..3).rev().find(|level| system.has_step(*level)) else {
             // A revocation waits until it is said who has stopped.
-            match system.take_report() {
+            match system.reported() {
                 Some(report) => chip.said.push(report),
                 None => return steps,
             }

@@ -77,7 +77,7 @@ proptest! {
                 _ => {}
             }
             while system.take_reply().is_some() {}
-            while system.take_report().is_some() {}
+            while system.reported().is_some() {}
             prop_assert_eq!(system.space().check(), Ok(()));
         }
         // Every endpoint of an activity belongs to one that is there.

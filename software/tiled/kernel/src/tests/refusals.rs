@@ -60,7 +60,7 @@ fn difference(a: &str, b: &str) -> String {
 fn calm_down(system: &mut System, chip: &mut Chip) {
     finish(system, chip);
     while system.take_reply().is_some() {}
-    while system.take_report().is_some() {}
+    while system.reported().is_some() {}
 }
 
 /// A system in which something has happened already: places and nodes are free that were in use.

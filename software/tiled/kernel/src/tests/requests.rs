@@ -146,8 +146,8 @@ fn the_end_of_the_most_important_is_said_first() {
         system.notified(&mut chip, 2, id, StopCause::Panic);
     }
     assert_eq!(system.report_level(), Some(2));
-    assert_eq!(system.take_report(), Some((high, StopCause::Panic)));
-    assert_eq!(system.take_report(), Some((low, StopCause::Panic)));
+    assert_eq!(system.reported(), Some((high, StopCause::Panic)));
+    assert_eq!(system.reported(), Some((low, StopCause::Panic)));
     assert_eq!(system.report_level(), None);
     finish(&mut system, &mut chip);
     check(&mut system);

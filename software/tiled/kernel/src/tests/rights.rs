@@ -182,7 +182,7 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
     system.notified(&mut chip, 2, a, bulkhead_abi::syscall::StopCause::Panic);
     let mut steps = 0;
     // It stays until that is said.
-    while system.has_step(0) || system.take_report().is_some() {
+    while system.has_step(0) || system.reported().is_some() {
         chip.effects = 0;
         let before = system.space().steps();
         system.step(&mut chip, 0);

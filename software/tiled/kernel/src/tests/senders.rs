@@ -256,7 +256,7 @@ fn many_sleepers_hear_it_one_in_each_step() {
             system.tile_answered(&mut chip, number, answer);
         }
         // An activity that has stopped stays until its end has been reported.
-        system.take_report();
+        system.reported();
         let mut all = 0..3;
         let level = all.find(|level| system.has_step(*level));
         let level = level.expect("somebody is left");

@@ -453,7 +453,7 @@ fn numbers_of_activities_come_back_and_confuse_nobody() {
         let made = later(&mut system, &mut chip, 1, creation(APP, SEL_TILES + 2, 0));
         let id = made.unwrap().unwrap()[0] as u16;
         assert!(id != 0 && id != 1 && id < 0x8000);
-        while system.take_report().is_some() {}
+        while system.reported().is_some() {}
         chip.requests.clear();
         if id == first {
             again += 1;
