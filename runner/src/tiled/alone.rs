@@ -345,7 +345,8 @@ mod tests {
             .expect("there")
     }
 
-    fn flow(samples: &[(u64, u64)]) -> FlowResult {
+    /// The quickstart's flow with these samples.
+    pub(super) fn result(samples: Vec<Sample>) -> FlowResult {
         FlowResult {
             name: "loop".to_owned(),
             from: "sensor".to_owned(),
@@ -356,18 +357,20 @@ mod tests {
             lost: 0,
             open: 0,
             doubled: 0,
-            latency: distribution(samples.iter().map(|sample| sample.1)),
-            samples: samples
-                .iter()
-                .map(|&(begin, latency)| Sample {
-                    number: 1,
-                    begin,
-                    latency,
-                })
-                .collect(),
+            latency: distribution(samples.iter().map(|sample| sample.latency)),
+            samples,
             bound: None,
             unbounded: None,
         }
+    }
+
+    fn flow(samples: &[(u64, u64)]) -> FlowResult {
+        let samples = samples.iter().map(|&(begin, latency)| Sample {
+            number: 1,
+            begin,
+            latency,
+        });
+        result(samples.collect())
     }
 
     /// The sensor reads cache lines from the first to the second moment of each pair.

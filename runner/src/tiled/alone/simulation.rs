@@ -11,8 +11,7 @@ use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::{LoadOptions, System, load_system};
 use bulkhead_random::Random;
-use bulkhead_report::distribution::distribution;
-use bulkhead_report::result::{FlowResult, Sample};
+use bulkhead_report::result::Sample;
 
 /// Systems of every test; `BULKHEAD_SYSTEMS` gives another number.
 const SYSTEMS: u64 = 300;
@@ -116,21 +115,7 @@ fn run(drawn: &Drawn, mut more: impl FnMut() -> u64) -> Seen {
 
 fn known(system: &System, seen: &Seen) -> Alone {
     let names = names::of(system, &names::all_as(system, 2));
-    let flow = FlowResult {
-        name: "loop".to_owned(),
-        from: "sensor".to_owned(),
-        to: "actuator".to_owned(),
-        through: vec!["controller".to_owned()],
-        deadline: None,
-        misses: 0,
-        lost: 0,
-        open: 0,
-        doubled: 0,
-        latency: distribution(seen.samples.iter().map(|one| one.latency)),
-        samples: seen.samples.clone(),
-        bound: None,
-        unbounded: None,
-    };
+    let flow = super::tests::result(seen.samples.clone());
     alone(system, &names, &flow, &seen.ended, Some(&seen.log)).expect("samples and accesses")
 }
 

@@ -176,18 +176,23 @@ fn whoever_takes_his_own_copy_back_wakes_nobody() {
         assert!(waits.is_some(), "{request:?}");
     }
     // Now somebody has lost it.
-    let ticket = ticket(&system, giver);
-    assert!(matches!(system.call(&mut chip, ticket, back(20)), Ok(None)));
-    finish(&mut system, &mut chip);
+    is_told(&mut system, &mut chip, (sleeper, giver), back(20));
+}
+
+/// After this call of the giver, the sleeper hears that its semaphore is gone.
+fn is_told(system: &mut System, chip: &mut Chip, (sleeper, giver): (u16, u16), call: Syscall) {
+    let ticket = ticket(system, giver);
+    assert!(matches!(system.call(chip, ticket, call), Ok(None)));
+    finish(system, chip);
     let (who, reply) = system.take_reply().unwrap();
     assert_eq!(
         (who.caller, words(&reply)),
         (sleeper, Err(SyscallError::Gone))
     );
-    check(&mut system);
+    check(system);
 }
 
-/// Before, who had got a semaphore twice, separately, counted as losing it with the first of both.
+/// Before, an activity that had got a semaphore twice, separately, counted as losing it with the first of both.
 #[test]
 fn whoever_has_another_copy_has_not_lost_the_semaphore() {
     let (mut system, mut chip) = boot();
@@ -207,18 +212,7 @@ fn whoever_has_another_copy_has_not_lost_the_semaphore() {
     let done = later(&mut system, &mut chip, giver, back(20));
     assert_eq!(done, Ok(Some(vec![])));
     assert!(system.activity(sleeper).unwrap().waits.is_some());
-    let ticket = ticket(&system, giver);
-    assert!(matches!(
-        system.call(&mut chip, ticket, back(500)),
-        Ok(None)
-    ));
-    finish(&mut system, &mut chip);
-    let (who, reply) = system.take_reply().unwrap();
-    assert_eq!(
-        (who.caller, words(&reply)),
-        (sleeper, Err(SyscallError::Gone))
-    );
-    check(&mut system);
+    is_told(&mut system, &mut chip, (sleeper, giver), back(500));
 }
 
 #[test]
