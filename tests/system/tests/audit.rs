@@ -256,11 +256,11 @@ fn a_channel_from_outside_is_an_opening() {
         domain.reasons
     );
     assert_eq!(finished.code(), 3);
-    // Messages slow the client down more than anything else does: the library's, those of the guest's own program `adversary/message`, or those of
-    // `attack/flood`, which sends nothing else.
+    // The guest has the channel, so its attack is the worst: of its own program or of one of the library, several of which only send. Which one is the
+    // worst of all depends on some hundred cycles of the start.
     let worst = &domain.attacks[domain.worst.expect("felt")];
-    let sends = |plan: &String| plan.contains("message") || plan.contains("attack/flood");
-    assert!(worst.plans.iter().any(sends), "{worst:?}");
+    let is_guests = |plan: &String| plan.starts_with("guest: the program ");
+    assert!(worst.plans.iter().any(is_guests), "{worst:?}");
 }
 
 /// An application that may make children, endpoints, services and the like uses all of that against a critical caller of the kernel.
