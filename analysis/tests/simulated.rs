@@ -3,8 +3,9 @@
 //! Why it exists: the schedulers' simulator in the library knows processors only. This one also needs slots that stay where they are when
 //! jobs end early. The simulation shares no formula with the analyses.
 
-use bulkhead_analysis::schedulability::Time;
 use bulkhead_analysis::schedulability::mc2::{self, LevelTask, Overheads, Processor, System};
+use bulkhead_analysis::schedulability::{Task, Time, sporadic_table};
+use bulkhead_random::Random;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -14,10 +15,50 @@ struct Job {
     left: Time,
 }
 
-fn arrive(queue: &mut Vec<Job>, tasks: &[LevelTask], offsets: &[u64], level: usize, now: u64) {
+/// When jobs arrive.
+enum Arrivals {
+    /// Levels A and B with the tables, level C from these offsets on, all exactly a period apart.
+    Periodic(Vec<u64>),
+    /// All at random times at least a period apart, half of them exactly that; drawn from the seed for each task. A job that arrives within a slot
+    /// waits for the next one, if so said, or gets the rest.
+    Sporadic { seed: u64, waits: bool },
+}
+
+impl Arrivals {
+    /// All arrivals of a task, which is the only one with this number.
+    fn of(&self, number: u64, task: &LevelTask, offset: Option<usize>) -> Vec<u64> {
+        let mut all = Vec::new();
+        match self {
+            Self::Periodic(offsets) => {
+                let offset = offset.and_then(|i| offsets.get(i)).copied().unwrap_or(0);
+                all.extend((offset..END).step_by(task.period as usize));
+            }
+            Self::Sporadic { seed, .. } => {
+                let mut random = Random::new(seed.wrapping_mul(1000) + number);
+                let mut at = random.below(2 * task.period);
+                while at < END {
+                    all.push(at);
+                    let more = [0, random.below(task.period)][random.below(2) as usize];
+                    at += task.period + more;
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Ticks of a simulation.
+const END: u64 = 1600;
+
+fn arrive(
+    queue: &mut Vec<Job>,
+    tasks: &[LevelTask],
+    arrivals: &[Vec<u64>],
+    level: usize,
+    now: u64,
+) {
     for (i, t) in tasks.iter().enumerate() {
-        let offset = offsets.get(i).copied().unwrap_or(0);
-        if now >= offset && (now - offset).is_multiple_of(t.period) && t.costs[level] > 0 {
+        if t.costs[level] > 0 && arrivals[i].binary_search(&now).is_ok() {
             queue.push(Job {
                 task: i,
                 arrived: now,
@@ -42,7 +83,7 @@ type Seen = (Vec<Vec<u64>>, Vec<Vec<u64>>, Vec<u64>);
 
 /// The kernel's three levels with all costs as `level` estimates them: level A in the slots of its table only, level B by
 /// rate-monotonic priority in what that leaves, level C by global earliest deadline first on the processors that are free.
-fn kernel(system: &System, offsets: &[u64], level: usize) -> Seen {
+fn kernel(system: &System, arrivals: &Arrivals, level: usize) -> Seen {
     let tables: Vec<_> = (0..system.processors.len())
         .map(|p| mc2::table(system, p).unwrap())
         .collect();
@@ -67,17 +108,35 @@ fn kernel(system: &System, offsets: &[u64], level: usize) -> Seen {
             list[task] = list[task].max(response);
         }
     };
-    for now in 0..1600u64 {
+    let mut number = 0;
+    let mut list = |tasks: &[LevelTask], is_c: bool| -> Vec<Vec<u64>> {
+        let one = |(i, task): (usize, &LevelTask)| {
+            number += 1;
+            arrivals.of(number, task, is_c.then_some(i))
+        };
+        tasks.iter().enumerate().map(one).collect()
+    };
+    let of_c = list(&system.c, true);
+    let of_ab: Vec<_> = system
+        .processors
+        .iter()
+        .map(|p| (list(&p.a, false), list(&p.b, false)))
+        .collect();
+    let waits = matches!(arrivals, Arrivals::Sporadic { waits: true, .. });
+    for now in 0..END {
         let mut free = 0;
-        arrive(&mut c, &system.c, offsets, level, now);
+        arrive(&mut c, &system.c, &of_c, level, now);
         for (p, processor) in system.processors.iter().enumerate() {
-            arrive(&mut a[p], &processor.a, &[], level, now);
-            arrive(&mut b[p], &processor.b, &[], level, now);
-            let slot = tables[p].slots.iter().find(|s| {
-                let at = now % tables[p].length.max(1);
-                s.start <= at && at < s.start + s.length
+            arrive(&mut a[p], &processor.a, &of_ab[p].0, level, now);
+            arrive(&mut b[p], &processor.b, &of_ab[p].1, level, now);
+            let at = now % tables[p].length.max(1);
+            let slots = &mut tables[p].slots.iter();
+            let slot = slots.find(|s| s.start <= at && at < s.start + s.length);
+            let job = slot.and_then(|s| {
+                let since = now - (at - s.start);
+                let is_served = |j: &Job| j.task == s.task && !(waits && j.arrived > since);
+                a[p].iter().position(is_served)
             });
-            let job = slot.and_then(|s| a[p].iter().position(|j| j.task == s.task));
             if let Some(job) = job {
                 let ended = run(&mut a[p], job, now);
                 note(&mut seen.0[p], ended);
@@ -133,7 +192,7 @@ fn systems(a: &'static [u64], b: &'static [u64]) -> impl Strategy<Value = System
                 .map(|(a, b)| Processor {
                     a,
                     b,
-                    interrupts: Vec::new(),
+                    ..Processor::default()
                 })
                 .collect(),
             c: c.into_iter()
@@ -146,28 +205,29 @@ fn systems(a: &'static [u64], b: &'static [u64]) -> impl Strategy<Value = System
         })
 }
 
-fn within_bounds(system: &System, offsets: &[u64]) -> Result<(), TestCaseError> {
+fn within_bounds(system: &System, arrivals: &Arrivals) -> Result<(), TestCaseError> {
     let guarantees = mc2::analyse(system).unwrap();
-    if !guarantees.a.iter().all(|&a| a) {
+    let bounds_of_a: Vec<Vec<Option<Time>>> = system
+        .processors
+        .iter()
+        .map(|p| match &p.lives {
+            Some(lives) => lives.clone(),
+            None => p.a.iter().map(|task| Some(task.period)).collect(),
+        })
+        .collect();
+    let has_tables = (0..system.processors.len()).all(|p| mc2::table(system, p).is_ok());
+    if !has_tables {
         return Ok(());
     }
-    let (a, _, _) = kernel(system, offsets, 0);
-    for (seen, processor) in a.iter().zip(&system.processors) {
-        for (seen, task) in seen.iter().zip(&processor.a) {
-            prop_assert!(*seen <= task.period);
+    let within = |level, bounds: &[Vec<Option<Time>>], seen: &[Vec<u64>]| {
+        for (bound, seen) in bounds.iter().flatten().zip(seen.iter().flatten()) {
+            let holds = bound.is_none_or(|b| *seen <= b);
+            prop_assert!(holds, "level {}: {} > {:?}", level, seen, bound);
         }
-    }
-    let (_, b, _) = kernel(system, offsets, 1);
-    for (bounds, seen) in guarantees.b.iter().zip(&b) {
-        for (bound, seen) in bounds.iter().zip(seen) {
-            prop_assert!(
-                bound.is_none_or(|b| *seen <= b),
-                "level B: {} > {:?}",
-                seen,
-                bound
-            );
-        }
-    }
+        Ok(())
+    };
+    within('A', &bounds_of_a, &kernel(system, arrivals, 0).0)?;
+    within('B', &guarantees.b, &kernel(system, arrivals, 1).1)?;
     let met = guarantees
         .b
         .iter()
@@ -179,7 +239,7 @@ fn within_bounds(system: &System, offsets: &[u64]) -> Result<(), TestCaseError> 
                 .all(|(b, t)| b.is_some_and(|b| b <= t.period))
         });
     if let (Some(bounds), true) = (&guarantees.c, met) {
-        let (_, _, c) = kernel(system, offsets, 2);
+        let (_, _, c) = kernel(system, arrivals, 2);
         for ((bound, seen), task) in bounds.iter().zip(&c).zip(&system.c) {
             prop_assert!(
                 seen.saturating_sub(task.period) <= *bound,
@@ -192,6 +252,22 @@ fn within_bounds(system: &System, offsets: &[u64]) -> Result<(), TestCaseError> 
     Ok(())
 }
 
+/// The same system, whose jobs need not come with the tables.
+fn sporadic(mut system: System) -> System {
+    let all: Vec<Option<Vec<Option<Time>>>> = (0..system.processors.len())
+        .map(|p| {
+            let tasks = system.processors[p].a.iter();
+            let tasks: Vec<Task> = tasks.map(|t| Task::new(t.costs[0], t.period)).collect();
+            let table = mc2::table(&system, p).ok()?;
+            Some(sporadic_table::response_times(&table, &tasks, &[]))
+        })
+        .collect();
+    for (processor, lives) in system.processors.iter_mut().zip(all) {
+        processor.lives = Some(lives.unwrap_or_else(|| vec![None; processor.a.len()]));
+    }
+    system
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -200,7 +276,7 @@ proptest! {
         system in systems(&[10, 20], &[20, 40]),
         offsets in prop::collection::vec(0u64..40, 5),
     ) {
-        within_bounds(&system, &offsets)?;
+        within_bounds(&system, &Arrivals::Periodic(offsets))?;
     }
 
     #[test]
@@ -208,6 +284,16 @@ proptest! {
         system in systems(&[8, 10, 12, 15], &[8, 12, 15, 20, 30]),
         offsets in prop::collection::vec(0u64..40, 5),
     ) {
-        within_bounds(&system, &offsets)?;
+        within_bounds(&system, &Arrivals::Periodic(offsets))?;
+    }
+
+    /// Jobs of all levels arrive whenever they may.
+    #[test]
+    fn a_kernel_whose_jobs_come_at_any_times_keeps_its_guarantees(
+        system in systems(&[8, 10, 12, 15, 20], &[8, 12, 15, 20, 30, 40]),
+        seed in any::<u64>(),
+        waits in any::<bool>(),
+    ) {
+        within_bounds(&sporadic(system), &Arrivals::Sporadic { seed, waits })?;
     }
 }

@@ -256,7 +256,7 @@ fn what_is_missing_is_said() {
 /// estimate alone repair it, and neither the estimate of level A nor the task of level C need change.
 #[test]
 fn the_least_repair_of_an_overloaded_level_is_its_own_estimate() {
-    let text = "<task-system name=\"s\"><processors count=\"1\" policy=\"mc2\"/>\
+    let text = "<task-system name=\"s\"><processors count=\"1\" policy=\"mc2\" arrivals=\"periodic\"/>\
          <task name=\"a\" period=\"100ms\" criticality=\"A\"><cost level=\"A\" time=\"95ms\"/>\
          <cost level=\"B\" time=\"92ms\"/><cost level=\"C\" time=\"90ms\"/></task>\
          <task name=\"c\" period=\"100ms\" cost=\"79ms\"/></task-system>";
@@ -640,25 +640,44 @@ fn a_channel_of_which_nothing_is_known_does_not_hold() {
     assert_eq!(of(&system("deadline=\"1s\"")), [false, false]);
 }
 
-/// Costs 2 and 3, periods 4 and 6: the table has the first task in [0, 2), [5, 7), [10, 12). A job that comes at 2 ends at 7, which is late.
+/// Costs 2 and 3, periods 4 and 6: the table has the first task in [0, 2), [5, 7), [8, 10), the second in [2, 5), [7, 8), [10, 12). Jobs that come with
+/// the table end within 3 and 6. If they need not, one of the first task that comes right after 0 ends at 7, and one of the second right after 2 at 12.
 #[test]
-fn a_bound_of_tables_that_needs_periodic_arrivals_says_so() {
+fn a_table_holds_for_jobs_that_need_not_come_with_it() {
+    for (policy, levels) in [("table", ""), ("mc2", "criticality=\"A\"")] {
+        let plan = |arrivals: &str, rest: &str| {
+            judged(&format!(
+                "<processors count=\"1\" policy=\"{policy}\" {arrivals}/>\
+                 <task name=\"a\" period=\"4ms\" cost=\"2ms\" {levels} core=\"0\"/>\
+                 <task name=\"b\" period=\"6ms\" cost=\"3ms\" {levels} core=\"0\"/>{rest}"
+            ))
+        };
+        let responses = |plan: &Plan| -> Vec<(Option<u64>, bool)> {
+            let all = plan.constraints.iter();
+            let all = all.filter(|c| c.kind == Kind::Response);
+            let all = all.map(|c| (c.bound.map(|bound| bound / 1_000_000), c.holds));
+            all.collect()
+        };
+        let any = plan("", "");
+        assert_eq!(responses(&any), [(Some(7), false), (Some(10), false)]);
+        assert_eq!(any.notes.len(), 1);
+        assert!(
+            any.notes[0].contains("may just miss its slot"),
+            "{:?}",
+            any.notes
+        );
+        let with_it = plan("arrivals=\"periodic\"", "");
+        assert_eq!(responses(&with_it), [(Some(3), true), (Some(6), true)]);
+        assert!(with_it.notes.is_empty());
+    }
     let notes = |arrivals: &str, rest: &str| {
         judged(&format!(
             "<processors count=\"1\" policy=\"mc2\" {arrivals}/>\
-             <task name=\"a\" period=\"4ms\" cost=\"2ms\" criticality=\"A\" core=\"0\"/>\
-             <task name=\"b\" period=\"6ms\" cost=\"3ms\" criticality=\"A\" core=\"0\"/>{rest}"
+             <task name=\"a\" period=\"4ms\" cost=\"2ms\" criticality=\"A\" core=\"0\"/>{rest}"
         ))
         .notes
     };
-    let said = notes("", "");
-    assert!(
-        said[0].starts_with("levels A and B take every arrival"),
-        "{said:?}"
-    );
-    assert_eq!(said.len(), 1);
-    assert!(notes("arrivals=\"periodic\"", "").is_empty());
-    // Who is promised nothing is named.
+    // Tasks without a promise are named.
     let logger = "<task name=\"logger\" period=\"1s\" cost=\"1s\" criticality=\"D\"/>";
     let said = notes("arrivals=\"periodic\"", logger);
     assert!(

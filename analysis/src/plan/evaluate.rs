@@ -12,6 +12,7 @@ use super::tables::{build_table, first_arrivals, table_processor};
 use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources, slices, tardy};
 use crate::exact::{Exact, ceiling, integer};
 use crate::schedulability::global_edf::Nearest;
+use crate::schedulability::sporadic_table::Paid;
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
@@ -200,7 +201,16 @@ pub fn processor(
     }
     match system.policy {
         Policy::Edf => edf_processor(&tasks, &handlers).map_err(|error| wrong(&error)),
-        Policy::Table => table_processor(system, core, members, &tasks),
+        Policy::Table => {
+            let alone = prepare::alone(system, members).map_err(|error| wrong(&error))?;
+            let alone = alone.unwrap_or_default();
+            let paid = |(task, alone): (&Task, &Task)| Paid {
+                cost: task.cost - alone.cost,
+                life: task.period.max(task.deadline),
+            };
+            let paid: Vec<Paid> = tasks.iter().zip(&alone).map(paid).collect();
+            table_processor(system, core, members, &tasks, &paid)
+        }
         Policy::ThreePhase => phased(system, core, members, &tasks),
         _ => {
             let order = order(system, members);

@@ -13,7 +13,8 @@ use super::tables::table_processor;
 use super::{Constraint, PlanError};
 use crate::mc2::ways::ONE;
 use crate::schedulability::mc2::{LevelTask, Overheads, Processor};
-use crate::schedulability::{Task, handlers, mc2};
+use crate::schedulability::sporadic_table::Paid;
+use crate::schedulability::{Task, edf, handlers, mc2};
 
 /// Levels A, B and C together, as [`mc2`] wants them, with the tasks behind each entry.
 struct Levels {
@@ -68,6 +69,7 @@ fn split(system: &TaskSystem) -> Option<Levels> {
             a: list(&a[core])?,
             b: list(&b[core])?,
             interrupts: handlers(system, core as u32),
+            lives: None,
         });
     }
     Some(Levels {
@@ -102,16 +104,23 @@ fn as_tasks(handlers: &[(u64, u64)]) -> Vec<Task> {
 pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Task>)> {
     let levels = split(system)?;
     let here = levels.system.processors.get(core as usize)?;
+    let tasks = in_table(system, here).into_iter().map(|one| one.0);
+    Some((levels.a[core as usize].clone(), tasks.collect()))
+}
+
+/// The tasks of level A of a processor as the table serves them, and what of their costs they pay for others.
+fn in_table(system: &TaskSystem, here: &Processor) -> Vec<(Task, Paid)> {
     let (kernel, handlers) = (prepare::decisions(system), as_tasks(&here.interrupts));
-    let tasks = here
-        .a
-        .iter()
-        .map(|task| {
-            let alone = Task::new(task.costs[0].saturating_add(kernel), task.period);
-            handlers::pays(&alone, &handlers, task.period)
-        })
-        .collect();
-    Some((levels.a[core as usize].clone(), tasks))
+    let one = |task: &LevelTask| {
+        let alone = Task::new(task.costs[0].saturating_add(kernel), task.period);
+        let whole = handlers::pays(&alone, &handlers, task.period);
+        let paid = Paid {
+            cost: whole.cost - alone.cost,
+            life: task.period,
+        };
+        (whole, paid)
+    };
+    here.a.iter().map(one).collect()
 }
 
 pub fn constraints(
@@ -120,7 +129,7 @@ pub fn constraints(
     responses: &mut [Option<u64>],
 ) -> Result<Vec<(usize, Known)>, PlanError> {
     let mut judged: Vec<(usize, Known)> = Vec::new();
-    let Some(levels) = split(system) else {
+    let Some(mut levels) = split(system) else {
         for (index, task) in system.tasks.iter().enumerate() {
             match task.criticality {
                 'A' | 'B' => judged.push((index, Known::default())),
@@ -130,16 +139,26 @@ pub fn constraints(
         }
         return Ok(judged);
     };
+    // What the tables say of level A, which the levels below rest on if its jobs do not come with the tables.
+    let mut tables: Vec<Vec<Known>> = Vec::new();
+    for core in 0..levels.system.processors.len() {
+        let members = &levels.a[core];
+        let (tasks, paid): (Vec<Task>, Vec<Paid>) =
+            in_table(system, &levels.system.processors[core])
+                .into_iter()
+                .unzip();
+        let fits =
+            edf::schedulable(&tasks).map_err(|error| PlanError::of(&error, system, members))?;
+        tables.push(match fits && !members.is_empty() {
+            true => table_processor(system, core as u32, members, &tasks, &paid)?,
+            false => vec![Known::default(); members.len()],
+        });
+        let responses = tables[core].iter().map(|known| known.response);
+        levels.system.processors[core].lives = (!system.periodic).then(|| responses.collect());
+    }
     let guarantees =
         mc2::analyse(&levels.system).map_err(|error| PlanError::of(&error, system, &[]))?;
-    for core in 0..levels.system.processors.len() {
-        let mut known = vec![Known::default(); levels.a[core].len()];
-        if guarantees.a[core]
-            && let Some((members, tasks)) = table_tasks(system, core as u32)
-            && !members.is_empty()
-        {
-            known = table_processor(system, core as u32, &members, &tasks)?;
-        }
+    for (core, known) in tables.into_iter().enumerate() {
         judged.extend(levels.a[core].iter().copied().zip(known));
         for (&index, &response) in levels.b[core].iter().zip(&guarantees.b[core]) {
             let known = Known {
@@ -195,7 +214,8 @@ pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
     }
 }
 
-/// Whether levels A and B of the tasks `members` are guaranteed, alone on processor `core`.
+/// Whether levels A and B of the tasks `members` are guaranteed, alone on processor `core`, if they arrive periodically. If they need not, the search
+/// for processors may choose one that [`constraints`] refuses.
 pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, PlanError> {
     let tasks = members.iter().map(|&i| system.tasks[i].clone()).collect();
     let part = TaskSystem {

@@ -30,7 +30,7 @@ fn levels(system: &TaskSystem) -> Vec<String> {
     let mut all = Vec::new();
     if !system.periodic && !of(|level| level == 'A').is_empty() {
         all.push(
-            "levels A and B take every arrival to come exactly a period after the one before, from the start of the tables on: write arrivals=\"periodic\" at <processors> if that is so; what comes at another time waits for its next slot, and no bound covers that".to_owned(),
+            "bounds of levels A and B hold for arrivals at any times at least a period apart, so a job of level A may just miss its slot: write arrivals=\"periodic\" at <processors> if every job arrives exactly a period after the one before, from the start of the tables on".to_owned(),
         );
     }
     let rest = of(|level| level > 'C');
@@ -91,7 +91,7 @@ fn accesses(system: &TaskSystem) -> Option<String> {
 fn offsets(system: &TaskSystem) -> Vec<String> {
     if system.policy == Policy::Table && !system.periodic {
         return vec![
-            "policy `table` takes every arrival to come exactly a period after the one before, from its offset on: write arrivals=\"periodic\" at <processors> if that is so; what comes at another time waits for its next slot, and no bound covers that".to_owned(),
+            "bounds hold for arrivals at any times at least a period apart, so a job may just miss its slot: write arrivals=\"periodic\" at <processors> if every job arrives exactly a period after the one before, from its offset on".to_owned(),
         ];
     }
     let with: Vec<&str> = system

@@ -8,6 +8,7 @@ use bulkhead_model::tasks::{Policy, TaskSystem};
 use super::PlanError;
 use super::evaluate::Known;
 use super::prepare::nanoseconds;
+use crate::schedulability::sporadic_table::{self, Paid};
 use crate::schedulability::table::{self, Slot, Table, TableError};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::{Task, periodic};
@@ -114,17 +115,30 @@ fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> 
     })
 }
 
+/// What is known of the tasks `members` under the table of their processor, whose costs contain what they pay for others (`paid`).
+///
+/// # Errors
+/// [`PlanError`] if a task is beyond what tables cover, or the table would be too long.
 pub fn table_processor(
     system: &TaskSystem,
     core: u32,
     members: &[usize],
     tasks: &[Task],
+    paid: &[Paid],
 ) -> Result<Vec<Known>, PlanError> {
     let none = || vec![Known::default(); tasks.len()];
     let offsets = first_arrivals(system, members);
     let decision = nanoseconds(system.overheads.schedule);
-    let known = |table: &Table| {
+    let known = |table: &Table| -> Vec<Known> {
         let (usable, bare) = after_decisions(table, tasks, decision);
+        if !system.periodic {
+            let responses = sporadic_table::response_times(&usable, &bare, paid);
+            let known = |response| Known {
+                response,
+                met: false,
+            };
+            return responses.into_iter().map(known).collect();
+        }
         table::response_times_at(&usable, &bare, &offsets)
             .into_iter()
             .map(|response| Known {
@@ -146,11 +160,11 @@ pub fn table_processor(
         None => match build_table(system, tasks, &offsets) {
             Ok(table) => Ok(known(&table)),
             Err(table::TableError::Impossible { .. }) => Ok(none()),
-            // Level A is judged without a table, too; there is only no response time.
+            // Level A is judged without a table, too, if its jobs come with it; there is only no response time.
             Err(table::TableError::TooLong) if system.policy == Policy::Mc2 => {
                 let met = Known {
                     response: None,
-                    met: true,
+                    met: system.periodic,
                 };
                 Ok(vec![met; tasks.len()])
             }

@@ -9,7 +9,8 @@
 //! processors with interrupts also lose what interrupts take at most in a period (as mc2-rts20, section 6.1, does for levels A
 //! and B).
 //!
-//! Assumptions: implicit deadlines; levels A and B strictly periodic from time 0 (section 2 of the paper), level C sporadic;
+//! Assumptions: implicit deadlines; levels A and B strictly periodic from time 0 (section 2 of the paper), unless a processor says how long jobs
+//! of level A live ([`Processor::lives`]), level C sporadic;
 //! tasks of higher levels keep to the costs of the level that is judged (otherwise only their own level is guaranteed), and
 //! level A's costs are not less at level A than at level B. Slots stay where they are when jobs end early: where the period
 //! of a task of level A does not divide those of level B, one of its jobs may reach late into a busy period of level B,
@@ -41,6 +42,20 @@ pub struct Processor {
     pub b: Vec<LevelTask>,
     /// Interrupts handled here: minimum inter-arrival time and longest handler.
     pub interrupts: Vec<(Time, Time)>,
+    /// If jobs of levels A and B arrive at any times at least a period apart: how long each task of level A takes in the slots of the table
+    /// ([`super::sporadic_table`]), `None` without a bound. If there is nothing here, they arrive with the table, and level A is done within its periods.
+    pub lives: Option<Vec<Option<Time>>>,
+}
+
+impl Processor {
+    /// The longest life of a task of level A; `None` if it has no bound.
+    fn life(&self, task: usize) -> Option<Time> {
+        let period = self.a.get(task).map_or(0, |task| task.period);
+        match &self.lives {
+            None => Some(period),
+            Some(lives) => Some(period.max((*lives.get(task)?)?)),
+        }
+    }
 }
 
 /// Costs of the kernel itself.
@@ -110,17 +125,22 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
     };
     let mut supplies = Vec::new();
     let mut everywhere: Vec<Task> = Vec::new();
+    let mut bounded = true;
     for processor in &system.processors {
         let cost = |level: usize| {
             move |task: &LevelTask| inflated(task, level, &system.overheads, &processor.interrupts)
         };
         // A table exists exactly if earliest deadline first meets all deadlines.
         let a: Vec<Task> = processor.a.iter().map(cost(A)).collect();
-        guarantees.a.push(edf::schedulable(&a)?);
+        let in_time = (0..a.len()).all(|task| processor.life(task) == Some(a[task].period));
+        guarantees.a.push(edf::schedulable(&a)? && in_time);
+        // The longest life of each, unless one of them has no bound: then nothing below has one.
+        let lives: Option<Vec<Time>> = (0..a.len()).map(|task| processor.life(task)).collect();
         let mut order: Vec<usize> = (0..processor.b.len()).collect();
         order.sort_by_key(|&i| processor.b[i].period);
         let mut b = vec![None; processor.b.len()];
         for (position, &index) in order.iter().enumerate() {
+            let Some(lives) = &lives else { break };
             // The table does by any time after a common release at most what highest priorities would do. A busy period of
             // level B may begin with any of these releases; a task of level A that is not released then may still have an
             // old job in a later slot.
@@ -128,15 +148,17 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
             let mut above: Vec<Task> = processor
                 .a
                 .iter()
-                .map(|t| {
+                .zip(lives)
+                .map(|(t, life)| {
                     let task = cost(B)(t);
-                    let together = here
-                        .iter()
-                        .all(|&h| processor.b[h].period.is_multiple_of(task.period));
+                    let together = processor.lives.is_none()
+                        && here
+                            .iter()
+                            .all(|&h| processor.b[h].period.is_multiple_of(task.period));
                     let late = if together {
                         0
                     } else {
-                        task.period.saturating_sub(task.cost)
+                        life.saturating_sub(task.cost)
                     };
                     task.with_jitter(late)
                 })
@@ -158,9 +180,16 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
             .chain(handlers.map(|&(distance, handler)| Task::new(handler, distance)))
             .collect();
         super::validate(&above)?;
-        supplies.push(supply(&above));
+        let Some(lives) = lives else {
+            bounded = false;
+            continue;
+        };
+        let lives = lives
+            .into_iter()
+            .chain(above[a.len()..].iter().map(|t| t.period));
+        supplies.push(supply_of(above.iter().zip(lives)));
     }
-    if supplies.iter().any(|s| s.rate.is_negative()) {
+    if !bounded || supplies.iter().any(|s| s.rate.is_negative()) {
         return Ok(guarantees);
     }
     let c: Vec<Task> = system
@@ -214,10 +243,19 @@ fn inflated(
 /// What tasks that meet their implicit deadlines leave: in a window of length t each of them runs for at most
 /// `U t + 2 C (1 - U)`, which two jobs reach that run back to back, late and early.
 pub fn supply(above: &[Task]) -> Supply {
+    supply_of(above.iter().map(|task| (task, task.period)))
+}
+
+/// The same for tasks whose jobs are done a life after their arrival, which may be later than their period: `U (t + L - C) + C (1 - U)`.
+fn supply_of<'a>(above: impl Iterator<Item = (&'a Task, Time)> + Clone) -> Supply {
     let share = |t: &Task| ratio(t.cost, t.period).unwrap_or_else(Exact::zero);
-    let rate = integer(1) - enclosure(above.iter().map(share)).1;
-    let short = |t: &Task| integer(2 * t.cost) * (integer(1) - share(t)).max(Exact::zero());
-    let shortage = enclosure(above.iter().map(short)).1;
+    let rate = integer(1) - enclosure(above.clone().map(|(t, _)| share(t))).1;
+    let short = |(t, life): (&Task, Time)| {
+        let later = integer(life) - integer(t.period);
+        let timely = integer(2 * t.cost) * (integer(1) - share(t)).max(Exact::zero());
+        timely + share(t) * later.max(Exact::zero())
+    };
+    let shortage = enclosure(above.map(short)).1;
     Supply { rate, shortage }
 }
 
@@ -241,6 +279,7 @@ mod tests {
                     a: vec![task([4, 2, 1], 10)],
                     b: vec![task([0, 5, 2], 20)],
                     interrupts: vec![],
+                    lives: None,
                 },
                 Processor::default(),
             ],
@@ -282,8 +321,8 @@ mod tests {
             let (ab, c) = tasks.split_at(2);
             let system = |ab: &[LevelTask], overhead| System {
                 processors: vec![
-                    Processor { a: vec![ab[0]], b: vec![ab[1]], interrupts: vec![] },
-                    Processor { a: vec![], b: vec![ab[1]], interrupts: vec![] },
+                    Processor { a: vec![ab[0]], b: vec![ab[1]], ..Processor::default() },
+                    Processor { b: vec![ab[1]], ..Processor::default() },
                 ],
                 c: c.to_vec(),
                 overheads: Overheads { schedule: overhead, release: 0 },

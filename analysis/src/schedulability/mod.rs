@@ -25,6 +25,7 @@ pub mod periodic;
 pub mod preemption_delay;
 pub mod schedcat;
 pub mod simulation;
+pub mod sporadic_table;
 pub mod table;
 pub mod tardiness;
 pub mod task;
