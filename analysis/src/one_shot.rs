@@ -355,6 +355,8 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     }
     let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
+    // The kernel releases each job a period after the one before, unless a message does.
+    inflated.periodic = true;
     for (channel, arrival) in inflated.channels.iter_mut().zip(arrivals) {
         channel.transfer = mesh.time(arrival);
         if channel.notify {

@@ -283,6 +283,7 @@ proptest! {
             core(0, Task::new("writer", us(write_cost), us(write_period))),
             core(1, Task::new("reader", us(read_cost), us(read_period))),
         ]);
+        system.periodic = true;
         system.channels.push(Channel {
             name: "queue".into(), from: 0, to: 1, size: Size(8), kind: ChannelKind::Queue, slots: 100, notify: false,
             transfer: us(transfer), deadline: None,

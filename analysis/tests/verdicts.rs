@@ -686,24 +686,36 @@ fn a_table_holds_for_jobs_that_need_not_come_with_it() {
     );
 }
 
-/// A sporadic reader may never come, and then nothing is ever read.
+/// A sporadic reader may never come, and then nothing is ever read: neither a channel nor a flow through it nor a device's buffer has a bound.
 #[test]
-fn a_bound_that_needs_a_periodic_reader_says_so() {
-    let notes = |arrivals: &str, channel: &str| {
+fn data_has_a_bound_only_if_its_reader_comes() {
+    let plan = |arrivals: &str, more: &str| {
         judged(&format!(
             "<processors count=\"1\" policy=\"fixed-priority\" {arrivals}/>\
-             <task name=\"a\" period=\"10ms\" cost=\"1ms\"/><task name=\"b\" period=\"10ms\" cost=\"1ms\"/>{channel}"
+             <task name=\"a\" period=\"10ms\" cost=\"1ms\"/><task name=\"b\" period=\"10ms\" cost=\"1ms\"/>{more}"
         ))
-        .notes
     };
-    let channel = "<channel name=\"c\" from=\"a\" to=\"b\" deadline=\"50ms\"/>";
-    let said = notes("", channel);
+    let channel = "<channel name=\"c\" from=\"a\" to=\"b\" deadline=\"50ms\"/>\
+                   <flow name=\"f\" from=\"a\" to=\"b\" deadline=\"50ms\"/>\
+                   <device name=\"d\" task=\"b\" rate=\"1kB/s\" buffer=\"1kB\"/>";
+    let of = |plan: &Plan| -> Vec<(Kind, bool, bool)> {
+        let all = plan.constraints.iter();
+        let all = all.filter(|c| matches!(c.kind, Kind::Channel | Kind::Flow | Kind::Buffer));
+        all.map(|c| (c.kind, c.bound.is_some(), c.holds)).collect()
+    };
+    let kinds = [Kind::Channel, Kind::Flow, Kind::Buffer];
+    let any = plan("", channel);
+    assert_eq!(of(&any), kinds.map(|kind| (kind, false, false)));
+    assert_eq!(any.notes.len(), 1);
     assert!(
-        said[0].contains("take b to arrive exactly periodically"),
-        "{said:?}"
+        any.notes[0].starts_with("channels, queues, buffers and flows that b reads have no bound"),
+        "{:?}",
+        any.notes
     );
-    assert!(notes("arrivals=\"periodic\"", channel).is_empty());
-    assert!(notes("", "").is_empty());
+    let periodic = plan("arrivals=\"periodic\"", channel);
+    assert_eq!(of(&periodic), kinds.map(|kind| (kind, true, true)));
+    assert!(periodic.notes.is_empty());
+    assert!(plan("", "").notes.is_empty());
 }
 
 /// Ten accesses of 64 bytes in each millisecond are 640 000 bytes a second. A limit below that makes every job wait longer than the one before; one

@@ -243,7 +243,7 @@ fn tasks_of_a_system_are_judged() {
 fn each_kind_of_constraint_says_by_how_much_it_fails() {
     let folder = tempfile::tempdir().expect("a folder");
     let system = r#"<task-system name="everything">
-  <processors count="2" policy="fixed-priority"/>
+  <processors count="2" policy="fixed-priority" arrivals="periodic"/>
   <llc ways="8" colours="4" colour-size="64KiB"/>
   <ram banks="4" bandwidth="100MB/s"/>
   <memguard period="1ms" access="50ns" accesses="1000"/>

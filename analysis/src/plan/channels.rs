@@ -16,8 +16,8 @@
 //! response, the transfer, and the reader's response from its release. A writer that is itself released by messages may be released earlier than a
 //! period after the job before, by its jitter; who counts from there adds that.
 //!
-//! Assumptions: readers are periodic, which [`super::notes`] says where arrivals may be sporadic, or released by messages; a job writes before its
-//! end, once at most, and reads after its start.
+//! Assumptions: readers are strictly periodic, else polled channels and buffers have no bound, or released by messages; a job writes before its end, once at
+//! most, and reads after its start.
 
 use bulkhead_model::tasks::{Channel, ChannelKind, Direction, TaskSystem};
 
@@ -84,7 +84,8 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
         else {
             continue;
         };
-        let bytes = responses[task].and_then(|response| {
+        let periodic = responses[task].filter(|_| system.periodic);
+        let bytes = periodic.and_then(|response| {
             let wait = u128::from(response) + u128::from(nanoseconds(system.tasks[task].period));
             let both = if device.direction == Direction::Both {
                 2
@@ -103,6 +104,12 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             "data of one period and one response of its task",
         ));
     }
+}
+
+/// Whether the reader of a polled channel looks once in each of its periods. It may never look if its jobs come whenever they like, or if other messages
+/// release it.
+fn looks(system: &TaskSystem, channel: &Channel) -> bool {
+    system.periodic && system.told_by(channel.to).is_none()
 }
 
 /// Whether messages come faster than they are taken.
@@ -129,8 +136,7 @@ fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Opt
             responses[channel.to].filter(|response| *response <= period)?;
             0
         }
-        // Other messages release the reader, so it may never look.
-        _ if system.told_by(channel.to).is_some() => return None,
+        _ if !looks(system, channel) => return None,
         ChannelKind::Sampling => period.checked_add(nanoseconds(reader.jitter))?,
         ChannelKind::Queue => backlog(system, channel, responses)?.checked_mul(period)?,
     };
@@ -150,7 +156,7 @@ fn backlog(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) ->
             .checked_add(hop(system, channel, responses)?)?;
         return Some(stay.div_ceil(nanoseconds(system.tasks[channel.from].period).max(1)));
     }
-    if system.told_by(channel.to).is_some() {
+    if !looks(system, channel) {
         return None;
     }
     let write = u128::from(beginning(system, channel.from, responses)?)

@@ -43,22 +43,27 @@ fn levels(system: &TaskSystem) -> Vec<String> {
     all
 }
 
-/// Bounds of data on its way, where nobody says that its readers come.
+/// Data on its way without a bound, because nothing says that its readers come.
 fn readers(system: &TaskSystem) -> Option<String> {
-    if system.periodic || system.channels.is_empty() {
-        return None;
-    }
     let mut names: Vec<&str> = Vec::new();
-    for channel in &system.channels {
-        let name = system.tasks[channel.to].name.as_str();
+    let polled = system.channels.iter().filter(|channel| !channel.notify);
+    let buffered = system
+        .devices
+        .iter()
+        .filter(|device| device.buffer.is_some());
+    let readers = polled.map(|channel| channel.to);
+    for task in readers.chain(buffered.filter_map(|device| device.task)) {
+        let name = system.tasks[task].name.as_str();
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    Some(format!(
-        "bounds of channels, queues and flows take {} to arrive exactly periodically, because a reader that does not come takes nothing: write arrivals=\"periodic\" at <processors> if that is so",
-        few(&names)
-    ))
+    (!system.periodic && !names.is_empty()).then(|| {
+        format!(
+            "channels, queues, buffers and flows that {} reads have no bound, because with sporadic arrivals a reader may never come: write arrivals=\"periodic\" at <processors> if every job arrives exactly a period after the one before",
+            few(&names)
+        )
+    })
 }
 
 /// The first names; the others are counted.
