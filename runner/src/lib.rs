@@ -37,7 +37,7 @@ pub mod seen;
 pub mod session;
 pub mod tiled;
 pub mod trap;
-mod unseen;
+pub mod unseen;
 pub mod watch;
 
 pub use error::Error;

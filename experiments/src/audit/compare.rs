@@ -19,6 +19,7 @@ use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::promises;
 use bulkhead_runner::tiled::requests;
 use bulkhead_runner::tiled::{console, lives, names, unfinished};
+use bulkhead_runner::unseen;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Frames wait beside each other, so their waits can add up to more than the time that passed.
@@ -37,6 +38,8 @@ pub struct Facts {
     pub stopped: Vec<String>,
     /// Why an application was not there at the end.
     pub gone: Option<String>,
+    /// Why what was marked does not tell all that the domain did.
+    pub unsure: Option<String>,
     /// Applications that ended, in whatever way.
     ended: BTreeSet<String>,
     /// Jobs since the start of the attack of applications with a `<task>`.
@@ -129,6 +132,8 @@ impl Facts {
             &seen.console,
             false,
         ));
+        let unkept = unseen::incidents(&names, &seen.markers, &seen.unkept);
+        let unsure = unsure(system, &unkept, &is_own, &flows);
         let mut checks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for check in collect::checks(&names, &seen.markers) {
             if is_own(&check.application) {
@@ -226,6 +231,7 @@ impl Facts {
             gone: apps
                 .clone()
                 .find_map(|app| promises::gone(system, &incidents, app)),
+            unsure,
             ended: seen
                 .console
                 .lines()
@@ -607,9 +613,32 @@ pub fn openings(stand: &Stand) -> Vec<String> {
     all
 }
 
+/// Why the markers of a domain's applications do not tell all that they did.
+fn unsure(
+    system: &System,
+    unkept: &[Incident],
+    is_own: &dyn Fn(&str) -> bool,
+    flows: &[FlowResult],
+) -> Option<String> {
+    let mut apps = system.apps.iter().enumerate();
+    let unseen = apps.find_map(|(index, app)| {
+        let own = is_own(&app.name).then_some(index)?;
+        promises::unseen(system, unkept, own)
+    });
+    let mut inside = flows
+        .iter()
+        .filter(|flow| is_own(&flow.from) && is_own(&flow.to));
+    let doubled = |flow: &FlowResult| {
+        let why = collect::doubled(flow)?;
+        Some(format!("flow {}: {why}", flow.name))
+    };
+    unseen.or_else(|| inside.find_map(doubled))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bulkhead_model::{LoadOptions, load_system};
 
     #[test]
     fn an_end_that_comes_more_often_is_harm() {
@@ -629,6 +658,52 @@ mod tests {
         let crash = "server stopped: its tile was lost";
         let attacked = stopped(&["server stopped: exit 1", crash, "server stopped: exit 1"]);
         assert_eq!(attacked.harm(&alone), [crash, "server stopped: exit 1"]);
+    }
+
+    /// Only tiles of the domain and flows inside of it count.
+    #[test]
+    fn what_was_not_seen_or_has_no_number_of_its_own_is_unsure() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let system = &system.variants[1];
+        let is_own = |name: &str| ["sensor", "controller", "actuator"].contains(&name);
+        let tile = |name: &str| {
+            system
+                .apps
+                .iter()
+                .find(|app| app.name == name)
+                .expect("there")
+                .tile
+        };
+        let unseen = |name: &str| Incident {
+            crash: None,
+            kind: IncidentKind::Unseen,
+            at: None,
+            tile: tile(name),
+            application: name.to_owned(),
+            what: String::new(),
+        };
+        let flow = |doubled| FlowResult {
+            name: "loop".to_owned(),
+            from: "sensor".to_owned(),
+            to: "actuator".to_owned(),
+            through: Vec::new(),
+            deadline: None,
+            misses: 0,
+            lost: 0,
+            open: 0,
+            doubled,
+            latency: distribution([].into_iter()),
+            samples: Vec::new(),
+            bound: None,
+            unbounded: None,
+        };
+        let because = |incidents: &[Incident], doubled| {
+            unsure(system, incidents, &is_own, &[flow(doubled)]).unwrap_or_default()
+        };
+        assert_eq!(because(&[], 0), "");
+        assert_eq!(because(&[unseen("hog-1")], 0), "");
+        assert!(because(&[unseen("sensor")], 0).starts_with("`sensor` took the room"));
+        assert!(because(&[], 2).starts_with("flow loop: 2 of its samples have numbers"));
     }
 
     /// A short wait may make something else much later: a slot that is missed, a budget that is used up.

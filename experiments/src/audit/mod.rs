@@ -572,6 +572,16 @@ impl Checking<'_> {
         let needs: BTreeSet<&str> = needs.map(|(_, server)| server).collect();
         let needs: Vec<String> = needs.into_iter().map(str::to_owned).collect();
         let gone = result::gone(reference.gone.as_deref(), &needs);
+        let gone = gone.or_else(|| reference.unsure.clone()).or_else(|| {
+            let mut all = attacks.iter().zip(&facts);
+            all.find_map(|(attack, facts)| {
+                Some(format!(
+                    "beside {}: {}",
+                    attack.name,
+                    facts.unsure.as_ref()?
+                ))
+            })
+        });
         let mut reasons = Vec::new();
         for attack in &attacks {
             let harm = attack.harm.iter();

@@ -305,6 +305,8 @@ pub struct Seen {
     pub timelines: BTreeMap<u16, Timeline>,
     /// Markers, from reset on.
     pub markers: Vec<MarkerEvent>,
+    /// Tiles that made markers without room, and how many of each were not kept.
+    pub unkept: Vec<(u16, u64)>,
     /// Waits, and transactions if they were asked for.
     pub ledger: Ledger,
     /// Instructions of the domain's tiles.
@@ -542,6 +544,7 @@ fn go_on(
     Ok(Seen {
         timelines,
         markers: observed::markers(machine),
+        unkept: machine.unkept_markers(),
         ledger: machine.ledger().clone(),
         instructions: instructions(machine) - before,
         console: described(system, &String::from_utf8_lossy(console)),

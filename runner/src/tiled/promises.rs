@@ -98,7 +98,7 @@ fn responses(system: &System) -> Result<Responses, String> {
 }
 
 /// Why not all that an application did was seen: its tile marked more than is kept.
-fn unseen(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
+pub fn unseen(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
     let tile = system.apps.get(app)?.tile;
     let mut all = incidents.iter();
     let one = all.find(|one| one.kind == IncidentKind::Unseen && one.tile == tile)?;
