@@ -30,7 +30,7 @@ use crate::ledger::{ProcessorTime, RequestsTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
-use crate::types::{Owner, Tick, TileId};
+use crate::types::{Owner, Tick, TileId, later};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
 use mesh::Mesh;
@@ -643,14 +643,12 @@ impl Machine {
             packet = packet.min(times.packet);
         }
         // No frame that leaves from now on is at the other end of its cable before this.
-        let cables = first
-            .min(self.fabric.next_time())
-            .saturating_add(self.cables.lookahead);
+        let cables = later(first.min(self.fabric.next_time()), self.cables.lookahead);
         packet = packet.min(cables);
         // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
-            if next >= packet.saturating_add(self.entry) || next >= limit {
+            if next >= later(packet, self.entry) || next >= limit {
                 break;
             }
             let Some(delivery) = self.fabric.step() else {
@@ -684,15 +682,15 @@ impl Machine {
                 second = second.min(times.command);
             }
         }
-        let arrival = fabric_next.saturating_add(self.exit);
+        let arrival = later(fabric_next, self.exit);
         let mut ended = false;
         for (i, tile) in self.tiles.iter_mut().enumerate() {
             let others = if i == who { second } else { command };
             // Nothing for this tile is under way: somebody else would have to be reached first and send it something.
             let others = if self.fabric.may_arrive(i) {
-                arrival.min(others.saturating_add(self.across))
+                arrival.min(later(others, self.across))
             } else {
-                arrival.min(others).saturating_add(self.across)
+                later(arrival.min(others), self.across)
             };
             let horizon = others.min(limit).min(cables);
             if self.times[i].next < horizon {

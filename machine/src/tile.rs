@@ -31,7 +31,7 @@ use crate::ledger::{Ledger, Processor};
 use crate::noc::Packet;
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
-use crate::types::{Owner, Tick, TileId};
+use crate::types::{Owner, Tick, TileId, later};
 use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -460,7 +460,7 @@ impl Tile {
     /// looked, a command of the unit after its start-up.
     #[inline]
     pub fn next_packet(&self) -> Tick {
-        let hart = self.hart_time().saturating_add(self.hart_lookahead);
+        let hart = later(self.hart_time(), self.hart_lookahead);
         hart.min(self.local.next_event())
     }
 
@@ -468,7 +468,7 @@ impl Tile {
     /// start up first.
     #[inline]
     pub fn next_command(&self) -> Tick {
-        let hart = self.hart_time().saturating_add(self.command_lookahead);
+        let hart = later(self.hart_time(), self.command_lookahead);
         hart.min(self.local.next_event())
     }
 
@@ -490,7 +490,7 @@ impl Tile {
             let second = self.second_time();
             if self.runnable && self.hart.time() < event.min(end) && self.hart.time() <= second {
                 // Of one tick, the first hart comes first.
-                let other = second.saturating_add(1);
+                let other = later(second, 1);
                 self.run_hart(event.min(end).min(other), other, fabric);
             } else if second < event.min(end) {
                 self.run_second(event.min(end), fabric);

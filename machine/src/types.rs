@@ -4,6 +4,28 @@
 /// every clock edge is an integer.
 pub type Tick = u64;
 
+/// A span after a moment. [`Tick::MAX`] is no moment and a span without end, so nothing comes after it.
+///
+/// # Panics
+/// If the sum of others has no place in a tick: a run would have to last for centuries.
+#[inline(always)]
+pub fn later(at: Tick, span: Tick) -> Tick {
+    match at.checked_add(span) {
+        Some(sum) => sum,
+        None => never(at, span),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn never(at: Tick, span: Tick) -> Tick {
+    assert!(
+        at.max(span) == Tick::MAX,
+        "{span} ticks after {at} is no tick"
+    );
+    Tick::MAX
+}
+
 /// Number of a tile on the network: processing tiles and memory tiles share one numbering.
 pub type TileId = u16;
 

@@ -17,7 +17,7 @@ use crate::ledger::Ledger;
 use crate::noc::{Account, Transaction};
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
-use crate::types::{Owner, Tick, align};
+use crate::types::{Owner, Tick, align, later};
 
 /// What comes to a hart or its first level.
 #[derive(Debug)]
@@ -252,8 +252,8 @@ impl HartPort {
             None => second.request_reach(),
             Some(_) => second.reply_reach(),
         };
-        let events = self.side.next_event().saturating_add(second.reply_reach());
-        self.at.saturating_add(own).min(events)
+        let events = later(self.side.next_event(), second.reply_reach());
+        later(self.at, own).min(events)
     }
 
     /// Takes everything before `horizon`; devices are accessed before `devices_until` only. Returns whether there was something.

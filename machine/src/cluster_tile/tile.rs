@@ -22,7 +22,7 @@ use crate::ledger::Level;
 use crate::noc::Packet;
 use crate::observe::Marker;
 use crate::tile::End;
-use crate::types::{Owner, Tick, TileId, align};
+use crate::types::{Owner, Tick, TileId, align, later};
 
 /// See the module's documentation.
 pub struct ClusterTile {
@@ -69,7 +69,7 @@ impl Moments {
     /// The moment before which the hart at `port` comes before all others; of one moment, the lowest port comes first.
     #[inline]
     fn before_others(&self, port: usize) -> Tick {
-        let until = |(other, at): (usize, Tick)| at.saturating_add(u64::from(other > port));
+        let until = |(other, at): (usize, Tick)| later(at, u64::from(other > port));
         self.but(port).map(until).fold(Tick::MAX, Tick::min)
     }
 }
@@ -192,7 +192,7 @@ impl ClusterTile {
     pub fn next_packet(&self) -> Tick {
         let harts = self.harts.iter().map(HartPort::next_time).min();
         let up = harts.unwrap_or(Tick::MAX);
-        let up = up.saturating_add(self.second.up);
+        let up = later(up, self.second.up);
         up.min(self.second.next_time())
     }
 
@@ -216,7 +216,7 @@ impl ClusterTile {
         let mut earliest = earliest.unwrap_or(Tick::MAX);
         loop {
             // Replies and requests of harts, and packets, that are still to come.
-            let end = earliest.saturating_add(second.up);
+            let end = later(earliest, second.up);
             let end = end.min(arrival).min(second.limit).min(limit);
             if second.next_time() >= end {
                 break;
@@ -246,7 +246,7 @@ impl ClusterTile {
             };
             // Harts that have run in this round are further now, and what they have sent is on its way to the second level.
             let below = arrival.min(second.limit).min(second.next_time());
-            let below = below.saturating_add(second.down);
+            let below = later(below, second.down);
             let horizon = reach.of_others(i).min(below).min(limit);
             if next.all[i] >= horizon {
                 continue;

@@ -7,7 +7,7 @@ use super::{Machine, MachineError, Outcome};
 use crate::cluster_tile::ClusterTile;
 use crate::hart::Hart;
 use crate::statistics::{CacheReport, HartReport};
-use crate::types::{Tick, TileId};
+use crate::types::{Tick, TileId, later};
 
 impl Machine {
     /// The cluster, if it is this tile.
@@ -92,7 +92,7 @@ impl Machine {
         // The fabric goes first: it may be ahead of the cluster by the entry lookahead.
         loop {
             let next = fabric.next_time();
-            if next >= packet.saturating_add(self.entry) || next >= limit {
+            if next >= later(packet, self.entry) || next >= limit {
                 break;
             }
             let Some(delivery) = fabric.step() else {
@@ -114,7 +114,7 @@ impl Machine {
             return Some(Outcome::Limit);
         }
         let arrival = match fabric.may_arrive(0) {
-            true => next.saturating_add(self.exit),
+            true => later(next, self.exit),
             false => Tick::MAX,
         };
         cluster.run(arrival, limit, fabric);

@@ -12,7 +12,7 @@ use crate::local_tile::{
     AddressMap, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
 };
 use crate::statistics::HartReport;
-use crate::types::{Tick, TileId};
+use crate::types::{Tick, TileId, later};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -258,7 +258,7 @@ impl Machine {
         // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
-            if next >= first.saturating_add(self.entry) || next >= limit {
+            if next >= later(first, self.entry) || next >= limit {
                 break;
             }
             let Some(delivery) = self.fabric.step() else {
@@ -277,14 +277,14 @@ impl Machine {
             self.now = self.now.max(limit);
             return Some(Outcome::Limit);
         }
-        let arrival = fabric_next.saturating_add(self.exit);
+        let arrival = later(fabric_next, self.exit);
         let across = self.across;
         let horizon = |others: Tick, fabric: &Fabric, position: u32| {
             // Nothing for this tile is under way: somebody else would have to be reached first and send it something.
             let reach = if fabric.may_arrive(position as usize) {
-                arrival.min(others.saturating_add(across))
+                arrival.min(later(others, across))
             } else {
-                arrival.min(others).saturating_add(across)
+                later(arrival.min(others), across)
             };
             reach.min(limit)
         };
