@@ -1,4 +1,4 @@
-//! Admission of applications that share a tile with fixed priorities: whether everybody gets what his quota promises, in time.
+//! Admission of applications that share a tile with fixed priorities: whether each gets what its quota promises, in time.
 //!
 //! Why it exists: budgets that TileMux enforces are worth something only if all of them fit. What it deliberately does not
 //! know: what applications do; an application is its quota, however it behaves.

@@ -275,7 +275,7 @@ impl Facts {
                 }
             }
         }
-        // Instructions in the same time: who makes fewer of them is slower, if he does not just wait.
+        // Instructions in the same time: a domain that makes fewer of them is slower, if it does not just wait.
         let progress = ratio(alone.instructions, self.instructions);
         if progress > worst.0 {
             worst = (

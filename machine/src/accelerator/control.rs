@@ -749,7 +749,7 @@ impl Context {
                     }
                 }
             }
-            // Somebody gives a credit back when he answers.
+            // A receiver gives a credit back when it answers.
             DtuError::NoCredits if self.under_way > 0 => self.blocked = true,
             error => {
                 self.fail(error as u64);

@@ -538,7 +538,7 @@ impl Directory {
         };
         transaction.ask.account = account;
         if let Some((culprit, before)) = transaction.culprit {
-            // Without him it would have been a hit: what memory and the way there cost is a wait because of him.
+            // Without that port it would have been a hit: what memory and the way there cost is a wait because of it.
             let ask = &mut transaction.ask;
             let cost = ask.account.service - before;
             ask.account.service = before;

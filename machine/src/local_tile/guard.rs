@@ -4,8 +4,8 @@
 //! that arrives over the network before it asks for a port, by the tile that the network says it comes from. What it deliberately does not
 //! know: the own hart, whose accesses never come here, and what the ranges are for.
 //!
-//! Nobody on the chip can change its rules: they have no address. Whoever loads the chip sets them before its harts start; until then, or
-//! if he does not, the guard is open. A refused request costs the network what another one costs; it takes no turn at a port and changes
+//! Nobody on the chip can change its rules: they have no address. The loader sets them before the harts start; until then, or
+//! if it does not, the guard is open. A refused request costs the network what another one costs; it takes no turn at a port and changes
 //! nothing. Its answer has all bits set, as on a bus where nobody answers, so that a lock looks taken and no record looks free.
 
 use crate::hart::RemoteOperation;

@@ -88,7 +88,7 @@ impl Tile {
                     .complete(now, tag, bytes, &mut lower, &mut harts, done);
                 self.local.second_tokens = second_tokens;
                 if let Some(culprit) = arrived.culprit {
-                    // The miss would not have been without him: its service is a wait because of him.
+                    // Without that owner there would have been no miss: its service is a wait because of it.
                     let service = std::mem::take(&mut packet.account.service);
                     fabric.ledger.wait(
                         &mut packet.account,

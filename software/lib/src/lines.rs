@@ -2,7 +2,7 @@
 //!
 //! Why it exists: a data transfer unit finds what its own tile's caches have, and nothing of what the caches of other tiles have. So an
 //! activity that gave somebody a memory capability of memory that it also loads from and stores to must say when bytes are to move between
-//! its caches and memory. What it deliberately does not know: who reaches the memory, and how one tells the other that it is his turn.
+//! its caches and memory. What it deliberately does not know: who reaches the memory, and how one tells the other that it has its turn.
 //!
 //! Nobody needs it for gates alone: transfers, messages, pipes and sessions pass through the caches of both ends, and the kernel writes lines back
 //! when memory changes its owner.

@@ -21,7 +21,7 @@ pub use crate::arch::{Data, ring_doorbell};
 /// Why an operation did nothing.
 pub type Failure = port::Failure<Infallible>;
 
-/// Attempts to take a lock: whoever holds it copies some words, so he who waits for longer waits for somebody who stopped.
+/// Attempts to take a lock: its holder copies some words, so a longer wait means that the holder has stopped.
 const PATIENCE: u32 = 1000;
 
 /// A port of either kind, for items of so many bytes.

@@ -163,7 +163,7 @@ fn attack(kind: &str, purse: &str, victim: &str, others: &[&str], took: impl Fn(
     }
 }
 
-/// Finding 1: who makes and stops children without listening pays for every end that he did not hear, and the kernel goes on.
+/// Finding 1: a program that makes and stops children without listening pays for every end that it did not hear, and the kernel goes on.
 #[test]
 fn ends_that_nobody_hears_are_paid_for() {
     attack("children", "8KiB", "", &[], |seen| seen.done[1] > 4);
@@ -403,7 +403,7 @@ fn pairs_of_hostile_programs_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Whoever fills every place for activities of his tile that he gets, leaves those of a service that fails over and over there.
+/// A program that fills every place for activities that its tile gives it leaves those of a service that fails over and over there.
 #[test]
 fn children_take_no_place_of_a_service_that_comes_back() {
     let text = r#"<system name="places" platform="./shared.xml" duration="60ms" manager-tile="1">

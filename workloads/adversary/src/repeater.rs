@@ -54,7 +54,7 @@ fn main() -> u64 {
         DtuError::NoReply,
     ];
     for _ in 0..rounds {
-        // Somebody calls; one answer is his right and all that there is.
+        // A client calls; it is owed one answer, and that is all that there is.
         let Some(offset) = next(input.endpoint()) else {
             println!("nobody calls");
             return 1;

@@ -68,7 +68,7 @@ fn main() -> u64 {
         let keep = u8::from(selector <= SEL_MEMORY);
         let _ = syscall::call(&Syscall::Revoke { selector, keep });
     }
-    // Where somebody else uses the same tile capability, its quota changes when he ends.
+    // Where another activity uses the same tile capability, its quota changes when that one ends.
     let after = left();
     let from = usize::from(argument::value("shared", 0u8) != 0);
     let lost = after[from..] != before[from..];

@@ -386,7 +386,7 @@ impl Hostile {
         }
     }
 
-    /// A tile capability with traffic of its own, so that whoever lives on it needs a bucket of his own.
+    /// A tile capability with traffic of its own, so that every activity there needs a bucket of its own.
     fn limited(&mut self) -> u16 {
         let target = self.place();
         call(Syscall::DeriveTile {

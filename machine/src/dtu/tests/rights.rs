@@ -451,7 +451,7 @@ fn every_right_ends_in_every_way() {
 }
 
 /// A kernel keeps the words of a right and frees the message's slot; written into another receive endpoint's right, they answer the
-/// same caller, and nobody else if his endpoint was configured since.
+/// same caller, and nobody else if its endpoint was configured since.
 #[test]
 fn the_words_of_a_right_are_the_right() {
     for touched in [false, true] {

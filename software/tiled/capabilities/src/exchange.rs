@@ -7,7 +7,7 @@ use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 
 impl Space {
-    /// Gives `to` a copy of what `from` holds under `source`, paid by `payer`, who must be one of them. The copy goes when the
+    /// Gives `to` a copy of what `from` holds under `source`, paid by `payer`, which must be one of them. The copy goes when the
     /// original goes.
     ///
     /// # Errors

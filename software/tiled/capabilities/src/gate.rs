@@ -176,7 +176,7 @@ impl Space {
         self.make(Plan::own(caller, origin, target, Object::Session { ident }))
     }
 
-    /// Checks that a selector of a holder is free and that he lives.
+    /// Checks that a selector of a holder is free and that the holder lives.
     ///
     /// # Errors
     /// [`Error::SelectorTaken`], [`Error::NoHolder`].

@@ -18,7 +18,7 @@
 //!
 //! # Steps
 //! Every operation counts the nodes and dependencies that it visits; `*_STEPS` state the worst case. Revocation is a machine
-//! that is driven from outside, [`REVOKE_STEPS`] at most at a time, so whoever is more important waits for one step.
+//! that is driven from outside, [`REVOKE_STEPS`] at most at a time, so a more important caller waits for one step.
 //! Revocations nest: one of a higher level may run between two steps of another, on overlapping trees, too.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

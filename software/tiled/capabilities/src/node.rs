@@ -4,7 +4,7 @@
 
 use crate::object::{Line, Object};
 
-/// Number of a node. Valid as long as the node lives; whoever keeps one longer compares [`Node::birth`].
+/// Number of a node. Valid as long as the node lives; code that keeps one longer compares [`Node::birth`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub u16);
 

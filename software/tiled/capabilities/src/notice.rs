@@ -34,7 +34,7 @@ impl Space {
         let other = payer != hearer;
         let about = about.unwrap_or(NodeId::NONE);
         let id = self.make(Plan {
-            // The hearer has his own purse for as long as he lives.
+            // The hearer has its own purse for as long as it lives.
             extra: [if other { purse } else { NodeId::NONE }, NodeId::NONE],
             payer,
             ..Plan::own(hearer, about, NO_SELECTOR, Object::Notice(notice))
@@ -78,7 +78,7 @@ impl Space {
         self.link(id, HOLDER, holder);
         if let Some(about) = about {
             self.link(id, ORIGIN, about);
-            // The hearer of his own things has his purse for as long as he lives.
+            // The hearer of its own things has its purse for as long as it lives.
             self.link(id, EXTRA, purse);
         }
         self.append(queue, id);
@@ -119,7 +119,7 @@ impl Space {
         Some(notice.words)
     }
 
-    /// Whoever pays for a notice ends: the purse that his came from pays from now on, and gets so much less back.
+    /// The payer of a notice ends: the purse that its own came from pays from now on, and gets so much less back.
     pub(crate) fn inherit(&mut self, id: NodeId) {
         let purse = self.nodes[id.index()].edges[EXTRA].to;
         let cost = self.nodes[id.index()].cost;

@@ -1,6 +1,6 @@
 //! What capabilities are to, and the quotas that tiles have.
 //!
-//! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
+//! Why it exists: one place says what each kind carries. What it deliberately does not know: its holders.
 
 use crate::node::NodeId;
 pub use bulkhead_abi::quota::{QUOTAS, Quota};
@@ -50,9 +50,9 @@ pub struct Time {
     pub period: u64,
     /// The highest priority that activities get.
     pub priority: u8,
-    /// What has no budget may be derived from it: whoever runs when nobody with a budget wants to.
+    /// What has no budget may be derived from it: time in which no activity with a budget wants to run.
     pub idle: bool,
-    /// When somebody who is gone stopped using it, in nanoseconds since reset; 0 if nobody did.
+    /// When an activity that is gone stopped using it, in nanoseconds since reset; 0 if none did.
     pub last: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct Memory {
     pub(crate) pieces: u8,
     /// The memory that this was cut out of, if it was.
     pub(crate) cut_from: NodeId,
-    /// It, or a part of it, was in the hands of somebody else than who cut it.
+    /// It, or a part of it, was in other hands than those that cut it.
     pub(crate) shared: bool,
 }
 
@@ -136,7 +136,7 @@ impl Memory {
         self.cut_from.is_some()
     }
 
-    /// Whether it, or a part of it, was ever in the hands of somebody else than who cut it.
+    /// Whether it, or a part of it, was ever in other hands than those that cut it.
     pub fn was_shared(&self) -> bool {
         self.shared
     }
@@ -220,7 +220,7 @@ pub enum Object {
     Semaphore {
         /// How often it can be taken without waiting.
         value: u32,
-        /// Who waits for it.
+        /// The activity that waits for it.
         waiting: Line,
     },
     /// Something that somebody has not heard yet.
@@ -242,9 +242,9 @@ impl Object {
 /// its neighbours, so a line has no end that somebody could reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Who waits for longest.
+    /// The activity that has waited for longest.
     pub first: [u16; PRIORITIES],
-    /// Who came last.
+    /// The activity that came last.
     pub last: [u16; PRIORITIES],
 }
 
@@ -267,7 +267,7 @@ pub struct Service {
     pub asked: u64,
     /// What kind of question it was asked last.
     pub last: Asked,
-    /// Who waits for an answer, the one that was asked for included.
+    /// The activities that wait for an answer, the one that was asked for included.
     pub waiting: Line,
     /// Closed sessions that the server has not heard of.
     pub closed: Queue,

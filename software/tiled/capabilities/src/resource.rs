@@ -421,7 +421,7 @@ impl Space {
         Ok(owner)
     }
 
-    /// Takes one from a semaphore for somebody who waited; whether there was one.
+    /// Takes one from a semaphore for an activity that waited; whether there was one.
     pub fn semaphore_take(&mut self, owner: NodeId) -> bool {
         match &mut self.nodes[owner.index()].object {
             Object::Semaphore { value, .. } if *value > 0 => {

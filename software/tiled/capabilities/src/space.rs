@@ -74,11 +74,11 @@ pub(crate) struct Plan {
     pub object: Object,
     /// Derived from.
     pub origin: NodeId,
-    /// Who will hold it.
+    /// Its holder.
     pub holder: HolderId,
     pub selector: u16,
     pub extra: [NodeId; 2],
-    /// Who pays.
+    /// Its payer.
     pub payer: HolderId,
     /// The node whose object it shares, if it is a copy.
     pub original: Option<NodeId>,
@@ -128,7 +128,7 @@ impl Space {
         let mut holders = Reserved::with_room(places.into());
         let _ = holders.push(Holder::FREE);
         // Two nodes are the kernel's own: its activity and its purse.
-        // All money is worth nodes, so whoever can pay gets one, whatever others did.
+        // All money is worth nodes, so every payer gets one, whatever others did.
         let total = (usable as u64 - 2) * NODE_COST;
         let mut space = Self {
             nodes,
@@ -149,7 +149,7 @@ impl Space {
         space
     }
 
-    /// From now on whoever creates an activity pays so many bytes more: for what its maker keeps of it besides.
+    /// From now on the creator of an activity pays so many bytes more: for what the kernel keeps of it besides.
     pub fn charge_activities(&mut self, bytes: u64) {
         self.place_cost = HOLDER_COST + bytes;
     }
@@ -295,7 +295,7 @@ impl Space {
         }
     }
 
-    /// Lets nobody use a node that was just made until it is ready: whoever names it is told [`Error::Busy`].
+    /// Lets nobody use a node that was just made until it is ready: a caller that names it is told [`Error::Busy`].
     pub fn prepare(&mut self, id: NodeId) {
         self.visit(1);
         let node = &mut self.nodes[id.index()];

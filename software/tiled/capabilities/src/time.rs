@@ -1,7 +1,7 @@
 //! Processor time in tile capabilities: what may be derived from what, and from when on a budget is unused.
 //!
 //! Why it exists: an owner of time may divide it, but must not gain time by that, in any window: not by a longer or shorter period, not by
-//! a higher priority, and not by giving a used-up budget to a new activity. What it deliberately does not know: who runs, and what
+//! a higher priority, and not by giving a used-up budget to a new activity. What it deliberately does not know: which activity runs, and what
 //! admission promises.
 
 use crate::node::{NodeId, ORIGIN};
@@ -61,7 +61,7 @@ impl Space {
         })
     }
 
-    /// Somebody stops using the time of a tile capability that is its own: what he used comes back a period later.
+    /// An activity stops using the time of a tile capability of its own: what it used comes back a period later.
     pub fn stop_using(&mut self, owner: NodeId, now: u64) {
         if let Object::Tile(tile) = &mut self.nodes[owner.index()].object {
             tile.time.last = tile.time.last.max(now);
@@ -89,7 +89,7 @@ impl Space {
         fresh
     }
 
-    /// A tile capability goes: whom its time came from must know when it was used last.
+    /// A tile capability goes: the one that its time came from must know when it was used last.
     pub(crate) fn pass_on(&mut self, tile: &Tile, id: NodeId, parent: &Tile) {
         if tile.owner[CPU] == id {
             self.stop_using(parent.owner[CPU], tile.time.last);

@@ -47,7 +47,7 @@ pub struct Tile {
     pub is_lost: bool,
     /// Numbers of the tile's activities.
     pub activities: Paid<Creator, Vec<u16>>,
-    /// The request that TileMux has, and those that wait, by the priority of who asked.
+    /// The request that TileMux has, and those that wait, by the priority of their callers.
     pub(crate) sent: Option<Asked>,
     pub(crate) asked: Ranks<Caller, Asked, PRIORITIES>,
     /// Notifications that could not be true, less those that come late because their activities were stopped at the same moment.

@@ -66,7 +66,7 @@ pub struct Unit {
     group_of: Fixed<u16>,
     /// The tile to whose registers [`REGISTERS`] leads; `u16::MAX`: to none.
     registers_of: u16,
-    /// The group of tiles whose text, and whose answer, comes next.
+    /// The groups of tiles whose text, and whose answer, come next.
     turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,

@@ -279,7 +279,7 @@ impl World<'_> {
         self.give_up(client, Standing::NotStarted);
     }
 
-    /// An application whose gates lead to somebody who was lost while it was not there itself does not wait for him.
+    /// An application whose gates lead to another one that was lost in its own absence does not wait for that one.
     pub(crate) fn give_up_on_the_dead(&mut self, client: usize) {
         let gates = self.system.apps[client].send.iter();
         let missing = gates

@@ -429,7 +429,7 @@ fn there_is_room_for_sixteen() {
     assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
 }
 
-/// Whoever makes and ends activities beside an application splits no pages that it needs: when it comes back, as many are there as were
+/// A program that makes and ends activities beside an application splits no pages that it needs: when it comes back, as many are there as were
 /// promised, wherever they lie.
 #[test]
 fn children_split_no_page_tables_of_others() {

@@ -357,7 +357,7 @@ fn semaphores_count() {
     assert_eq!(space.semaphore_down(KERNEL, TILE), Err(Error::WrongKind));
 }
 
-/// Children of one have the places that one was given, whoever else lives there; a place comes back with its activity.
+/// Children of one have the places that one was given, whatever else lives there; a place comes back with its activity.
 #[test]
 fn places_and_windows_are_taken_from_who_was_given_them() {
     let mut space = space(256);

@@ -1,4 +1,4 @@
-//! The model: capabilities as a plain list, every quota computed from scratch from who has what.
+//! The model: capabilities as a plain list, every quota computed from scratch.
 //!
 //! It shares no code and no idea with the crate but the rules: no counters that are kept, no lists that are linked.
 

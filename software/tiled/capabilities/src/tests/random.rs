@@ -492,7 +492,7 @@ impl Random {
     fn step(&mut self) -> Step {
         let [a, b] = [self.next(), self.next()];
         let names = core::array::from_fn(|i| (a >> (16 * i)) as u16);
-        // The kernel, who has something to give, calls half of the time.
+        // The kernel, which has something to give, calls half of the time.
         let mut names: [u16; 4] = names;
         if b & 256 == 0 {
             names[0] = 0;
@@ -501,7 +501,7 @@ impl Random {
     }
 }
 
-/// Makes most steps sensible: a caller who lives, operands of the right kind, a free name for the result.
+/// Makes most steps sensible: a living caller, operands of the right kind, a free name for the result.
 fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
     let (mut operation, mut names, mut values) = step;
     if operation % OPERATIONS == 18 && random.next().is_multiple_of(2) {

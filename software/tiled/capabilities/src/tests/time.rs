@@ -49,7 +49,7 @@ fn a_derivation_narrows_time_and_priority() {
     derive(&mut space, (TOP, 11), often, 7).unwrap();
     assert_eq!(left(&mut space, TOP), (0, 1_000_000));
     assert_eq!(left(&mut space, 11), (10_000, 100_000));
-    // What has no budget is the right of who was given it.
+    // Time without a budget is a right of its holder.
     let none = (0, 0);
     assert_eq!(derive(&mut space, (TOP, 12), none, 0), refused);
     derive(&mut space, (TILE, 12), none, 0).unwrap();

@@ -387,7 +387,7 @@ impl System {
         self.take_device(hardware, activity);
     }
 
-    /// Its node was removed, and with it all that it had. Whoever created it hears of it.
+    /// Its node was removed, and with it all that it had. Its creator hears of it.
     pub(super) fn ended(&mut self, holder: HolderId, removed: &Removed) {
         let Some(id) = self.number(holder) else {
             return;
@@ -409,7 +409,7 @@ impl System {
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
-        // Whoever waits for just that hears it in the next step.
+        // A caller that waits for just that hears it in the next step.
         self.jobs.heard = Some(activity.creator);
     }
 

@@ -37,9 +37,9 @@ pub(super) struct Closing {
     written: Option<((NodeId, u64), u64)>,
     /// Activities that must look again.
     wakes: [Option<u16>; WAKES],
-    /// The semaphore, with its birth, of which somebody has lost a copy, and how much of what he holds has been searched for another one.
+    /// The semaphore, with its birth, of which an activity has lost a copy, and how much of what it holds has been searched for another one.
     pub(super) lost: Option<((NodeId, u64), HolderId, u16)>,
-    /// The semaphore, with its birth, whose sleepers shall think again, because somebody who could have raised it is gone.
+    /// The semaphore, with its birth, whose sleepers are woken, because an activity that could have raised it is gone.
     pub(super) alarmed: Option<(NodeId, u64)>,
 }
 
@@ -88,7 +88,7 @@ impl System {
         self.jobs.closing.iter().any(|c| c.alarmed == known)
     }
 
-    /// Looks whether somebody who lost a copy of a semaphore has another one; if not, who waits for it is woken. Returns false if nobody
+    /// Looks whether an activity that lost a copy of a semaphore has another one; if not, its sleepers are woken. Returns false if none
     /// lost one.
     pub(super) fn search_one(&mut self, level: usize) -> bool {
         let Some((semaphore, holder, from)) = self.jobs.closing[level].lost.take() else {
@@ -234,7 +234,7 @@ impl System {
     }
 
     /// One step of taking the lines of an activity's memory out of its tile's caches, now that it runs no more; false if there are none.
-    /// Whoever fills that memory next, past those caches, then finds nothing old or dirty above it.
+    /// The next owner, which fills that memory past those caches, then finds nothing old or dirty above it.
     fn write_mapping(&mut self, hardware: &mut impl Hardware, level: usize, node: NodeId) -> bool {
         let Object::Mapping { pages: 1.., .. } = *self.space.object(node) else {
             return false;

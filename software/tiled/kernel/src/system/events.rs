@@ -161,7 +161,7 @@ impl System {
         Some(waiting)
     }
 
-    /// The first of those who wait for a semaphore or a server hears that it, or somebody who shared it, is gone. Whether there was one.
+    /// The first activity that waits for a semaphore or a server hears that it, or another holder, is gone. Whether there was one.
     pub(super) fn dismiss(&mut self, node: NodeId) -> bool {
         let first = self.space.line(node).and_then(|line| waiting::first(line));
         let Some(waiting) = first.and_then(|id| self.wait_no_more(id)) else {

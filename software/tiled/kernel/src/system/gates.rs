@@ -56,7 +56,7 @@ impl System {
         let certain = Some(wanted).filter(|wanted| *wanted != ANY_ENDPOINT);
         let known = certain.and_then(|wanted| self.active(node, Some(holder), wanted));
         if known.is_some_and(|known| !self.space.is_disconnected(known)) {
-            // Whoever connects somebody again cannot know whether he has been connected already.
+            // A manager that connects an activity again cannot know whether it is connected already.
             return Ok([wanted.into(), 0]);
         }
         let (mut value, count, buffer, bytes) = match *object {
@@ -138,7 +138,7 @@ impl System {
         })
     }
 
-    /// Who can send to a receive endpoint of the caller: how many endpoints lead there, and how many did that are gone.
+    /// The senders to a receive endpoint of the caller: how many endpoints lead there, and how many did that are gone.
     pub(super) fn senders(&self, id: u16, endpoint: u16) -> Result<[u64; 2], SyscallError> {
         let activity = self.activities.get(id).ok_or(SyscallError::NoActivity)?;
         let node = self.tiles[activity.tile].endpoints.gate(endpoint);

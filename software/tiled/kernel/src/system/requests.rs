@@ -61,14 +61,14 @@ pub(crate) struct Asked {
     pub(super) activity: u16,
     request: Request,
     then: Then,
-    /// Who asked the kernel for it, if anybody did. Its TileMux's work is in the name of this activity, not of the one it is about.
+    /// The activity that asked the kernel for it, if one did. TileMux's work is in the name of this activity, not of the one it is about.
     asker: Option<Asker>,
-    /// The priority of whoever waits for it.
+    /// The priority of the activity that waits for it.
     level: usize,
 }
 
 impl Then {
-    /// Who waits for it.
+    /// The activity that waits for it.
     fn ticket(&self) -> Option<&Ticket> {
         match self {
             Then::Reply(ticket) | Then::Started(ticket) => Some(ticket),
@@ -166,7 +166,7 @@ impl System {
         !self.due.is_empty()
     }
 
-    /// The highest priority of somebody who waits for an answer of a TileMux; the lowest if nobody does.
+    /// The highest priority of an activity that waits for an answer of a TileMux; the lowest if none does.
     pub fn awaited_level(&self) -> usize {
         let sent = self
             .due

@@ -252,7 +252,7 @@ impl System {
         }
     }
 
-    /// The bucket of who owns a rate follows what is left of it.
+    /// The bucket of a rate's owner follows what is left of the rate.
     pub(super) fn update_bucket(
         &mut self,
         hardware: &mut impl Hardware,
@@ -267,7 +267,7 @@ impl System {
         }
     }
 
-    /// The token bucket for activities of a tile capability, and who is to have it; none if its traffic is not regulated.
+    /// The token bucket for activities of a tile capability, and its new owner; none if its traffic is not regulated.
     pub(super) fn bucket_for(
         &self,
         index: usize,

@@ -271,7 +271,7 @@ fn nobody_gets_more_time_or_urgency_than_there_is_in_his_capability() {
     let whole = SEL_TILES + 2;
     let refused = Err(SyscallError::NoQuota);
     let seconds = |seconds: u64| seconds * 1_000_000_000;
-    // Somebody without processor time: he comes last, and so does all that he makes.
+    // An activity without processor time comes last, and so do its children.
     call(
         &mut system,
         &mut chip,
@@ -363,7 +363,7 @@ fn a_budget_that_was_used_begins_a_period_later() {
         )
         .unwrap();
     }
-    // All of it for somebody new: what the first one used comes back to the whole a period after he ended.
+    // All of it for another activity: what the first one used comes back a period after its end.
     let id = create(&mut system, &mut chip, 220, 30);
     let start = chip.requests.iter().find_map(|(_, request)| match request {
         Request::SetBudget {
@@ -451,7 +451,7 @@ fn a_creation_that_fails_leaves_nothing() {
     chip.refuse = false;
     assert_eq!(left(&mut system, &mut chip), before);
     assert_eq!(system.tile_of(2).unwrap().endpoints.left(), endpoints);
-    // Nobody gets a priority above that of who creates him; the root's is the highest.
+    // No activity gets a priority above that of its creator; the root's is the highest.
     assert_eq!(
         call(&mut system, &mut chip, 1, creation(200, SEL_TILES + 2, 3)),
         Err(SyscallError::BadArgument)

@@ -21,7 +21,7 @@ type Cached = (u16, u64);
 pub struct Caches {
     pub line: u64,
     dirty: BTreeSet<Cached>,
-    /// Lines that may be older than memory, because the tile could not see who wrote it.
+    /// Lines that may be older than memory, because the tile could not see the write.
     old: BTreeSet<Cached>,
     /// Pages that an activity of a tile uses: tile, page, activity.
     used: BTreeSet<(u16, u64, u16)>,

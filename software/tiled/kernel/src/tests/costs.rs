@@ -79,7 +79,7 @@ pub const fn of(call: Number) -> Bound {
         Number::CreateSend => bound(2 * LOOKUP + MAKE_STEPS, 0),
         Number::Activate => bound(6 * LOOKUP + MAKE_STEPS, 1),
         Number::Delegate | Number::Obtain => bound(LOOKUP + COPY, 0),
-        // The service, a notice of it for the creator, who may hear it at once.
+        // The service, and a notice of it for the creator, which may hear it at once.
         Number::CreateService => bound(2 * LOOKUP + 2 * MAKE_STEPS + 2 * UNDONE, 0),
         Number::OpenSession | Number::Exchange => bound(4 * LOOKUP + ASKED * REVOKE_STEPS, ASKED),
         Number::SemaphoreDown | Number::SemaphoreUp => bound(LOOKUP, 0),

@@ -1,4 +1,4 @@
-//! Who gets a device, and that it is taken back.
+//! Devices go to one activity at a time, and are taken back.
 
 use super::*;
 use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
@@ -44,7 +44,7 @@ fn a_device_sees_only_what_it_was_given() {
         Some((2, Request::Map { activity, address: CARD_ADDRESS, physical: NETWORK_CARD_BASE, pages: 1, rights: 3 }))
             if *activity == id
     ));
-    // Nobody else gets it while he lives.
+    // Nobody else gets it while its holder lives.
     let again = call(&mut system, &mut chip, 1, give(endpoint));
     assert_eq!(again, Err(SyscallError::WrongState));
 }

@@ -1,7 +1,7 @@
 //! Sessions and mappings end: whatever is used after its end, or was under way when it ended, gives an error and nothing of anybody else.
 //!
 //! The table of endpoints, replies and grants is in the machine's tests of the unit; what TileMux and its translations do is in TileMux's.
-//! [`Chip::check_reach`] looks after each step whether a window changed behind somebody who lives.
+//! [`Chip::check_reach`] looks after each step whether a window changed behind a living activity.
 
 use super::*;
 use bulkhead_abi::syscall::{Event, MAP_READ, MAP_WRITE, SEL_MEMORY, ServerRequest};
@@ -103,7 +103,7 @@ fn living(system: &mut System, chip: &mut Chip, at: u16, tile: u16) -> u16 {
     id
 }
 
-/// Somebody shows memory of his own on tile 2, in the first window that is free.
+/// An activity shows memory of its own on tile 2, in the first free window.
 fn show(system: &mut System, chip: &mut Chip, (at, id): (u16, u16), memory: u16) {
     let tile = SEL_TILES + 2;
     manager(
@@ -228,7 +228,7 @@ fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool, line: u64
     check(system);
     let ended = ends != Ends::Taken;
     assert_eq!(system.activity(client).is_none(), ended, "{what}");
-    // The neighbour shows his memory where there is room, and nobody reaches it.
+    // The neighbour shows its memory where there is room, and nobody reaches it.
     if system.activity(neighbour).is_some() && chip.stopped.is_empty() {
         show(system, chip, (NEIGHBOUR, neighbour), 305);
     }
@@ -351,9 +351,9 @@ fn who_lives_behind_a_window_ends_before_it() {
 /// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Over {
-    /// Who opened it revokes it.
+    /// Its client revokes it.
     Closed,
-    /// The manager takes the service from him.
+    /// The manager takes the service from the server.
     Taken,
     /// The server offers it no longer.
     Withdrawn,
@@ -362,9 +362,9 @@ enum Over {
     /// The server dies; and begins again.
     ServerDead,
     Restarted,
-    /// Who opened it dies.
+    /// Its client dies.
     ClientDead,
-    /// Who opened it has a session with somebody else at that selector.
+    /// Its client has a session with another server at that selector.
     Reused,
 }
 
@@ -440,7 +440,7 @@ fn told(chip: &Chip) -> (usize, usize) {
     (closed, used)
 }
 
-/// One case: a session with a server on `tile` is used by who opened it, or by somebody whom he gave a copy.
+/// One case: a session with a server on `tile` is used by its client, or by an activity that has a copy.
 fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
     let what = format!("{over:?}, server on tile {tile}, by copy {by_copy}, under way {under_way}");
     let (mut system, mut chip) = boot_on(3);
@@ -478,7 +478,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
         assert!(matches!(asked, Ok(None)), "{what}");
     }
     match over {
-        // He made no call meanwhile; a manager that holds the session can do the same.
+        // It made no call meanwhile; a manager that holds the session can do the same.
         Over::Closed | Over::Reused => {
             drop(later(system, chip, client, revoke(SESSION)).unwrap());
         }
@@ -516,7 +516,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
             use SyscallError::{Gone, NoCapability, Refused, Revoked, WrongKind};
             let defined = [NoCapability, Gone, Revoked, Refused, WrongKind];
             let error = words(&reply);
-            // A gate that is closed is no end of a session: who was asked before may answer.
+            // A closed gate does not end a session: a server that was asked before may answer.
             let agreed = over == Over::Deactivated && error.is_ok();
             let refused = error.is_err_and(|error| defined.contains(&error));
             assert!(agreed || refused, "{what}");
@@ -524,7 +524,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
     }
     let mut servers = vec![server];
     if matches!(over, Over::Restarted | Over::Reused) {
-        // Somebody offers the same; who had the session opens another one.
+        // Another server offers the same; the client opens another session.
         let at = match over {
             Over::Restarted => {
                 hear_all(system, chip, 1);

@@ -15,7 +15,7 @@ const BYSTANDER: u16 = 400;
 /// What the manager below calls its child.
 const CHILD: u16 = 22;
 
-/// Who acts.
+/// The party that acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Actor {
     Root,
@@ -43,7 +43,7 @@ enum Step {
 enum Kill {
     /// A fault.
     Fault,
-    /// Whoever made it stops it.
+    /// Its creator stops it.
     Stop,
     /// Its purse is revoked.
     Purse,
@@ -243,7 +243,7 @@ struct Play {
     system: System,
     chip: Chip,
     numbers: BTreeMap<Actor, u16>,
-    /// Who waits for an answer.
+    /// The party that waits for an answer.
     pending: BTreeSet<u16>,
     /// Questions that the server has not answered.
     seen: usize,
@@ -437,7 +437,7 @@ impl Play {
         };
         self.event();
         if matches!(request, Syscall::CreateActivity { .. }) {
-            // Whoever is created is the child; it may be killed as soon as it is there.
+            // The created activity is the child; it may be killed as soon as it is there.
             let known: BTreeSet<u16> = self.numbers.values().copied().collect();
             let made =
                 (1..100).find(|id| !known.contains(id) && self.system.activity(*id).is_some());
@@ -449,7 +449,7 @@ impl Play {
         result
     }
 
-    /// Somebody who has nothing to do with all this is never disturbed.
+    /// An activity that has nothing to do with all this is never disturbed.
     fn bystander(&mut self) {
         if !self.is_alive(Bystander) {
             return;

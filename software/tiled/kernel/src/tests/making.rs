@@ -102,7 +102,7 @@ fn what_is_cut_short_leaves_nothing() {
             asked.push(creation(200, 203, 0));
             let (mut steps, mut done) = (0, false);
             for request in asked {
-                // Another level than that of who revokes.
+                // Another level than that of the revoking caller.
                 let mut caller = ticket(&system, 1);
                 caller.level = 1;
                 if system.call(&mut chip, caller, request).is_err() {

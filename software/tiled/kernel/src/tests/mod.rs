@@ -68,11 +68,11 @@ pub struct Chip {
     pub buckets: BTreeMap<(u16, u8), (u64, u64)>,
     pub memory: BTreeMap<u64, u8>,
     pub started: Vec<(u16, u64)>,
-    /// Of whom it was said that he stopped.
+    /// Activities whose stop was reported.
     pub said: Vec<(u16, StopCause)>,
     pub stopped: Vec<u16>,
     pub requests: Vec<(u16, Request)>,
-    /// Who asked for each of them.
+    /// The asker of each of them.
     pub askers: Vec<Option<Asker>>,
     /// Answers of TileMuxes that the kernel has not heard.
     pub answers: VecDeque<(u64, TileMuxError)>,
@@ -90,7 +90,7 @@ pub struct Chip {
     pub parked: u32,
     /// Endpoints of tiles over which something has left that is not answered.
     pub under_way: Vec<(u16, u16)>,
-    /// Who began, and the names.
+    /// The beginner, and the names.
     pub begun: Vec<(Begins, Name)>,
     /// What TileMuxes and units reach through windows: tile, activity and tile-physical address, and what the window showed then.
     pub reach: BTreeMap<(u16, u16, u64), Endpoint>,
@@ -126,7 +126,7 @@ impl Chip {
         self.reach.insert((tile, activity, physical), shown);
     }
 
-    /// Whatever somebody who lives reaches is what he was given: no window has changed behind him.
+    /// Whatever a living activity reaches is what it was given: no window has changed behind it.
     fn check_reach(&self, system: &System) {
         for ((tile, id, physical), shown) in &self.reach {
             let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
@@ -427,7 +427,7 @@ pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
             system.tile_answered(chip, number, answer);
         }
         let Some(level) = (0..3).rev().find(|level| system.has_step(*level)) else {
-            // A revocation waits until it is said who has stopped.
+            // A revocation waits until the stop is reported.
             match system.reported() {
                 Some(report) => chip.said.push(report),
                 None => return steps,
@@ -463,7 +463,7 @@ pub fn later(
     Ok(None)
 }
 
-/// All whose patience has ended hear so.
+/// All activities whose patience has ended hear so.
 pub fn expire_all(system: &mut System, now: u64) {
     while system.expire(now).is_some_and(|next| next <= now) {}
 }

@@ -1,4 +1,4 @@
-//! Whoever fills something pays for it, and nobody can take what is another's.
+//! Each entry is paid for by the activity that causes it, and none can take what is another's.
 
 use super::*;
 use bulkhead_abi::syscall::{Event, SEL_MEMORY, SEL_TILE, StopCause};
@@ -120,7 +120,7 @@ fn a_word_has_its_place_and_no_call_looks_at_those_of_others() {
     let report = |value| Syscall::Report { value };
     let tell = |activity, value| Syscall::Tell { activity, value };
     let about = |topic: u64| topic << bulkhead_abi::syscall::ABOUT;
-    // The last word about something counts, whoever says how much about other things.
+    // The last word about something counts, however much others say about other things.
     for round in 0..1000 {
         for topic in [0, 1, 32] {
             call(&mut system, &mut chip, a, report(about(topic) | round)).unwrap();
@@ -134,14 +134,14 @@ fn a_word_has_its_place_and_no_call_looks_at_those_of_others() {
         let event = call(&mut system, &mut chip, 1, WAIT).unwrap();
         said.push(heard(&event));
     }
-    // Whoever says much does not keep who says little waiting.
+    // A child with many words does not keep one with few waiting.
     assert!(said[..2].contains(&(200, b.into(), Event::Reported(7))));
     for topic in [0, 1, 32] {
         let last = Event::Reported(about(topic) | 999);
         assert!(said.contains(&(APP.into(), a.into(), last)));
     }
     assert_eq!(hear_all(&mut system, &mut chip, 1), 0);
-    // What somebody is told has places of its own, which only his creator fills.
+    // What an activity is told has places of its own, which only its creator fills.
     for round in 0..1000 {
         call(&mut system, &mut chip, 1, tell(APP, about(3) | round)).unwrap();
     }
@@ -182,7 +182,7 @@ fn the_last_word_of_who_ended_is_heard_before_his_end() {
     assert_eq!(later(&mut system, &mut chip, 1, WAIT), Ok(None));
 }
 
-/// Finding 6: a service is on the account of who offers it, so whoever offers many runs out of his own memory, and others offer theirs.
+/// Finding 6: a service is on its server's account, so a server that offers many runs out of its own memory, and others offer theirs.
 #[test]
 fn who_offers_services_pays_for_each() {
     let (mut system, mut chip) = boot();
@@ -215,7 +215,7 @@ fn who_offers_services_pays_for_each() {
     call(&mut system, &mut chip, other, offer(21)).unwrap();
 }
 
-/// Whoever is refused when a bucket was chosen already leaves the buckets as they were: the one that nobody uses stays with whom it had.
+/// A call that is refused after a bucket was chosen leaves the buckets as they were: an unused one stays with its last owner.
 #[test]
 fn who_is_refused_late_keeps_no_bucket() {
     let (mut system, mut chip) = boot();
@@ -248,7 +248,7 @@ fn who_is_refused_late_keeps_no_bucket() {
     assert!(buckets != before.0 && claims == before.1);
 }
 
-/// Finding 8: a bucket whose activities have all ended is the next one's, and nobody keeps one by having lived with it.
+/// Finding 8: a bucket whose activities have all ended is free for the next one; no activity keeps one by having lived with it.
 #[test]
 fn a_bucket_that_nobody_uses_is_given_on() {
     let (mut system, mut chip) = boot();

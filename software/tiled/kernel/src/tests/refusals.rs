@@ -5,7 +5,7 @@ use super::*;
 use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeSet;
 
-/// Counters that only say how often something was done, and marks of what was least or seen once: nobody decides by them. And whose turn
+/// Counters that only say how often something was done, and marks of what was least or seen once: nothing is decided by them. And whose turn
 /// it is among what is done in steps. Memory of an activity that could not be made was in other hands: it is cleared once more.
 const HISTORY: [&str; 11] = [
     "births: ",
@@ -124,7 +124,7 @@ fn what_is_refused_changes_nothing() {
             let mut words: [u64; SYSCALL_WORDS] = core::array::from_fn(|_| random.word());
             words[0] = random.next() % 33;
             let caller = [1, 1, 2, 3][random.next() as usize % 4];
-            // Whoever waits for something makes no other call.
+            // A waiting activity makes no other call.
             if system.activity(caller).is_some_and(|a| a.waits.is_some()) {
                 continue;
             }

@@ -22,7 +22,7 @@ fn begin(system: &mut System, chip: &mut Chip, caller: u16, request: Syscall) {
     }
 }
 
-/// Before, requests waited in the order in which they came: whoever mapped without a pause, with many activities, kept a more important starter waiting
+/// Before, requests waited in the order in which they came: a caller that mapped without a pause, with many activities, kept a more important starter waiting
 /// for all of them.
 #[test]
 fn a_request_waits_for_no_less_important_ones() {
@@ -53,7 +53,7 @@ fn a_request_waits_for_no_less_important_ones() {
     check(&mut system);
 }
 
-/// Whoever is stopped while his creation waits is created first: otherwise his TileMux would know him afterwards, with page tables that may be another's.
+/// An activity that is stopped while its creation waits is created first: otherwise its TileMux would know it afterwards, with page tables of another one.
 #[test]
 fn a_stop_comes_after_the_creation() {
     let (mut system, mut chip) = boot();
@@ -129,7 +129,7 @@ fn a_stop_comes_after_the_creation() {
     check(&mut system);
 }
 
-/// Whoever is more important and has ended is said to have ended first: his restart waits for that.
+/// The end of a more important activity is reported first: its restart waits for that.
 #[test]
 fn the_end_of_the_most_important_is_said_first() {
     let (mut system, mut chip) = boot();
@@ -160,7 +160,7 @@ fn askers(chip: &Chip, from: usize) -> Vec<(Request, Option<u16>)> {
         .collect()
 }
 
-/// The ledger is told who asked the kernel, not whom the request is about; of what nobody asked for, nobody.
+/// The ledger is told which activity asked the kernel, not which one the request is about; and none where none asked.
 #[test]
 fn a_request_is_in_the_name_of_who_asked() {
     let (mut system, mut chip) = boot();
@@ -191,7 +191,7 @@ fn a_request_is_in_the_name_of_who_asked() {
     );
 }
 
-/// Whoever asked is named, even if his request waited and he has ended since; nobody who has his number later is.
+/// The asker is named, even if its request waited and it has ended since; a later activity with its number is not.
 #[test]
 fn who_asked_and_ended_is_named() {
     let (mut system, mut chip) = boot();
@@ -209,7 +209,7 @@ fn who_asked_and_ended_is_named() {
     let from = chip.requests.len();
     begin(&mut system, &mut chip, first, map(50, 0x1000_0000));
     begin(&mut system, &mut chip, second, map(50, 0x1000_1000));
-    // His request waits for the first one's answer.
+    // Its request waits for the first one's answer.
     system.notified(&mut chip, 2, second, StopCause::Panic);
     finish(&mut system, &mut chip);
     let names = askers(&chip, from);

@@ -216,7 +216,7 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
 }
 
 /// The oldest packet is held for as long as one likes: its endpoint, its quota and the memory behind it are nobody else's before it is
-/// answered; whoever revokes waits for it, and nobody else does, however unimportant the one is that waits.
+/// answered; the revoking caller waits for it, and nobody else does, however unimportant that caller is.
 #[test]
 fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
     // A grant of memory, and a gate that sends.
@@ -389,7 +389,7 @@ fn who_waits_for_a_reply_of_the_dead_is_woken() {
     );
 }
 
-/// A piece that is cut out is cleared if somebody else had it; that is writing, so nobody cuts what he may only read.
+/// A piece that is cut out is cleared if somebody else had it; that is a write, so a read-only capability cannot be cut.
 #[test]
 fn the_kernel_writes_nothing_for_who_may_only_read() {
     let (mut system, mut chip, a, _) = pair();

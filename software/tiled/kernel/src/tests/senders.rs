@@ -1,4 +1,4 @@
-//! Whoever waits for a message hears when nobody is left who could send it; whoever waits for a semaphore, when one of those is gone who
+//! A receiver hears when nobody is left that could send to it; an activity that waits for a semaphore hears when one of those is gone that
 //! could give it.
 
 use super::*;
@@ -54,7 +54,7 @@ fn a_receiver_hears_that_the_last_sender_is_gone() {
     let question = Syscall::Senders { endpoint };
     let senders = |system: &mut System, chip: &mut Chip| call(system, chip, receiver, question);
     assert_eq!(senders(&mut system, &mut chip), Ok(vec![0, 0]));
-    // Only who receives there may know, and only of a receive endpoint.
+    // Only the receiver may know, and only of a receive endpoint.
     for (caller, endpoint) in [
         (sender, endpoint),
         (receiver, endpoint + 1),
@@ -146,7 +146,7 @@ fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
     assert_eq!(call(&mut system, &mut chip, sleeper, down), Ok(vec![]));
 }
 
-/// Before, a copy that somebody gave to himself and took back woke all who waited, over and over, though nobody had lost the semaphore.
+/// Before, a copy that an activity gave itself and took back woke all sleepers, over and over, though none had lost the semaphore.
 #[test]
 fn whoever_takes_his_own_copy_back_wakes_nobody() {
     let (mut system, mut chip) = boot();

@@ -255,7 +255,7 @@ fn a_session_that_is_closed_is_told() {
     assert_eq!(answer(&mut system, &mut chip, &[0]), None);
 }
 
-/// Before, who asked without a pause kept a server from hearing of sessions that were closed, and from giving back what it held for them.
+/// Before, a caller that asked without a pause kept a server from hearing of sessions that were closed, and from giving back what it held for them.
 #[test]
 fn questions_and_closed_sessions_take_turns() {
     let (mut system, mut chip, client, _) = served();
@@ -324,7 +324,7 @@ fn a_client_that_dies_while_it_is_asked_for_leaves_nothing() {
     assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
     system.notified(&mut chip, 2, client, StopCause::Exit(0));
     finish(&mut system, &mut chip);
-    // Nobody is left who could be answered; the server hears that the session is none.
+    // There is nobody left to answer; the server hears that there is no session.
     assert_eq!(answer(&mut system, &mut chip, &[0, 1]), None);
     assert!(system.activity(server).is_some());
 }

@@ -245,7 +245,7 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
 }
 
 /// Programs that end at the moment when they are stopped: their TileMux notifies, answers that there is nobody to stop, and the kernel hears
-/// the answer first. Before, whoever did that often took the tile from all who were on it.
+/// the answer first. Before, a caller that did that often took the tile from everybody there.
 #[test]
 fn a_tile_has_not_told_a_lie_when_its_answer_is_heard_before_its_notification() {
     let (mut system, mut chip) = boot();
@@ -418,7 +418,7 @@ fn a_piece_that_is_revoked_while_it_is_cleared_is_gone() {
     // The reply of the higher priority leaves first.
     assert_eq!(replies, [Err(SyscallError::Revoked), Ok(())]);
     check(&mut system);
-    // The rest is cleared for whoever comes next.
+    // The rest is cleared for the next owner.
     chip.write(
         Region {
             size: 65536,
@@ -527,7 +527,7 @@ fn windows_are_counted_for_whom_they_were_given_to() {
     check(&mut system);
 }
 
-/// Whoever makes and ends children beside an application splits no pages that it needs: when it comes back, there are as many page tables as
+/// A program that makes and ends children beside an application splits no pages that it needs: when it comes back, there are as many page tables as
 /// its quota says.
 #[test]
 fn children_split_no_page_tables_of_others() {

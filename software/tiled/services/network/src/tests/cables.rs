@@ -5,7 +5,7 @@ use std::string::String;
 use std::{format, println};
 
 /// A stream of 60 000 bytes over a cable that loses and doubles a tenth and delays a fifth; seconds that it took. What a small buffer is full
-/// of the reader takes in his own time, so the window closes again and again.
+/// of the reader takes in its own time, so the window closes again and again.
 fn stream_over_very_bad_cable(seed: u64) -> Result<u64, String> {
     let mut pair = Pair::new(0);
     pair.stacks = [HERE, THERE].map(|address| {
