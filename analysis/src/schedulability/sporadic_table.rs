@@ -76,9 +76,10 @@ fn longest_after(
     let mut worst = 0;
     // So many jobs take whole repetitions, which give them all that they need: more jobs than that only repeat what fewer have shown.
     let most = length / common_divisor(length, task.period).max(1);
+    // Lives that are paid for: one for each job, and more where the window is longer than that. Windows of more jobs are longer.
+    let mut lives = 0;
     for jobs in 1..=most {
-        // Lives that are paid for: one for each job, and more where the window is longer than that.
-        let mut lives = jobs;
+        lives = lives.max(jobs);
         let end = loop {
             let own = task.cost.saturating_sub(paid.cost).checked_mul(jobs)?;
             let needed = own.checked_add(paid.cost.checked_mul(lives)?)?;
@@ -154,6 +155,16 @@ mod tests {
         let paid = [Paid { cost: 1, life: 10 }];
         // 2 and twice 1.
         assert_eq!(response_times(&slack, &task, &paid), [Some(14)]);
+        // A short life is paid for many times by one job, and no fewer times by two.
+        let short = [Paid { cost: 1, life: 2 }];
+        let many = Table {
+            length: 10,
+            slots: vec![Slot { length: 8, ..slot }],
+        };
+        assert_eq!(
+            response_times(&many, &[Task::new(2, 5)], &short),
+            [Some(28)]
+        );
         assert_eq!(response_times(&slack, &[Task::new(5, 10)], &[]), [None]);
         assert_eq!(response_times(&Table::default(), &task, &[]), [None]);
     }

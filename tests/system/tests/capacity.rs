@@ -320,11 +320,16 @@ fn random_system(
         let manager = |name: &str, tile: u16, inner: &str| {
             format!(r#"<manager name="{name}{number}" tile="{tile}">{inner}</manager>"#)
         };
-        inside += &match next(4) {
+        inside += &match next(5) {
             0 => domain,
             1 => manager("above", 1, &manager("m", tile, &domain)),
             2 => manager("m", 1, &domain),
-            _ => manager("m", end - 1, &domain),
+            3 => manager("m", end - 1, &domain),
+            // A chain of managers anywhere, also on tiles where nothing else is.
+            _ => (0..1 + next(9)).fold(domain, |inner, depth| {
+                let tile = 1 + next(u64::from(users) - 1) as u16;
+                manager(&format!("m{depth}-"), tile, &inner)
+            }),
         };
         (tile, number) = (end, number + 1);
     }
