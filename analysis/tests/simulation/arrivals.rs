@@ -108,6 +108,29 @@ pub fn interrupts(distance: u64, span: Span, random: &mut Random) -> Vec<u64> {
     moments(distance, span, random)
 }
 
+/// Arrivals of a task whose slots are in a table, before a moment: exactly a period apart if the system says so, else at any times that are at least that
+/// far apart, half of them as dense as that.
+pub fn beside_a_table(
+    system: &TaskSystem,
+    task: usize,
+    first: u64,
+    end: u64,
+    random: &mut Random,
+) -> Vec<u64> {
+    let period = ns(system.tasks[task].period);
+    let sparse = !system.periodic && random.one_in(2);
+    let mut at = match system.periodic {
+        true => first,
+        false => random.below(2 * period),
+    };
+    let mut all = Vec::new();
+    while at < end {
+        all.push(at);
+        at += period + gap(period, sparse, random);
+    }
+    all
+}
+
 /// All jobs of a system by release; strictly periodic ones from their offsets on if the system says so.
 pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival> {
     let mut all = Vec::new();

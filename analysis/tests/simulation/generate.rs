@@ -472,6 +472,7 @@ pub fn mc2(random: &mut Random) -> TaskSystem {
     let load = 60 * u64::from(processors);
     let tasks = tasks(random, 7, load, &[40, 80, 120, 160]);
     let mut system = system(Policy::Mc2, processors, tasks, random);
+    system.periodic = random.one_in(2);
     for task in &mut system.tasks {
         task.criticality = random.of_list(&['A', 'B', 'C', 'C', 'D']);
         let cost = (task.cost.unwrap().nanoseconds() / 2).max(1);

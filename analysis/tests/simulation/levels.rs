@@ -1,7 +1,7 @@
 //! The mixed-criticality kernel: tables, below them rate-monotonic priorities, below them global earliest deadline first.
 //!
 //! Each level is run with the costs that it estimates for all, and only its own tasks are looked at. Levels A and B arrive strictly
-//! periodically from 0, level C at random; interrupts and releases go before everything on their processor, and a job of level C
+//! periodically from 0 if the system says so, else at random like level C; interrupts and releases go before everything on their processor, and a job of level C
 //! that one of them interrupts stays where it is.
 
 use std::collections::VecDeque;
@@ -47,18 +47,14 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
     let lengths = arrivals::Lengths::of(random);
     for (task, described) in system.tasks.iter().enumerate() {
         if described.criticality < 'C' {
-            let period = ns(described.period);
-            coming.extend(
-                (0..)
-                    .map(|k| k * period)
-                    .take_while(|at| *at < span.end)
-                    .map(|arrival| Arrival {
-                        task,
-                        arrival,
-                        release: arrival,
-                        part: lengths.part(random),
-                    }),
-            );
+            for arrival in arrivals::beside_a_table(system, task, 0, span.end, random) {
+                coming.push(Arrival {
+                    task,
+                    arrival,
+                    release: arrival,
+                    part: lengths.part(random),
+                });
+            }
         }
     }
     coming.sort_by_key(|job| (job.release, job.task));

@@ -1,4 +1,5 @@
-//! A processor that follows its table: in each slot, the slot's task runs its oldest job, and no other task runs.
+//! A processor that follows its table: in each slot, the slot's task runs its oldest job, and no other task runs. Jobs come with the table, or, if the
+//! system does not say so, at any times at least a period apart.
 //!
 //! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one. A decision that a slot's
 //! end meets goes on. Releases interrupt whatever runs.
@@ -7,7 +8,7 @@ use std::collections::VecDeque;
 
 use bulkhead_model::tasks::TaskSystem;
 
-use crate::arrivals::{Lengths, ns};
+use crate::arrivals::{self, Lengths, ns};
 use crate::random::Random;
 
 pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
@@ -23,14 +24,20 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         let mut jobs: Vec<VecDeque<(u64, u64)>> = vec![VecDeque::new(); system.tasks.len()];
         let mut releasing: VecDeque<(usize, u64)> = VecDeque::new();
         let (mut kernel, mut running): (u64, Option<(usize, u64)>) = (0, None);
+        let arrivals: Vec<Vec<u64>> = (0..system.tasks.len())
+            .map(|index| {
+                let first = ns(system.tasks[index].offset);
+                arrivals::beside_a_table(system, index, first, end, random)
+            })
+            .collect();
+        // A job that comes within a slot of its task gets the rest of it, or waits for the next one.
+        let waits = !system.periodic && random.one_in(2);
         let mut now = 0;
         // Jobs that came in the measured span are followed to their end.
         while now < end + length {
             for (index, task) in system.tasks.iter().enumerate() {
-                let comes = now >= ns(task.offset)
-                    && (now - ns(task.offset)).is_multiple_of(ns(task.period))
-                    && task.core == Some(table.core);
-                if comes && now < end {
+                let comes = task.core == Some(table.core);
+                if comes && arrivals[index].binary_search(&now).is_ok() {
                     kernel += release;
                     releasing.push_back((index, now));
                 }
@@ -46,8 +53,12 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
                     .slots
                     .iter()
                     .find(|s| ns(s.start) <= place && place < ns(s.start) + ns(s.length))
-                    .map(|s| s.task)
-                    .filter(|&task| !jobs[task].is_empty());
+                    .filter(|s| {
+                        let begin = now - (place - ns(s.start));
+                        let first = jobs[s.task].front();
+                        first.is_some_and(|job| !waits || job.0 <= begin)
+                    })
+                    .map(|s| s.task);
                 let next = slot.map(|task| (task, jobs[task][0].0));
                 if next.is_some() && next != running {
                     running = next;
