@@ -51,7 +51,7 @@ pub struct Observed {
     pub crashes: Vec<Crashed>,
     /// The activities that ran in user mode when the run ended, each with its address.
     pub running: Vec<(Owner, u64)>,
-    /// Who waited for whom.
+    /// Victims and culprits of all waits.
     pub ledger: Ledger,
     /// Counters.
     pub statistics: Statistics,

@@ -16,7 +16,7 @@ pub struct NetworkScenario {
     pub ticks_per_second: u64,
     /// Links, memory controllers, receive units.
     pub resources: Vec<Resource>,
-    /// Who sends, the victim included.
+    /// The senders, the victim included.
     pub sources: Vec<Source>,
     /// Resources that follow each other in order.
     pub tandems: Vec<Tandem>,
@@ -36,7 +36,7 @@ pub struct Tandem {
 pub struct Resource {
     /// Name for reports, such as `link router0 -> memory8`.
     pub name: String,
-    /// Who is next.
+    /// How the next one is chosen.
     pub arbitration: Arbitration,
     /// Time in which it serves nobody.
     pub outage: Option<Outage>,

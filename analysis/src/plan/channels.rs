@@ -14,7 +14,7 @@
 //! ends within a period of its release, then the k-th job is released by `k T + J`, too: the message of job k - 1 is there by then, that job has ended, and
 //! its period is over (a greedy shaper costs no delay: J.-Y. Le Boudec, P. Thiran, *Network Calculus*, 2001, theorem 1.5.2). So a message takes the writer's
 //! response, the transfer, and the reader's response from its release. A writer that is itself released by messages may be released earlier than a
-//! period after the job before, by its jitter; who counts from there adds that.
+//! period after the job before, by its jitter; a bound that counts from there adds that.
 //!
 //! Assumptions: readers are strictly periodic, else polled channels and buffers have no bound, or released by messages; a job writes before its end, once at
 //! most, and reads after its start.

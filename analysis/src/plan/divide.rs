@@ -41,7 +41,7 @@ fn share(system: &mut TaskSystem, core: Option<u32>) -> &mut Share {
     &mut system.shares[position]
 }
 
-/// Whoever may have a share: the processors, and level C.
+/// What may have a share: the processors, and level C.
 fn holders(system: &TaskSystem, level_c: bool) -> Vec<Option<u32>> {
     let mut all: Vec<Option<u32>> = (0..system.processors).map(Some).collect();
     if level_c && system.policy == Policy::Mc2 {
@@ -382,7 +382,7 @@ fn budgets(system: &mut TaskSystem, open: &[Option<u32>]) -> Result<(), PlanErro
             .zip(evenly(spare, least.len()))
             .map(|(least, more)| least + more)
             .collect(),
-        // Not enough for all: an even division shows who fails.
+        // Not enough for all: an even division shows which fail.
         None => evenly(room, least.len())
             .into_iter()
             .map(|b| b.max(1))

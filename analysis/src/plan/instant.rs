@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(system.tasks[picture.rows[1].task.unwrap()].name, "b");
     }
 
-    /// Whoever asks for more than there is has a busy period without an end.
+    /// Tasks that ask for more than there is have a busy period without an end.
     #[test]
     fn endless_busy_periods_are_cut() {
         let (_, groups) = drawn(

@@ -40,7 +40,7 @@ pub fn bounds(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, 
             Some(found) => late = found,
         }
     }
-    // With the decision that whoever is displaced may have to wait for.
+    // With the decision that a displaced job may have to wait for.
     let decision = prepare::nanoseconds(system.overheads.schedule);
     let release = prepare::nanoseconds(system.overheads.release);
     let arrivals = alone

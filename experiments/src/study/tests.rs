@@ -93,7 +93,7 @@ fn resumed_with_other_scenarios_says_so() {
         (there.command.as_str(), there.scenarios.len()),
         ("another", 2)
     );
-    // The same scenarios again: whoever asked first is named.
+    // The same scenarios again: the first command is named.
     study.command = "a third".to_owned();
     whole(&study);
     assert_eq!(

@@ -314,7 +314,7 @@ impl Accelerator {
         }
     }
 
-    /// Looks who got messages.
+    /// Looks which clients got messages.
     fn look(&mut self, ports: &mut dyn Ports) {
         loop {
             let request = CoreRequest(ports.read(CORE_REQUEST));

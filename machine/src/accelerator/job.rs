@@ -269,7 +269,7 @@ impl Context {
                 .extend(job.placed.take().map(|placed| placed.message));
             let dropped = job.pieces.drain(..).filter_map(|piece| piece.message);
             job.used.extend(dropped);
-            // Whoever asked may ask again, so the pipe must be at its end; the end of this client closes the pipe otherwise.
+            // The client may ask again, so the pipe must be at its end; the end of this client closes the pipe otherwise.
             let pipe = |g: &Gates| matches!(g.input, Input::Pipe(_)) && g.requests.is_some();
             if !self.gates.as_ref().is_some_and(pipe) {
                 job.left = 0;
@@ -380,7 +380,7 @@ impl Context {
             .or(behind.filter(|_| self.under_way > 0))
     }
 
-    /// Whoever was probed is gone.
+    /// The probed client is gone.
     pub fn gone(&mut self, endpoint: u16) {
         if self
             .gates
@@ -544,7 +544,7 @@ impl Context {
         }
         if job.cut_off && job.status == 0 {
             job.status = CUT_OFF;
-            // Without requests the unit ends, too; who reads its results hears of that instead of an end.
+            // Without requests the unit ends, too; the reader of its results hears of that instead of an end.
             job.ended |= gates.requests.is_none();
         }
         let job = self.job.as_ref()?;

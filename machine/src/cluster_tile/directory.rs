@@ -32,7 +32,7 @@ pub enum Fill {
     Instructions = 1,
 }
 
-/// Who has a line.
+/// The holders of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Holders {
     owner: Option<Port>,
@@ -65,7 +65,7 @@ struct Transaction {
     victim: Option<(u64, usize)>,
     /// Bit i: port i has been probed and has not answered.
     probed: u8,
-    /// Who held the line back longest with a reservation, and for how long.
+    /// The port that held the line back longest with a reservation, and for how long.
     held: (Port, Tick),
     memory: Memory,
     /// Another port's fill had evicted the line: that port, and the service of the request before memory was asked.
@@ -99,9 +99,9 @@ pub struct Directory {
     /// Most lines that memory may be asked for at once.
     limit: usize,
     length: usize,
-    /// Messages to ports; whoever called takes them.
+    /// Messages to ports; the caller takes them.
     pub out: Vec<(Port, Down)>,
-    /// Messages to memory; whoever called takes them.
+    /// Messages to memory; the caller takes them.
     pub below: Vec<Below>,
     /// Transitions that have happened.
     #[cfg(test)]

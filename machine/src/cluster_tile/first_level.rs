@@ -84,7 +84,7 @@ pub struct FirstLevel {
     /// Logarithm of `length`.
     shift: u32,
     token: u32,
-    /// What is to be sent; whoever called takes it.
+    /// What is to be sent; the caller takes it.
     pub out: Outgoing,
     /// Transitions that have happened.
     #[cfg(test)]

@@ -34,7 +34,7 @@ pub enum Request {
 /// A request of a first level. It waits at the second level while its line is busy.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// Who asks.
+    /// The port that asks.
     pub port: Port,
     /// First address of the line.
     pub line: u64,
@@ -119,7 +119,7 @@ pub enum Below {
     Read {
         /// First address.
         line: u64,
-        /// Who asked for it.
+        /// The port that asked for it.
         port: Port,
         /// The account of that request.
         account: Account,

@@ -45,7 +45,7 @@ enum Up {
 #[derive(Clone, Default)]
 struct Truth {
     words: [u64; 8],
-    /// Who wrote it last, and how many writes there were.
+    /// Its last writer, and how many writes there were.
     writes: Vec<Port>,
 }
 
@@ -219,7 +219,7 @@ impl World {
             {
                 let truth = &mut self.truth[index(*line)];
                 truth.words = words(&self.memory[index(*line)]);
-                // Whoever has reserved it has lost it.
+                // Its reservation is lost.
                 truth.writes.push(Port::MAX);
             }
             self.down[usize::from(port)].push_back(message);

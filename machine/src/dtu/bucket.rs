@@ -12,7 +12,7 @@
 
 use crate::types::Tick;
 
-/// Who waits for tokens.
+/// What waits for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// The tile's first hart, with an access that left the caches.
@@ -45,7 +45,7 @@ pub struct Bucket {
     period: Tick,
     /// Ticks a second.
     scale: u64,
-    /// Who waits, in order; one place for each kind of waiter.
+    /// The waiters, in order; one place for each kind.
     line: [Option<Place>; 2],
 }
 

@@ -14,7 +14,7 @@ use bulkhead_abi::message::Header;
 /// Tag of the packets of interrupts, which nobody answers: commands count up from 1.
 pub(super) const DEVICE_TAG: u32 = u32::MAX;
 
-/// Who has the tile's device, and the memory that it may use.
+/// The holder of the tile's device, and the memory that the device may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceGrant {
     /// First virtual address.
@@ -33,7 +33,7 @@ impl Dtu {
         self.device_epoch
     }
 
-    /// Who has the device.
+    /// The holder of the device.
     pub fn device(&self) -> DeviceGrant {
         let [address, physical, size, owner] = self.device;
         DeviceGrant {

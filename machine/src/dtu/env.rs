@@ -105,9 +105,9 @@ pub enum DtuResource {
 pub enum Observation {
     /// A request waited.
     Wait {
-        /// Who waited.
+        /// The victim.
         victim: Owner,
-        /// Who held the resource.
+        /// The holder of the resource.
         culprit: Owner,
         /// The resource.
         resource: DtuResource,

@@ -65,9 +65,9 @@ pub struct Dtu {
     local: LocalPort,
     receive: ReceiveUnit,
     requests: Requests,
-    /// Who asked for what the kernel sends next.
+    /// The asker of what the kernel sends next.
     asks_for: Option<Owner>,
-    /// Who asked for the last request that TileMux got.
+    /// The asker of the last request that TileMux got.
     asked_by: Option<Owner>,
     write_back: Option<WriteBack>,
 

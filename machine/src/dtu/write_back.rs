@@ -12,7 +12,7 @@ use bulkhead_abi::dtu::WRITE_BACK_LINES;
 /// What the kernel wants to be written back.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBack {
-    /// Who asked for it.
+    /// Its asker.
     owner: Owner,
     /// The next line, and how many are left with it.
     next: u64,

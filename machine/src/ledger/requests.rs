@@ -6,7 +6,7 @@
 use super::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId};
 
-/// For whom a receiver works, or who sent a message.
+/// For whom a receiver works, or the sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// An activity.
@@ -18,7 +18,7 @@ pub enum Party {
 /// A stretch in which a request waited and its receiver worked for the same party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfetched {
-    /// Who sent the request.
+    /// The sender of the request.
     pub victim: Owner,
     /// For whom its receiver worked.
     pub culprit: Party,

@@ -185,7 +185,7 @@ pub struct Packet {
     pub kind: PacketKind,
     /// The bytes of a cache line, if lines hold data.
     pub line: Option<Line>,
-    /// Who asked the kernel for the request that this carries, for the ledger alone.
+    /// The activity that asked the kernel for the request that this carries, for the ledger alone.
     pub asker: Option<Owner>,
     /// The account of the transaction's time. A component that delays a packet outside the network (a DTU's latency) adds to it.
     pub account: Account,

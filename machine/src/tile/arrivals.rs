@@ -1,4 +1,4 @@
-//! What arrives at a tile from the network, and who waited for it.
+//! What arrives at a tile from the network, and what waited for it.
 //!
 //! Why it exists: a line that comes goes through the caches to whoever waits: harts, unit, card. It does not know what they do with it.
 

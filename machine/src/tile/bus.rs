@@ -93,7 +93,7 @@ impl<const DATA: bool> TileBus<'_, DATA> {
         self.local.used.data = u16::MAX;
     }
 
-    /// Remembers who waits for a miss where that can be two.
+    /// Remembers the waiters for a miss where there can be two.
     #[inline(always)]
     fn note(&mut self, timing: Timing) -> Timing {
         if self.second

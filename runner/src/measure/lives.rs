@@ -34,12 +34,12 @@ pub enum Unended {
     Open,
 }
 
-/// Ends of activities in a run. Whoever is not listed lived until the run ended.
+/// Ends of activities in a run. An activity that is not listed lived until the run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lives {
     /// End of the run in ticks.
     end: u64,
-    /// Nothing could follow: whoever lived then waits for ever.
+    /// Nothing could follow: what lived then waits for ever.
     is_idle: bool,
     ended: BTreeMap<Owner, End>,
     /// For each application: the activity that it had last.
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(lives.unended(activity, begin, 100), expected, "{name}");
             assert_eq!(lives.unended_for(name, begin, 100), expected, "{name}");
         }
-        // Who was started again can still end it.
+        // An activity that was started again can still end it.
         lives.begins("gone", Owner::new(2, 7));
         assert_eq!(lives.unended_for("gone", 950, 100), Open);
         assert_eq!(lives.unended(gone, 950, 100), Late, "not by the first one");

@@ -135,7 +135,7 @@ mod tests {
             100,
         );
         assert_eq!((pairs.doubled, pairs.lost, pairs.stray), (1, 1, 2));
-        // Ends before the begin count, too: whoever ended the number then may end it again.
+        // Ends before the begin count, too: what ended the number then may end it again.
         let early = pair([event(5, 1)], [event(1, 1), event(7, 1)], 100);
         assert_eq!(early.doubled, 1);
         // A number may come again, and may lack an end.

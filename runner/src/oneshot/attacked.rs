@@ -53,7 +53,7 @@ pub struct Place {
 pub struct Seen {
     /// Their markers, from reset on.
     pub markers: Vec<MarkerEvent>,
-    /// Who waited for whom.
+    /// Victims and culprits of all waits.
     pub ledger: Ledger,
     /// Their memories at the end.
     pub memories: BTreeMap<u16, Vec<u8>>,

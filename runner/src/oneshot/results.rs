@@ -451,7 +451,7 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         }
         let mut members = vec![flow.from.as_str(), flow.to.as_str()];
         members.extend(flow.through.iter().map(String::as_str));
-        // Whose end is known, and who was there until the end.
+        // Why it is not known which end is whose, or who was there until the end.
         let unsure = doubled(flow).or_else(|| any_gone(system, variant, &members));
         if let Some(bound) = &flow.bound {
             all.push(unless(within(&what, flow.latency.max, bound), &unsure));

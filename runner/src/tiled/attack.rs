@@ -39,7 +39,7 @@ pub const KINDS: [&str; 24] = [
     "pagers and pages that may only be read",
     "frames over the cable",
 ];
-/// The kind of attack that only who has a network card can mount: the last one.
+/// The kind of attack that only the holder of a network card can mount: the last one.
 const FRAMES: u8 = KINDS.len() as u8 - 1;
 
 /// One phase of an attack.
@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    /// The same for who has a network card or has none: then it sleeps where it would send frames.
+    /// The same with a network card or without one: then it sleeps where it would send frames.
     fn within(&self, card: bool) -> Self {
         let mut plan = self.clone();
         for phase in plan.phases.iter_mut().filter(|p| p.kind == FRAMES && !card) {

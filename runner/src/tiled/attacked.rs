@@ -436,7 +436,7 @@ pub fn start(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Resul
         }
         if moments.len() == all.clone().count() {
             let moment = moments.into_iter().max().unwrap_or(0);
-            // A little later, so that who was started has also found out what it is.
+            // A little later, so that each started program has also found out what it is.
             let start = (moment + GRID).next_multiple_of(GRID);
             let start = u32::try_from(start)
                 .map_err(|_| Error::Machine("the system starts too late".to_owned()))?;

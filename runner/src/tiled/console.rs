@@ -160,7 +160,7 @@ pub const BY_ITS_MANAGER: &str = "stopped by its manager";
 /// What the kernel says of an application whose tile was lost.
 const TILE_LOST: &str = "stopped: its tile was lost";
 
-/// Whether its manager, who knows where its stack ends, says that an activity ran over it.
+/// Whether its manager, which knows where its stack ends, says that an activity ran over it.
 fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
     let line = format!(
         "activity {} ({}): stack overflow",

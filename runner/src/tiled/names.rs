@@ -27,7 +27,7 @@ pub struct TiledNames {
     /// The path of the activity that had a number last.
     paths: BTreeMap<u16, String>,
     activities: BTreeMap<Owner, String>,
-    /// Everybody who began on a tile.
+    /// All activities that began on a tile.
     begun: BTreeMap<u16, BTreeSet<String>>,
 }
 
@@ -236,7 +236,7 @@ pub fn all_as(system: &System, activity: u16) -> Vec<MarkerEvent> {
         let Some(app) = system.apps.iter().find(|app| app.name == name) else {
             continue;
         };
-        // Whoever is above it has begun before, under another number.
+        // Its creators have begun before, under other numbers.
         let (above, _) = path.rsplit_once('/').unwrap_or_default();
         for (depth, name) in above.split('/').enumerate() {
             let number = 100 + depth as u16;

@@ -51,7 +51,7 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     all.chain(judge.done_to()).collect()
 }
 
-/// A promise of somebody who was gone before the end is no longer called held.
+/// A promise of an application that was gone before the end is no longer called held.
 fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     match gone {
         Some(why) => promise.unless_held(why),

@@ -9,7 +9,7 @@ use bulkhead_model::system::Argument;
 
 /// Program that takes the place of others.
 pub const ADVERSARY: &str = "adversary/any";
-/// The same for who has a network card.
+/// The same for the holder of a network card.
 pub const ADVERSARY_WITH_CARD: &str = "adversary/card";
 
 /// Puts sleeping adversaries into the places of all applications that `keeps` does not hold. They keep tiles, memory, limits and

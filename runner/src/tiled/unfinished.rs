@@ -236,7 +236,7 @@ mod tests {
             idle[0].1,
             "has not finished and never will: nothing more can happen; it printed nothing and set no marker; at the end it waited; if it serves others until the end, write background=\"true\""
         );
-        // Whoever loses the kernel is no such case.
+        // An application that loses the kernel is no such case.
         assert_eq!(told("", &[], &End::Exit { code: 2 }), []);
         let what = "x".to_owned();
         assert_eq!(told("", &[], &End::Trap { what }), []);

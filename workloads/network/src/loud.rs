@@ -103,7 +103,7 @@ fn main() -> u64 {
         }
         for word in 0..WORDS {
             for socket in &sockets {
-                // Every eighth word is for somebody who is not there.
+                // Every eighth word is for an absent neighbour.
                 let nobody = [to[0], to[1], to[2], 100 + (word % 100) as u8];
                 let whom = if word % 8 == 7 { nobody } else { to };
                 let sent = loud.ask(request(SEND_TO, *socket, whom), DATA - 72);

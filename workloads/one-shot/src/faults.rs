@@ -19,7 +19,7 @@ impl Task for Honest {
         self.0 += 1;
         console::number("honest ", self.0);
         if self.0 == 10 {
-            // Whoever stopped in the middle of its change keeps the object.
+            // A task that stopped in the middle of its change keeps the object.
             exit(u16::from(SHARED.update(|value| *value += 1).is_some()));
         }
         job.delay_until(self.0 * 2)

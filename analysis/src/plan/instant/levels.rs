@@ -1,5 +1,5 @@
 //! The picture of the mixed-criticality kernel: tables, below them rate-monotonic priorities, below them global earliest deadline
-//! first, and at last whoever has no promise.
+//! first, and at last tasks without a promise.
 //!
 //! What it deliberately does not know: [`crate::plan::levels`], the bounds.
 
@@ -173,7 +173,7 @@ impl World<'_> {
             self.level(job) >= 'C' && !stuck.contains(&job.number) && self.is_first(job)
         });
         let mut able: Vec<&Job> = able.collect();
-        // Whoever has no promise comes last.
+        // Tasks without a promise come last.
         able.sort_by_key(|job| {
             let task = self.task(job);
             let implicit = job.coming.release.saturating_add(nanoseconds(task.period));

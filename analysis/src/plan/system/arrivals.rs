@@ -26,7 +26,7 @@ const JOBS_MAX: u64 = 10_000;
 /// Messages that come to somebody on the way.
 #[derive(Clone, Copy)]
 struct Stream {
-    /// For each job of who begins it.
+    /// For each job of its first application.
     messages: u64,
     period: u64,
     /// From the begin of a period to when the message is there at most, in nanoseconds.

@@ -505,7 +505,7 @@ fn limits(
         all
     };
     let others = failures(&draft.judge(set)?);
-    // Whoever fails anyway is not the limits' business.
+    // What fails anyway is not the limits' business.
     let holds = |rate: u64, burst: &str| match draft.judge(&with(rate, burst)) {
         Ok(runs) => failures(&runs) <= others,
         Err(_) => false,

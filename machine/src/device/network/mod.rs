@@ -88,7 +88,7 @@ pub trait Ports {
     fn fate(&mut self, frame: &Frame, fate: Fate);
 }
 
-/// The memory that a card may use, and who has it.
+/// The memory that a card may use, and its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confinement {
     /// First address that the driver uses.
@@ -97,7 +97,7 @@ pub struct Confinement {
     pub physical: u64,
     /// Bytes.
     pub size: u64,
-    /// Who has the card.
+    /// The holder of the card.
     pub owner: Owner,
 }
 
@@ -236,7 +236,7 @@ impl NetworkCard {
         self.reset();
     }
 
-    /// Who has the card.
+    /// The holder of the card.
     pub fn owner(&self) -> Option<Owner> {
         self.confinement.map(|c| c.owner)
     }

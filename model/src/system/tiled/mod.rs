@@ -97,7 +97,7 @@ pub struct Service {
     pub name: Option<String>,
     /// Sessions at each gate at most.
     pub sessions: u32,
-    /// Who may open them.
+    /// The applications that may open them.
     pub scope: Scope,
     /// How often it is started again after a failure.
     pub restarts: u32,
@@ -268,7 +268,7 @@ pub struct Mgate {
     pub fill: Option<usize>,
     /// The region belongs to this memory gate of this application: indices.
     pub of: Option<(usize, usize)>,
-    /// Who may share the region.
+    /// The applications that may share the region.
     pub scope: Scope,
     /// The application may read.
     pub read: bool,

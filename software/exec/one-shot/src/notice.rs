@@ -38,7 +38,7 @@ pub fn hear<M: Memory>(
     hear_lowered(memory, port)
 }
 
-/// The same of a caller who has lowered the doorbell.
+/// The same of a caller that has lowered the doorbell.
 ///
 /// # Errors
 /// The memory's.

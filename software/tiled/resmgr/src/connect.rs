@@ -213,7 +213,7 @@ pub fn give_service(draft: &Draft, gate: usize, service: u16) {
 }
 
 /// Puts something where an application would find a service that will never be there: the client's own memory, which it has anyway.
-/// Whoever opens a session hears that it is no service, and does not wait for it.
+/// A client that opens a session hears that it is no service, and does not wait for it.
 pub fn bury(app: &App, draft: &Draft, source: Source) {
     for (number, gate) in app.send.iter().enumerate() {
         if gate.session && Source::from(gate.to) == source {

@@ -340,7 +340,7 @@ pub struct Subsystem {
     pub managers: Vec<Manager>,
     /// Receive gates of others that it makes, because more than one manager needs them.
     pub exports: Vec<Export>,
-    /// Which of its imports are gates of whom: the number of the import, and who receives there.
+    /// Which of its imports are gates: the number of the import, and the application that receives there.
     pub offers: Vec<(usize, Source)>,
     /// Regions of others that it makes, because more than one manager needs them.
     pub regions: Vec<Region>,

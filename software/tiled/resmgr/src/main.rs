@@ -88,7 +88,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             None if patience == Some(1) => world.go_on(),
             None => world.expire(),
         }
-        // What happened in time is heard first; but whoever always has something to say keeps nobody waiting.
+        // What happened in time is heard first; but an application that always has something to say keeps nobody waiting.
         late = match patience {
             Some(end) if end <= time::now() => late + 1,
             _ => 0,

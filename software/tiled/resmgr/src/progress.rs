@@ -234,7 +234,7 @@ mod tests {
         // Of equals, the one that has begun.
         assert_eq!(turn(&[all[0], (0, all[1].1)]), Some(0));
         assert_eq!(turn(&[(0, Progress::new(Phase::Runs))]), None);
-        // Whoever fails over and over keeps no equal waiting.
+        // An application that fails over and over keeps no equal one waiting.
         let often = [(0, 5, &all[1].1), (0, 4, &all[1].1)];
         assert_eq!(super::turn(often.into_iter()), Some(1));
     }
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(runs.next(), Some(Work::Give(2)));
         runs.done(Work::Give(2));
         assert_eq!(runs.next(), None);
-        // Whoever has failed gets everything when it appears.
+        // A failed application gets everything when it appears.
         let mut failed = Progress::new(Phase::Comes(Place::BEGIN));
         failed.serve(1);
         assert_eq!(failed.next(), Some(Work::Piece(Place::BEGIN)));

@@ -141,7 +141,7 @@ impl World<'_> {
         connect::take(activity, from, target).map(|()| target)
     }
 
-    /// Everybody below this manager who depends on it hears what is new, and so do the managers around.
+    /// Everything below this manager that depends on it hears what is new, and so do the managers around.
     fn announce(&mut self, source: Source, news: News, selector: Option<u16>) {
         if !self.is_new(source, news) {
             return;
@@ -342,7 +342,7 @@ impl World<'_> {
         }
     }
 
-    /// The name of who has a service below this manager.
+    /// The name of the application that has a service below this manager.
     fn name_of(&self, source: Source) -> &str {
         match source {
             Source::App { app, .. } => &self.system.apps[app].name,
@@ -379,7 +379,7 @@ impl World<'_> {
             return;
         }
         below.phase = Phase::Over;
-        // Only who had to end can have failed; what others say of themselves is nothing to the system.
+        // Only an application in the foreground can have failed; what others say of themselves does not matter to the system.
         let code = word & 0xff;
         if below.foreground && code != 0 {
             self.code = FAILED;

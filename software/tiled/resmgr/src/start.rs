@@ -61,7 +61,7 @@ pub struct World<'a> {
     pub(crate) known: Paid<Own, BTreeMap<Source, Known>>,
     /// Where this manager takes services from whom it started: a selector each, however often they are offered.
     pub(crate) places: Paid<Own, BTreeMap<Source, u16>>,
-    /// When all gates were there and whoever could be started was: nobody is started because of what others say before.
+    /// When all gates were there and all that could start had started: nothing is started because of what others say before.
     pub(crate) began: Option<u64>,
     /// The exit code so far: 3 once something in the foreground has failed.
     pub code: u64,
@@ -150,13 +150,13 @@ impl<'a> World<'a> {
             began: None,
             code: 0,
         };
-        // Their gates are there: who sends to them from outside can be connected.
+        // Their gates are there: senders from outside can be connected.
         for (_, source) in &system.offers {
             if let Source::App { app, .. } = source {
                 world.tell_of(*app, Standing::Starts);
             }
         }
-        // Nobody waits for those who wait for a manager below.
+        // None waits for applications that wait for a manager below.
         for dependent in [false, true] {
             let is_now = |app: &&(usize, &App)| depends(app.1) == dependent;
             let apps: Vec<(usize, &App)> = system.apps.iter().enumerate().collect();
@@ -324,7 +324,7 @@ impl<'a> World<'a> {
             _ => Phase::Comes(next),
         };
         match (place.part, self.states[index].progress.phase) {
-            // It hears of services, and who sends to it has lost the endpoints that led to the old activity.
+            // It hears of services, and its senders have lost the endpoints that led to the old activity.
             (Part::Create, _) => self.give_known(index),
             (Part::Tell, _) => self.tell_of(index, Standing::Starts),
             (Part::Run, Phase::Runs) if !app.services.is_empty() => {

@@ -236,7 +236,7 @@ impl Service for FileService {
     /// Takes back a piece or closes a file that an ended client left, or fills a free block with zeros: one after each request, or when there
     /// is none, so others wait for at most one.
     fn alarm(&mut self) -> Option<u64> {
-        // A disk that fails shows it to who asks for something.
+        // A disk that fails shows it to each client that asks for something.
         let files = &mut self.files;
         let more = files.clean(None) || files.system.prepare().unwrap_or(false);
         more.then_some(1)

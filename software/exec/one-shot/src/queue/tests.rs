@@ -265,7 +265,7 @@ fn kinds_sizes_and_numbers_of_places_are_looked_at() {
     assert_eq!(get(&mut other, RECORD), Ok(None));
 }
 
-/// Whatever a record says, accesses stay in the places, and whoever waits for a lock ends.
+/// Whatever a record says, accesses stay in the places, and every wait for a lock ends.
 #[test]
 fn a_record_that_was_written_over_leads_to_no_other_memory() {
     let mut chip = Plain(queue(2, 0, &[]));

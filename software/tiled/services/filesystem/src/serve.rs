@@ -142,7 +142,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         let is_left = |h: &Handle| h.activity.is_none() && inode.is_none_or(|i| i == h.inode);
         match self.handles.iter().position(is_left) {
             Some(index) => {
-                // A store that fails shows it to who asks for something.
+                // A store that fails shows it to each client that asks for something.
                 let _ = self.drop_handle(index);
                 true
             }
@@ -155,7 +155,7 @@ impl<S: Store, L: Lending> Files<S, L> {
 
     fn take_back(&mut self, piece: usize) {
         if let Some(inode) = self.pieces.take_back(piece) {
-            // A store that fails shows it to who asks for something.
+            // A store that fails shows it to each client that asks for something.
             let _ = self.trim(inode);
         }
     }

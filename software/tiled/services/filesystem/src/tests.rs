@@ -53,7 +53,7 @@ impl Memory {
         self.fails.is_none().then_some(written)
     }
 
-    /// Changes a byte, as somebody else does who can reach it.
+    /// Changes a byte, as another activity does that can reach it.
     pub fn poke(&mut self, offset: u64, byte: u8) {
         self.bytes[offset as usize] = byte;
     }

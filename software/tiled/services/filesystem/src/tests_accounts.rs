@@ -1,4 +1,4 @@
-//! Who pays for blocks and inodes: nobody can use up what others have.
+//! Blocks and inodes have payers: no client can use up what others have.
 
 use crate::tests::{Memory, fresh, memory};
 use crate::tests_serve::{Access, owner, patiently};

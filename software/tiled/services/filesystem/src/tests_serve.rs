@@ -258,13 +258,13 @@ fn blocks_stay_with_their_file_until_access_has_ended() {
         others.store >= piece.store + piece.length || piece.store >= others.store + others.length
     );
     files.access().is_stuck = false;
-    // Whoever was refused has it tried again.
+    // A refused request is tried again.
     rest(&mut files);
     assert_eq!(remove(&mut files, "a"), Ok(0));
     assert_eq!(files.access().lent.len(), 1);
 }
 
-/// Issue 11, finding 12: whoever has no session is never heard of again.
+/// Issue 11, finding 12: nothing is kept of a client without a session.
 #[test]
 fn nothing_is_kept_without_a_session() {
     let mut files = service(200);
@@ -312,7 +312,7 @@ fn pieces_of_one_client_leave_room_for_another() {
     }
 }
 
-/// What a writer has not committed ends when nobody uses the file any more, whoever closes last.
+/// What a writer has not committed ends when nobody uses the file any more, whichever client closes last.
 #[test]
 fn the_last_one_gives_back_what_was_not_committed() {
     let mut files = service(8);
@@ -384,7 +384,7 @@ fn who_comes_back_at_once_waits_only_for_what_he_asks_for() {
     let mut files = with_much_open();
     files.end(1);
     files.begin(1);
-    // There is no place for it, and the first file is written by who is gone.
+    // There is no place for it, and the writer of the first file is gone.
     let again = open(&mut files, client(1), "0", READ | WRITE).expect("its own");
     assert_eq!(files.access().lent.len(), 60);
     // All pieces are on its account. One that is left makes room for each new one.

@@ -63,7 +63,7 @@ pub fn step() -> impl Strategy<Value = Step> {
 /// What an activity may expect.
 #[derive(Default)]
 struct Model {
-    /// Who waits for which answer.
+    /// The activities that wait for answers, and for which.
     asked: BTreeMap<u32, u16>,
     /// Sockets and whose they are.
     sockets: BTreeMap<u64, u16>,

@@ -127,7 +127,7 @@ fn unchanged_pages_are_shared_until_somebody_writes() {
     assert_eq!((copy.place, copy.fill), (Place::Own(0), Fill::Copy(0)));
     assert!(copy.writable);
     assert_eq!((all.shares(0), all.shares(1)), (1, 0));
-    // The next page needs the only frame; who used it loses it.
+    // The next page needs the only frame; its user loses it.
     let other = all.fault(1, AREA.start + PAGE, Read, 1).unwrap();
     assert_eq!(other.taken[..], [(0, AREA.start)]);
     // If its file cannot be read, nobody gets what is there.

@@ -64,7 +64,7 @@ impl Accounts {
 pub(super) enum About {
     /// A datagram to a port.
     Datagram(u16),
-    /// A segment to a port, and who sent it.
+    /// A segment to a port, and its sender.
     Segment {
         port: u16,
         remote: IpEndpoint,

@@ -6,7 +6,7 @@ use super::*;
 const NOBODY: [u8; 4] = [10, 0, 0, 77];
 
 impl Pair {
-    /// A client leaves a connection that says that it is over to somebody who is not there.
+    /// A client leaves a connection that tells an absent peer that it is over.
     fn leave_one(&mut self, activity: u16) {
         self.ask(0, activity, to(CONNECT, 0, NOBODY, 80), &[], 2000);
         let now = self.now;
@@ -89,7 +89,7 @@ fn nobody_takes_the_sockets_of_another() {
     assert_eq!(status(&own), None);
 }
 
-/// The card takes frames of one socket after the other: whoever has much to say says it in turn with others.
+/// The card takes frames of one socket after the other: a socket with much to send takes turns with the others.
 #[test]
 fn nobody_keeps_the_card_for_himself() {
     let mut pair = Pair::new(0);
