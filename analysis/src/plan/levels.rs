@@ -153,6 +153,17 @@ pub fn constraints(
             true => table_processor(system, core as u32, members, &tasks, &paid)?,
             false => vec![Known::default(); members.len()],
         });
+        let here = &mut levels.system.processors[core].a;
+        for ((task, &index), known) in here.iter_mut().zip(members).zip(&tables[core]) {
+            let late = known.response.filter(|_| !system.periodic);
+            let life = task.period.max(late.unwrap_or(0));
+            let more = pieces(system, core as u32, index, life)
+                .saturating_sub(1)
+                .saturating_mul(prepare::decisions(system));
+            for cost in &mut task.costs[1..] {
+                *cost = cost.saturating_add(more);
+            }
+        }
         let responses = tables[core].iter().map(|known| known.response);
         levels.system.processors[core].lives = (!system.periodic).then(|| responses.collect());
     }
@@ -179,6 +190,28 @@ pub fn constraints(
         }
     }
     Ok(judged)
+}
+
+/// Most slots of a written table that a job of this life can use: each begins with a decision and ends with one, which the levels below lose. (Where
+/// there is no table yet, one is built whose slots are cut by other jobs only, and those pay for their two decisions.)
+fn pieces(system: &TaskSystem, core: u32, task: usize, life: u64) -> u64 {
+    let Some(table) = system.tables.iter().find(|table| table.core == core) else {
+        return 1;
+    };
+    let length = nanoseconds(table.length).max(1);
+    let slots = table.slots.iter().filter(|slot| slot.task == task);
+    let slots: Vec<(u64, u64)> = slots
+        .map(|slot| (nanoseconds(slot.start), nanoseconds(slot.length)))
+        .collect();
+    // Slots that begin before a moment.
+    let before = |moment: u64| {
+        let rest = slots.partition_point(|slot| slot.0 < moment % length) as u64;
+        (moment / length).saturating_mul(slots.len() as u64) + rest
+    };
+    let from = |(number, slot): (usize, &(u64, u64))| {
+        before(slot.0.saturating_add(slot.1).saturating_add(life)) - number as u64
+    };
+    slots.iter().enumerate().map(from).max().unwrap_or(1)
 }
 
 /// Work of each level as that level estimates it: A by itself, B with A, C with everything on all processors.
