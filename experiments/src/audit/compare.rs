@@ -692,7 +692,7 @@ mod tests {
             lost: 0,
             open: 0,
             doubled,
-            latency: distribution([].into_iter()),
+            latency: distribution([]),
             samples: Vec::new(),
             bound: None,
             unbounded: None,
