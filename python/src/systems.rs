@@ -52,6 +52,8 @@ fn system(value: &Bound<'_, PyAny>) -> PyResult<System> {
                 a: level_tasks(&processor.getattr("a")?, "level A")?,
                 b: level_tasks(&processor.getattr("b")?, "level B")?,
                 interrupts,
+                // Levels A and B are strictly periodic here, as in the paper.
+                lives: None,
             })
         },
     )?;
