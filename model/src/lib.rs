@@ -11,6 +11,7 @@
 
 pub mod canonical;
 pub mod catalog;
+mod cpu;
 pub mod error;
 pub mod grammar;
 pub mod input;
@@ -18,20 +19,23 @@ mod load;
 mod node;
 pub mod overrides;
 pub mod platform;
+mod programs;
 pub mod source;
 pub mod system;
 pub mod tasks;
 mod text;
 pub mod tree;
 pub mod units;
+mod writer;
 
 pub use error::{Diagnostic, Errors, Problem};
 pub use load::{
-    LoadOptions, Programs, Root, description, load_platform, load_platform_text, load_system,
+    LoadOptions, Root, description, load_platform, load_platform_text, load_system,
     load_system_text, load_tasks, load_tasks_text, platform_names, root, system_names,
     task_system_names,
 };
 pub use platform::Platform;
+pub use programs::Programs;
 pub use system::System;
 pub use tasks::TaskSystem;
 pub use text::closest;

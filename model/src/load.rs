@@ -11,29 +11,12 @@ use crate::error::{Diagnostic, Errors, Problem};
 use crate::input;
 use crate::overrides::{Override, apply_overrides};
 use crate::platform::{self, Platform};
+use crate::programs::Programs;
 use crate::source::{Source, Span};
 use crate::system::{self, Peer, System};
 use crate::tasks::{self, TaskSystem};
 use crate::text::suggestion;
 use crate::tree::{self, Attribute, Element};
-
-/// The programs that a system may name. The runner knows them; the model only asks.
-pub trait Programs {
-    /// Whether there is a program with this name.
-    fn contains(&self, name: &str) -> bool;
-    /// All names, for suggestions.
-    fn names(&self) -> Vec<String>;
-}
-
-impl Programs for Vec<String> {
-    fn contains(&self, name: &str) -> bool {
-        self.iter().any(|known| known == name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.clone()
-    }
-}
 
 /// How to load. The default changes nothing, knows the built-in catalog, and does not check programs.
 #[derive(Default, Clone)]

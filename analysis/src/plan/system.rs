@@ -195,7 +195,10 @@ fn on_tiles(system: &System) -> Result<Vec<Plan>, PlanError> {
         plan.schedulable = plan.constraints.iter().all(|c| c.holds);
         Ok(plan)
     };
-    tasks::from_system(system).into_iter().map(judged).collect()
+    bulkhead_model::system::task_systems(system)
+        .into_iter()
+        .map(judged)
+        .collect()
 }
 
 /// Applications on the only way from one to another along send gates.

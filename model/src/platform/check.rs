@@ -3,11 +3,11 @@
 //! Why it exists: the machine relies on them, and a user should read them as sentences with a place. What it
 //! deliberately does not know: files and XML.
 
+use super::PAGE;
 use super::read::numbers;
 use super::{Platform, PlatformKind, TICK_LIMIT, Tile, Topology, common_tick};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
-use crate::system::PAGE;
 use crate::units::{Frequency, Size};
 
 /// Reports every rule that `platform`, read from `root`, breaks.

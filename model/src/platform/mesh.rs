@@ -3,10 +3,10 @@
 //! Why it exists: such a platform has other parts than one with caches, and every tile has the same kind. What it deliberately does not
 //! know: what the rules are for; the machine says that.
 
+use super::PAGE;
 use super::{Platform, PlatformKind, Topology};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
-use crate::system::PAGE;
 use crate::units::Size;
 
 /// Least bytes of a bank: the longest line that a hart can fetch.

@@ -9,12 +9,17 @@ mod check;
 mod cluster;
 mod mesh;
 mod read;
+mod write;
 
 use serde::Serialize;
 
 pub(crate) use read::read;
+pub(crate) use write::write;
 
 use crate::units::{Frequency, Rate, Size};
+
+/// Granularity in which memory is given away.
+pub const PAGE: u64 = 4096;
 
 /// Greatest tick frequency in hertz: with it, 64 bits hold 21 days.
 pub const TICK_LIMIT: u64 = 10_000_000_000_000;

@@ -4,11 +4,11 @@
 
 use super::check::Places;
 use super::{Cable, CableEnd, INTERRUPT_GATE, Peer, System};
-use crate::canonical::Writer;
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::Platform;
 use crate::units::Time;
+use crate::writer::Writer;
 
 /// Least and greatest delay in picoseconds: a window of time is never longer than the shortest cable.
 const DELAY: (u64, u64) = (100_000, 1_000_000_000_000);
@@ -183,7 +183,7 @@ pub fn lookahead(system: &System) -> Option<Time> {
 }
 
 /// Writes a cable as canonical XML.
-pub(crate) fn write_cable(writer: &mut Writer, cable: &Cable) {
+pub(super) fn write(writer: &mut Writer, cable: &Cable) {
     let (end, tile) = match cable.to {
         CableEnd::Here(tile) => ("to", tile),
         CableEnd::Peer(tile) => ("peer", tile),

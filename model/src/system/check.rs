@@ -10,6 +10,7 @@ use super::{
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
+use crate::tasks;
 use crate::units::{Size, Time};
 use bulkhead_abi::time::WHOLE;
 
@@ -297,7 +298,7 @@ fn task(app: &App, policy: TilePolicy, node: &Node, errors: &mut Vec<Diagnostic>
                 ));
             }
         }
-        super::oneshot::foreign(element, errors);
+        tasks::one_shot_only(element, errors);
         if let Some(inside) = element.child("cpu") {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent("<cpu> inside an application's task".into()),

@@ -10,23 +10,33 @@ mod check;
 pub mod oneshot;
 mod read;
 mod resolve;
+mod task_systems;
 pub mod tiled;
 
 use serde::Serialize;
 
 pub use cable::lookahead;
-pub(crate) use cable::{nested, write_cable};
+pub(crate) use cable::nested;
 pub use oneshot::OneShot;
-pub(crate) use read::{read, share_of};
+pub(crate) use read::read;
+pub use task_systems::task_systems;
 pub use tiled::needs::*;
 pub use tiled::{time, *};
 
+pub use crate::cpu::Cpu;
+pub use crate::platform::PAGE;
 use crate::platform::Platform;
 pub use crate::tasks::Task;
 use crate::units::{Size, Time};
+use crate::writer::Writer;
 
-/// Granularity in which memory is given away.
-pub const PAGE: u64 = 4096;
+/// Writes a system. `complete`: with the platform, so that no other file is needed.
+pub(crate) fn write(writer: &mut Writer, system: &System, complete: bool) {
+    match &system.one_shot {
+        Some(one_shot) => oneshot::write(writer, system, one_shot),
+        None => tiled::write::write(writer, system, complete),
+    }
+}
 
 /// What runs on a chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

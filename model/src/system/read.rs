@@ -9,17 +9,18 @@ use super::{
     App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Peer, Quotas,
     ROOT_MANAGER, Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy, UNIT_PROGRAM,
 };
+use crate::cpu::share_of;
 use crate::error::{Diagnostic, Problem};
-use crate::load::Programs;
 use crate::node::{self, Node, Quota};
 use crate::platform::{Platform, Tile};
+use crate::programs::Programs;
 use crate::source::Span;
 use crate::text::suggestion;
 use crate::tree::Element;
-use crate::units::{Size, Time};
+use crate::units::Size;
 
 /// Reads and checks a `<system>` on a platform, which is named at a place. `None` if something is wrong; then `errors` says what. `open`: see
-/// [`crate::load::LoadOptions::open`].
+/// `LoadOptions::open`.
 pub fn read(
     element: &Element,
     (platform, named): (Platform, &Span),
@@ -643,12 +644,6 @@ impl<'a> Reader<'a, '_> {
             }
         }
     }
-}
-
-/// A share in millionths of a period, in whole nanoseconds, at least one.
-pub(crate) fn share_of(period: Time, millionths: u32) -> Time {
-    let nanoseconds = u128::from(period.0 / 1000) * u128::from(millionths) / 1_000_000;
-    Time(u64::try_from(nanoseconds.max(1) * 1000).unwrap_or(u64::MAX))
 }
 
 /// The bound of computing time that an element says.

@@ -58,10 +58,28 @@ pub(super) fn wrong(
     )
 }
 
+/// Attributes that only tasks of the one-shot RTOS have.
+pub(crate) fn one_shot_only(element: &Node, errors: &mut Vec<Diagnostic>) {
+    let given = [
+        ("program", element.maybe_text("program").is_some()),
+        ("stack", element.maybe_size("stack").is_some()),
+        ("image", element.maybe_size("image").is_some()),
+        ("domain", element.maybe_text("domain").is_some()),
+    ];
+    for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+        errors.push(wrong(
+            element,
+            attribute,
+            format!("`{attribute}` of a task that is no part of an image"),
+            "remove it: only tasks of a <system paradigm=\"one-shot\"> have one",
+        ));
+    }
+}
+
 /// Every task has a name, and names are unique.
 pub fn names(places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     for node in &places.tasks {
-        crate::system::oneshot::foreign(node, errors);
+        one_shot_only(node, errors);
         if node.maybe_text("name").is_none() {
             errors.push(Diagnostic::new(
                 Problem::MissingAttribute {

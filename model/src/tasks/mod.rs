@@ -12,11 +12,12 @@ mod write;
 
 use serde::Serialize;
 
+pub(crate) use check::one_shot_only;
 pub(crate) use read::{read, task};
+pub use write::write;
 pub(crate) use write::write_details;
-pub use write::{from_system, write};
 
-use crate::system::Cpu;
+use crate::cpu::Cpu;
 use crate::units::{Frequency, Rate, Size, Time};
 
 /// The longest time that a task system may name, in picoseconds: 2^52 nanoseconds, 52 days, the range of the analyses.

@@ -7,9 +7,9 @@ use super::{
     Channel, ChannelKind, CostPoint, Device, Direction, Llc, Memguard, MutexOrder, Overheads,
     Policy, Ram, Section, Share, Slot, Table, Task, TaskFlow, TaskSystem,
 };
+use crate::cpu::{Cpu, share_of};
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Cost, Node, Quota};
-use crate::system::{Cpu, share_of};
 use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::{Frequency, Size, Time};

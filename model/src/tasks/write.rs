@@ -1,14 +1,11 @@
-//! Task systems as XML, and the task system that the applications of a chip are.
+//! Task systems as XML.
 //!
-//! Why it exists: a plan is written back as a description, and tasks of a `<system>` are analysed like all others. What it
-//! deliberately does not know: how the description looked before. What is written reads back as the same model.
+//! Why it exists: a plan is written back as a description. What it deliberately does not know: how the description looked before. What is
+//! written reads back as the same model.
 
-use std::collections::BTreeMap;
-
-use super::{ChannelKind, Direction, MutexOrder, Policy, Task, TaskSystem};
-use crate::canonical::Writer;
-use crate::system::{System, TilePolicy};
+use super::{ChannelKind, Direction, MutexOrder, Task, TaskSystem};
 use crate::units::{Size, Time};
+use crate::writer::Writer;
 
 /// The description of a task system.
 pub fn write(system: &TaskSystem) -> String {
@@ -219,88 +216,4 @@ pub(crate) fn write_details(writer: &mut Writer, task: &Task) {
             .attribute("length", section.length)
             .end();
     }
-}
-
-/// The tasks of a system's applications: each tile is a processor that TileMux shares out, tiles of one policy and slice make
-/// one task system. The names of tasks are those of the applications. Empty if no application has a task with a cost.
-///
-/// With time slices, an application without a `<task>` or without a cost takes part as one of which nothing is known and
-/// nothing asked. With fixed priorities, one without a `<task>` takes what its quota allows, and its own quota holds each up:
-/// execution of a quota needs a period, so a job waits at most `period - quota` for each quota that it uses.
-pub fn from_system(system: &System) -> Vec<TaskSystem> {
-    let known = |task: &Task| task.cost_at(task.criticality, 0).is_some();
-    let mut groups: BTreeMap<(bool, Time), Vec<Task>> = BTreeMap::new();
-    for (order, app) in system.apps.iter().enumerate() {
-        let mux = system.tilemux.iter().find(|mux| mux.tile == app.tile);
-        let realtime = mux.is_some_and(|mux| mux.policy == TilePolicy::Realtime);
-        let slice = mux.map_or(super::SLICE, |mux| mux.slice);
-        let mut task = app.task.clone().filter(known).unwrap_or_else(|| Task {
-            cost: None,
-            criticality: 'E',
-            ..Task::new("", Time(0), system.duration)
-        });
-        task.name.clone_from(&app.name);
-        task.core = Some(u32::from(app.tile));
-        if realtime {
-            let Some(cpu) = app.cpu else {
-                // Without a quota it comes last and disturbs nobody; nothing is promised to it.
-                continue;
-            };
-            task.priority = Some((256 - u32::from(cpu.priority)) * 1000 + order as u32 % 1000);
-            match task.cost {
-                Some(cost) => {
-                    let distance = Time(task.period.0.saturating_sub(task.jitter.0));
-                    // What no quota pays for has no bound: it waits as long as times go.
-                    let waits = cpu.waits(cost, distance).unwrap_or(super::TIME_MAX);
-                    task.blocking =
-                        Time(task.blocking.0.saturating_add(waits.0)).min(super::TIME_MAX);
-                }
-                None => {
-                    task.cost = Some(cpu.budget);
-                    (task.period, task.deadline) = (cpu.period, cpu.period);
-                }
-            }
-        } else {
-            task.quota = app.cpu;
-        }
-        groups.entry((realtime, slice)).or_default().push(task);
-    }
-    for manager in &system.managers {
-        let on_tile = |task: &Task| task.core == Some(u32::from(manager.tile));
-        for ((realtime, _), tasks) in &mut groups {
-            if !realtime && tasks.iter().any(on_tile) {
-                tasks.push(Task {
-                    cost: None,
-                    criticality: 'E',
-                    core: Some(u32::from(manager.tile)),
-                    ..Task::new(&manager.name, Time(0), system.duration)
-                });
-            }
-        }
-    }
-    let asked = |task: &Task| {
-        let app = system.apps.iter().find(|app| app.name == task.name);
-        app.and_then(|app| app.task.as_ref()).is_some_and(known)
-    };
-    groups
-        .into_iter()
-        .filter(|(_, tasks)| tasks.iter().any(asked))
-        .map(|((realtime, slice), tasks)| {
-            let last = tasks.iter().filter_map(|task| task.core).max();
-            let policy = if realtime {
-                Policy::FixedPriority
-            } else {
-                Policy::TimeSlice
-            };
-            TaskSystem {
-                slice,
-                ..TaskSystem::new(
-                    system.name.clone(),
-                    last.map_or(1, |last| last + 1),
-                    policy,
-                    tasks,
-                )
-            }
-        })
-        .collect()
 }

@@ -12,11 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const KNOWN: &[(&str, &[&str], &str)] = &[
     ("abi", &["news", "syscall"], "open"),
     ("machine", &["ledger", "noc"], "open"),
-    (
-        "model",
-        &["canonical", "load", "platform", "system", "tasks"],
-        "open",
-    ),
     ("software/lib", &["gate", "syscall"], "open"),
     (
         "software/tiled/capabilities",

@@ -4,9 +4,9 @@
 
 use super::{OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
-use crate::load::Programs;
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
+use crate::programs::Programs;
 use crate::tasks::ChannelKind;
 use crate::text::suggestion;
 use crate::tree::Element;
@@ -30,23 +30,6 @@ fn wrong(
     help: impl Into<String>,
 ) -> Diagnostic {
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
-}
-
-/// Attributes that only tasks of this paradigm have.
-pub(crate) fn foreign(element: &Node, errors: &mut Vec<Diagnostic>) {
-    let given = [
-        ("program", element.maybe_text("program").is_some()),
-        ("stack", element.maybe_size("stack").is_some()),
-        ("image", element.maybe_size("image").is_some()),
-        ("domain", element.maybe_text("domain").is_some()),
-    ];
-    for (attribute, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
-        errors.push(wrong(
-            format!("`{attribute}` of a task that is no part of an image"),
-            element.place(attribute),
-            "remove it: only tasks of a <system paradigm=\"one-shot\"> have one",
-        ));
-    }
 }
 
 /// A system of the tiled OS has no tasks and channels of its own.

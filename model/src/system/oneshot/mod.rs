@@ -10,7 +10,7 @@ mod check;
 mod read;
 mod write;
 
-pub(crate) use check::{foreign, tiled};
+pub(crate) use check::tiled;
 pub(crate) use read::read;
 pub(crate) use write::write;
 

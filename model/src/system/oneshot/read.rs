@@ -4,9 +4,9 @@
 
 use super::{OneShot, Program, check};
 use crate::error::Diagnostic;
-use crate::load::Programs;
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
+use crate::programs::Programs;
 use crate::system::System;
 use crate::tasks;
 use crate::tree::{Attribute, Element};

@@ -3,9 +3,10 @@
 //! Why it exists: a result records exactly what was run. What it deliberately does not know: see the parent module.
 
 use super::OneShot;
-use crate::canonical::{Writer, write_platform};
+use crate::platform;
 use crate::system::System;
 use crate::tasks::ChannelKind;
+use crate::writer::Writer;
 
 /// Writes the whole description; it needs no other file.
 pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
@@ -15,7 +16,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
         .attribute("paradigm", "one-shot")
         .time("duration", system.duration)
         .optional("about", system.about.as_ref());
-    write_platform(writer, &system.platform);
+    platform::write(writer, &system.platform);
     let tasks = &one_shot.tasks;
     for (task, program) in tasks.tasks.iter().zip(&one_shot.programs) {
         writer
