@@ -8,7 +8,6 @@
 use crate::calls::calls;
 use crate::dtu::codes;
 use crate::field::Field;
-pub use crate::news::{News, Standing};
 use crate::words::{Aligned, Name, Reader, Words};
 
 /// Most words of a request or reply.

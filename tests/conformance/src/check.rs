@@ -1,7 +1,8 @@
 //! Runs batches on both sides, finds mismatches and makes them small.
 
 use crate::compare::{self, Outcome};
-use crate::generate::{Category, generate};
+use crate::generate::generate;
+use crate::program::Category;
 use crate::program::{self, Program};
 use crate::{ours, qemu, whole};
 

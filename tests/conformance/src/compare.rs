@@ -2,8 +2,8 @@
 //!
 //! What may differ between two correct harts is in one table, [`DIFFERENCES`], each line with its reason.
 
-use crate::generate::Category;
 use crate::layout::*;
+use crate::program::Category;
 use crate::program::Program;
 
 /// What a test left behind.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use bulkhead_conformance::generate::Category;
+use bulkhead_conformance::program::Category;
 use bulkhead_conformance::program::Program;
 use bulkhead_conformance::{check, compare};
 use clap::Parser;

@@ -4,8 +4,101 @@
 
 use crate::assembler::{self, Assembler};
 use crate::encode::{ECALL, Instruction, word};
-use crate::generate::Category;
 use crate::layout::*;
+
+/// What a program exercises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Category {
+    /// RV64IM and the compressed forms that compute.
+    Integer,
+    /// Loads and stores, aligned or not, compressed or not.
+    Memory,
+    /// A.
+    Atomic,
+    /// F and D.
+    Float,
+    /// Branches and jumps.
+    Control,
+    /// Jumps and branches of every length.
+    Jumps,
+    /// CSR instructions in machine mode.
+    Csr,
+    /// Exceptions in all modes, delegated or not.
+    Trap,
+    /// Privilege transitions, mstatus fields, WFI.
+    Privilege,
+    /// Interrupts.
+    Interrupt,
+    /// Sv39.
+    Paging,
+    /// Physical memory protection.
+    Pmp,
+    /// Locked entries of physical memory protection.
+    Locked,
+    /// Timer interrupts at any moment.
+    Asynchronous,
+    /// Self-modified code.
+    SelfModify,
+    /// Random words as instructions.
+    Fuzz,
+    /// All 16-bit words as instructions.
+    Compressed,
+}
+
+impl Category {
+    /// All categories.
+    pub const ALL: [Self; 17] = [
+        Self::Integer,
+        Self::Memory,
+        Self::Atomic,
+        Self::Float,
+        Self::Control,
+        Self::Jumps,
+        Self::Csr,
+        Self::Trap,
+        Self::Privilege,
+        Self::Interrupt,
+        Self::Paging,
+        Self::Pmp,
+        Self::Locked,
+        Self::Asynchronous,
+        Self::SelfModify,
+        Self::Fuzz,
+        Self::Compressed,
+    ];
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Memory => "memory",
+            Self::Atomic => "atomic",
+            Self::Float => "float",
+            Self::Control => "control",
+            Self::Jumps => "jumps",
+            Self::Csr => "csr",
+            Self::Trap => "trap",
+            Self::Privilege => "privilege",
+            Self::Interrupt => "interrupt",
+            Self::Paging => "paging",
+            Self::Pmp => "pmp",
+            Self::Locked => "locked",
+            Self::Asynchronous => "asynchronous",
+            Self::SelfModify => "selfmodify",
+            Self::Fuzz => "fuzz",
+            Self::Compressed => "compressed",
+        }
+    }
+
+    /// The category of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|category| category.name() == name)
+    }
+}
 
 /// Instructions that only make sense together.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! The fixed set: the same programs in every run, some of each category. The long form is the command of this crate.
 
 use bulkhead_conformance::check;
-use bulkhead_conformance::generate::{Category, generate};
+use bulkhead_conformance::generate::generate;
+use bulkhead_conformance::program::Category;
 use bulkhead_conformance::qemu;
 
 /// Programs of each category.

@@ -4,9 +4,9 @@
 use bulkhead_conformance::assembler::Assembler;
 use bulkhead_conformance::compare::{self, Outcome};
 use bulkhead_conformance::encode::{self, Format, LR, MRET, Operands, SC, SRET, word};
-use bulkhead_conformance::generate::Category;
 use bulkhead_conformance::layout::*;
 use bulkhead_conformance::ours;
+use bulkhead_conformance::program::Category;
 use bulkhead_conformance::program::{self, Chunk, Program};
 
 /// Runs code in machine mode, with `x8` at the data area.

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Circles that are there, each with its reason: a package's folder, and the modules of the circle.
 const KNOWN: &[(&str, &[&str], &str)] = &[
-    ("abi", &["news", "syscall"], "open"),
     ("machine", &["ledger", "noc"], "open"),
     ("software/lib", &["gate", "syscall"], "open"),
     (
@@ -36,7 +35,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "open",
     ),
     ("software/tiled/tilemux", &["arch", "tile"], "open"),
-    ("tests/conformance", &["generate", "program"], "open"),
 ];
 
 /// Top module of a source file below `src/`; nothing for the package's root, its programs, and tests.
