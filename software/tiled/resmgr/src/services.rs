@@ -12,8 +12,9 @@ use crate::connect;
 use crate::start::{FAILED, World};
 use alloc::format;
 use alloc::string::String;
+use bulkhead_abi::news::{News, Standing};
 use bulkhead_abi::syscall::{
-    News, REPORT_DONE, SEL_ACTIVITY, SEL_OFFERED, SEL_SHARED, SHARED_MAX, Standing, Syscall,
+    REPORT_DONE, SEL_ACTIVITY, SEL_OFFERED, SEL_SHARED, SHARED_MAX, Syscall,
 };
 use bulkhead_lib::{println, time};
 use bulkhead_resmgr::description::{ImportKind, SendGate, Source};

@@ -14,9 +14,8 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::syscall::{
-    ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause, Syscall,
-};
+use bulkhead_abi::news::Standing;
+use bulkhead_abi::syscall::{ObjectKind, SEL_DESCRIPTION, SEL_MODULES, StopCause, Syscall};
 use bulkhead_lib::common::payer::{Fixed, Own, Paid};
 use bulkhead_lib::{environment, println, time};
 use bulkhead_loader::layout::Layout;
