@@ -5,9 +5,8 @@
 #![no_std]
 #![no_main]
 
-use bulkhead_lib::abi::syscall::{
-    News, SEL_ACTIVITY, SEL_MEMORY, SEL_SHARED, SHARED_MAX, Standing, Syscall,
-};
+use bulkhead_lib::abi::news::{News, Standing};
+use bulkhead_lib::abi::syscall::{SEL_ACTIVITY, SEL_MEMORY, SEL_SHARED, SHARED_MAX, Syscall};
 use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
