@@ -11,7 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Circles that are there, each with its reason: a package's folder, and the modules of the circle.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     ("machine", &["ledger", "noc"], "open"),
-    ("software/lib", &["gate", "syscall"], "open"),
+    (
+        "software/lib",
+        &["gate", "syscall"],
+        "a call is a message over a gate, and a gate asks the kernel who may send",
+    ),
     (
         "software/tiled/capabilities",
         &["gate", "resource", "revoke", "space"],
@@ -29,11 +33,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "open",
     ),
     ("software/tiled/resmgr", &["services", "start"], "open"),
-    (
-        "software/tiled/services/filesystem",
-        &["files", "reserve"],
-        "open",
-    ),
     ("software/tiled/tilemux", &["arch", "tile"], "open"),
 ];
 

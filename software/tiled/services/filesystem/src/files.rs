@@ -125,6 +125,14 @@ impl<S: Store> FileSystem<S> {
         self.accounts.inodes.sort();
     }
 
+    /// Fills free blocks with zeros ahead of time, in steps: see [`Reserve::prepare`]. Returns false if there is nothing to do.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub fn prepare(&mut self) -> Result<bool> {
+        self.reserve.prepare(&mut self.store, &self.layout)
+    }
+
     /// Blocks of the image.
     pub fn blocks(&self) -> u32 {
         self.layout.blocks

@@ -7,9 +7,8 @@
 //! blocks that were given back are never in it until they were filled again.
 
 use crate::allocate;
-use crate::files::FileSystem;
-use crate::layout::Extent;
-use crate::transaction::ZEROS;
+use crate::layout::{Extent, Superblock};
+use crate::transaction::{Transactions, ZEROS};
 use crate::{Result, Store};
 
 /// Most blocks of the reserve: this bounds the blocks that are zeroed in vain.
@@ -49,41 +48,41 @@ impl Reserve {
     pub fn given_back(&mut self) {
         self.full = false;
     }
-}
 
-impl<S: Store> FileSystem<S> {
     /// Does a step ahead of time: looks for free blocks (at most 4 transfers of a block) or fills one with zeros. Returns false if
     /// there is nothing to do.
     ///
     /// # Errors
     /// The store's error.
-    pub fn prepare(&mut self) -> Result<bool> {
-        let Reserve { clean, ahead, full } = self.reserve;
-        if full || clean.length >= RESERVE {
+    pub fn prepare<S: Store>(
+        &mut self,
+        store: &mut Transactions<S>,
+        layout: &Superblock,
+    ) -> Result<bool> {
+        if self.full || self.clean.length >= RESERVE {
             return Ok(false);
         }
-        if ahead.length > 0 {
+        if self.ahead.length > 0 {
             // Nothing refers to it.
-            self.store.write_unused(ahead.start, &ZEROS)?;
-            self.reserve.clean.length += 1;
-            self.reserve.ahead.start += 1;
-            self.reserve.ahead.length -= 1;
+            store.write_unused(self.ahead.start, &ZEROS)?;
+            self.clean.length += 1;
+            self.ahead.start += 1;
+            self.ahead.length -= 1;
             return Ok(true);
         }
-        let near = (clean.length > 0).then(|| clean.end());
-        let found = allocate::find(&mut self.store, &self.layout, near, RESERVE - clean.length);
-        match found {
+        let near = (self.clean.length > 0).then(|| self.clean.end());
+        match allocate::find(store, layout, near, RESERVE - self.clean.length) {
             Ok(found) if near.is_none_or(|near| near == found.start) => {
                 if near.is_none() {
-                    self.reserve.clean = Extent {
+                    self.clean = Extent {
                         start: found.start,
                         length: 0,
                     };
                 }
-                self.reserve.ahead = found;
+                self.ahead = found;
             }
-            _ => self.reserve.full = true,
+            _ => self.full = true,
         }
-        Ok(!self.reserve.full)
+        Ok(!self.full)
     }
 }
