@@ -108,3 +108,45 @@ fn forged_and_repeated_messages_are_refused() {
     // Each call had one answer.
     assert_eq!(report.spans(3).len(), 20);
 }
+
+/// An application with a service, a pager and a manager on tile 5; what depends on them, and who does not, elsewhere.
+const BEFORE_ITS_START: &str = r#"<domain name="other">
+    <app name="server" tile="5" program="service/fragile" background="true"><service restart="on-failure" restarts="2"/><rgate name="priority-0" slots="4"/></app>
+    <app name="asker" tile="6" program="service/persistent"><session name="service" to="server"/></app>
+    <app name="pager" tile="5" program="tiled/pager" background="true" memory="256KiB"><argument name="pages" value="8"/><rgate name="faults" slots="2"/><rgate name="requests" slots="2"/></app>
+    <app name="paged" tile="7" program="adversary/witness" memory="256KiB" pager="pager"><argument name="rounds" value="3"/></app>
+    <app name="calls" tile="7" program="latency/syscall"><argument name="runs" value="2000"/></app>
+  </domain>
+  <manager name="m" tile="5"><domain name="e">
+    <app name="below" tile="6" program="adversary/witness"><argument name="rounds" value="3"/></app>
+  </domain></manager>"#;
+
+#[test]
+fn a_tile_that_is_lost_before_anybody_starts_there_costs_nobody_else() {
+    let text = format!(
+        r#"<system name="lost" platform="./shared.xml" duration="200ms" manager-tile="1"><domain name="control" criticality="A">{}</domain>{BEFORE_ITS_START}</system>"#,
+        control::apps(JOBS)
+    );
+    let alone = boot_text(&text, &[]).remove(0);
+    assert_eq!(alone.code, Some(0), "{}", alone.console);
+    // In nanoseconds: the first moment is before any activity is made on the tile, then they are made, filled and started.
+    let begun = alone.began(7).expect("it starts") / 2;
+    for part in [6, 7, 9, 11] {
+        let strike = Strike {
+            at: begun * part / 12,
+            tile: 5,
+            how: Blow::Capture(0),
+        };
+        let report = boot_struck(&text, strike);
+        let given_up = "`server` is not started: the kernel refused to ";
+        assert!(report.console.contains(given_up), "{}", report.console);
+        // What needed the tile has failed.
+        assert_eq!(report.code, Some(3), "{strike:?}: {}", report.console);
+        for name in control::LOOP.iter().chain(&["calls"]) {
+            assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+        }
+        assert!(control::kept_up(&report, JOBS), "{}", report.console);
+        let closed = "kernel: books: all is there that was there at boot";
+        assert!(report.console.contains(closed), "{}", report.console);
+    }
+}

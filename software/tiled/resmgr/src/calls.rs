@@ -59,6 +59,27 @@ impl Failure {
         move |failure| failure.concerning(|| format!("tile {tile}"))
     }
 
+    /// What the kernel said, if it refused the step.
+    fn refusal(&self) -> Option<SyscallError> {
+        match self {
+            Failure::Call(_, error) => Some(*error),
+            Failure::For(_, failure) => failure.refusal(),
+            _ => None,
+        }
+    }
+
+    /// Whether the kernel has given up the tile that the step needed.
+    pub fn is_lost_tile(&self) -> bool {
+        self.refusal() == Some(SyscallError::TileLost)
+    }
+
+    /// Whether the step may have failed because the activity that it was for has ended.
+    pub fn is_of_an_end(&self) -> bool {
+        use SyscallError::{NoActivity, NoCapability, Revoked, WrongState};
+        let ends = [NoActivity, NoCapability, Revoked, WrongState];
+        self.refusal().is_some_and(|error| ends.contains(&error))
+    }
+
     fn concerning(self, whom: impl FnOnce() -> String) -> Failure {
         match self {
             Failure::Call(..) | Failure::Transfer(_) | Failure::Selectors | Failure::NotText => {

@@ -3,7 +3,7 @@
 //! Why it exists: an application that failed comes back with the memory, gates and quotas that it had; only the activity is
 //! new. What it deliberately does not know: which application starts when.
 
-use crate::calls::{CREDITS_MAX, Failure, call};
+use crate::calls::{CREDITS_MAX, Failure, call, kind_of};
 use crate::gates::{Selectors, activate};
 use crate::load::{self, Argument, Contents, Filling, Modules};
 use crate::pagers;
@@ -21,6 +21,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_abi::words::Name;
 use bulkhead_lib::common::payer::{Own, Paid, PaidList};
+use bulkhead_lib::time;
 use bulkhead_loader::image::Image;
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Manager};
@@ -35,6 +36,10 @@ const MANAGER_STACK: u64 = 64 << 10;
 const CALL_SLOT: u16 = 64;
 /// Kernel memory of an application for what it causes itself, in bytes, where the description does not say it.
 const PURSE: u64 = 4 << 10;
+
+/// How long an activity may take to end before it counts as living, and how often this is looked at, in nanoseconds.
+const ENDING: u64 = 50_000_000;
+const LOOK: u64 = 20_000;
 
 /// A gate for an activity to receive at.
 struct Receiver {
@@ -89,9 +94,41 @@ pub struct Draft {
     pub pieces: Paid<Own, BTreeMap<u16, u16>>,
     /// Of a manager: where it finds its modules, in the order of their names.
     pub modules: PaidList<Own, u16>,
+    /// Why it will never run: its tile was lost on the way to its first start.
+    pub lost: Option<Failure>,
 }
 
 impl Draft {
+    /// A step of the first start: if it failed because the tile was lost, this activity alone is given up. All other failures are the caller's.
+    pub fn survive(&mut self, step: Result<(), Failure>) -> Result<(), Failure> {
+        match step {
+            Err(failure) if failure.is_lost_tile() || self.ended(&failure) => {
+                self.lost.get_or_insert(failure);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a step failed because this activity has ended; before it was started, that is because its tile was lost. The kernel still names it while
+    /// it takes back what it had.
+    pub fn ended(&self, failure: &Failure) -> bool {
+        if self.lost.is_some() {
+            return true;
+        }
+        if self.activity == 0 || !failure.is_of_an_end() {
+            return false;
+        }
+        let until = time::now() + ENDING;
+        while kind_of(self.selector).is_some() {
+            if time::now() > until {
+                return false;
+            }
+            time::sleep_until(time::now() + LOOK);
+        }
+        true
+    }
+
     /// The capability of a receive gate.
     pub fn receive(&self, gate: usize) -> u16 {
         self.receivers[gate].gate
@@ -175,7 +212,8 @@ pub fn application(
         priority: app.priority,
     };
     let mut draft = create(&needs, Some(app), windows, modules, selectors)?;
-    appear(&mut draft, Some(app))?;
+    let appeared = appear(&mut draft, Some(app));
+    draft.survive(appeared)?;
     Ok(draft)
 }
 
@@ -275,6 +313,7 @@ fn create(
         quotas: PaidList::default(),
         pieces: Paid::default(),
         modules: PaidList::default(),
+        lost: None,
     })
 }
 
@@ -413,14 +452,19 @@ pub fn below(
         priority: manager.inner.iter().map(|a| a.priority).max().unwrap_or(0),
     };
     let mut draft = create(&needs, None, windows, modules, selectors)?;
-    appear(&mut draft, None)?;
-    let give = |source: u16, target: u16| {
+    let appeared = appear(&mut draft, None);
+    draft.survive(appeared)?;
+    // If it is lost on the way, what others need of its memory is made all the same.
+    let mut give = |source: u16, target: u16| {
         let request = Syscall::Delegate {
             activity: draft.selector,
             source,
             target,
         };
-        call("give a resource", &request).map(|_| ())
+        match draft.lost {
+            None => draft.survive(call("give a resource", &request).map(|_| ())),
+            Some(_) => Ok(()),
+        }
     };
     let mut found = PaidList::default();
     for name in &manager.modules {

@@ -76,9 +76,15 @@ pub fn connect(
         drafts[pager]
             .told
             .push((format!("{CLIENT}{number}"), about));
-        for number in 0..PIECES {
-            let introduced = introduce(system, drafts, (client, number), selectors);
-            introduced.map_err(Failure::by(&system.apps[client].name))?;
+        let mut pieces = 0..PIECES;
+        let introduced =
+            pieces.try_for_each(|number| introduce(system, drafts, (client, number), selectors));
+        match introduced {
+            // Without its pager it cannot live either.
+            Err(failure) if drafts[pager].ended(&failure) => drafts[client].lost = Some(failure),
+            other => drafts[client]
+                .survive(other)
+                .map_err(Failure::by(&system.apps[client].name))?,
         }
     }
     Ok(())
@@ -119,7 +125,11 @@ pub fn share(
             memory,
             tables: 0,
         };
-        call("show the memory that clients share", &request)?;
+        match call("show the memory that clients share", &request) {
+            // Its clients there are given up themselves.
+            Err(failure) if failure.is_lost_tile() => {}
+            other => drop(other?),
+        }
     }
     Ok(())
 }

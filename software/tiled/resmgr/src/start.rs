@@ -104,7 +104,7 @@ impl<'a> World<'a> {
         }
         let mut regions = connect::regions(system, &managers, &modules, &mut selectors)?;
         let mut below = Vec::new();
-        for (manager, draft) in system.managers.iter().zip(managers) {
+        for (manager, mut draft) in system.managers.iter().zip(managers) {
             let made = Made {
                 apps: &system.apps,
                 drafts: &drafts,
@@ -117,15 +117,21 @@ impl<'a> World<'a> {
                 load::write_memory(memory, &text)?;
                 connect::give(draft.selector, memory, SEL_DESCRIPTION)
             };
-            connect::introduce(manager, &draft, &made, &mut regions, &mut selectors, write)
-                .and_then(|()| create::fill(&draft, &manager.name, &modules))
-                .and_then(|()| create::run(&draft))
-                .map_err(Failure::by(&manager.name))?;
+            if draft.lost.is_none() {
+                let ran =
+                    connect::introduce(manager, &draft, &made, &mut regions, &mut selectors, write)
+                        .and_then(|()| create::fill(&draft, &manager.name, &modules))
+                        .and_then(|()| create::run(&draft));
+                draft.survive(ran).map_err(Failure::by(&manager.name))?;
+            }
             below.push(Below {
                 name: manager.name.as_str().into(),
-                draft,
                 foreground: manager.foreground(),
-                phase: Phase::Runs,
+                phase: match draft.lost {
+                    None => Phase::Runs,
+                    Some(_) => Phase::Over,
+                },
+                draft,
                 has_lied: false,
             });
         }
@@ -173,19 +179,20 @@ impl<'a> World<'a> {
                 .map_err(Failure::by(&app.name))?;
             }
             for (index, app) in apps.iter().filter(is_now) {
-                let filled = world.advance(*index, Some(Part::Run));
+                let filled = world.come(*index, Some(Part::Run));
                 filled.map_err(Failure::by(&app.name))?;
             }
             // What runs in the background first: what the others measure shall not see it start.
             for foreground in [false, true] {
                 for (index, app) in apps.iter().filter(is_now) {
                     if app.foreground == foreground {
-                        let ready = world.advance(*index, None);
+                        let ready = world.come(*index, None);
                         ready.map_err(Failure::by(&app.name))?;
                     }
                 }
             }
         }
+        world.give_up_the_lost();
         world.began = Some(time::now());
         Ok(world)
     }
@@ -270,9 +277,46 @@ impl<'a> World<'a> {
 
     /// The activity of an application and all of its gates are there, and its way to its start begins.
     fn begin(&mut self, index: usize) -> Result<(), Failure> {
+        if self.drafts[index].lost.is_some() {
+            self.enter(index, Phase::Over);
+            return Ok(());
+        }
         let first = Place::first(Part::Send).found(|part| self.pieces(index, part));
         self.states[index].progress.phase = Phase::Comes(first);
-        self.advance(index, Some(Part::Fill))
+        self.come(index, Some(Part::Fill))
+    }
+
+    /// Goes on with the first start of an application, like [`Self::advance`]. If its tile is lost on the way, it alone is given up.
+    fn come(&mut self, index: usize, until: Option<Part>) -> Result<(), Failure> {
+        let advanced = self.advance(index, until);
+        self.drafts[index].survive(advanced)?;
+        if self.drafts[index].lost.is_some() {
+            self.enter(index, Phase::Over);
+        }
+        Ok(())
+    }
+
+    /// Whoever was lost before its start never runs: this is said, and those hear of it that wait for it.
+    fn give_up_the_lost(&mut self) {
+        for index in 0..self.drafts.len() {
+            if let Some(failure) = self.drafts[index].lost.take() {
+                println!(
+                    "`{}` is not started: {failure}",
+                    self.system.apps[index].name
+                );
+                self.give_up(index, Standing::NotStarted);
+            }
+        }
+        for place in 0..self.below.len() {
+            let below = &mut self.below[place];
+            if let Some(failure) = below.draft.lost.take() {
+                println!("`{}` is not started: {failure}", below.name);
+                if below.foreground {
+                    self.code = FAILED;
+                }
+                self.manager_gone(place, true);
+            }
+        }
     }
 
     /// Goes on with an application as far as a part of its way, or until it runs, if nothing keeps it.
