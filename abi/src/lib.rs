@@ -15,6 +15,7 @@ pub mod dtu;
 pub mod environment;
 mod field;
 pub mod file;
+pub mod hpm;
 pub mod marker;
 pub mod memory_map;
 pub mod message;

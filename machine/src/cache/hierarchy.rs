@@ -20,6 +20,7 @@
 use super::write_back_buffer::WriteBackBuffer;
 use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
+use crate::hart::CacheEvents;
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
 use crate::types::{Line, Owner, Tick};
@@ -250,6 +251,8 @@ pub struct Hierarchy {
     next_token: u32,
     line: u32,
     first_level_changed: bool,
+    /// Lines that came from below.
+    refills: u64,
     /// Lines hold data.
     holds_data: bool,
     /// The bytes of each line when it left the data cache. Valid only if no other tile writes the memory below.
@@ -296,6 +299,7 @@ impl Hierarchy {
             next_token: 0,
             line: l1d.line,
             first_level_changed: false,
+            refills: 0,
             holds_data: false,
             #[cfg(debug_assertions)]
             shadow: None,
@@ -345,6 +349,21 @@ impl Hierarchy {
             add(Level::L2, cache);
         }
         all
+    }
+
+    /// What the caches have counted, for whomever.
+    pub fn events(&self) -> CacheEvents {
+        let second = self.second.as_ref().map(|(cache, _)| cache.total());
+        let second = second.unwrap_or_default();
+        CacheEvents {
+            fetch_refills: self.instructions.cache.fills(),
+            data_refills: self.data.cache.fills(),
+            data_write_backs: self.data.cache.total().write_backs,
+            second_accesses: second.hits + second.misses,
+            second_misses: second.misses,
+            second_refills: self.second.as_ref().map_or(0, |_| self.refills),
+            second_write_backs: second.write_backs,
+        }
     }
 
     /// Lines written to memory.

@@ -182,6 +182,7 @@ impl Hierarchy {
         let waiters = std::mem::take(&mut miss.waiters);
         self.first_level_changed = true;
         if !refused {
+            self.refills += 1;
             self.fill_second(now, line, false, owner, bytes, lower);
         }
         for &waiter in &waiters {

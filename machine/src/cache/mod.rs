@@ -82,6 +82,8 @@ pub struct Cache {
     departed_next: Vec<u8>,
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
+    /// Lines that came.
+    fills: u64,
 }
 
 /// Where `tag` is. The usual eight ways are compared at once, because the way of a line cannot be predicted.
@@ -134,6 +136,7 @@ impl Cache {
             departed_next: vec![0; sets],
             current: 0,
             statistics: vec![(NOBODY, CacheStatistics::default())],
+            fills: 0,
         }
     }
 
@@ -195,6 +198,24 @@ impl Cache {
             .collect();
         all.sort_by_key(|s| s.0);
         all
+    }
+
+    /// The counts of all owners together.
+    pub fn total(&self) -> CacheStatistics {
+        let mut total = CacheStatistics::default();
+        for (_, counts) in &self.statistics {
+            total.hits += counts.hits;
+            total.misses += counts.misses;
+            total.misses_by_others += counts.misses_by_others;
+            total.evictions += counts.evictions;
+            total.write_backs += counts.write_backs;
+        }
+        total
+    }
+
+    /// Lines that came. (No part of the statistics: reports have misses.)
+    pub fn fills(&self) -> u64 {
+        self.fills
     }
 
     /// Whether the line is here; counts, and updates the order of use and the dirty state.
@@ -434,6 +455,7 @@ impl Cache {
         bytes: &[u8],
     ) -> Option<Evicted> {
         self.set_owner(owner);
+        self.fills += 1;
         let set = self.set_of(address);
         let way = self.victim(set);
         let at = set * self.ways + way;

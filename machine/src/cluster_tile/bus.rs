@@ -6,7 +6,7 @@ use super::port::Side;
 use super::second_level::SecondLevel;
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, Timing,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place, Timing,
 };
 use crate::observe::Marker;
 use crate::types::Tick;
@@ -194,6 +194,10 @@ impl Bus for ClusterBus<'_> {
 
     fn epoch(&self) -> u32 {
         0
+    }
+
+    fn cache_events(&self) -> CacheEvents {
+        self.side.events()
     }
 
     fn timer(&self, now: Tick) -> u64 {

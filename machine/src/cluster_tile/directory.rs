@@ -11,7 +11,7 @@
 
 #[cfg(test)]
 use super::messages::Coverage;
-use super::messages::{Ask, Below, Down, Port, Reply, Request, inline};
+use super::messages::{Ask, Below, Down, Looked, Port, Reply, Request, inline};
 use crate::cache::{Cache, CacheStatistics};
 use crate::config::CacheConfig;
 use crate::hart::Management;
@@ -68,6 +68,7 @@ struct Transaction {
     /// The port that held the line back longest with a reservation, and for how long.
     held: (Port, Tick),
     memory: Memory,
+    looked: Looked,
     /// Another port's fill had evicted the line: that port, and the service of the request before memory was asked.
     culprit: Option<(Owner, Tick)>,
 }
@@ -303,6 +304,7 @@ impl Directory {
             probed: 0,
             held: (port, 0),
             memory: Memory::Nothing,
+            looked: Looked::default(),
             culprit: None,
         };
         if !matches!(transaction.ask.request, Request::Manage(_)) {
@@ -368,6 +370,7 @@ impl Directory {
             let culprit = self.cache.culprit(line, owner);
             transaction.culprit = culprit.map(|culprit| (culprit, before));
             transaction.memory = Memory::Asked;
+            transaction.looked.missed = true;
             self.below.push(Below::Read {
                 line,
                 port,
@@ -378,7 +381,7 @@ impl Directory {
                 self.holders[slot.expect("a victim is here")].all()
             });
             if held == 0 {
-                self.make_room(line, way, port);
+                transaction.looked.wrote_back = self.make_room(line, way, port);
             } else {
                 let victim = victim.expect("nobody holds an empty place");
                 #[cfg(test)]
@@ -399,21 +402,21 @@ impl Directory {
         }
     }
 
-    /// Puts a line whose bytes are still to come into a way whose line no first level has.
-    fn make_room(&mut self, line: u64, way: usize, port: Port) {
+    /// Puts a line whose bytes are still to come into a way whose line no first level has. Returns whether that line goes to memory.
+    fn make_room(&mut self, line: u64, way: usize, port: Port) -> bool {
         let owner = self.owner(port);
         let nothing = [0; crate::types::LINE_MAX];
         let evicted = self
             .cache
             .fill_way(line, way, owner, &nothing[..self.length]);
-        if let Some(evicted) = evicted
-            && evicted.dirty
-        {
+        let evicted = evicted.filter(|evicted| evicted.dirty);
+        if let Some(evicted) = evicted {
             let bytes = inline(self.cache.evicted());
             self.write(evicted.address, port, bytes);
         }
         let slot = self.cache.slot_of(line).expect("it was filled");
         self.holders[slot] = Holders::default();
+        evicted.is_some()
     }
 
     fn write(&mut self, line: u64, port: Port, bytes: Line) {
@@ -576,7 +579,8 @@ impl Directory {
         }
         let (line, port) = (transaction.ask.line, transaction.ask.port);
         if let Some((_, way)) = transaction.victim.take() {
-            self.make_room(line, way, port);
+            let wrote_back = self.make_room(line, way, port);
+            self.transactions[at].looked.wrote_back = wrote_back;
         }
         let transaction = &mut self.transactions[at];
         match &transaction.memory {
@@ -612,13 +616,20 @@ impl Directory {
         let held = held.min(rest);
         done.ask.account.service += rest - held;
         ledger.wait(&mut done.ask.account, victim, culprit, resource, held);
-        let answer = self.answer(line, port, request, done.ask.account);
+        let answer = self.answer(line, port, request, done.looked, done.ask.account);
         self.out.push((port, answer));
         self.ended = true;
     }
 
     /// The answer to a request for which nobody is in the way any more.
-    fn answer(&mut self, line: u64, port: Port, request: Request, account: Account) -> Down {
+    fn answer(
+        &mut self,
+        line: u64,
+        port: Port,
+        request: Request,
+        looked: Looked,
+        account: Account,
+    ) -> Down {
         if matches!(request, Request::Manage(_)) {
             return Down::Managed { line, account };
         }
@@ -631,7 +642,11 @@ impl Directory {
             _ => {
                 let bytes = inline(self.cache.line(line).expect("it is here"));
                 self.fetched.push((port, line, bytes));
-                return Down::Instructions { line, account };
+                return Down::Instructions {
+                    line,
+                    looked,
+                    account,
+                };
             }
         };
         if exclusive {
@@ -649,6 +664,7 @@ impl Directory {
         Down::Grant {
             line,
             exclusive,
+            looked,
             account,
         }
     }

@@ -84,6 +84,8 @@ pub struct FirstLevel {
     /// Logarithm of `length`.
     shift: u32,
     token: u32,
+    /// Modified lines that were evicted or taken by others.
+    gone: u64,
     /// What is to be sent; the caller takes it.
     pub out: Outgoing,
     /// Transitions that have happened.
@@ -113,6 +115,7 @@ impl FirstLevel {
             length: data.line as usize,
             shift: data.line.trailing_zeros(),
             token: 0,
+            gone: 0,
             out: Outgoing::default(),
             #[cfg(test)]
             coverage: Coverage::default(),
@@ -125,6 +128,11 @@ impl FirstLevel {
             let all = cache.statistics();
             all.first().map(|(_, counts)| *counts).unwrap_or_default()
         })
+    }
+
+    /// Lines that came into the instruction cache and into the data cache, and modified lines that left the latter.
+    pub fn traffic(&self) -> (u64, u64, u64) {
+        (self.instructions.fills(), self.data.fills(), self.gone)
     }
 
     /// State of a line, for tests and messages of panics.
@@ -317,6 +325,7 @@ impl FirstLevel {
                     self.note_eviction(evicted);
                     if evicted.dirty {
                         let line = evicted.address;
+                        self.gone += 1;
                         second.leaves(self.port, line, self.data.evicted());
                         self.out.replies.push(Reply::Put { line });
                     }
@@ -389,6 +398,7 @@ impl FirstLevel {
         let bytes = self.data.dirty_line(line);
         let dirty = bytes.is_some();
         if let Some(bytes) = bytes {
+            self.gone += 1;
             second.leaves(self.port, line, bytes);
         }
         self.exclusive[slot] = false;

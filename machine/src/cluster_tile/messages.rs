@@ -65,6 +65,15 @@ pub enum Reply {
     },
 }
 
+/// What a request was for the second level, for the events of the hart that made it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// The line was not there, and came from memory.
+    pub missed: bool,
+    /// Its place was that of a modified line, which went to memory.
+    pub wrote_back: bool,
+}
+
 /// What the second level sends to a first level.
 #[derive(Clone, Debug)]
 pub enum Down {
@@ -81,6 +90,8 @@ pub enum Down {
         line: u64,
         /// No other first level has it.
         exclusive: bool,
+        /// What the second level had to do.
+        looked: Looked,
         /// The account of the request.
         account: Account,
     },
@@ -88,6 +99,8 @@ pub enum Down {
     Instructions {
         /// First address.
         line: u64,
+        /// What the second level had to do.
+        looked: Looked,
         /// The account of the request.
         account: Account,
     },

@@ -5,14 +5,14 @@
 
 use super::bus::ClusterBus;
 use super::devices::{Devices, Effect};
-use super::messages::{Down, Port, Reply};
+use super::messages::{Down, Looked, Port, Reply};
 use super::queue::Queue;
 use super::second_level::SecondLevel;
 use super::{Directory, FirstLevel};
 use crate::cache::HeldLine;
 use crate::config::{ClusterConfig, TileConfig};
 use crate::fabric::Fabric;
-use crate::hart::{Hart, InterruptLine, LineBytes, Stop};
+use crate::hart::{CacheEvents, Hart, InterruptLine, LineBytes, Stop};
 use crate::ledger::Ledger;
 use crate::noc::{Account, Transaction};
 use crate::observe::{HartState, Marker};
@@ -78,6 +78,8 @@ pub(super) struct Side {
     pub wanted: u64,
     /// The line of the host's word, or [`NO_LINE`].
     pub host_line: u64,
+    /// Events at the second level, counted when its answers come.
+    counted: CacheEvents,
     cycle: Tick,
     line: u64,
     pub markers: Vec<Marker>,
@@ -154,6 +156,26 @@ impl Side {
         ledger.complete(self.owner, Transaction::CacheRead, account, now);
     }
 
+    /// The second level has answered a request.
+    fn looked(&mut self, looked: Looked) {
+        let counted = &mut self.counted;
+        counted.second_accesses += 1;
+        counted.second_misses += u64::from(looked.missed);
+        counted.second_refills += u64::from(looked.missed);
+        counted.second_write_backs += u64::from(looked.wrote_back);
+    }
+
+    /// What hart and caches have to do with each other, up to now.
+    pub fn events(&self) -> CacheEvents {
+        let (fetch_refills, data_refills, data_write_backs) = self.first.traffic();
+        CacheEvents {
+            fetch_refills,
+            data_refills,
+            data_write_backs,
+            ..self.counted
+        }
+    }
+
     /// Whether the hart's reservation still holds off probes of this line.
     fn holds(&self, line: u64, now: Tick) -> bool {
         now < self.reserved_at + self.hold && self.first.is_reserved(line)
@@ -194,6 +216,7 @@ impl HartPort {
                 waiting: None,
                 wanted: NO_LINE,
                 host_line: NO_LINE,
+                counted: CacheEvents::default(),
                 cycle: config.hart.ticks_per_cycle,
                 line: l1d.line.into(),
                 markers: Vec::new(),
@@ -392,9 +415,11 @@ impl HartPort {
             Down::Grant {
                 line,
                 exclusive,
+                looked,
                 account,
             } => {
                 self.side.complete(now, &account, ledger);
+                self.side.looked(looked);
                 let token = self.side.first.grant(now, line, exclusive, directory);
                 match token {
                     Some(token) => self.use_line(now, line, token, devices),
@@ -402,8 +427,13 @@ impl HartPort {
                     None => self.hart.forget_lines(),
                 }
             }
-            Down::Instructions { line, account } => {
+            Down::Instructions {
+                line,
+                looked,
+                account,
+            } => {
                 self.side.complete(now, &account, ledger);
+                self.side.looked(looked);
                 let token = self.side.first.instructions(now, line, directory);
                 self.completed(now, token);
             }

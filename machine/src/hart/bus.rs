@@ -101,6 +101,25 @@ pub struct DeviceWrite {
     pub sleep: bool,
 }
 
+/// What the caches have counted for a hart, up to the moment at which it acts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheEvents {
+    /// Lines that came into the first-level instruction cache.
+    pub fetch_refills: u64,
+    /// Lines that came into the first-level data cache.
+    pub data_refills: u64,
+    /// Modified lines that left the first-level data cache.
+    pub data_write_backs: u64,
+    /// Requests that the second level has looked up.
+    pub second_accesses: u64,
+    /// Those whose line was not there.
+    pub second_misses: u64,
+    /// Lines that came into the second level.
+    pub second_refills: u64,
+    /// Modified lines that the second level wrote to memory to make room.
+    pub second_write_backs: u64,
+}
+
 /// The location of a byte of a line, which only the bus interprets. The bytes of a line have consecutive places.
 pub type Place = u64;
 
@@ -242,6 +261,11 @@ pub trait Bus {
     /// A number that changes when the physical map or the tile's rights change: the hart then drops translations and decoded
     /// blocks. It may change only while the hart does not run, or in a device access.
     fn epoch(&self) -> u32;
+    /// What the caches have counted for the hart. It changes at the hart's own accesses and when lines arrive, so not before the moment up
+    /// to which the hart has acted.
+    fn cache_events(&self) -> CacheEvents {
+        CacheEvents::default()
+    }
     /// The value of `mtime` at this tick.
     fn timer(&self, now: Tick) -> u64;
     /// A horizon that the hart's own actions brought nearer: the answer to a request, an event of a device that it wrote, or an

@@ -175,6 +175,8 @@ pub struct Core {
     pub walk: Option<Walk>,
     /// Tokens of the instruction lines that the next block waits for.
     pub fetches: [Option<u32>; 2],
+    /// When an access that was under way completed last.
+    pub arrival: Tick,
     /// Arrival of the latest interrupt.
     pub interrupt_arrival: Tick,
     /// An access that waits for tokens.
@@ -237,6 +239,7 @@ impl Core {
             forget_blocks: true,
             walk: None,
             fetches: [None; 2],
+            arrival: 0,
             interrupt_arrival: 0,
             tokens: None,
             admitted: NO_LINE,
@@ -522,6 +525,7 @@ impl Core {
         if let Some((address, bytes)) = line {
             self.take_line(token, address, bytes);
         }
+        self.arrival = at;
         self.pending.complete(token, at);
         self.stores.complete(token, at);
         self.complete_walk(token, at);

@@ -5,6 +5,7 @@
 
 use super::core::{Core, Privilege};
 use crate::types::Tick;
+use bulkhead_abi::hpm::{OVERFLOW_INTERRUPT, SCOUNTOVF};
 
 /// Bits of `mstatus`.
 #[allow(missing_docs)] // The names of the privileged specification, section 3.1.6.
@@ -31,9 +32,10 @@ pub mod status {
     pub const SUPERVISOR_READ: u64 = SUPERVISOR | SD | (3 << 32);
 }
 
-/// Supervisor bits of `mip` and `mie`: SSI, STI, SEI.
-pub const SUPERVISOR_INTERRUPTS: u64 = 0x222;
-const ALL_INTERRUPTS: u64 = 0xaaa;
+/// Supervisor bits of `mip` and `mie`: SSI, STI, SEI, LCOFI.
+pub const SUPERVISOR_INTERRUPTS: u64 = 0x222 | COUNTER_OVERFLOW;
+const ALL_INTERRUPTS: u64 = 0xaaa | COUNTER_OVERFLOW;
+const COUNTER_OVERFLOW: u64 = 1 << OVERFLOW_INTERRUPT;
 /// Exceptions that can be delegated: all but environment calls from machine mode.
 const DELEGABLE: u64 = 0xb3ff;
 /// RV64IMAFDC with supervisor and user mode.
@@ -159,6 +161,10 @@ impl Core {
             0xb00 | 0xb02..=0xb1f => self.counter(number as usize & 31, now),
             0x320 => self.counters.inhibit as u64,
             0x323..=0x33f => self.counters.event(number as usize & 31),
+            SCOUNTOVF => self.counters.overflows(match self.privilege {
+                Privilege::Machine => u32::MAX,
+                _ => csr.mcounteren as u32,
+            }),
             0x100 => csr.mstatus() & status::SUPERVISOR_READ,
             0x104 => csr.mie & csr.mideleg,
             0x105 => csr.stvec,
@@ -220,8 +226,8 @@ impl Core {
             0x142 => csr.scause = value,
             0x143 => csr.stval = value,
             0x144 => {
-                // Only the software interrupt can be written from supervisor mode.
-                let mask = csr.mideleg & 2;
+                // Only the software interrupt and that of counters can be written from supervisor mode.
+                let mask = csr.mideleg & (2 | COUNTER_OVERFLOW);
                 csr.mip_software = (csr.mip_software & !mask) | (value & mask);
             }
             0x180 => {

@@ -23,6 +23,8 @@ pub enum End {
     Trap(usize, Exception),
     /// The hart left the block early after this operation: it sleeps or waits.
     Left,
+    /// A counter has overflowed, and its interrupt comes before the operation with this index.
+    Overflow(usize),
 }
 
 /// The next block in the usual case: no interrupt, time left, a decoded block in the line that was fetched last.
@@ -39,7 +41,9 @@ pub fn quick_block(core: &Core, blocks: &BlockCache) -> Option<usize> {
 
 /// Executes blocks as long as the next one is found quickly, beginning with the operation `start` of a block. Returns how and in
 /// which block it ended.
-pub fn run_blocks<B: Bus>(
+///
+/// `WATCHED`: a counter is near its end, so the hart looks for overflows after each operation, and one block is executed only.
+pub fn run_blocks<B: Bus, const WATCHED: bool>(
     core: &mut Core,
     bus: &mut B,
     blocks: &BlockCache,
@@ -55,6 +59,9 @@ pub fn run_blocks<B: Bus>(
     let mut beginning = (core.pc, core.fetch_line);
     macro_rules! next_block {
         () => {{
+            if WATCHED {
+                return (End::Done, current);
+            }
             index = 0;
             counted = 0;
             // A loop of one block: nothing in between can have changed its translation or its decoding.
@@ -110,6 +117,15 @@ pub fn run_blocks<B: Bus>(
             core.base += block.cycles as Tick * cycle;
             next_block!()
         };
+        if WATCHED && index != start {
+            core.statistics.instructions += (index - counted) as u64;
+            counted = index;
+            let now = core.base + op.cycle as Tick * cycle;
+            core.ask_caches(bus);
+            if core.note_overflows(now) && core.interrupt_is_due(now) {
+                return (End::Overflow(index), current);
+            }
+        }
         if !core.pending.is_empty() {
             let now = core.base + op.cycle as Tick * cycle;
             let registers = blocks.registers(block, index);
@@ -309,6 +325,12 @@ impl Core {
     #[inline(always)]
     fn may_go_on(&self) -> bool {
         self.base < self.horizon && !self.interrupt_wakes() && !self.forget_blocks
+    }
+
+    /// Whether an interrupt is taken at `now`, between two instructions.
+    #[inline]
+    pub fn interrupt_is_due(&self, now: Tick) -> bool {
+        self.interrupt_wakes() && self.interrupt_arrival <= now && self.interrupt().is_some()
     }
 
     #[inline(always)]

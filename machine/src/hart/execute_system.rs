@@ -7,6 +7,7 @@ use super::csr::status;
 use super::isa::{Kind, Op, zicsr};
 use super::trap::cause;
 use crate::types::Tick;
+use bulkhead_abi::hpm::SCOUNTOVF;
 
 impl Core {
     /// Executes an operation of this group; `bits` are its instruction's, `a` and `b` its source registers.
@@ -35,6 +36,11 @@ impl Core {
             | Kind::Csrrci => {
                 let immediate = matches!(op.kind, Kind::Csrrwi | Kind::Csrrsi | Kind::Csrrci);
                 let operand = if immediate { op.rs1 as u64 } else { a };
+                if is_counter(op.imm as u16) {
+                    // What has arrived up to now is counted.
+                    self.before_store(offset)?;
+                    self.ask_caches(bus);
+                }
                 if self
                     .control_register(bus, op, operand, self.base + offset)
                     .is_err()
@@ -45,8 +51,12 @@ impl Core {
             }
             Kind::Ecall => return trap(cause::USER_CALL + self.privilege as u64),
             Kind::Ebreak => return trap(cause::BREAKPOINT),
-            Kind::Mret if self.privilege == Privilege::Machine => self.return_from_trap(true),
-            Kind::Sret if !user && !supervisor_with(status::TSR) => self.return_from_trap(false),
+            Kind::Mret if self.privilege == Privilege::Machine => {
+                self.return_from_trap(bus, true, offset);
+            }
+            Kind::Sret if !user && !supervisor_with(status::TSR) => {
+                self.return_from_trap(bus, false, offset);
+            }
             Kind::Wfi if !user && !supervisor_with(status::TW) => {
                 self.pc = next;
                 if !self.interrupt_wakes() {
@@ -75,8 +85,9 @@ impl Core {
         Ok(())
     }
 
-    fn return_from_trap(&mut self, machine: bool) {
-        self.trap_return(machine);
+    fn return_from_trap<B: Bus>(&mut self, bus: &B, machine: bool, offset: Tick) {
+        self.ask_caches(bus);
+        self.trap_return(machine, self.base + offset);
         self.base += self.costs.trap_entry;
         self.statistics.stall_trap += self.costs.trap_entry;
     }
@@ -104,6 +115,11 @@ impl Core {
         self.x[op.rd as usize & 63] = old;
         Ok(())
     }
+}
+
+/// Whether a register shows or controls the counting of events.
+fn is_counter(number: u16) -> bool {
+    matches!(number, 0x320 | 0x323..=0x33f | 0xb03..=0xb1f | 0xc03..=0xc1f | SCOUNTOVF)
 }
 
 fn illegal(bits: u64) -> Result<(), Exit> {

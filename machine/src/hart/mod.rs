@@ -39,8 +39,8 @@ mod user_trap;
 mod window_tests;
 
 pub use bus::{
-    Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, RemoteOperation,
-    Timing,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place,
+    RemoteOperation, Timing,
 };
 pub use config::HartConfig;
 pub use isa::a::modify;
@@ -189,6 +189,9 @@ impl Hart {
     /// Runs blocks that start before `horizon`.
     pub fn run<B: Bus>(&mut self, bus: &mut B, horizon: Tick) -> Stop {
         self.core.horizon = horizon;
+        if self.core.mode == Mode::Waiting {
+            self.core.overflow_wakes(bus);
+        }
         match self.core.mode {
             Mode::Running => {}
             Mode::Halted => return Stop::Halted,
@@ -197,6 +200,7 @@ impl Hart {
             Mode::Dead(trap) => return Stop::Unhandled(trap),
         }
         self.core.check_epoch(bus);
+        self.core.watch_counters();
         if !self.end_token_wait(bus) {
             return Stop::Tokens;
         }
@@ -205,8 +209,17 @@ impl Hart {
                 Ok(next) => next,
                 Err(stop) => return stop,
             };
-            let (end, block) = run_blocks(&mut self.core, bus, &self.blocks, first, start);
+            let (core, blocks) = (&mut self.core, &self.blocks);
+            let (end, block) = match core.counters.is_watched() {
+                false => run_blocks::<B, false>(core, bus, blocks, first, start),
+                true => run_blocks::<B, true>(core, bus, blocks, first, start),
+            };
             match end {
+                End::Overflow(operation) => {
+                    let op = self.blocks.operations(self.blocks.block(block))[operation];
+                    self.core.pc = self.core.pc.wrapping_add(op.offset as u64);
+                    self.core.base += op.cycle as Tick * self.core.costs.cycle;
+                }
                 End::Done if self.core.mode == Mode::Running => {}
                 End::Done => return Stop::WaitForInterrupt,
                 End::Suspended(operation, stop) => {
@@ -275,6 +288,10 @@ impl Hart {
                 None => {
                     if self.core.base >= self.core.horizon {
                         return Err(Stop::Horizon);
+                    }
+                    if self.core.counters.is_watched() {
+                        self.core.ask_caches(bus);
+                        self.core.note_overflows(self.core.base);
                     }
                     if self.core.interrupt_wakes()
                         && self.core.interrupt_arrival <= self.core.base

@@ -25,8 +25,8 @@ pub mod cause {
     pub const INTERRUPT: u64 = 1 << 63;
 }
 
-/// Interrupts by falling priority (section 3.1.9): MEI, MSI, MTI, SEI, SSI, STI.
-const PRIORITY: [u64; 6] = [11, 3, 7, 9, 1, 5];
+/// Interrupts by falling priority (section 3.1.9, and Sscofpmf): MEI, MSI, MTI, SEI, SSI, STI, LCOFI.
+const PRIORITY: [u64; 7] = [11, 3, 7, 9, 1, 5, 13];
 
 impl Core {
     /// The interrupt that the hart takes now, if any.
@@ -102,6 +102,7 @@ impl Core {
             self.mode = Mode::Dead(trap);
             return Some(Stop::Unhandled(trap));
         }
+        self.ask_caches(bus);
         self.statistics.traps += 1;
         self.statistics.stall_trap += self.costs.trap_entry;
         self.base += self.costs.trap_entry;
@@ -121,7 +122,7 @@ impl Core {
             let spp = if previous != 0 { status::SPP } else { 0 };
             self.csr.mstatus = (old & !(status::SPIE | status::SIE | status::SPP)) | spie | spp;
             (self.csr.scause, self.csr.sepc, self.csr.stval) = (cause, pc, value);
-            self.privilege = Privilege::Supervisor;
+            self.set_mode(Privilege::Supervisor, false, self.base);
         } else {
             let mpie = if old & status::MIE != 0 {
                 status::MPIE
@@ -131,7 +132,7 @@ impl Core {
             self.csr.mstatus =
                 (old & !(status::MPIE | status::MIE | status::MPP)) | mpie | previous << 11;
             (self.csr.mcause, self.csr.mepc, self.csr.mtval) = (cause, pc, value);
-            self.privilege = Privilege::Machine;
+            self.set_mode(Privilege::Machine, false, self.base);
             self.resumes = false;
         }
         self.contexts_changed();
@@ -147,8 +148,8 @@ impl Core {
             && bus.allows(target, 2, false)
     }
 
-    /// MRET or SRET; the caller has checked the mode.
-    pub fn trap_return(&mut self, machine: bool) {
+    /// MRET or SRET at `now`; the caller has checked the mode.
+    pub fn trap_return(&mut self, machine: bool, now: Tick) {
         let old = self.csr.mstatus;
         let mut new = old;
         let previous;
@@ -181,7 +182,7 @@ impl Core {
             new &= !status::MPRV;
         }
         self.csr.mstatus = new;
-        self.privilege = previous;
+        self.set_mode(previous, true, now);
         self.resumes = previous != Privilege::Machine;
         self.reservation = None;
         self.contexts_changed();

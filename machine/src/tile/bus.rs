@@ -9,8 +9,8 @@ use crate::device::exit_code;
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, InterruptLine, Managed, Management,
-    Place, Stop, Timing, UserTrap,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Hart, InterruptLine, Managed,
+    Management, Place, Stop, Timing, UserTrap,
 };
 use crate::ledger::Resource;
 use crate::observe::Marker;
@@ -597,6 +597,10 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     #[inline]
     fn epoch(&self) -> u32 {
         self.local.epoch
+    }
+
+    fn cache_events(&self) -> CacheEvents {
+        self.caches.events()
     }
 
     fn timer(&self, now: Tick) -> u64 {
