@@ -81,7 +81,6 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
         network: network(&platform.network, cycle(&platform.network.clock)),
         cables: Vec::new(),
         seed: SEED,
-        tiled_lines: true,
     }
 }
 
