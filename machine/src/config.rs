@@ -533,11 +533,6 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if !tile.hart.timed_walk {
-            return Err(
-                "a page-table walk must be timed, because the table may be in a cache".into(),
-            );
-        }
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
         }

@@ -171,7 +171,6 @@ fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
         tlb_entries: p.tlb_entries,
         l2_tlb_entries: p.l2_tlb_entries,
         l2_tlb_latency: p.l2_tlb_latency,
-        timed_walk: p.timed_walk,
         hardware_ad: p.hardware_ad,
     }
 }
