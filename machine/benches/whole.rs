@@ -79,7 +79,6 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
-        tiled_lines: false,
     }
 }
 

@@ -29,10 +29,9 @@ fn unit(operation: Operation) -> AcceleratorConfig {
 }
 
 /// Tile 0 and as many more clients as asked for have harts; then come the units. Tile `t` has megabyte `t` of the memory.
-fn chip(lines: bool, clients: u16, units: &[Operation]) -> Machine {
+fn chip(clients: u16, units: &[Operation]) -> Machine {
     let tiles = clients + units.len() as u16;
     let mut config = platform(PlatformKind::Tiled, tiles, 1);
-    config.tiled_lines = lines;
     for (i, operation) in units.iter().enumerate() {
         config.tiles[clients as usize + i].accelerator = Some(unit(*operation));
     }
@@ -228,13 +227,8 @@ const BYTES: u64 = 20 * 1000;
 
 #[test]
 fn a_unit_computes_what_it_is_asked_to() {
-    a_unit_computes_what_it_is_asked_to_on(false);
-    a_unit_computes_what_it_is_asked_to_on(true);
-}
-
-fn a_unit_computes_what_it_is_asked_to_on(lines: bool) {
     for operation in [Operation::Copy, Operation::Checksum, Operation::Edge] {
-        let mut machine = chip(lines, 1, &[operation]);
+        let mut machine = chip(1, &[operation]);
         let data = picture(BYTES as usize);
         machine.load_memory(100, IN, &data).unwrap();
         adopt(
@@ -273,11 +267,6 @@ fn a_unit_computes_what_it_is_asked_to_on(lines: bool) {
 
 #[test]
 fn a_bad_request_or_a_missing_right_is_answered() {
-    a_bad_request_or_a_missing_right_is_answered_on(false);
-    a_bad_request_or_a_missing_right_is_answered_on(true);
-}
-
-fn a_bad_request_or_a_missing_right_is_answered_on(lines: bool) {
     let cases = [
         // Rows of nothing, a piece that is no rows, a piece of the middle of nothing, more than the whole.
         (Request::whole(BYTES, 0), true),
@@ -320,7 +309,7 @@ fn a_bad_request_or_a_missing_right_is_answered_on(lines: bool) {
         ),
     ];
     for (request, bad) in cases {
-        let mut machine = chip(lines, 1, &[Operation::Edge]);
+        let mut machine = chip(1, &[Operation::Edge]);
         let before = picture(0x4000);
         machine.load_memory(100, OUT + BYTES, &before).unwrap();
         let client_of = Client {
@@ -346,12 +335,7 @@ fn a_bad_request_or_a_missing_right_is_answered_on(lines: bool) {
 
 #[test]
 fn a_pipeline_works_on_its_own() {
-    a_pipeline_works_on_its_own_on(false);
-    a_pipeline_works_on_its_own_on(true);
-}
-
-fn a_pipeline_works_on_its_own_on(lines: bool) {
-    let mut machine = chip(lines, 1, &[Operation::Edge, Operation::Checksum]);
+    let mut machine = chip(1, &[Operation::Edge, Operation::Checksum]);
     let bytes = 64 * 256;
     let data = picture(bytes);
     machine.load_memory(100, IN, &data).unwrap();
@@ -375,12 +359,7 @@ fn a_pipeline_works_on_its_own_on(lines: bool) {
 
 #[test]
 fn clients_take_turns_and_keep_their_streams() {
-    clients_take_turns_and_keep_their_streams_on(false);
-    clients_take_turns_and_keep_their_streams_on(true);
-}
-
-fn clients_take_turns_and_keep_their_streams_on(lines: bool) {
-    let mut machine = chip(lines, 2, &[Operation::Edge]);
+    let mut machine = chip(2, &[Operation::Edge]);
     let bytes = 128 * 128u64;
     let pictures = [
         picture(bytes as usize),
@@ -424,16 +403,10 @@ fn clients_take_turns_and_keep_their_streams_on(lines: bool) {
 
 #[test]
 fn a_rogue_unit_stays_within_its_endpoints() {
-    a_rogue_unit_stays_within_its_endpoints_on(false);
-    a_rogue_unit_stays_within_its_endpoints_on(true);
-}
-
-fn a_rogue_unit_stays_within_its_endpoints_on(lines: bool) {
     for seed in 0..3 {
         let mut config = platform(PlatformKind::Tiled, 3, 1);
         config.tiles[2].accelerator = Some(unit(Operation::Rogue));
         config.seed = seed;
-        config.tiled_lines = lines;
         let mut machine = Machine::new(&config).unwrap();
         for tile in 0..3 {
             give_memory(&mut machine, tile, 100, tile as u64 * (1 << 20));
@@ -500,13 +473,8 @@ fn a_rogue_unit_stays_within_its_endpoints_on(lines: bool) {
 
 #[test]
 fn windows_do_not_change_what_a_unit_does() {
-    windows_do_not_change_what_a_unit_does_on(false);
-    windows_do_not_change_what_a_unit_does_on(true);
-}
-
-fn windows_do_not_change_what_a_unit_does_on(lines: bool) {
     let ready = || {
-        let mut machine = chip(lines, 1, &[Operation::Edge]);
+        let mut machine = chip(1, &[Operation::Edge]);
         machine
             .load_memory(100, IN, &picture(BYTES as usize))
             .unwrap();

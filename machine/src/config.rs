@@ -21,7 +21,7 @@ use thiserror::Error;
 
 pub use cluster::ClusterConfig;
 
-/// Where lines hold data, memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
+/// Memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
 /// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
 pub const HOME_ALIGNMENT: u64 = 0x1000;
 
@@ -46,8 +46,6 @@ pub struct PlatformConfig {
     pub cables: Vec<CableConfig>,
     /// Seed of the pseudo-random replacement.
     pub seed: u64,
-    /// On a tiled chip, too, bytes are in the lines of the caches. The tiled OS cannot run there yet (decision record 0003, step 5).
-    pub tiled_lines: bool,
 }
 
 /// How harts reach memory.
@@ -506,13 +504,6 @@ impl PlatformConfig {
         Ok(())
     }
 
-    /// Whether the bytes of memory are in the lines of the caches and come and go with them. Otherwise memory is flat: all bytes are
-    /// current in the memory tiles at once, and caches only decide what an access costs. The tiled OS needs that still (decision
-    /// record 0003).
-    pub fn lines_hold_data(&self) -> bool {
-        self.kind != PlatformKind::Tiled || self.tiled_lines
-    }
-
     fn validate_cable(&self, index: usize, cable: &CableConfig) -> Result<(), String> {
         cable.faults.validate()?;
         if cable.delay == 0 {
@@ -542,11 +533,6 @@ impl PlatformConfig {
         if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
             return Err(format!("a line has 16 to {LINE_MAX} bytes"));
         }
-        if !tile.hart.timed_walk && self.lines_hold_data() {
-            return Err(
-                "a page-table walk must be timed, because the table may be in a cache".into(),
-            );
-        }
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
         }
@@ -556,7 +542,7 @@ impl PlatformConfig {
             .map(|size| size.next_multiple_of(HOME_ALIGNMENT))
             .sum();
         let least = (all + PMP_WINDOWS * PMP_WINDOW_SIZE).div_ceil(u64::from(u32::MAX));
-        if u64::from(tile.hart.line) < least && self.lines_hold_data() {
+        if u64::from(tile.hart.line) < least {
             return Err(format!(
                 "a line must have at least {least} bytes, because the caches' tags name all of the memories"
             ));

@@ -46,8 +46,6 @@ pub struct Fabric {
     decision: Tick,
     /// The time of the last event.
     now: Tick,
-    /// Lines hold data: memory gives and takes the bytes of a line when it serves the request.
-    lines_hold_data: bool,
     /// For each processing tile: its requests without answer, and the requests on their way to it.
     busy: Vec<u32>,
 }
@@ -79,7 +77,6 @@ impl Fabric {
             processing: config.tiles.len(),
             decision: Tick::MAX,
             now: 0,
-            lines_hold_data: config.lines_hold_data(),
             busy: vec![0; config.tiles.len()],
         }
     }
@@ -106,7 +103,7 @@ impl Fabric {
         let request = !packet.kind.is_response();
         let head = self.network.inject(at, packet)?;
         assert!(
-            !self.lines_hold_data || head >= self.now,
+            head >= self.now,
             "a packet enters the network at {head}, which has gone on to {}",
             self.now
         );
@@ -221,7 +218,7 @@ impl Fabric {
             }
             if !write {
                 use crate::noc::Transaction::CacheRead;
-                if self.lines_hold_data && packet.transaction == CacheRead {
+                if packet.transaction == CacheRead {
                     let line = packet.line.insert([0; LINE_MAX]);
                     line[..bytes as usize].copy_from_slice(&ram[range.clone()]);
                 }

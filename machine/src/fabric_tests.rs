@@ -37,7 +37,6 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
             ..NetworkConfig::default()
         },
         seed: 0,
-        tiled_lines: false,
     }
 }
 
@@ -206,7 +205,11 @@ proptest! {
             let (transaction, kind) = if write {
                 (Transaction::DmaWrite, PacketKind::WriteRequest { address, bytes, data: None })
             } else {
-                (Transaction::CacheRead, PacketKind::ReadRequest { address, bytes })
+                let transaction = match bytes as usize <= LINE_MAX {
+                    true => Transaction::CacheRead,
+                    false => Transaction::DmaRead,
+                };
+                (transaction, PacketKind::ReadRequest { address, bytes })
             };
             let mut packet = request(now, source, 8 + second as u16, transaction, kind);
             packet.tag = tag as u32;

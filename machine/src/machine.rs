@@ -211,7 +211,7 @@ impl Machine {
             .ok_or(MachineError::NoTile(id))
     }
 
-    /// Bytes of a memory tile, for tools. Where lines hold data, newer ones may be in caches ([`Machine::peek`]).
+    /// Bytes of a memory tile, for tools. Newer ones may be in caches ([`Machine::peek`]).
     ///
     /// # Errors
     /// If there is no such memory tile.
@@ -264,13 +264,11 @@ impl Machine {
             .filter(|end| *end <= memory.len() as u64)
             .ok_or(outside)?;
         memory[address as usize..end as usize].copy_from_slice(bytes);
-        if self.config.lines_hold_data() {
-            for tile in &mut self.tiles {
-                tile.reload((index, address), bytes);
-            }
-            if let Some(cluster) = &mut self.cluster {
-                cluster.reload(address, bytes);
-            }
+        for tile in &mut self.tiles {
+            tile.reload((index, address), bytes);
+        }
+        if let Some(cluster) = &mut self.cluster {
+            cluster.reload(address, bytes);
         }
         Ok(())
     }

@@ -171,7 +171,6 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
-        tiled_lines: false,
     }
 }
 

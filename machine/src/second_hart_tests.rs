@@ -4,10 +4,9 @@ use super::*;
 
 const SECOND: u64 = MEMORY_BASE + 0x8000;
 
-fn two_harts(lines: bool) -> Machine {
+fn two_harts() -> Machine {
     let mut config = platform(PlatformKind::Tiled, 2, 1);
     config.tiles[0].second_hart = true;
-    config.tiled_lines = lines;
     let mut machine = Machine::new(&config).unwrap();
     for tile in 0..2u16 {
         give_memory(&mut machine, tile, 100, tile as u64 * (1 << 20));
@@ -30,13 +29,8 @@ fn amoadd(p: &mut Program, rs: u32, base: u32) {
 
 #[test]
 fn both_harts_count_in_shared_memory() {
-    both_harts_count(false);
-    both_harts_count(true);
-}
-
-fn both_harts_count(lines: bool) {
     const ROUNDS: u64 = 500;
-    let mut machine = two_harts(lines);
+    let mut machine = two_harts();
     let count = |p: &mut Program| {
         p.li(S0, MEMORY_BASE + 0x10000)
             .li(S1, ROUNDS)
@@ -91,8 +85,8 @@ fn both_harts_count(lines: bool) {
 
 /// A chip on which tile 1 sends `messages` to an activity of tile 0 that does not run. The first hart of tile 0 computes; the
 /// second one, if it is started, acknowledges core requests.
-fn storm_begins(lines: bool, messages: u64) -> Machine {
-    let mut machine = two_harts(lines);
+fn storm_begins(messages: u64) -> Machine {
+    let mut machine = two_harts();
     let receive = Endpoint::Receive(ReceiveEndpoint {
         activity: 9,
         reply_endpoints: dtu::NO_ENDPOINT,
@@ -174,8 +168,8 @@ fn storm_begins(lines: bool, messages: u64) -> Machine {
     machine
 }
 
-fn storm(lines: bool, messages: u64) -> Machine {
-    let mut machine = storm_begins(lines, messages);
+fn storm(messages: u64) -> Machine {
+    let mut machine = storm_begins(messages);
     let outcome = machine.run(RunLimit { ticks: 10_000_000 }, None);
     assert!(
         matches!(outcome, Outcome::Exit { code: 0, .. }),
@@ -186,12 +180,7 @@ fn storm(lines: bool, messages: u64) -> Machine {
 
 #[test]
 fn messages_for_others_interrupt_the_second_hart_and_leave_the_first_alone() {
-    messages_for_others(false);
-    messages_for_others(true);
-}
-
-fn messages_for_others(lines: bool) {
-    let (quiet, stormy) = (storm(lines, 0), storm(lines, 20));
+    let (quiet, stormy) = (storm(0), storm(20));
     let of = |machine: &Machine, kind: u16| -> Vec<(Tick, u64)> {
         let all = machine.markers();
         all.iter()
@@ -226,12 +215,7 @@ fn messages_for_others(lines: bool) {
 
 #[test]
 fn software_interrupts_go_between_the_harts() {
-    software_interrupts(false);
-    software_interrupts(true);
-}
-
-fn software_interrupts(lines: bool) {
-    let mut machine = two_harts(lines);
+    let mut machine = two_harts();
     const CLINT: u64 = bulkhead_abi::memory_map::CLINT_BASE;
     let wait_for_software = |p: &mut Program| {
         p.li(T0, 1 << 3)
@@ -269,13 +253,8 @@ fn software_interrupts(lines: bool) {
 
 #[test]
 fn windows_do_not_change_a_tile_with_two_harts() {
-    in_pieces(false);
-    in_pieces(true);
-}
-
-fn in_pieces(lines: bool) {
-    let whole = storm(lines, 20);
-    let mut pieces = storm_begins(lines, 20);
+    let whole = storm(20);
+    let mut pieces = storm_begins(20);
     let outcome = super::isolation::in_pieces(&mut pieces, 10_000_000);
     assert!(
         matches!(outcome, Outcome::Exit { code: 0, .. }),

@@ -84,7 +84,6 @@ struct Window {
     /// Bytes from the start of the window that may be written.
     writable: u64,
     memory: usize,
-    tile: TileId,
     base: u64,
     /// Home of its first byte.
     home: u64,
@@ -132,8 +131,6 @@ struct Local {
     /// The bucket of the current activity regulates, or a hart waits for tokens.
     holds_back: bool,
     line: u32,
-    /// Lines hold data; otherwise memory is flat.
-    holds_data: bool,
     regulated: bool,
     /// There is a second hart.
     second_hart: bool,
@@ -213,8 +210,8 @@ impl Tile {
             .map_or_else(Default::default, |d| d.port);
         let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), port, seed);
         caches.set_owner(owner);
-        if platform.lines_hold_data() {
-            caches.hold_data(platform.tiles.len() == 1 && unit.is_none());
+        if platform.tiles.len() == 1 && unit.is_none() {
+            caches.expect_own_bytes();
         }
         let homes = Homes::new(&platform.memories);
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
@@ -228,7 +225,6 @@ impl Tile {
                     readable: size,
                     writable: size,
                     memory: 0,
-                    tile: memory.id,
                     base,
                     home: homes.of(0, base),
                 };
@@ -266,7 +262,6 @@ impl Tile {
                 asked: [None; 2],
                 holds_back: false,
                 line: caches.line(),
-                holds_data: platform.lines_hold_data(),
                 regulated: unit.is_some(),
                 second_hart: config.second_hart,
                 second_software: false,
@@ -507,7 +502,7 @@ impl Tile {
         if self.state != HartState::Running && self.is_watched(fabric) {
             self.report(self.hart.time(), HartState::Running, fabric);
         }
-        let bus = TileBus {
+        let mut bus = TileBus {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
             local: &mut self.local,
@@ -516,7 +511,7 @@ impl Tile {
             other,
             named: UNNAMED,
         };
-        let stop = bus.run(&mut self.hart, horizon);
+        let stop = self.hart.run(&mut bus, horizon);
         let idle = match stop {
             Stop::Horizon | Stop::Device | Stop::Tokens => None,
             Stop::Pending(_) => {

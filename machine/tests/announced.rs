@@ -32,31 +32,28 @@ fn run_until(machine: &mut Machine, ticks: u64) {
 /// that its fetch entered the network in the past.
 #[test]
 fn a_hart_that_is_diverted_while_it_waits_goes_on_from_now() {
-    for lines in [false, true] {
-        let mut config = platform(PlatformKind::Tiled, 1);
-        config.tiled_lines = lines;
-        for at in (20_000..21_000).step_by(7) {
-            let mut machine = chip_of(&config);
-            let mut p = Program::default();
-            // One miss after another.
-            p.li(S0, DATA);
-            let again = p.here();
-            p.ld(T0, S0, 0).add(S0, S0, T0).addi(S0, S0, 64).jump(again);
-            p.start(&mut machine, 0);
-            let mut there = Program::default();
-            there.marker(ZERO, SEEN).spin();
-            machine
-                .load_tile(0, ELSEWHERE, &there.bytes())
-                .expect("memory");
-            run_until(&mut machine, at);
-            machine.divert_hart(0, ELSEWHERE).expect("tile");
-            run_until(&mut machine, at + 20_000);
-            let seen = machine.markers();
-            // The fetch needs memory, and so does the access that was under way.
-            assert_eq!(seen.len(), 1, "{lines} {at}");
-            let after = seen[0].tick - at;
-            assert!((200..2_000).contains(&after), "{lines} {at}: {after}");
-        }
+    let config = platform(PlatformKind::Tiled, 1);
+    for at in (20_000..21_000).step_by(7) {
+        let mut machine = chip_of(&config);
+        let mut p = Program::default();
+        // One miss after another.
+        p.li(S0, DATA);
+        let again = p.here();
+        p.ld(T0, S0, 0).add(S0, S0, T0).addi(S0, S0, 64).jump(again);
+        p.start(&mut machine, 0);
+        let mut there = Program::default();
+        there.marker(ZERO, SEEN).spin();
+        machine
+            .load_tile(0, ELSEWHERE, &there.bytes())
+            .expect("memory");
+        run_until(&mut machine, at);
+        machine.divert_hart(0, ELSEWHERE).expect("tile");
+        run_until(&mut machine, at + 20_000);
+        let seen = machine.markers();
+        // The fetch needs memory, and so does the access that was under way.
+        assert_eq!(seen.len(), 1, "{at}");
+        let after = seen[0].tick - at;
+        assert!((200..2_000).contains(&after), "{at}: {after}");
     }
 }
 
@@ -221,7 +218,6 @@ fn nothing_leaves_before_it_was_announced() {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let tiles = 1 + (seed % 4) as u16;
         let mut config = platform(PlatformKind::Tiled, tiles);
-        config.tiled_lines = true;
         for (tile, unit) in config.tiles.iter_mut().enumerate() {
             if tile % 2 == 1 {
                 let unit = unit.dtu.as_mut().expect("it has one");

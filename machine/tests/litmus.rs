@@ -155,7 +155,7 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let mut config = match chip {
         Chip::Caches => platform(PlatformKind::Bare, threads.len() as u16),
         Chip::Mesh => mesh(2, 2),
-        Chip::Harts => two_harts(true),
+        Chip::Harts => two_harts(),
     };
     match chip {
         Chip::Caches | Chip::Harts if start.split => config.network.channels = Channels::Split,

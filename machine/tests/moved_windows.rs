@@ -29,9 +29,7 @@ fn memory_at(base: u64) -> Endpoint {
 
 /// A chip whose tile 1 runs a program in window 1.
 fn chip_with(program: &Program) -> Machine {
-    let mut config = platform(PlatformKind::Tiled, 2);
-    config.tiled_lines = true;
-    let mut machine = chip_of(&config);
+    let mut machine = chip_of(&platform(PlatformKind::Tiled, 2));
     set(&mut machine, 1, 0, memory_at(OLD));
     set(&mut machine, 1, 1, memory_at(CODE_MEMORY));
     let loaded = machine.load_tile(1, CODE, &program.bytes());

@@ -1,4 +1,4 @@
-//! Data transfer units on chips whose caches hold the bytes: when the bytes of a transfer are seen, and that nothing else changes.
+//! Data transfer units and the lines of the caches: when the bytes of a transfer are seen, and that no others move.
 
 mod common;
 
@@ -20,20 +20,25 @@ const PAGE: u64 = 4096;
 const CHUNK: u64 = 512;
 const SEEN: u32 = 0x100;
 
-fn config(lines: bool, port: UnitPort) -> PlatformConfig {
+fn config(port: UnitPort) -> PlatformConfig {
     let mut config = platform(PlatformKind::Tiled, 3);
-    config.tiled_lines = lines;
     for unit in config.tiles.iter_mut().filter_map(|tile| tile.dtu.as_mut()) {
         unit.port = port;
     }
     config
 }
 
+/// What is copied.
+fn page() -> Vec<u8> {
+    (0..PAGE).map(|i| (i * 7 % 251) as u8 | 1).collect()
+}
+
 /// A chip with the page to be copied, and a right for each tile to read and write it.
-fn chip_with(lines: bool, port: UnitPort) -> Machine {
-    let mut machine = chip_of(&config(lines, port));
-    let page: Vec<u8> = (0..PAGE).map(|i| (i * 7 % 251) as u8 | 1).collect();
-    machine.load_memory(MEMORY, FAR, &page).expect("it exists");
+fn chip_with(port: UnitPort) -> Machine {
+    let mut machine = chip_of(&config(port));
+    machine
+        .load_memory(MEMORY, FAR, &page())
+        .expect("it exists");
     for tile in 0..3 {
         set(
             &mut machine,
@@ -89,7 +94,7 @@ fn poll(before: bool) -> Program {
 fn no_byte_is_seen_before_it_arrived() {
     for port in [UnitPort::Second, UnitPort::First] {
         for before in [false, true] {
-            let mut machine = chip_with(true, port);
+            let mut machine = chip_with(port);
             poll(before).start(&mut machine, 1);
             machine.watch(1, Some(0)).expect("tile");
             finish(&mut machine);
@@ -145,9 +150,9 @@ fn work() -> Program {
 }
 
 #[test]
-fn what_a_unit_moves_is_what_it_moves_in_flat_memory() {
-    let run = |lines, port| {
-        let mut machine = chip_with(lines, port);
+fn a_unit_moves_what_it_is_told_to() {
+    let run = |port| {
+        let mut machine = chip_with(port);
         set(&mut machine, 1, 9, send(2, 9, 4));
         set(
             &mut machine,
@@ -174,13 +179,18 @@ fn what_a_unit_moves_is_what_it_moves_in_flat_memory() {
             .expect("tile");
         (far, data, slots)
     };
-    let flat = run(false, UnitPort::Second);
-    assert!(flat.0[..PAGE as usize] != flat.0[PAGE as usize..]);
-    assert_eq!(flat.0[PAGE as usize..], flat.1);
-    assert_eq!(flat.2[32..232], flat.1[..200]);
-    assert_eq!(flat.2[256 + 32..][..200], flat.1[40..240]);
+    let words = page();
+    let words = words.chunks_exact(8);
+    let word = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("8"));
+    let changed: Vec<u8> = words.flat_map(|w| (word(w) + 5).to_le_bytes()).collect();
     for port in [UnitPort::Second, UnitPort::First] {
-        assert!(run(true, port) == flat, "{port:?}");
+        let (far, data, slots) = run(port);
+        assert!(far[..PAGE as usize] == page(), "{port:?}");
+        assert!(far[PAGE as usize..] == changed, "{port:?}");
+        assert!(data == changed, "{port:?}");
+        for (slot, offset) in slots.chunks(256).zip([0, 40, 1000]) {
+            assert_eq!(slot[32..232], changed[offset..offset + 200], "{port:?}");
+        }
     }
 }
 
@@ -204,7 +214,7 @@ fn a_window_that_closes_or_moves_takes_nothing_along() {
     for port in [UnitPort::Second, UnitPort::First] {
         for at in (20_000..60_000).step_by(1_777) {
             for moved in [false, true] {
-                let mut machine = chip_with(true, port);
+                let mut machine = chip_with(port);
                 busy().start(&mut machine, 1);
                 let outcome = machine.run(RunLimit { ticks: at }, None);
                 assert_eq!(outcome, Outcome::Limit);
@@ -243,7 +253,7 @@ fn a_window_that_closes_or_moves_takes_nothing_along() {
 /// A window ends in the middle of a line, whose rest belongs to somebody else: nothing of it is read or written.
 #[test]
 fn a_line_that_is_not_all_in_the_window_does_not_move() {
-    let mut machine = chip_with(true, UnitPort::Second);
+    let mut machine = chip_with(UnitPort::Second);
     let end = DATA - MEMORY_BASE + 32;
     set(&mut machine, 1, 0, memory(SHARE, end, TLB_READ | TLB_WRITE));
     let theirs = SHARE + end;
@@ -316,7 +326,7 @@ const OUTCOME: u32 = 0x101;
 
 /// What memory has when the kernel looks; what the command said; how long it took.
 fn taken(port: UnitPort, lines: Option<u16>, busy: bool) -> (Vec<u64>, Vec<u64>, Tick) {
-    let mut machine = chip_with(true, port);
+    let mut machine = chip_with(port);
     hoarder(busy).start(&mut machine, 1);
     taker(lines).start(&mut machine, 0);
     let registers = MemoryEndpoint {
@@ -361,9 +371,7 @@ fn the_command_beside_rivals_ends() {
 }
 
 fn beside_rivals(rivals: u16) -> Tick {
-    let mut config = platform(PlatformKind::Tiled, 2 + rivals);
-    config.tiled_lines = true;
-    let mut machine = chip_of(&config);
+    let mut machine = chip_of(&platform(PlatformKind::Tiled, 2 + rivals));
     for rival in 2..2 + rivals {
         set(
             &mut machine,

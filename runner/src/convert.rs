@@ -81,7 +81,6 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
         network: network(&platform.network, cycle(&platform.network.clock)),
         cables: Vec::new(),
         seed: SEED,
-        tiled_lines: true,
     }
 }
 
@@ -172,7 +171,6 @@ fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
         tlb_entries: p.tlb_entries,
         l2_tlb_entries: p.l2_tlb_entries,
         l2_tlb_latency: p.l2_tlb_latency,
-        timed_walk: p.timed_walk,
         hardware_ad: p.hardware_ad,
     }
 }

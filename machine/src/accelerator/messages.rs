@@ -1,6 +1,6 @@
 //! Messages that the data transfer unit has fetched for a streaming unit.
 //!
-//! Why it exists: they are in the tile's memory, so to read one takes time where lines hold data. It does not know what they say.
+//! Why it exists: they are in the tile's memory, so to read one takes time. It does not know what they say.
 
 use super::context::Inbox;
 use super::job::Step;

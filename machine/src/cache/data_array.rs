@@ -1,7 +1,7 @@
 //! The data array of a cache: the bytes of its lines.
 //!
 //! Why it exists: a line's bytes are wherever the line is, so that no access sees them before they have arrived there. It does not
-//! know why a line comes or goes. If memory is flat, it is empty.
+//! know why a line comes or goes.
 
 use super::{Cache, Evicted, HARTS, NO_SLOT};
 use crate::types::Owner;
@@ -33,19 +33,7 @@ pub(super) fn copy_line(to: &mut [u8], from: &[u8]) {
 }
 
 impl Cache {
-    /// From now on lines hold data. Must be called while the cache is empty.
-    pub fn hold_bytes(&mut self) {
-        self.bytes = vec![0; self.owners.len() << self.line_shift];
-        self.evicted = vec![0; 1 << self.line_shift];
-    }
-
-    /// Whether lines hold data.
-    #[inline]
-    pub fn holds_bytes(&self) -> bool {
-        !self.bytes.is_empty()
-    }
-
-    /// The bytes of the dirty line that was evicted last (in test builds, of any line); none if memory is flat.
+    /// The bytes of the dirty line that was evicted last (in test builds, of any line).
     pub fn evicted(&self) -> &[u8] {
         &self.evicted
     }
@@ -66,16 +54,13 @@ impl Cache {
         self.owners.len()
     }
 
-    /// The bytes of a line, if it is here; an empty slice if memory is flat.
+    /// The bytes of a line, if it is here.
     pub fn line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
-        Some(match self.holds_bytes() {
-            true => &self.bytes[self.slot(set, way)],
-            false => &[],
-        })
+        Some(&self.bytes[self.slot(set, way)])
     }
 
-    /// The bytes of a line that holds data, if it is here. Does not make it dirty.
+    /// The bytes of a line, if it is here. Does not make it dirty.
     pub fn line_mut(&mut self, address: u64) -> Option<&mut [u8]> {
         let (set, way) = self.way_of(address)?;
         let slot = self.slot(set, way);
@@ -96,10 +81,8 @@ impl Cache {
             return false;
         };
         self.dirty[set * self.ways + way] = true;
-        if self.holds_bytes() {
-            let slot = self.slot(set, way);
-            copy_line(&mut self.bytes[slot], bytes);
-        }
+        let slot = self.slot(set, way);
+        copy_line(&mut self.bytes[slot], bytes);
         true
     }
 
@@ -116,16 +99,11 @@ impl Cache {
         (set * self.ways + way) << self.line_shift | address as usize & ((1 << self.line_shift) - 1)
     }
 
-    /// The bytes of a line that was used last in its set; none if memory is flat.
+    /// The bytes of a line that was used last in its set.
     #[inline]
     pub fn recent_line(&self, line: u64) -> &[u8] {
-        match self.holds_bytes() {
-            true => {
-                let start = self.recent_place(line);
-                &self.bytes[start..start + (1 << self.line_shift)]
-            }
-            false => &[],
-        }
+        let start = self.recent_place(line);
+        &self.bytes[start..start + (1 << self.line_shift)]
     }
 
     /// Whether the line of `address` has this place in [`Cache::bytes`].

@@ -13,7 +13,7 @@
 //! line out of the first level. At the first-level data cache (always, if there is no second level), it shares the miss registers
 //! with the hart. In both cases its writes take the line out of the instruction cache, and a write of a whole line needs no read.
 //!
-//! If lines hold data, a line's newest bytes are in the highest place that has the line: the data cache, the second level, the
+//! A line's newest bytes are in the highest place that has the line: the data cache, the second level, the
 //! write-back buffer, memory. A fill takes them from there and never overwrites a line that is already present. A fetch looks into
 //! the data cache, too, and finds the hart's stores there; the instruction cache itself does not see stores (`fence.i` empties it).
 
@@ -30,11 +30,10 @@ use std::collections::VecDeque;
 /// What lies below the caches of a tile.
 pub trait Lower {
     /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the line with the `tag`. The account is
-    /// up to date until `at`. Returns false if the tile may not read there; then nothing was started.
-    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool;
-    /// Writes the line at `address` back, not before `at`. `bytes` are the line's; none if memory is flat. Returns true if the
-    /// write is under way; [`Hierarchy::written`] then reports its end with the `tag`.
-    fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool;
+    /// up to date until `at`. If the tile may not read there, no bytes come.
+    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account);
+    /// Writes the line at `address` back, not before `at`. [`Hierarchy::written`] reports the end with the `tag`.
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]);
     /// The ledger in which waits are booked.
     fn ledger(&mut self) -> &mut Ledger;
 }
@@ -44,13 +43,6 @@ pub trait Harts {
     /// The line for which the access with this token waits is in the data cache: the hart now performs everything that waits for
     /// the line.
     fn take_line(&mut self, token: u32, line: &mut HeldLine<'_>);
-}
-
-/// For flat memory: no hart takes a line, because its bytes are elsewhere.
-impl Harts for () {
-    fn take_line(&mut self, _: u32, line: &mut HeldLine<'_>) {
-        panic!("nobody takes the line at {:#x}", line.address);
-    }
 }
 
 /// An access of the unit or the card, with its bytes.
@@ -253,8 +245,6 @@ pub struct Hierarchy {
     first_level_changed: bool,
     /// Lines that came from below.
     refills: u64,
-    /// Lines hold data.
-    holds_data: bool,
     /// The bytes of each line when it left the data cache. Valid only if no other tile writes the memory below.
     #[cfg(debug_assertions)]
     shadow: Option<rustc_hash::FxHashMap<u64, Vec<u8>>>,
@@ -300,24 +290,17 @@ impl Hierarchy {
             line: l1d.line,
             first_level_changed: false,
             refills: 0,
-            holds_data: false,
             #[cfg(debug_assertions)]
             shadow: None,
         }
     }
 
-    /// From now on lines hold data. `alone`: no other tile writes the memory below. Must be called while the caches are empty.
-    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
-    pub fn hold_data(&mut self, alone: bool) {
-        self.holds_data = true;
-        self.instructions.cache.hold_bytes();
-        self.data.cache.hold_bytes();
-        if let Some((cache, _)) = &mut self.second {
-            cache.hold_bytes();
-        }
+    /// No other tile writes the memory below: in debug builds, each line must come back with the bytes with which it left. Must be called
+    /// while the caches are empty.
+    pub fn expect_own_bytes(&mut self) {
         #[cfg(debug_assertions)]
         {
-            self.shadow = alone.then(Default::default);
+            self.shadow = Some(Default::default());
         }
     }
 
@@ -371,17 +354,7 @@ impl Hierarchy {
         self.buffer.sent()
     }
 
-    /// Where memory is flat: takes every line out of every cache, because the addresses now refer to other memory.
-    pub fn invalidate_all(&mut self) {
-        self.instructions.cache.invalidate_all();
-        self.data.cache.invalidate_all();
-        if let Some((cache, _)) = &mut self.second {
-            cache.invalidate_all();
-        }
-        self.first_level_changed = true;
-    }
-
-    /// Where lines hold data: no access gets a line that is on its way and that `refused` names. The lines in the caches stay.
+    /// No access gets a line that is on its way and that `refused` names. The lines in the caches stay.
     pub fn refuse(&mut self, refused: impl Fn(u64) -> bool) {
         for miss in self.misses.iter_mut().filter(|miss| miss.busy) {
             miss.stale |= refused(miss.line);

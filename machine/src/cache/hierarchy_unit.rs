@@ -11,7 +11,7 @@ use super::{Blocked, Carried, Hierarchy, Lower, Outcome, Waiter};
 use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// What a line that is about to be written whole has before.
-const BLANK: Line = [0; LINE_MAX];
+static BLANK: Line = [0; LINE_MAX];
 
 impl Hierarchy {
     /// Takes the bytes of an access that is to follow ([`Hierarchy::unit_access`]): what is written; of a read, room for so many.
@@ -35,7 +35,7 @@ impl Hierarchy {
         let position = self.carried.iter().position(|c| c.token == token)?;
         let carried = self.carried.swap_remove(position);
         assert!(
-            carried.moved || !self.holds_data,
+            carried.moved,
             "the access to {:#x} is done, and its bytes have not moved",
             carried.address
         );
@@ -50,7 +50,7 @@ impl Hierarchy {
     /// A write that was forgotten makes no line dirty.
     pub(super) fn unless_forgotten(&self, waiter: Waiter) -> Waiter {
         match waiter {
-            Waiter::Unit { token, write } if self.holds_data => Waiter::Unit {
+            Waiter::Unit { token, write } => Waiter::Unit {
                 token,
                 write: write && self.carried.iter().any(|c| c.token == token),
             },
@@ -115,7 +115,7 @@ impl Hierarchy {
             true => self.unit_access_first(now, line, whole, owner, waiter, lower),
             false => self.unit_access_second(now, line, whole, owner, waiter, lower),
         };
-        if self.holds_data && ready.is_some() {
+        if ready.is_some() {
             self.move_bytes(line, token);
         }
         ready
@@ -167,7 +167,7 @@ impl Hierarchy {
         } = access;
         let write = matches!(waiter, Waiter::Unit { write: true, .. });
         // What comes from below must not be older than what is written here.
-        if self.holds_data && self.join(line, waiter) {
+        if self.join(line, waiter) {
             return None;
         }
         // Of a line that is written, what the first level had written is merged; without it, memory still has the line.
@@ -183,20 +183,15 @@ impl Hierarchy {
             return Some(ready);
         }
         if whole {
-            let bytes = self.blank();
+            let bytes = &BLANK[..self.line as usize];
             self.fill_second(ready, line, true, owner, bytes, lower);
             return Some(ready);
         }
-        if self.holds_data
-            && let Some(&bytes) = self.buffer.line(line)
-        {
+        if let Some(&bytes) = self.buffer.line(line) {
             // It is on its way to memory: a read would overtake it.
             let bytes = &bytes[..self.line as usize];
             self.fill_second(ready, line, write, owner, bytes, lower);
             return Some(ready);
-        }
-        if self.join(line, waiter) {
-            return None;
         }
         let culprit = self
             .second
@@ -215,9 +210,7 @@ impl Hierarchy {
     ) -> bool {
         self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
         let (mut bytes, mut length) = (BLANK, 0);
-        if self.holds_data
-            && let Some(from) = self.data.cache.dirty_line(line)
-        {
+        if let Some(from) = self.data.cache.dirty_line(line) {
             length = from.len();
             bytes[..length].copy_from_slice(from);
         }
@@ -275,7 +268,7 @@ impl Hierarchy {
             Some(_) => return Some(ready),
             None => {}
         }
-        if whole && self.holds_data && self.join(line, waiter) {
+        if whole && self.join(line, waiter) {
             return None;
         }
         if whole {
@@ -305,16 +298,7 @@ impl Hierarchy {
     ) {
         #[cfg(debug_assertions)]
         self.forget_shadow(line);
-        let bytes = self.blank();
+        let bytes = &BLANK[..self.line as usize];
         self.fill_first(now, line, owner, waiter, bytes, lower);
-    }
-
-    /// The bytes of a line before it is written whole; none where memory is flat.
-    fn blank(&self) -> &'static [u8] {
-        static LINE: Line = BLANK;
-        match self.holds_data {
-            true => &LINE[..self.line as usize],
-            false => &[],
-        }
     }
 }

@@ -36,12 +36,8 @@ impl Hierarchy {
         };
         let bytes = second.as_ref().map_or(&[][..], |s| s.0.recent_line(line));
         let evicted = first.cache.fill_absent(line, write, owner, bytes);
-        // A line that is pushed out leaves once the second level has been looked up, as a miss does: other code relies on that. (If
-        // memory is flat, it leaves at once.)
-        let at = match second {
-            Some((_, latency)) if self.holds_data => now + *latency,
-            _ => now,
-        };
+        // A line that is pushed out leaves once the second level has been looked up, as a miss does: other code relies on that.
+        let at = now + second.as_ref().map_or(0, |(_, latency)| *latency);
         self.after_fill(at, line, evicted, owner, waiter, lower);
     }
 
@@ -69,16 +65,12 @@ impl Hierarchy {
                 _ => data.cache.contains(line),
             };
         let mut bytes = came;
-        if self.holds_data
-            && let Some((cache, _)) = second
-        {
+        if let Some((cache, _)) = second {
             bytes = cache.line(line).unwrap_or(came);
         }
         let evicted = match waiter {
             Waiter::Fetch { .. } => {
-                if self.holds_data {
-                    bytes = data.cache.line(line).unwrap_or(bytes);
-                }
+                bytes = data.cache.line(line).unwrap_or(bytes);
                 instructions.cache.fill(line, false, owner, bytes)
             }
             Waiter::Data { write, .. } | Waiter::Unit { write, .. } => {
@@ -195,9 +187,6 @@ impl Hierarchy {
 
     /// Gives a hart the line that it waits for, at the moment when the line enters the data cache, or moves the bytes of the unit.
     pub(super) fn hand_over(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
-        if !self.holds_data {
-            return;
-        }
         match waiter {
             Waiter::Fetch { .. } => {}
             Waiter::Data { token, .. } => {

@@ -1,4 +1,4 @@
-//! Compares data in lines with flat memory: one hart's loads and stores pass the levels, while reads and writes of memory overtake
+//! Compares data in lines with a plain memory: one hart's loads and stores pass the levels, while reads and writes of memory overtake
 //! each other as on two networks.
 
 use super::super::*;
@@ -29,15 +29,13 @@ struct Far {
 }
 
 impl Lower for Far {
-    fn read(&mut self, _: Tick, address: u64, _: Owner, tag: u32, _: Account) -> bool {
+    fn read(&mut self, _: Tick, address: u64, _: Owner, tag: u32, _: Account) {
         self.reads.push((tag, address));
-        true
     }
-    fn write_back(&mut self, at: Tick, address: u64, _: Owner, tag: u32, bytes: &[u8]) -> bool {
+    fn write_back(&mut self, at: Tick, address: u64, _: Owner, tag: u32, bytes: &[u8]) {
         let bytes = bytes.try_into().unwrap();
         self.writes.push((at, tag, address, bytes));
         self.writes.sort_by_key(|w| w.0);
-        true
     }
     fn ledger(&mut self) -> &mut Ledger {
         &mut self.ledger
@@ -60,7 +58,7 @@ struct Version {
     seen: u8,
 }
 
-/// A hart that checks what it loads against flat memory.
+/// A hart that checks what it loads against a plain memory.
 #[derive(Default)]
 struct Checker {
     late: Vec<Late>,
@@ -136,7 +134,7 @@ impl World {
         let l2 = with(2048, 4);
         let mut caches =
             Hierarchy::new(&with(512, 2), &with(512, 2), second.then_some(&l2), port, 7);
-        caches.hold_data(true);
+        caches.expect_own_bytes();
         Self {
             caches,
             far: Far::default(),

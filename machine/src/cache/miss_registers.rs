@@ -21,13 +21,12 @@ impl Hierarchy {
         harts: &mut impl Harts,
         done: &mut Vec<Done>,
     ) {
-        if let Some((line, waiters)) = self.buffer.written(tag) {
-            done.extend(waiters.into_iter().map(|waiter| Done {
-                waiter,
-                line,
-                at: now,
-            }));
-        }
+        let (line, waiters) = self.buffer.written(tag);
+        done.extend(waiters.into_iter().map(|waiter| Done {
+            waiter,
+            line,
+            at: now,
+        }));
         if !self.blocked.is_empty() {
             self.first_level_changed = true;
             self.retry(now, owner, lower, harts, done);
@@ -80,8 +79,7 @@ impl Hierarchy {
     ) -> Option<Tick> {
         let mut request_at = now;
         let mut request_since = since;
-        if self.holds_data
-            && let Waiter::Fetch { .. } = waiter
+        if let Waiter::Fetch { .. } = waiter
             && self.data.cache.contains(line)
         {
             return Some(self.fetch_from_data(now, line, owner));
@@ -107,9 +105,7 @@ impl Hierarchy {
             request_at += latency;
             request_since += latency;
         }
-        if self.holds_data
-            && let Some(&bytes) = self.buffer.line(line)
-        {
+        if let Some(&bytes) = self.buffer.line(line) {
             // The line is on its way to memory: a read would overtake it.
             let bytes = &bytes[..self.line as usize];
             self.fill_second(request_at, line, false, owner, bytes, lower);
@@ -146,10 +142,7 @@ impl Hierarchy {
         };
         let mut account = Account::new(since);
         account.waited = now - since;
-        if !lower.read(now, line, owner, slot as u32, account) {
-            assert!(!self.holds_data, "{waiter:?} asks for a line at {line:#x}");
-            return Some(now);
-        }
+        lower.read(now, line, owner, slot as u32, account);
         let miss = &mut self.misses[slot];
         self.busy += 1;
         miss.busy = true;
@@ -162,8 +155,8 @@ impl Hierarchy {
         None
     }
 
-    /// The line of `tag` has arrived, with its bytes (none if memory is flat, or if the tile may not read it any more: then loads that wait
-    /// for it read 0, and stores are lost). Adds to `done` every waiter whose line is present now, and the time at which it is.
+    /// The line of `tag` has arrived, with its bytes (none if the tile may not read it any more: then loads that wait for it read 0, and
+    /// stores are lost). Adds to `done` every waiter whose line is present now, and the time at which it is.
     pub fn complete<L: Lower>(
         &mut self,
         now: Tick,
@@ -178,7 +171,7 @@ impl Hierarchy {
         self.busy -= 1;
         miss.busy = false;
         let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
-        let refused = self.holds_data && (bytes.is_empty() || miss.stale);
+        let refused = bytes.is_empty() || miss.stale;
         let waiters = std::mem::take(&mut miss.waiters);
         self.first_level_changed = true;
         if !refused {
@@ -222,13 +215,8 @@ impl Hierarchy {
         lower: &mut L,
     ) {
         match (self.unless_forgotten(waiter), &mut self.second) {
-            (Waiter::Unit { write, .. }, Some(_)) if !self.unit_first && self.holds_data => {
+            (Waiter::Unit { write, .. }, Some(_)) if !self.unit_first => {
                 self.unit_has_line(now, line, write, owner, bytes, lower);
-            }
-            (Waiter::Unit { write, .. }, Some((cache, _))) if !self.unit_first => {
-                if write {
-                    cache.mark_dirty(line);
-                }
             }
             (waiter, _) => self.fill_first(now, line, owner, waiter, bytes, lower),
         }

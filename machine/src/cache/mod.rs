@@ -1,9 +1,7 @@
-//! Set-associative caches: tags, states and, where lines hold data, the bytes of each line.
+//! Set-associative caches: tags, states and the bytes of each line.
 //!
-//! Why it exists: it answers two questions: is the line here, and if not, which owner evicted it? On platforms whose memory is
-//! still flat ([`crate::config::PlatformConfig::lines_hold_data`]) a cache has no bytes and only decides what an access costs. What
-//! it deliberately does not know: latencies, miss registers and what lies below it ([`hierarchy`] joins caches), virtual addresses,
-//! coherence.
+//! Why it exists: it answers two questions: is the line here, and if not, which owner evicted it? What it deliberately does not know:
+//! latencies, miss registers and what lies below it ([`hierarchy`] joins caches), virtual addresses, coherence.
 
 mod data_array;
 pub mod hierarchy;
@@ -63,7 +61,7 @@ pub struct Cache {
     recent: Vec<u8>,
     /// Which lines are dirty, by slot: the ways of a set one behind the other.
     dirty: Vec<bool>,
-    /// The bytes of the lines, in the order of sets and of ways in a set. Empty where memory is flat.
+    /// The bytes of the lines, in the order of sets and of ways in a set.
     bytes: Vec<u8>,
     /// The bytes of the dirty line that was evicted last.
     evicted: Vec<u8>,
@@ -124,8 +122,8 @@ impl Cache {
             sets: vec![0; sets * ways * 2],
             recent: vec![0; sets],
             dirty: vec![false; sets * ways],
-            bytes: Vec::new(),
-            evicted: Vec::new(),
+            bytes: vec![0; (sets * ways) << config.line.trailing_zeros()],
+            evicted: vec![0; config.line as usize],
             reserved: [NO_SLOT; HARTS],
             clock: 0,
             trees: vec![0; sets],
@@ -431,7 +429,7 @@ impl Cache {
 
     /// Fills a line for `owner` and returns the line that it evicts ([`Cache::evicted`] has its bytes, if it is dirty). A line that
     /// is already present only becomes dirty if `dirty` says so, because its bytes are newer than those from below. `bytes` are the
-    /// line's; none if memory is flat.
+    /// line's.
     pub fn fill(
         &mut self,
         address: u64,
@@ -465,9 +463,7 @@ impl Cache {
             dirty: self.dirty[at],
             owner: self.statistics[self.owners[at] as usize].0,
         });
-        if !self.bytes.is_empty() {
-            self.replace(at, evicted, bytes);
-        }
+        self.replace(at, evicted, bytes);
         if let Some(e) = evicted {
             let statistics = &mut self.statistics[self.current].1;
             statistics.evictions += 1;

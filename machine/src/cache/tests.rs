@@ -96,7 +96,7 @@ proptest! {
         for (line, write) in accesses {
             let address = line * 64 + 8;
             let hit = cache.access(address, write);
-            let evicted = if hit { None } else { cache.fill(address, write, A, &[]) };
+            let evicted = if hit { None } else { cache.fill(address, write, A, &[0; 64]) };
             let (naive_hit, naive_out) = naive.access(address, write);
             prop_assert_eq!(hit, naive_hit);
             prop_assert_eq!(evicted.map(|e| (e.address, e.dirty)), naive_out);
@@ -117,7 +117,7 @@ proptest! {
                 lines.iter().position(|l| l.is_none()).unwrap_or_else(|| tree.victim())
             });
             if !hit {
-                let evicted = cache.fill(line * 64, false, A, &[]);
+                let evicted = cache.fill(line * 64, false, A, &[0; 64]);
                 prop_assert_eq!(evicted.map(|e| e.address / 64), lines[way]);
                 lines[way] = Some(line);
             }
@@ -133,12 +133,12 @@ proptest! {
         cache.set_way_mask(!mask);
         let kept: Vec<u64> = (0..8 - mask.count_ones() as u64).collect();
         for line in &kept {
-            cache.fill(line * 64, false, A, &[]);
+            cache.fill(line * 64, false, A, &[0; 64]);
         }
         cache.set_way_mask(mask);
         for line in fills {
             if !cache.access(line * 64, false) {
-                cache.fill(line * 64, false, B, &[]);
+                cache.fill(line * 64, false, B, &[0; 64]);
             }
         }
         for line in kept {
@@ -150,9 +150,9 @@ proptest! {
 #[test]
 fn evictions_have_culprits() {
     let mut cache = Cache::new(&config(1, 2, Replacement::Lru), 1);
-    cache.fill(0, true, A, &[]);
-    cache.fill(64, false, A, &[]);
-    let evicted = cache.fill(128, false, B, &[]).unwrap();
+    cache.fill(0, true, A, &[0; 64]);
+    cache.fill(64, false, A, &[0; 64]);
+    let evicted = cache.fill(128, false, B, &[0; 64]).unwrap();
     assert_eq!(
         evicted,
         Evicted {
@@ -166,7 +166,7 @@ fn evictions_have_culprits() {
     assert_eq!(cache.culprit(0, B), None);
     assert_eq!(cache.culprit(64, A), None);
     // A's own fill evicts line 64: no other owner is the cause.
-    cache.fill(0, false, A, &[]);
+    cache.fill(0, false, A, &[0; 64]);
     assert_eq!(cache.culprit(64, A), None);
     let all = cache.statistics();
     assert_eq!(all[0].1.misses_by_others, 1);
@@ -179,12 +179,12 @@ fn the_order_survives_the_end_of_the_clock() {
     cache.clock = u32::MAX - 3;
     for line in [0u64, 1, 2, 3, 0, 2] {
         if !cache.access(line * 64, false) {
-            cache.fill(line * 64, false, A, &[]);
+            cache.fill(line * 64, false, A, &[0; 64]);
         }
     }
     // Least recently used first: 1, 3, 0, 2.
     let out: Vec<_> = (10..14u64)
-        .filter_map(|line| cache.fill(line * 64, false, A, &[]))
+        .filter_map(|line| cache.fill(line * 64, false, A, &[0; 64]))
         .map(|e| e.address / 64)
         .collect();
     assert_eq!(out, [1, 3, 0, 2]);
@@ -195,7 +195,7 @@ fn random_replacement_repeats_with_its_seed() {
     let run = |seed| {
         let mut cache = Cache::new(&config(1, 4, Replacement::Random), seed);
         (0..100u64)
-            .filter_map(|i| cache.fill(i % 7 * 64, false, A, &[]))
+            .filter_map(|i| cache.fill(i % 7 * 64, false, A, &[0; 64]))
             .map(|e| e.address)
             .collect::<Vec<_>>()
     };
@@ -209,7 +209,7 @@ fn random_takes_empty_ways_first_and_random_any_does_not() {
         let mut cache = Cache::new(&config(64, 4, replacement), 7);
         let lines = (0..4 * 64).map(|line| line * 64);
         lines
-            .filter(|line| cache.fill(*line, false, A, &[]).is_some())
+            .filter(|line| cache.fill(*line, false, A, &[0; 64]).is_some())
             .count()
     };
     assert_eq!(evictions(Replacement::Random), 0);

@@ -1,7 +1,7 @@
 //! Lines on their way back to memory.
 //!
 //! Why it exists: a read must not overtake the write of the same line, so the buffer keeps a line until memory has acknowledged it,
-//! and serves accesses that ask for it. It does not know why a line left the caches. If memory is flat, it only counts.
+//! and serves accesses that ask for it. It does not know why a line left the caches.
 
 use super::hierarchy::{Lower, Waiter};
 use super::{Cache, Evicted};
@@ -22,8 +22,7 @@ struct Posted {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct WriteBackBuffer {
-    under_way: usize,
-    /// In the order in which they left the caches; empty where memory is flat.
+    /// In the order in which they left the caches.
     lines: Vec<Posted>,
     next_tag: u32,
     sent: u64,
@@ -32,7 +31,7 @@ pub(super) struct WriteBackBuffer {
 impl WriteBackBuffer {
     /// Lines under way.
     pub fn under_way(&self) -> usize {
-        self.under_way
+        self.lines.len()
     }
 
     /// Lines sent since the start.
@@ -53,22 +52,17 @@ impl WriteBackBuffer {
         let tag = self.next_tag;
         let older = self.lines.iter().rfind(|posted| posted.line == line);
         let at = older.map_or(now, |older| older.at.max(now));
-        if !lower.write_back(at, line, owner, tag, bytes) {
-            return;
-        }
-        self.under_way += 1;
-        if !bytes.is_empty() {
-            self.next_tag = tag.wrapping_add(1);
-            let mut kept = [0; LINE_MAX];
-            kept[..bytes.len()].copy_from_slice(bytes);
-            self.lines.push(Posted {
-                at,
-                tag,
-                line,
-                bytes: kept,
-                waiters: Vec::new(),
-            });
-        }
+        lower.write_back(at, line, owner, tag, bytes);
+        self.next_tag = tag.wrapping_add(1);
+        let mut kept = [0; LINE_MAX];
+        kept[..bytes.len()].copy_from_slice(bytes);
+        self.lines.push(Posted {
+            at,
+            tag,
+            line,
+            bytes: kept,
+            waiters: Vec::new(),
+        });
     }
 
     /// Sends what a fill has pushed out of a cache, if that is dirty.
@@ -86,14 +80,7 @@ impl WriteBackBuffer {
     }
 
     /// Memory has a line, or the line was lost on the way. Returns the line and the tokens of the accesses that waited for it.
-    pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<Waiter>)> {
-        let Some(rest) = self.under_way.checked_sub(1) else {
-            panic!("memory acknowledges line {tag}, and none is on its way there");
-        };
-        self.under_way = rest;
-        if self.lines.is_empty() {
-            return None;
-        }
+    pub fn written(&mut self, tag: u32) -> (u64, Vec<Waiter>) {
         let position = self.lines.iter().position(|posted| posted.tag == tag);
         let position = position.unwrap_or_else(|| {
             let tags: Vec<u32> = self.lines.iter().map(|posted| posted.tag).collect();
@@ -106,7 +93,7 @@ impl WriteBackBuffer {
             "memory has a newer line at {:#x} before an older one",
             posted.line
         );
-        Some((posted.line, posted.waiters))
+        (posted.line, posted.waiters)
     }
 
     /// The bytes of a line that is on its way to memory; the newest, if there are two.

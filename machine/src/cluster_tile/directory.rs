@@ -112,8 +112,7 @@ pub struct Directory {
 impl Directory {
     /// An empty cache.
     pub fn new(tile: TileId, config: &CacheConfig) -> Self {
-        let mut cache = Cache::new(config, u64::from(tile));
-        cache.hold_bytes();
+        let cache = Cache::new(config, u64::from(tile));
         Self {
             tile,
             holders: vec![Holders::default(); cache.slots()],

@@ -98,7 +98,6 @@ impl FirstLevel {
     pub fn new(port: Port, owner: Owner, instructions: &CacheConfig, data: &CacheConfig) -> Self {
         let cache = |config: &CacheConfig, seed: u64| {
             let mut cache = Cache::new(config, seed);
-            cache.hold_bytes();
             cache.set_owner(owner);
             cache
         };

@@ -49,8 +49,6 @@ pub struct HartConfig {
     pub l2_tlb_entries: u32,
     /// Cycles of a second-level TLB hit.
     pub l2_tlb_latency: u32,
-    /// Page-table walks go through the data cache and cost time; otherwise a walk costs nothing.
-    pub timed_walk: bool,
     /// The walker sets the accessed and dirty bits itself (as QEMU 7.2 and Svadu do); otherwise it faults.
     pub hardware_ad: bool,
 }
@@ -80,7 +78,6 @@ impl Default for HartConfig {
             tlb_entries: 32,
             l2_tlb_entries: 128,
             l2_tlb_latency: 2,
-            timed_walk: true,
             hardware_ad: true,
         }
     }

@@ -166,7 +166,6 @@ pub struct Core {
     pub fetch_line: u64,
     pub line_mask: u64,
     pub load_limit: usize,
-    pub timed_walk: bool,
     pub hardware_ad: bool,
     pub epoch: u32,
     /// Decoded blocks are stale.
@@ -233,7 +232,6 @@ impl Core {
             fetch_line: NO_LINE,
             line_mask: !(line - 1),
             load_limit: config.load_buffer.clamp(1, 16) as usize,
-            timed_walk: config.timed_walk,
             hardware_ad: config.hardware_ad,
             epoch: 0,
             forget_blocks: true,

@@ -407,14 +407,6 @@ impl Core {
                 value: walk.address,
             }));
         }
-        if !self.timed_walk {
-            if !self.late.is_empty() {
-                self.wait_all(walk.offset)?;
-            }
-            let value = bus.read(entry, 8);
-            let value = value.expect("memory answers where the bus allows it");
-            return Ok((value, self.base + walk.offset));
-        }
         if B::COHERENT {
             self.before_store(walk.offset)?;
         }

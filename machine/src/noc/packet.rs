@@ -183,7 +183,7 @@ pub struct Packet {
     pub transaction: Transaction,
     /// Contents.
     pub kind: PacketKind,
-    /// The bytes of a cache line, if lines hold data.
+    /// The bytes of a cache line.
     pub line: Option<Line>,
     /// The activity that asked the kernel for the request that this carries, for the ledger alone.
     pub asker: Option<Owner>,

@@ -3,9 +3,8 @@
 //! Why it exists: the unit acts when something happened on its tile, through the registers of the data transfer unit. It
 //! does not know what the unit does.
 //!
-//! Where memory is flat, the unit reads and writes it without time. Where lines hold data, it uses them as the data transfer unit does
-//! ([`super::memory`]): an access takes the time of its lines, is charged to the current activity, and comes to no memory that the
-//! tile may not use.
+//! The unit uses memory as the data transfer unit does ([`super::memory`]): an access takes the time of its lines, is charged to the
+//! current activity, and comes to no memory that the tile may not use.
 
 use super::memory::Port;
 use super::{Local, Tile, TileEnv};
@@ -89,11 +88,6 @@ struct TilePorts<'a> {
 }
 
 impl TilePorts<'_> {
-    fn place(&self, physical: u64, bytes: usize, write: bool) -> Option<(usize, usize)> {
-        let (window, at) = self.local.window(physical, bytes as u64, write)?;
-        Some((window.memory, at as usize))
-    }
-
     /// The access, begun if it was not; an error while it is not done.
     fn access(
         &mut self,
@@ -188,28 +182,16 @@ impl Ports for TilePorts<'_> {
     }
 
     fn load(&mut self, side: Side, physical: u64, buffer: &mut [u8]) -> Result<bool, Later> {
-        if self.local.holds_data && self.rom {
+        if self.rom {
             return Ok(self.local.peek(self.caches, physical, buffer, self.fabric));
         }
-        if self.local.holds_data {
-            let access = self.access(side, physical, buffer, false)?;
-            buffer.copy_from_slice(&access.bytes);
-            return Ok(!access.refused);
-        }
-        let place = self.place(physical, buffer.len(), false);
-        let bytes =
-            place.and_then(|(memory, at)| self.fabric.ram[memory].get(at..at + buffer.len()));
-        Ok(bytes.map(|bytes| buffer.copy_from_slice(bytes)).is_some())
+        let access = self.access(side, physical, buffer, false)?;
+        buffer.copy_from_slice(&access.bytes);
+        Ok(!access.refused)
     }
 
     fn store(&mut self, side: Side, physical: u64, data: &[u8]) -> Result<bool, Later> {
-        if self.local.holds_data {
-            return Ok(!self.access(side, physical, data, true)?.refused);
-        }
-        let place = self.place(physical, data.len(), true);
-        let bytes =
-            place.and_then(|(memory, at)| self.fabric.ram[memory].get_mut(at..at + data.len()));
-        Ok(bytes.map(|bytes| bytes.copy_from_slice(data)).is_some())
+        Ok(!self.access(side, physical, data, true)?.refused)
     }
 
     fn used(&mut self, side: Side) {

@@ -11,7 +11,7 @@ use crate::ledger::Resource;
 use crate::noc::{Packet, Transaction};
 use crate::types::{Owner, Tick};
 
-/// The harts of a tile whose lines hold data.
+/// The harts of a tile, as its caches see them.
 struct TileHarts<'a> {
     hart: &'a mut Hart,
     second: Option<&'a mut Hart>,
@@ -152,7 +152,7 @@ impl Tile {
                 Waiter::Fetch { token } => self.complete(token, at, None, fabric),
                 Waiter::Data { token, .. } => self.complete(token, at, Some(line), fabric),
                 Waiter::Unit { token, .. } => {
-                    let carried = self.local.arrived(&mut self.caches, token, fabric);
+                    let carried = self.caches.take_carried(token);
                     let bytes = carried.as_ref().map(|carried| carried.bytes());
                     if token & CARD_TOKEN != 0 && self.accelerator.is_some() {
                         self.local.accesses.arrived(token, at, bytes);
@@ -175,27 +175,9 @@ impl Tile {
             _ => (&mut self.hart, &mut self.runnable),
         };
         *runnable = true;
-        let Some(line) = line else {
-            return hart.complete(token, at, None);
-        };
-        if self.local.holds_data {
-            // What waited for the line is done (`TileHarts`).
-            hart.complete(token, at, None);
-        } else {
-            match self.local.line_place(line) {
-                Some((memory, bytes, true)) => {
-                    hart.complete(token, at, Some((line, &mut fabric.ram[memory][bytes])));
-                }
-                // What the tile may not write any more, only the hart sees.
-                place => {
-                    let mut lost = vec![0; self.local.line as usize];
-                    if let Some((memory, bytes, _)) = place {
-                        lost.copy_from_slice(&fabric.ram[memory][bytes]);
-                    }
-                    hart.complete(token, at, Some((line, &mut lost)));
-                }
-            }
-        }
+        // What waited for the line is done (`TileHarts`).
+        hart.complete(token, at, None);
+        let Some(line) = line else { return };
         let word = self.local.name(self.local.htif.word());
         if line / 64 == word / 64 {
             self.look_at_host(at, fabric);

@@ -47,15 +47,11 @@ impl Below<'_> {
         }
     }
 
-    /// The memory tile of a line that may pass, and the address there. Where lines hold data, all of the line must be in a window to be
-    /// read, because all of it moves; a line that is written goes to where it comes from, whatever the windows mean by now.
+    /// The memory tile of a line that may pass, and the address there. All of the line must be in a window to be read, because all of it
+    /// moves; a line that is written goes to where it comes from, whatever the windows mean by now.
     fn target(&self, line: u64, write: bool) -> Option<(TileId, u64)> {
-        if self.local.holds_data {
-            let passes = write || self.local.may_read(line);
-            return self.local.homes.place(line).filter(|_| passes);
-        }
-        let found = self.local.window(line, 1, write);
-        found.map(|(window, target)| (window.tile, target))
+        let passes = write || self.local.may_read(line);
+        self.local.homes.place(line).filter(|_| passes)
     }
 
     fn request(
@@ -87,23 +83,20 @@ fn inline(bytes: &[u8]) -> Line {
 }
 
 impl Lower for Below<'_> {
-    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
+    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) {
         let bytes = self.local.line;
         let Some((tile, target)) = self.target(address, false) else {
-            if self.local.holds_data {
-                // A window was closed while somebody waited for a miss register: nobody gets a line.
-                let kind = PacketKind::ReadResponse {
-                    error: true,
-                    data: None,
-                    bytes,
-                };
-                let transaction = Transaction::CacheRead;
-                let mut refusal = self.request(at, self.local.id, owner, tag, transaction, kind);
-                refusal.account = account;
-                let refusal = TileEvent::Packet(Box::new(refusal));
-                self.local.queue.push(at, FROM_NETWORK, refusal);
-            }
-            return self.local.holds_data;
+            // A window was closed while somebody waited for a miss register: nobody gets a line.
+            let kind = PacketKind::ReadResponse {
+                error: true,
+                data: None,
+                bytes,
+            };
+            let transaction = Transaction::CacheRead;
+            let mut refusal = self.request(at, self.local.id, owner, tag, transaction, kind);
+            refusal.account = account;
+            let refusal = TileEvent::Packet(Box::new(refusal));
+            return self.local.queue.push(at, FROM_NETWORK, refusal);
         };
         let kind = PacketKind::ReadRequest {
             address: target,
@@ -113,15 +106,12 @@ impl Lower for Below<'_> {
         let mut packet = self.request(at, tile, owner, tag, transaction, kind);
         packet.account = account;
         self.leave(at, packet);
-        true
     }
 
-    fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool {
-        // Where memory is flat, a line whose window was closed meanwhile is lost.
-        let Some((tile, target)) = self.target(address, true) else {
-            assert!(!self.local.holds_data, "a line from nowhere: {address:#x}");
-            return false;
-        };
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) {
+        let target = self.target(address, true);
+        let (tile, target) =
+            target.unwrap_or_else(|| panic!("a line from nowhere: {address:#x} of {owner:?}"));
         let kind = PacketKind::WriteRequest {
             address: target,
             bytes: self.local.line,
@@ -129,11 +119,8 @@ impl Lower for Below<'_> {
         };
         let transaction = Transaction::CacheWrite;
         let mut packet = self.request(at, tile, owner, tag, transaction, kind);
-        if !bytes.is_empty() {
-            packet.line = Some(inline(bytes));
-        }
+        packet.line = Some(inline(bytes));
         self.leave(at, packet);
-        true
     }
 
     fn ledger(&mut self) -> &mut Ledger {

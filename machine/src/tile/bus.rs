@@ -9,8 +9,8 @@ use crate::device::exit_code;
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Hart, InterruptLine, Managed,
-    Management, Place, Stop, Timing, UserTrap,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, InterruptLine, Managed,
+    Management, Place, Timing, UserTrap,
 };
 use crate::ledger::Resource;
 use crate::observe::Marker;
@@ -22,16 +22,11 @@ use bulkhead_abi::memory_map::{
 };
 
 const EXIT_SIZE: u64 = 0x1000;
-/// A place has the number of a memory from this bit on.
-const MEMORY_SHIFT: u32 = 48;
-const OFFSET: u64 = (1 << MEMORY_SHIFT) - 1;
-/// A place that is in no memory: what is read there is 0. Only an access whose window was closed on its way comes here.
-const NOWHERE: Place = u64::MAX;
 /// Offset of the second hart's software interrupt register in the CLINT, as SiFive's map has it.
 const SECOND_SOFTWARE: u64 = bulkhead_abi::memory_map::CLINT_MSIP + 4;
 
-/// Lines hold `DATA`, or memory is flat.
-pub(super) struct TileBus<'a, const DATA: bool> {
+/// The tile as its hart sees it. A place is an index into the bytes of the data cache.
+pub(super) struct TileBus<'a> {
     pub unit: Option<&'a mut Dtu>,
     pub caches: &'a mut Hierarchy,
     pub local: &'a mut Local,
@@ -47,7 +42,7 @@ pub(super) struct TileBus<'a, const DATA: bool> {
 /// Nothing has a name yet.
 pub(super) const UNNAMED: (u64, u64) = (u64::MAX, 0);
 
-impl<const DATA: bool> TileBus<'_, DATA> {
+impl TileBus<'_> {
     fn owner(&self) -> Owner {
         self.local.owner
     }
@@ -55,10 +50,7 @@ impl<const DATA: bool> TileBus<'_, DATA> {
     /// Address in the caches of the line at a tile-physical address.
     #[inline(always)]
     fn name(&self, physical: u64) -> u64 {
-        match DATA {
-            true => self.local.homes.home(&self.local.windows, physical),
-            false => physical,
-        }
+        self.local.name(physical)
     }
 
     #[cold]
@@ -256,32 +248,13 @@ fn timing(outcome: Outcome) -> Timing {
     }
 }
 
-impl TileBus<'_, false> {
-    /// Runs a hart of the tile, with the memory that the tile has.
-    pub fn run(mut self, hart: &mut Hart, horizon: Tick) -> Stop {
-        if !self.local.holds_data {
-            return hart.run(&mut self, horizon);
-        }
-        let mut bus = TileBus::<true> {
-            unit: self.unit,
-            caches: self.caches,
-            local: self.local,
-            fabric: self.fabric,
-            second: self.second,
-            other: self.other,
-            named: UNNAMED,
-        };
-        hart.run(&mut bus, horizon)
-    }
-}
-
 /// Offset in a device's range.
 fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
     let offset = physical.wrapping_sub(base);
     (offset < size).then_some(offset)
 }
 
-impl<const DATA: bool> Bus for TileBus<'_, DATA> {
+impl Bus for TileBus<'_> {
     #[inline]
     fn regulates(&self) -> bool {
         self.local.holds_back
@@ -312,7 +285,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         match self.caches.fetch_hit(now, name) {
             Some(outcome) => self.note(timing(outcome)),
             None => {
-                self.local.used.instructions = DATA;
+                self.local.used.instructions = true;
                 self.fetch_miss(now, name)
             }
         }
@@ -321,14 +294,12 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     #[inline(always)]
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         debug_assert!(
-            !DATA || now >= self.local.now,
+            now >= self.local.now,
             "{access:?} of {physical:#x} at {now}, after an event at {}",
             self.local.now
         );
         let write = matches!(access, Access::Store | Access::Atomic);
-        if DATA {
-            self.used(physical);
-        }
+        self.used(physical);
         if self.local.htif.is_in_line(physical) {
             return self.data_host(now, physical, write);
         }
@@ -342,12 +313,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
-        if !self.allows(physical, bytes.into(), false) {
-            return Err(BusFault);
-        }
-        assert!(!DATA, "{physical:#x} is read past the caches");
-        let place = self.place(physical, false);
-        Ok(self.read_place(place, bytes))
+        panic!("{bytes} bytes at {physical:#x} are read past the caches");
     }
 
     fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool {
@@ -355,63 +321,38 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     #[inline]
-    fn place(&self, physical: u64, write: bool) -> Place {
-        if DATA {
-            let name = match self.named {
-                (same, name) if same == physical => name,
-                _ => self.name(physical),
-            };
-            return self.caches.data_place(name) as Place;
-        }
-        let window = self.local.window(physical, 1, write);
-        window.map_or(NOWHERE, |(window, at)| {
-            (window.memory as u64) << MEMORY_SHIFT | at
-        })
+    fn place(&self, physical: u64, _: bool) -> Place {
+        let name = match self.named {
+            (same, name) if same == physical => name,
+            _ => self.name(physical),
+        };
+        self.caches.data_place(name) as Place
     }
 
     #[inline]
     fn is_at(&self, physical: u64, place: Place) -> bool {
-        !DATA || self.caches.is_at(self.name(physical), place as usize)
+        self.caches.is_at(self.name(physical), place as usize)
     }
 
     #[inline]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
-        if DATA {
-            let (at, bytes) = (place as usize, usize::from(bytes));
-            let mut value = [0; 8];
-            value[..bytes].copy_from_slice(&self.caches.data_bytes()[at..at + bytes]);
-            return u64::from_le_bytes(value);
-        }
-        let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
-        let memory = self.fabric.ram.get((place >> MEMORY_SHIFT) as usize);
+        let (at, bytes) = (place as usize, usize::from(bytes));
         let mut value = [0; 8];
-        if let Some(there) = memory.and_then(|memory| memory.get(offset..offset + bytes)) {
-            value[..bytes].copy_from_slice(there);
-        }
+        value[..bytes].copy_from_slice(&self.caches.data_bytes()[at..at + bytes]);
         u64::from_le_bytes(value)
     }
 
     #[inline]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
-        if DATA {
-            let (at, bytes) = (place as usize, usize::from(bytes));
-            let there = &mut self.caches.data_bytes_mut()[at..at + bytes];
-            there.copy_from_slice(&value.to_le_bytes()[..bytes]);
-            return;
-        }
-        let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
-        let memory = self.fabric.ram.get_mut((place >> MEMORY_SHIFT) as usize);
-        if let Some(there) = memory.and_then(|memory| memory.get_mut(offset..offset + bytes)) {
-            there.copy_from_slice(&value.to_le_bytes()[..bytes]);
-        }
+        let (at, bytes) = (place as usize, usize::from(bytes));
+        let there = &mut self.caches.data_bytes_mut()[at..at + bytes];
+        there.copy_from_slice(&value.to_le_bytes()[..bytes]);
     }
 
     #[inline(always)]
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
-        if DATA {
-            self.caches.wrote(place as usize, self.hart());
-        }
+        self.caches.wrote(place as usize, self.hart());
         if self.local.htif.is_at(physical) {
             self.stored_to_host(now, place, value);
         }
@@ -423,20 +364,18 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     fn reserve(&mut self, physical: u64) {
-        if DATA {
-            // A store of the other hart must not bypass this function.
-            self.used(physical);
-            self.caches.reserve(self.name(physical), self.hart());
-        }
+        // A store of the other hart must not bypass this function.
+        self.used(physical);
+        self.caches.reserve(self.name(physical), self.hart());
     }
 
     fn take_reservation(&mut self, physical: u64) -> Option<bool> {
         let (name, hart) = (self.name(physical), self.hart());
-        DATA.then(|| self.caches.take_reservation(name, hart))
+        Some(self.caches.take_reservation(name, hart))
     }
 
     fn lines_hold_data(&self) -> bool {
-        DATA
+        true
     }
 
     fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
@@ -445,9 +384,6 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
-        if !DATA {
-            return Managed::At(Timing::Hit);
-        }
         let what = match what {
             Management::Invalidate => hierarchy::Management::Invalidate,
             Management::Clean => hierarchy::Management::Clean,
@@ -475,7 +411,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
-        if DATA && self.allows(line, self.local.line.into(), false) {
+        if self.allows(line, self.local.line.into(), false) {
             self.used_all();
             self.local.used.instructions = true;
             let (owner, name) = (self.owner(), self.name(line));
@@ -489,9 +425,7 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     }
 
     fn empty_instruction_cache(&mut self) {
-        if DATA {
-            self.caches.empty_instruction_cache();
-        }
+        self.caches.empty_instruction_cache();
     }
 
     #[inline]

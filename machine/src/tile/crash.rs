@@ -11,7 +11,7 @@ use bulkhead_abi::memory_map::MEMORY_BASE;
 /// The stack pointer's register.
 const SP: usize = 2;
 
-impl<const DATA: bool> TileBus<'_, DATA> {
+impl TileBus<'_> {
     /// Copies what is left of the program: its registers, and its stack as its own loads would find it.
     pub(super) fn keep(&mut self, at: Tick, trap: &UserTrap, stores: &[(u64, u8, u64)]) {
         if self.local.crashes.len() >= KEPT {

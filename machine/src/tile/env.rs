@@ -76,10 +76,6 @@ impl Env for TileEnv<'_> {
         token: u32,
     ) -> Result<LocalTiming, Later> {
         let now = self.local.now;
-        if !self.local.holds_data {
-            // Memory is current.
-            return Ok(LocalTiming::Ready(now));
-        }
         let line = self.local.name(line);
         let mut lower = Below {
             unit: None,

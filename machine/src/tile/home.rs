@@ -1,9 +1,8 @@
 //! Where the lines of a tile's caches come from.
 //!
-//! Why it exists: a window may move while lines of it are in the caches. Where lines hold data, the caches therefore know a line by the memory
+//! Why it exists: a window may move while lines of it are in the caches. The caches therefore know a line by the memory
 //! and the address that it comes from, its home: a dirty line goes there, whatever the window means by then, and a line is found again
-//! when its memory comes back. Two windows onto one memory find the same lines. Where memory is flat, lines have tile-physical
-//! addresses. What it deliberately does not know: rights.
+//! when its memory comes back. Two windows onto one memory find the same lines. What it deliberately does not know: rights.
 
 use super::Window;
 use crate::config::{HOME_ALIGNMENT, MemoryConfig};

@@ -13,7 +13,6 @@ use crate::timeline::Event;
 use crate::types::Tick;
 use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
-use std::ops::Range;
 
 impl Local {
     /// The time of the next event.
@@ -54,15 +53,6 @@ impl Local {
         (offset + bytes <= size).then_some((window, window.base + offset))
     }
 
-    /// Where a line lies that the tile may read: memory, bytes there, and whether it may be written too.
-    pub(super) fn line_place(&self, line: u64) -> Option<(usize, Range<usize>, bool)> {
-        let length = u64::from(self.line);
-        let (window, from) = self.window(line, length, false)?;
-        let writable = from - window.base + length <= window.writable;
-        let from = from as usize;
-        Some((window.memory, from..from + length as usize, writable))
-    }
-
     /// A store to the host's word is in its line. True: the word is to be cleared.
     #[cold]
     pub(super) fn stored_to_host(&mut self, now: Tick, value: u64) -> bool {
@@ -92,7 +82,6 @@ impl Local {
             return;
         }
         self.epoch = unit.epoch();
-        let before = self.windows;
         for (i, window) in self.windows.iter_mut().enumerate() {
             *window = Window::default();
             if let Endpoint::Memory(endpoint) = unit.endpoint(i as u16)
@@ -116,38 +105,25 @@ impl Local {
                     readable: with(TLB_READ),
                     writable: with(TLB_WRITE),
                     memory,
-                    tile: endpoint.target_tile,
                     base: endpoint.base,
                     home: self.homes.of(memory, endpoint.base),
                 };
-                if self.holds_data && endpoint.base % HOME_ALIGNMENT != 0 {
+                if endpoint.base % HOME_ALIGNMENT != 0 {
                     // What a hart knows of lines would not fit them.
                     *window = Window::default();
                 }
             }
         }
-        if self.holds_data {
-            // Lines keep their homes. What comes from memory that the tile may not read any more, nobody gets.
-            let windows = &self.windows;
-            let length = u64::from(self.line);
-            return caches.refuse(|line| !readable(windows, line, length));
-        }
-        // Lines are tagged with tile-physical addresses: a window that means other memory now makes them worthless.
-        let moved = |(old, new): (&Window, &Window)| {
-            old.readable.max(old.writable) != 0 && (old.memory, old.base) != (new.memory, new.base)
-        };
-        if before.iter().zip(&self.windows).any(moved) {
-            caches.invalidate_all();
-        }
+        // Lines keep their homes. What comes from memory that the tile may not read any more, nobody gets.
+        let windows = &self.windows;
+        let length = u64::from(self.line);
+        caches.refuse(|line| !readable(windows, line, length));
     }
 
     /// The address of a line in the caches that contains a tile-physical address.
     #[inline]
     pub(super) fn name(&self, physical: u64) -> u64 {
-        match self.holds_data {
-            true => self.homes.home(&self.windows, physical),
-            false => physical,
-        }
+        self.homes.home(&self.windows, physical)
     }
 
     /// Whether the tile may read all of the line with this home.
@@ -175,7 +151,7 @@ impl Local {
     }
 
     /// Panics if a packet that leaves at `at` is one that the tile said would not leave yet: other tiles, or the network, are perhaps
-    /// beyond that moment already. Where memory is flat, a line that a second-level hit pushes out is such a packet (decision record 0003).
+    /// beyond that moment already.
     fn check_announced(&self, at: Tick, packet: &Packet, fabric: &Fabric) {
         let (any, command) = self.announced;
         let least = match fabric.is_processing(packet.destination) {
@@ -191,9 +167,7 @@ impl Local {
 
     /// Sends a packet at `at`.
     pub(super) fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
-        if self.holds_data {
-            self.check_announced(at, &packet, fabric);
-        }
+        self.check_announced(at, &packet, fabric);
         match fabric.send(at, Box::new(packet)) {
             Ok(head) => {
                 let back = head + fabric.network.exit_lookahead();

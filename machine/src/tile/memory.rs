@@ -5,7 +5,6 @@
 
 use super::{Below, Local};
 use crate::cache::Hierarchy;
-use crate::cache::hierarchy::Carried;
 use crate::dtu::{Dtu, LocalFault};
 use crate::fabric::Fabric;
 use crate::types::{Block, Owner, Tick};
@@ -49,35 +48,11 @@ impl Port<'_> {
             .caches
             .unit_access(now, name, bytes, write, owner, token, &mut lower);
         if at.is_some() {
-            let carried = self.local.arrived(self.caches, token, self.fabric);
-            let carried = carried.ok_or(fault)?;
+            let carried = self.caches.take_carried(token).ok_or(fault)?;
             if let Block::Read(buffer) = &mut block {
                 buffer.copy_from_slice(carried.bytes());
             }
         }
         Ok(at)
-    }
-}
-
-impl Local {
-    /// The bytes of an access that is done; none if the tile may not make it any more.
-    pub(super) fn arrived(
-        &self,
-        caches: &mut Hierarchy,
-        token: u32,
-        fabric: &mut Fabric,
-    ) -> Option<Carried> {
-        let mut carried = caches.take_carried(token)?;
-        if !self.holds_data {
-            let (address, bytes) = (carried.address, carried.bytes().len());
-            let (window, at) = self.window(address, bytes as u64, carried.write)?;
-            let at = at as usize;
-            let there = &mut fabric.ram[window.memory][at..at + bytes];
-            match carried.write {
-                true => there.copy_from_slice(carried.bytes()),
-                false => carried.bytes_mut().copy_from_slice(there),
-            }
-        }
-        Some(carried)
     }
 }

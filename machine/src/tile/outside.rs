@@ -1,6 +1,6 @@
 //! A tile's memory as tools see it: from the top of its caches down, without any effect on time or state.
 //!
-//! Why it exists: where lines hold data, what a program has stored may be in no memory tile yet.
+//! Why it exists: what a program has stored may be in no memory tile yet.
 
 use super::{Local, Tile};
 use crate::cache::Hierarchy;
@@ -59,8 +59,7 @@ impl Local {
                 return false;
             };
             let count = piece.range.len();
-            let above = self.holds_data.then(|| caches.peek(piece.line));
-            let from = match above.flatten() {
+            let from = match caches.peek(piece.line) {
                 Some(line) => &line[piece.offset..piece.offset + count],
                 None => &fabric.ram[piece.memory][piece.at..piece.at + count],
             };
@@ -96,9 +95,7 @@ impl Tile {
                 return false;
             };
             let from = &bytes[piece.range];
-            if self.local.holds_data {
-                self.caches.poke(piece.line, piece.offset, from);
-            }
+            self.caches.poke(piece.line, piece.offset, from);
             fabric.ram[piece.memory][piece.at..piece.at + from.len()].copy_from_slice(from);
         }
         true

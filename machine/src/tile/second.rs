@@ -41,8 +41,7 @@ impl Second {
 }
 
 /// Lines that a hart has asked for since the other one ran. The other hart must not go on with what it knows of them: a line may have
-/// left the cache, lost its dirty state or been reserved, and another line of its set was used last. Where memory is flat, nobody
-/// notes anything, and a hart may take a line for present that the other one has pushed out; its value is right nevertheless.
+/// left the cache, lost its dirty state or been reserved, and another line of its set was used last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
     /// Data lines whose numbers end in four bits of which this has the bit.
@@ -84,7 +83,7 @@ impl Tile {
         let Some(second) = &mut self.second else {
             return;
         };
-        let bus = TileBus {
+        let mut bus = TileBus {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
             local: &mut self.local,
@@ -93,7 +92,7 @@ impl Tile {
             other: first,
             named: UNNAMED,
         };
-        match bus.run(&mut second.hart, horizon.min(first)) {
+        match second.hart.run(&mut bus, horizon.min(first)) {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(_) | Stop::WaitForInterrupt | Stop::Sleep | Stop::Halted => {
                 second.runnable = false;

@@ -45,7 +45,6 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 0,
-        tiled_lines: false,
     }
 }
 

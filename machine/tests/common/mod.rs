@@ -322,7 +322,6 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
-        tiled_lines: false,
     }
 }
 
@@ -345,10 +344,9 @@ pub fn start_port(machine: &mut Machine, port: usize, program: &Program, offset:
 }
 
 /// A chip of one tile with two harts.
-pub fn two_harts(lines: bool) -> PlatformConfig {
+pub fn two_harts() -> PlatformConfig {
     let mut config = platform(PlatformKind::Tiled, 1);
     config.tiles[0].second_hart = true;
-    config.tiled_lines = lines;
     config
 }
 

@@ -200,9 +200,9 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
             default(
                 "page-walk",
-                Choice(&["timed", "free"]),
+                Choice(&["timed"]),
                 "timed",
-                "`timed`: page-table walks go through the data cache; `free`: they cost nothing.",
+                "`timed`, the only value: page-table walks go through the data cache and take its time.",
             ),
             default(
                 "hardware-ad",

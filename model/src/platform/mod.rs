@@ -133,8 +133,6 @@ pub struct Pipeline {
     pub l2_tlb_entries: u32,
     /// Cycles of a second-level TLB hit.
     pub l2_tlb_latency: u32,
-    /// Page-table walks go through the data cache and cost time.
-    pub timed_walk: bool,
     /// The walker sets accessed and dirty bits itself.
     pub hardware_ad: bool,
 }

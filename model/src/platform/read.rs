@@ -248,7 +248,6 @@ impl Reader<'_> {
             tlb_entries: number("tlb-entries"),
             l2_tlb_entries: number("l2-tlb-entries"),
             l2_tlb_latency: number("l2-tlb-latency"),
-            timed_walk: node.text("page-walk") == "timed",
             hardware_ad: node.boolean("hardware-ad"),
         })
     }

@@ -186,7 +186,7 @@ fn write_pipeline(writer: &mut Writer, platform: &Platform, part: &Pipeline) {
         .attribute("tlb-entries", part.tlb_entries)
         .attribute("l2-tlb-entries", part.l2_tlb_entries)
         .attribute("l2-tlb-latency", part.l2_tlb_latency)
-        .attribute("page-walk", if part.timed_walk { "timed" } else { "free" })
+        .attribute("page-walk", "timed")
         .attribute("hardware-ad", part.hardware_ad);
     close(writer, platform, &format!("pipeline[{}]", part.name));
 }

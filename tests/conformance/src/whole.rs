@@ -73,7 +73,6 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
-        tiled_lines: false,
     }
 }
 
