@@ -259,7 +259,12 @@ fn sporadic(mut system: System) -> System {
             let tasks = system.processors[p].a.iter();
             let tasks: Vec<Task> = tasks.map(|t| Task::new(t.costs[0], t.period)).collect();
             let table = mc2::table(&system, p).ok()?;
-            Some(sporadic_table::response_times(&table, &tasks, &[]))
+            Some(sporadic_table::response_times(
+                &table,
+                &tasks,
+                &[],
+                &Default::default(),
+            ))
         })
         .collect();
     for (processor, lives) in system.processors.iter_mut().zip(all) {

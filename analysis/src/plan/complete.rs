@@ -230,7 +230,7 @@ fn fill_tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(),
             continue;
         }
         let first = tables::first_arrivals(system, &members);
-        match tables::build_table(system, &tasks, &first) {
+        match tables::build_table(system, core, &tasks, &first) {
             Ok(found) => built.push(Table {
                 core,
                 length: time(found.length),

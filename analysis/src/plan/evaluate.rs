@@ -745,14 +745,20 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
                 return Ok(false);
             };
             let handlers = handlers(system, core, members)?;
-            // Where tasks arrive together nothing is worse; but a table may need more pieces than two decisions pay for.
-            let pieces = system.policy == Policy::Table && system.overheads.schedule.0 > 0;
-            if !pieces && edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
+            // Where tasks arrive together nothing is worse; but a table may need more pieces than two decisions pay for, and jobs may miss it.
+            let more = system.overheads.schedule.0 > 0 || !system.periodic;
+            let table = system.policy == Policy::Table && more;
+            if !table && edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
                 return Ok(true);
             }
             if system.policy == Policy::Table {
+                if !system.periodic {
+                    // A table that jobs need not come with may exist and not suffice.
+                    let known = processor(system, core, members);
+                    return Ok(known.is_ok_and(|known| in_time(system, members, &known)));
+                }
                 let offsets = first_arrivals(system, members);
-                return Ok(build_table(system, &tasks, &offsets).is_ok());
+                return Ok(build_table(system, core, &tasks, &offsets).is_ok());
             }
             Ok(exactly(system, core, members, &tasks)
                 .map_err(wrong)?

@@ -4,7 +4,7 @@
 //! [`Simulation`], which shares no formula with the tests, so a picture that contradicts a bound would be a finding. What it
 //! deliberately does not know: how pictures are drawn; what no simulation here can follow, which it names instead.
 
-use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::tasks::{Policy, Table, TaskSystem};
 
 use super::evaluate::{members, order, preempting};
 use super::prepare::{self, nanoseconds};
@@ -376,7 +376,8 @@ fn notes(
     all
 }
 
-/// The first turn of a table, or its begin.
+/// The first turn of a table, or its begin. Jobs that need not come with the table come just after their slots have begun, and the second turn shows when they
+/// are served.
 fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInstant, String> {
     let table = system.tables.iter().find(|table| table.core == core);
     let Some(table) = table.filter(|table| table.length.0 > 0) else {
@@ -393,15 +394,19 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
             )
         })
         .collect();
-    let whole = nanoseconds(table.length);
+    let turns: u64 = if system.periodic { 1 } else { 2 };
+    let whole = nanoseconds(table.length).saturating_mul(turns);
     let most = JOBS.max(JOBS_EACH * all.len() as u64);
     let mut length = whole;
     while length > 1 && jobs(&all, length) > most {
         length = length.div_ceil(2);
     }
     let row = |(task, &index): (&Task, &usize)| {
-        let offset = nanoseconds(system.tasks[index].offset);
-        let arrivals = (0..).map(|k| offset + k * task.period);
+        let first = match system.periodic {
+            true => nanoseconds(system.tasks[index].offset),
+            false => just_missed(table, index),
+        };
+        let arrivals = (0..).map(|k| first + k * task.period);
         let releases: Vec<u64> = arrivals.take_while(|at| *at < length).collect();
         let due = releases.iter().map(|at| at + task.deadline);
         Row {
@@ -411,8 +416,9 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
             response: None,
         }
     };
-    let slots = table.slots.iter().filter_map(|slot| {
-        let start = nanoseconds(slot.start);
+    let all_turns = (0..turns).flat_map(|turn| table.slots.iter().map(move |slot| (turn, slot)));
+    let slots = all_turns.filter_map(|(turn, slot)| {
+        let start = turn * nanoseconds(table.length) + nanoseconds(slot.start);
         Some(Run {
             row: tasks.iter().position(|&index| index == slot.task)?,
             processor: core,
@@ -427,10 +433,29 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
         runs: slots.filter(|run| run.start < length).collect(),
         length,
         cut: length < whole,
-        notes: vec![
-            "The picture shows the slots of the table, whether or not a job uses them to their end.",
-        ],
+        notes: match system.periodic {
+            true => vec![SLOTS],
+            false => vec![SLOTS, MISSED],
+        },
     })
+}
+
+const SLOTS: &str =
+    "The picture shows the slots of the table, whether or not a job uses them to their end.";
+const MISSED: &str = "Jobs need not come with the table. Here each task's first job comes just after the slot that is followed by the longest time without a \
+     slot of its own, and the others come a period after each other; a job that waits for its slot may be served in the second turn of the table.";
+
+/// The begin of the slot after which a task waits longest for its next one.
+fn just_missed(table: &Table, task: usize) -> u64 {
+    let own = table.slots.iter().filter(|slot| slot.task == task);
+    let starts: Vec<u64> = own.map(|slot| nanoseconds(slot.start)).collect();
+    let next = |(number, start): (usize, &u64)| match starts.get(number + 1) {
+        Some(next) => next - start,
+        None => starts[0] + nanoseconds(table.length) - start,
+    };
+    let gaps = starts.iter().enumerate().map(|one| (next(one), *one.1));
+    let longest = gaps.max_by_key(|gap| (gap.0, std::cmp::Reverse(gap.1)));
+    longest.map_or(0, |gap| gap.1)
 }
 
 #[cfg(test)]
@@ -589,6 +614,27 @@ mod tests {
         assert_eq!(first, 4000);
         assert_eq!(picture.rows[2].response, Some(4000));
         assert!(picture.rows.iter().all(|row| row.response.is_some()));
+    }
+
+    /// Costs 2 and 3, periods 4 and 6: the first task has [0, 2), [5, 7), [8, 10), the second one [2, 5), [7, 8), [10, 12). After their first slots both wait longest.
+    #[test]
+    fn jobs_that_need_not_come_with_a_table_miss_it() {
+        let releases = |arrivals: &str| {
+            let (_, groups) = drawn(&format!(
+                "<processors count=\"1\" policy=\"table\" {arrivals}/>\
+                 <task name=\"a\" period=\"4us\" cost=\"2us\"/><task name=\"b\" period=\"6us\" cost=\"3us\"/>"
+            ));
+            let picture = groups[0].schedule.as_ref().expect("a picture");
+            let rows = picture.rows.iter().map(|row| row.releases.clone());
+            (picture.length, rows.collect::<Vec<_>>(), picture.runs.len())
+        };
+        let (length, rows, runs) = releases("");
+        assert_eq!((length, runs), (24_000, 12));
+        assert_eq!(rows[0], [0, 4000, 8000, 12_000, 16_000, 20_000]);
+        assert_eq!(rows[1], [2000, 8000, 14_000, 20_000]);
+        let (length, rows, runs) = releases("arrivals=\"periodic\"");
+        assert_eq!((length, runs), (12_000, 6));
+        assert_eq!(rows[1], [0, 6000]);
     }
 
     /// A response in a picture is one of a real schedule, so it is no longer than the bound.

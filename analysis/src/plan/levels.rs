@@ -44,7 +44,7 @@ fn split(system: &TaskSystem) -> Option<Levels> {
         };
         Some(LevelTask {
             period: nanoseconds(task.period),
-            costs: [at('A')?, at('B')?, at('C')?],
+            costs: [at('A')?, at('B')?, at('C')?.saturating_add(moves(system))],
         })
     };
     let count = system.processors as usize;
@@ -82,6 +82,13 @@ fn split(system: &TaskSystem) -> Option<Levels> {
         b,
         c,
     })
+}
+
+/// What level C loses beside the two decisions of a job, or of a slot, of any level: whom it displaces may displace somebody else on another processor,
+/// and so on, with a decision each.
+fn moves(system: &TaskSystem) -> u64 {
+    let others = u64::from(system.processors.saturating_sub(1));
+    nanoseconds(system.overheads.schedule).saturating_mul(others)
 }
 
 /// What goes before all levels of a processor, with minimum inter-arrival time and cost: interrupts, and releases of tasks of every level that
@@ -143,29 +150,8 @@ pub fn constraints(
     let mut tables: Vec<Vec<Known>> = Vec::new();
     for core in 0..levels.system.processors.len() {
         let members = &levels.a[core];
-        let (tasks, paid): (Vec<Task>, Vec<Paid>) =
-            in_table(system, &levels.system.processors[core])
-                .into_iter()
-                .unzip();
-        let fits =
-            edf::schedulable(&tasks).map_err(|error| PlanError::of(&error, system, members))?;
-        tables.push(match fits && !members.is_empty() {
-            true => table_processor(system, core as u32, members, &tasks, &paid)?,
-            false => vec![Known::default(); members.len()],
-        });
-        let here = &mut levels.system.processors[core].a;
-        for ((task, &index), known) in here.iter_mut().zip(members).zip(&tables[core]) {
-            let late = known.response.filter(|_| !system.periodic);
-            let life = task.period.max(late.unwrap_or(0));
-            let more = pieces(system, core as u32, index, life)
-                .saturating_sub(1)
-                .saturating_mul(prepare::decisions(system));
-            for cost in &mut task.costs[1..] {
-                *cost = cost.saturating_add(more);
-            }
-        }
-        let responses = tables[core].iter().map(|known| known.response);
-        levels.system.processors[core].lives = (!system.periodic).then(|| responses.collect());
+        let here = &mut levels.system.processors[core];
+        tables.push(with_table(system, core as u32, members, here)?);
     }
     let guarantees =
         mc2::analyse(&levels.system).map_err(|error| PlanError::of(&error, system, &[]))?;
@@ -190,6 +176,35 @@ pub fn constraints(
         }
     }
     Ok(judged)
+}
+
+/// What the table of a processor says of its tasks of level A, `members`. The levels below get what they lose to its slots.
+fn with_table(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+    here: &mut Processor,
+) -> Result<Vec<Known>, PlanError> {
+    let (tasks, paid): (Vec<Task>, Vec<Paid>) = in_table(system, here).into_iter().unzip();
+    let fits = edf::schedulable(&tasks).map_err(|error| PlanError::of(&error, system, members))?;
+    let table = match fits && !members.is_empty() {
+        true => table_processor(system, core, members, &tasks, &paid)?,
+        false => vec![Known::default(); members.len()],
+    };
+    let decisions = prepare::decisions(system);
+    for ((task, &index), known) in here.a.iter_mut().zip(members).zip(&table) {
+        let late = known.response.filter(|_| !system.periodic);
+        let life = task.period.max(late.unwrap_or(0));
+        let more = pieces(system, core, index, life).saturating_sub(1);
+        let [_, b, c] = &mut task.costs;
+        *b = b.saturating_add(more.saturating_mul(decisions));
+        *c = c.saturating_add(more.saturating_mul(decisions.saturating_add(moves(system))));
+    }
+    // A job that its table serves too late is still there in later slots, and nobody knows for how long.
+    let responses = table.iter().map(|known| known.response);
+    let timely = system.periodic && table.iter().all(|known| known.met);
+    here.lives = (!timely).then(|| responses.collect());
+    Ok(table)
 }
 
 /// Most slots of a written table that a job of this life can use: each begins with a decision and ends with one, which the levels below lose. (Where
@@ -247,8 +262,7 @@ pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
     }
 }
 
-/// Whether levels A and B of the tasks `members` are guaranteed, alone on processor `core`, if they arrive periodically. If they need not, the search
-/// for processors may choose one that [`constraints`] refuses.
+/// Whether levels A and B of the tasks `members` are guaranteed, alone on processor `core`.
 pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, PlanError> {
     let tasks = members.iter().map(|&i| system.tasks[i].clone()).collect();
     let part = TaskSystem {
@@ -266,11 +280,23 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             .collect(),
         ..system.clone()
     };
-    let Some(levels) = split(&part) else {
+    let Some(mut levels) = split(&part) else {
         return Ok(false);
     };
+    let mut here = levels.system.processors.swap_remove(core as usize);
+    // Where jobs come with the table and nothing is lost to its slots, there is one exactly if earliest deadline first meets all deadlines.
+    if !system.periodic || system.overheads.schedule.0 > 0 {
+        let known = with_table(&part, core, &levels.a[core as usize], &mut here)?;
+        let periods = here.a.iter().map(|task| task.period);
+        let late = |(known, period): (Known, u64)| {
+            !known.met && known.response.is_none_or(|response| response > period)
+        };
+        if known.into_iter().zip(periods).any(late) {
+            return Ok(false);
+        }
+    }
     let only = mc2::System {
-        processors: vec![levels.system.processors[core as usize].clone()],
+        processors: vec![here],
         c: Vec::new(),
         overheads: levels.system.overheads,
     };
@@ -304,6 +330,7 @@ fn parts(
             let period = nanoseconds(task.period).max(1);
             let cost = prepare::cost(system, index, 'C')?
                 .saturating_add(kernel)
+                .saturating_add(moves(system))
                 .saturating_add(handlers::taken(&handlers, period));
             let share = (u128::from(cost) * u128::from(ONE)).div_ceil(u128::from(period));
             // Far more than any processor, and far from overflow.

@@ -7,9 +7,9 @@ use bulkhead_model::tasks::{Policy, TaskSystem};
 
 use super::PlanError;
 use super::evaluate::Known;
-use super::prepare::nanoseconds;
+use super::prepare::{self, nanoseconds};
 use crate::schedulability::sporadic_table::{self, Paid};
-use crate::schedulability::table::{self, Slot, Table, TableError};
+use crate::schedulability::table::{self, Slot, Table, TableError, Turns};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::{Task, periodic};
 
@@ -22,15 +22,16 @@ pub fn too_long() -> String {
 }
 
 /// Rounds in which a table is built anew because its jobs have more pieces than the last one's.
-const TABLE_ROUNDS: usize = 8;
+const TABLE_ROUNDS: usize = 24;
 
-/// The table of a processor, unless it would be too long to write down. Each piece of a job begins with a decision, so
+/// The table of a processor, unless it would be too long to write down. Each piece of a job loses something to [decisions](turns), so
 /// the table is built for as many as its jobs have; a job alone has two decisions in its cost.
 ///
 /// # Errors
 /// Those of [`table::build`].
 pub fn build_table(
     system: &TaskSystem,
+    core: u32,
     tasks: &[Task],
     offsets: &[u64],
 ) -> Result<Table, TableError> {
@@ -43,8 +44,8 @@ pub fn build_table(
     let mut failed = None;
     for _ in 0..TABLE_ROUNDS {
         let table = table::build_at(&longer, offsets)?;
-        let (usable, bare) = after_decisions(&table, tasks, decision);
-        match table::check_at(&usable, &bare, offsets) {
+        let turns = turns(system, core, &table);
+        match table::check_at(&table, &bare(system, tasks), offsets, &turns) {
             Ok(()) => return Ok(table),
             Err(TableError::Short {
                 task,
@@ -65,28 +66,46 @@ pub fn build_table(
     Err(failed.unwrap_or(TableError::TooLong))
 }
 
-/// What is left of a table's slots after the decision that begins each, and of the tasks' costs without the first of their two.
-fn after_decisions(table: &Table, tasks: &[Task], decision: u64) -> (Table, Vec<Task>) {
-    let usable = |slot: &Slot| {
-        let length = slot
-            .length
-            .checked_sub(decision)
-            .filter(|&length| length > 0)?;
-        Some(Slot {
-            start: slot.start + decision,
-            length,
-            ..*slot
-        })
+/// What decisions take from the slots of a processor's table. Each turn begins with one, and another one may be under way then: nothing interrupts a
+/// decision. Below a table of `mc2` that is one for whoever runs there, at any time. Otherwise it follows the end of a job, or the end of a slot before its
+/// job's; so it is over when the next slot begins a decision later, unless handlers delay it.
+fn turns(system: &TaskSystem, core: u32, table: &Table) -> Turns {
+    let decision = nanoseconds(system.overheads.schedule);
+    let delayed = system.policy == Policy::Mc2
+        || system.overheads.release.0 > 0
+        || !prepare::interrupts(system, core).is_empty();
+    let both = decision.saturating_mul(2);
+    let first = |(index, slot): (usize, &Slot)| {
+        // The last slot's end is one repetition earlier.
+        let gap = match index {
+            0 => {
+                let last = table.slots.last();
+                let end = last.map_or(0, |last| last.start + last.length);
+                slot.start + table.length.saturating_sub(end)
+            }
+            _ => {
+                let before = &table.slots[index - 1];
+                slot.start.saturating_sub(before.start + before.length)
+            }
+        };
+        match delayed || gap < decision {
+            true => both,
+            false => decision,
+        }
     };
+    Turns {
+        first: table.slots.iter().enumerate().map(first).collect(),
+        later: both,
+    }
+}
+
+/// Tasks without their two decisions, which [`turns`] count.
+fn bare(system: &TaskSystem, tasks: &[Task]) -> Vec<Task> {
     let bare = |task: &Task| Task {
-        cost: task.cost.saturating_sub(decision).max(1),
+        cost: task.cost.saturating_sub(prepare::decisions(system)).max(1),
         ..*task
     };
-    let table = Table {
-        length: table.length,
-        slots: table.slots.iter().filter_map(usable).collect(),
-    };
-    (table, tasks.iter().map(bare).collect())
+    tasks.iter().map(bare).collect()
 }
 
 /// First arrivals of `members`.
@@ -128,18 +147,18 @@ pub fn table_processor(
 ) -> Result<Vec<Known>, PlanError> {
     let none = || vec![Known::default(); tasks.len()];
     let offsets = first_arrivals(system, members);
-    let decision = nanoseconds(system.overheads.schedule);
+    let bare = bare(system, tasks);
     let known = |table: &Table| -> Vec<Known> {
-        let (usable, bare) = after_decisions(table, tasks, decision);
+        let turns = turns(system, core, table);
         if !system.periodic {
-            let responses = sporadic_table::response_times(&usable, &bare, paid);
+            let responses = sporadic_table::response_times(table, &bare, paid, &turns);
             let known = |response| Known {
                 response,
                 met: false,
             };
             return responses.into_iter().map(known).collect();
         }
-        table::response_times_at(&usable, &bare, &offsets)
+        table::response_times_at(table, &bare, &offsets, &turns)
             .into_iter()
             .map(|response| Known {
                 response: Some(response),
@@ -150,14 +169,13 @@ pub fn table_processor(
     match table_of(system, core, members) {
         Some(table) => {
             // Reading a description has refused slots that overlap.
-            let (usable, bare) = after_decisions(&table, tasks, decision);
-            match table::check_at(&usable, &bare, &offsets) {
+            match table::check_at(&table, &bare, &offsets, &turns(system, core, &table)) {
                 Ok(()) => Ok(known(&table)),
                 Err(TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
                 Err(_) => Ok(none()),
             }
         }
-        None => match build_table(system, tasks, &offsets) {
+        None => match build_table(system, core, tasks, &offsets) {
             Ok(table) => Ok(known(&table)),
             Err(table::TableError::Impossible { .. }) => Ok(none()),
             // Level A is judged without a table, too, if its jobs come with it; there is only no response time.

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: a table is made for jobs that arrive exactly a period after each other. If they only arrive at least that far apart, a job may just
 //! miss its slot and wait for the next one, so that the table's own response times bound nothing. What it deliberately does not know: how the table was
-//! made, and what its slots lose to decisions ([`crate::plan`] takes that off first).
+//! made, and which decisions its slots lose something to.
 //!
 //! Model: slots do not move. A job that arrives within a slot of its task waits for the next one, and what a slot has left when no job of its task is
 //! there is lost. A dispatcher that gives such a job the rest of the slot is never later. Jobs of a task are served in order.
@@ -13,8 +13,11 @@
 //! job k after S, it ends when those slots have given what k jobs need, and it arrived k - 1 periods after the begin of S or later. The bound is the
 //! greatest difference over all slots S and all k, until k jobs end before the next one can have arrived: that one finds another S. Before the
 //! first slot of all there is none; the last slot of a repetition before would have been one, and earlier.
+//!
+//! Each slot after S loses what a turn at its begin loses, and again what a turn within it loses when the next job follows the end of one. A job that
+//! begins its turn later, or is longer, never ends earlier; so jobs as long as they may be, one after the other, bound all others.
 
-use super::table::Table;
+use super::table::{Table, Turns};
 use super::task::{Task, Time, common_divisor};
 
 /// Slots and jobs that are looked at, at most.
@@ -29,80 +32,136 @@ pub struct Paid {
     pub life: Time,
 }
 
+/// Whole repetitions in which a backlog may settle before it counts as one that grows for ever.
+const ROUNDS: Time = 32;
+
 /// The longest time from arrival to completion of each task's jobs; `None` where its slots are too few, or where too much would have to be
 /// looked at. `paid` has an entry for each task, or none at all.
-pub fn response_times(table: &Table, tasks: &[Task], paid: &[Paid]) -> Vec<Option<Time>> {
+pub fn response_times(
+    table: &Table,
+    tasks: &[Task],
+    paid: &[Paid],
+    turns: &Turns,
+) -> Vec<Option<Time>> {
     let mut work = WORK;
     let one = |(index, task): (usize, &Task)| {
-        let slots: Vec<(Time, Time)> = table
-            .slots
-            .iter()
-            .filter(|slot| slot.task == index)
-            .map(|slot| (slot.start, slot.length))
-            .collect();
-        let given: u128 = slots.iter().map(|slot| u128::from(slot.1)).sum();
+        let lost = |slot: usize| turns.first.get(slot).copied().unwrap_or(0);
+        let all = table.slots.iter().enumerate();
+        let own = Own {
+            slots: all
+                .filter(|(_, slot)| slot.task == index)
+                .map(|(number, slot)| (slot.start, lost(number), slot.start + slot.length))
+                .collect(),
+            later: turns.later,
+            length: table.length,
+        };
+        let usable = own.slots.iter();
+        let given: u128 = usable
+            .map(|slot| u128::from(slot.2.saturating_sub(slot.0 + slot.1)))
+            .sum();
         let asked = u128::from(task.cost) * u128::from(table.length);
         // More would be late without end.
         if given == 0 || given * u128::from(task.period) < asked {
             return None;
         }
         let paid = paid.get(index).copied().unwrap_or_default();
-        let all = (0..slots.len())
-            .map(|first| longest_after(&slots, table.length, first, task, paid, &mut work));
+        let all = (0..own.slots.len()).map(|first| own.longest_after(first, task, paid, &mut work));
         all.collect::<Option<Vec<_>>>()?.into_iter().max()
     };
     tasks.iter().enumerate().map(one).collect()
 }
 
-/// The longest response of a job after the slot `first`, which was not used to its end; `None` if `work` is used up.
-fn longest_after(
-    slots: &[(Time, Time)],
+/// The slots of one task.
+struct Own {
+    /// Start, what a turn loses that begins with it, and end.
+    slots: Vec<(Time, Time, Time)>,
+    later: Time,
     length: Time,
-    first: usize,
-    task: &Task,
-    paid: Paid,
-    work: &mut u64,
-) -> Option<Time> {
-    let begin = slots[first].0;
-    // The slot that is used now, in which repetition, and what the slots before it have given.
-    let (mut slot, mut repetition, mut given): (usize, Time, Time) = (first, 0, 0);
-    let next = |slot: &mut usize, repetition: &mut Time| {
-        *slot += 1;
-        if *slot == slots.len() {
-            (*slot, *repetition) = (0, *repetition + 1);
-        }
-    };
-    next(&mut slot, &mut repetition);
-    let mut worst = 0;
-    // So many jobs take whole repetitions, which give them all that they need: more jobs than that only repeat what fewer have shown.
-    let most = length / common_divisor(length, task.period).max(1);
-    // Lives that are paid for: one for each job, and more where the window is longer than that. Windows of more jobs are longer.
-    let mut lives = 0;
-    for jobs in 1..=most {
-        lives = lives.max(jobs);
-        let end = loop {
-            let own = task.cost.saturating_sub(paid.cost).checked_mul(jobs)?;
-            let needed = own.checked_add(paid.cost.checked_mul(lives)?)?;
-            while needed - given > slots[slot].1 {
-                *work = work.checked_sub(1)?;
-                given += slots[slot].1;
-                next(&mut slot, &mut repetition);
-            }
-            let start = length.checked_mul(repetition)?.checked_add(slots[slot].0)?;
-            let end = start - begin + (needed - given);
-            let longer = end.checked_div(paid.life).map_or(0, |lives| lives + 1);
-            if longer <= lives || paid.cost == 0 {
-                break end;
-            }
-            lives = longer;
-        };
-        *work = work.checked_sub(1)?;
-        worst = worst.max(end - (jobs - 1) * task.period);
-        if end <= jobs * task.period {
-            break;
+}
+
+/// Where the next turn begins.
+#[derive(Clone, Copy)]
+struct Place {
+    slot: usize,
+    repetition: Time,
+    /// The first moment that serves.
+    from: Time,
+}
+
+impl Own {
+    fn slot(&self, slot: usize, repetition: Time) -> Option<Place> {
+        let start = self.length.checked_mul(repetition)?;
+        let from = start.checked_add(self.slots[slot].0 + self.slots[slot].1)?;
+        Some(Place {
+            slot,
+            repetition,
+            from,
+        })
+    }
+
+    fn next(&self, place: Place) -> Option<Place> {
+        match place.slot + 1 {
+            slot if slot < self.slots.len() => self.slot(slot, place.repetition),
+            _ => self.slot(0, place.repetition + 1),
         }
     }
-    Some(worst)
+
+    /// When a job of this cost ends, and in which slot.
+    fn serve(&self, mut place: Place, mut cost: Time, work: &mut u64) -> Option<Place> {
+        loop {
+            *work = work.checked_sub(1)?;
+            let end = self.length * place.repetition + self.slots[place.slot].2;
+            let room = end.saturating_sub(place.from);
+            if cost <= room {
+                place.from += cost;
+                return Some(place);
+            }
+            cost -= room;
+            place = self.next(place)?;
+        }
+    }
+
+    /// The longest response of a job after the slot `first`, not all of which was wanted; `None` if `work` is used up, or if jobs are
+    /// later and later.
+    fn longest_after(&self, first: usize, task: &Task, paid: Paid, work: &mut u64) -> Option<Time> {
+        let begin = self.slots[first].0;
+        let own = task.cost.saturating_sub(paid.cost);
+        let most = self.length / common_divisor(self.length, task.period).max(1);
+        let mut place = self.next(self.slot(first, 0)?)?;
+        let (mut last, mut worst) = (begin, 0);
+        // How late the first job of each `most` may begin: they come a whole number of tables after the first.
+        let mut latest = place.from;
+        for job in 1..=most.checked_mul(ROUNDS)? {
+            // Lives that are paid for: one, and more where the job is served for longer than that.
+            let mut lives = 1;
+            let end = loop {
+                let cost = own.checked_add(paid.cost.checked_mul(lives)?)?;
+                let end = self.serve(place, cost, work)?;
+                let longer = (end.from - last).checked_div(paid.life);
+                let longer = longer.map_or(0, |lives| lives + 1);
+                if longer <= lives || paid.cost == 0 {
+                    break end;
+                }
+                lives = longer;
+            };
+            let response = (end.from - begin).saturating_sub((job - 1) * task.period);
+            worst = worst.max(response);
+            if response <= task.period {
+                return Some(worst);
+            }
+            last = end.from;
+            place = end;
+            place.from += self.later;
+            if job % most == 0 {
+                let shift = place.from.saturating_sub(job * task.period);
+                if shift <= latest {
+                    return Some(worst);
+                }
+                latest = shift;
+            }
+        }
+        None
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +183,7 @@ mod tests {
             .collect();
         assert_eq!(slots[..4], [(0, 2, 0), (2, 3, 1), (5, 2, 0), (7, 1, 1)]);
         assert_eq!(table::response_times(&table, &tasks), [3, 6]);
-        let any = response_times(&table, &tasks, &[]);
+        let any = response_times(&table, &tasks, &[], &Turns::default());
         let observed = [0, 1].map(|task| worst_by_force(&table, task, &tasks[task], 3));
         for (bound, seen) in any.iter().zip(observed) {
             // It arrives after the begin of a slot, by as little as one likes; here by 1.
@@ -147,26 +206,38 @@ mod tests {
             slots: vec![slot],
         };
         let task = [Task::new(3, 10)];
-        assert_eq!(response_times(&table, &task, &[]), [Some(13)]);
+        assert_eq!(
+            response_times(&table, &task, &[], &Turns::default()),
+            [Some(13)]
+        );
         let slack = Table {
             length: 10,
             slots: vec![Slot { length: 4, ..slot }],
         };
         let paid = [Paid { cost: 1, life: 10 }];
         // 2 and twice 1.
-        assert_eq!(response_times(&slack, &task, &paid), [Some(14)]);
-        // A short life is paid for many times by one job, and no fewer times by two.
+        assert_eq!(
+            response_times(&slack, &task, &paid, &Turns::default()),
+            [Some(14)]
+        );
+        // A short life is paid for many times by one job, and each job pays for the time in which it is served.
         let short = [Paid { cost: 1, life: 2 }];
         let many = Table {
             length: 10,
             slots: vec![Slot { length: 8, ..slot }],
         };
         assert_eq!(
-            response_times(&many, &[Task::new(2, 5)], &short),
-            [Some(28)]
+            response_times(&many, &[Task::new(2, 5)], &short, &Turns::default()),
+            [Some(29)]
         );
-        assert_eq!(response_times(&slack, &[Task::new(5, 10)], &[]), [None]);
-        assert_eq!(response_times(&Table::default(), &task, &[]), [None]);
+        assert_eq!(
+            response_times(&slack, &[Task::new(5, 10)], &[], &Turns::default()),
+            [None]
+        );
+        assert_eq!(
+            response_times(&Table::default(), &task, &[], &Turns::default()),
+            [None]
+        );
     }
 
     /// The longest response of jobs that arrive at any whole times, at least a period apart; `rest`: a job gets the rest of a slot within which it
@@ -244,7 +315,7 @@ mod tests {
             });
             let odd = Table { length: 24, slots: slots.collect() };
             for table in [table::build(&tasks).ok(), Some(odd)].into_iter().flatten() {
-                let bounds = response_times(&table, &tasks, &[]);
+                let bounds = response_times(&table, &tasks, &[], &Turns::default());
                 for (index, task) in tasks.iter().enumerate() {
                     let Some(bound) = bounds[index] else { continue };
                     let seen = worst_by_force(&table, index, task, 2);

@@ -37,6 +37,15 @@ pub struct Table {
     pub slots: Vec<Slot>,
 }
 
+/// What the kernel's decisions take from a table's slots. A job has a turn in each slot that serves it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// For each slot, what a turn loses that begins with it; nothing where there is no entry.
+    pub first: Vec<Time>,
+    /// What a turn loses that begins later in its slot; not less than any of `first`.
+    pub later: Time,
+}
+
 /// What is wrong with a table, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TableError {
@@ -116,7 +125,7 @@ pub fn build_at(tasks: &[Task], offsets: &[Time]) -> Result<Table, TableError> {
         slots: clipped.collect(),
     };
     // With more work than time, three hyperperiods may pass before somebody is late; the table then lacks what was put off.
-    match check_at(&table, tasks, &offsets) {
+    match check_at(&table, tasks, &offsets, &Turns::default()) {
         Err(TableError::Short {
             task,
             job,
@@ -203,14 +212,19 @@ fn schedule(
 /// # Errors
 /// The first thing that is wrong with the table.
 pub fn check(table: &Table, tasks: &[Task]) -> Result<(), TableError> {
-    check_at(table, tasks, &vec![0; tasks.len()])
+    check_at(table, tasks, &vec![0; tasks.len()], &Turns::default())
 }
 
-/// The same for tasks that are first released at `offsets`.
+/// The same for tasks that are first released at `offsets`, in slots that lose something to decisions.
 ///
 /// # Errors
 /// As [`check`]; an offset that is missing is not covered.
-pub fn check_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Result<(), TableError> {
+pub fn check_at(
+    table: &Table,
+    tasks: &[Task],
+    offsets: &[Time],
+    turns: &Turns,
+) -> Result<(), TableError> {
     validate(tasks)?;
     refuse_lateness(tasks)?;
     let offsets = phases(tasks, offsets)?;
@@ -233,7 +247,7 @@ pub fn check_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Result<(), T
         if table.length == 0 || !table.length.is_multiple_of(task.period) {
             return Err(TableError::BadLength(index));
         }
-        let own = Served::new(table, index);
+        let own = Served::new(table, index, turns);
         // Jobs are served in order. What a job has not got by its deadline is missing; beyond one table nothing new
         // happens, because a job that meets its deadline within its period leaves nothing over.
         if task.deadline > task.period {
@@ -262,14 +276,19 @@ pub fn check_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Result<(), T
 
 /// Longest response times of the tasks under a table that [`check`] accepts.
 pub fn response_times(table: &Table, tasks: &[Task]) -> Vec<Time> {
-    response_times_at(table, tasks, &vec![0; tasks.len()])
+    response_times_at(table, tasks, &[], &Turns::default())
 }
 
-/// The same for tasks that are first released at `offsets`; those that are missing are 0.
-pub fn response_times_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Vec<Time> {
+/// The same for tasks that are first released at `offsets`, in slots that lose something to decisions; offsets that are missing are 0.
+pub fn response_times_at(
+    table: &Table,
+    tasks: &[Task],
+    offsets: &[Time],
+    turns: &Turns,
+) -> Vec<Time> {
     let of = |(index, task): (usize, &Task)| {
         let jobs = table.length / task.period.max(1);
-        let own = Served::new(table, index);
+        let own = Served::new(table, index, turns);
         let offset = offsets
             .get(index)
             .map_or(0, |offset| offset % task.period.max(1));
@@ -291,30 +310,45 @@ pub fn response_times_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Vec
 
 /// The slots of one task, by start.
 struct Served {
-    slots: Vec<(Time, Time)>,
+    /// Start, what a turn loses that begins with it, and end.
+    slots: Vec<(Time, Time, Time)>,
+    later: Time,
     length: Time,
 }
 
 impl Served {
-    fn new(table: &Table, task: usize) -> Self {
-        let own = table.slots.iter().filter(|slot| slot.task == task);
+    fn new(table: &Table, task: usize, turns: &Turns) -> Self {
+        let all = table.slots.iter().enumerate();
+        let own = all.filter(|(_, slot)| slot.task == task);
+        let lost = |index: usize| turns.first.get(index).copied().unwrap_or(0);
         Self {
             slots: own
-                .map(|slot| (slot.start, slot.start + slot.length))
+                .map(|(index, slot)| (slot.start, lost(index), slot.start + slot.length))
                 .collect(),
+            later: turns.later,
             length: table.length,
         }
     }
 
-    /// What lies between `from` (before the end of the table) and `until` (within the next repetition), as starts and lengths.
+    /// What a job has that comes at `from` (before the end of the table) until `until` (within the next repetition), as starts and lengths.
     fn pieces(&self, from: Time, until: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
-        let first = self.slots.partition_point(|slot| slot.1 <= from);
+        let first = self.slots.partition_point(|slot| slot.2 <= from);
         let here = self.slots[first..].iter().map(|slot| (0, slot));
         let again = self.slots.iter().map(|slot| (self.length, slot));
+        let turn = move |(shift, slot): (Time, &(Time, Time, Time))| {
+            let start = slot.0 + shift;
+            let begin = if start < from {
+                from + self.later
+            } else {
+                start + slot.1
+            };
+            (start.max(from), begin, (slot.2 + shift).min(until))
+        };
         here.chain(again)
-            .map(move |(shift, slot)| ((slot.0 + shift).max(from), (slot.1 + shift).min(until)))
-            .take_while(|piece| piece.0 < piece.1)
-            .map(|(start, end)| (start, end - start))
+            .map(turn)
+            .take_while(|piece| piece.0 < piece.2)
+            .filter(|piece| piece.1 < piece.2)
+            .map(|(_, begin, end)| (begin, end - begin))
     }
 }
 
@@ -476,9 +510,12 @@ mod tests {
             (table.length, table.slots.clone()),
             (4, vec![slot(0, 1, 1), slot(1, 2, 0), slot(3, 1, 1)])
         );
-        check_at(&table, &tasks, &[1, 7]).unwrap();
-        assert!(check_at(&table, &tasks, &[2, 7]).is_err());
-        assert_eq!(response_times_at(&table, &tasks, &[1, 7]), [2, 2]);
+        check_at(&table, &tasks, &[1, 7], &Turns::default()).unwrap();
+        assert!(check_at(&table, &tasks, &[2, 7], &Turns::default()).is_err());
+        assert_eq!(
+            response_times_at(&table, &tasks, &[1, 7], &Turns::default()),
+            [2, 2]
+        );
         assert!(build_at(&tasks, &[1]).is_err());
         // 13 of 12: offsets and late deadlines hide it for three hyperperiods.
         let over = [
@@ -505,8 +542,8 @@ mod tests {
             match build_at(&tasks, &offsets) {
                 Ok(table) => {
                     prop_assert!(good);
-                    check_at(&table, &tasks, &offsets).unwrap();
-                    for (r, t) in response_times_at(&table, &tasks, &offsets).iter().zip(&tasks) {
+                    check_at(&table, &tasks, &offsets, &Turns::default()).unwrap();
+                    for (r, t) in response_times_at(&table, &tasks, &offsets, &Turns::default()).iter().zip(&tasks) {
                         prop_assert!(*r <= t.deadline && *r >= t.cost);
                     }
                 }

@@ -497,5 +497,49 @@ pub fn mc2(random: &mut Random) -> TaskSystem {
         overheads(&mut system, random);
         devices(&mut system, random);
     }
+    if random.one_in(2) {
+        for core in 0..processors {
+            written_table(&mut system, core, random);
+        }
+    }
     system
+}
+
+/// A table of level A in many slots, with gaps, which may or may not suffice.
+fn written_table(system: &mut TaskSystem, core: u32, random: &mut Random) {
+    const LENGTH: u64 = 480;
+    let decision = system.overheads.schedule.nanoseconds();
+    let most = random.between(3, 12);
+    // What each job may get, with some room for who interrupts and for decisions.
+    let mut wanted: Vec<(u64, usize, u64)> = Vec::new();
+    for (index, task) in system.tasks.iter().enumerate() {
+        if task.criticality == 'A' && task.core == Some(core) {
+            let period = task.period.nanoseconds();
+            let cost = task.costs[0].time.nanoseconds();
+            let room = random.between(cost, 2 * cost + 6) + 2 * decision;
+            wanted.extend((0..LENGTH / period).map(|job| (job * period, index, room)));
+        }
+    }
+    let (mut slots, mut at): (Vec<Slot>, u64) = (Vec::new(), 0);
+    while at < LENGTH {
+        let there = wanted.iter_mut().filter(|job| job.0 <= at && job.2 > 0);
+        let next = there.min_by_key(|job| job.0 + system.tasks[job.1].period.nanoseconds());
+        let piece = random.between(1, most).min(LENGTH - at);
+        if let Some(job) = next.filter(|_| !random.one_in(4)) {
+            job.2 = job.2.saturating_sub(piece.saturating_sub(decision));
+            slots.push(Slot {
+                task: job.1,
+                start: ns(at),
+                length: ns(piece),
+            });
+        }
+        at += piece;
+    }
+    if !slots.is_empty() {
+        system.tables.push(Table {
+            core,
+            length: ns(LENGTH),
+            slots,
+        });
+    }
 }

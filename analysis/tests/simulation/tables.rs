@@ -1,8 +1,8 @@
 //! A processor that follows its table: in each slot, the slot's task runs its oldest job, and no other task runs. Jobs come with the table, or, if the
 //! system does not say so, at any times at least a period apart.
 //!
-//! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one. A decision that a slot's
-//! end meets goes on. Releases interrupt whatever runs.
+//! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one, and so is the end of a slot whose job is not
+//! done, unless another begins there. A decision that a slot's end meets goes on. Releases interrupt whatever runs.
 
 use std::collections::VecDeque;
 
@@ -63,8 +63,9 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
                 if next.is_some() && next != running {
                     running = next;
                     kernel = decision;
-                } else if next.is_none() {
-                    running = None;
+                } else if next.is_none() && running.take().is_some() {
+                    // The slot ended before its job.
+                    kernel = decision;
                 }
                 if kernel == 0
                     && let Some((task, arrival)) = next
@@ -77,8 +78,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
                             worst[task] = worst[task].max(now + 1 - arrival);
                         }
                         running = None;
-                        // The decision after it leads to whoever is next.
-                        kernel = 0;
+                        kernel = decision;
                     }
                     now += 1;
                     continue;

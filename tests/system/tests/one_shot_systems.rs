@@ -96,6 +96,26 @@ fn a_job_that_takes_longer_than_its_cost_is_told() {
     assert!(finished.result.has_accident());
 }
 
+/// Every sample takes longer than 1 us. A flow may miss what a task on its way may, and no other one.
+#[test]
+fn a_flow_may_miss_what_a_task_on_its_way_may() {
+    let judged = |allowing: &str| {
+        let misses = format!("task[{allowing}]@misses=99");
+        let changes = ["@duration=35ms", "flow[item]@deadline=1us", &misses];
+        let finished = run("oneshot/pair".as_ref(), &changes).expect("it runs");
+        let verdict = &finished.result.verdict;
+        let mut promises = verdict.promises().iter();
+        let late = promises
+            .find(|one| one.what.starts_with("flow item: ") && one.what.contains(" late of "));
+        let late = late.expect("a promise of the flow");
+        assert!(!late.what.contains(": 0 late"), "{}", late.what);
+        late.judgement
+    };
+    assert_eq!(judged("consumer"), Judgement::Held);
+    assert_eq!(judged("producer"), Judgement::Held);
+    assert_eq!(judged("other"), Judgement::Failed);
+}
+
 /// A task that traps, and one that never gives its core back. Nothing of them, of the others on that core, or of the flow through them counts as held
 /// only because it was good until then.
 #[test]

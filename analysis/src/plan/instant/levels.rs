@@ -59,10 +59,14 @@ pub fn picture(system: &TaskSystem, tasks: &[usize]) -> Result<CriticalInstant, 
         world.choose();
         world.pass();
     }
-    Ok(world.stage.finish(vec![
+    let mut notes = vec![
         "Jobs of all levels run for what level C estimates; levels A and B are judged with estimates of their own, which are longer.",
         "With several processors, jobs that all come at once need not be the worst case, so a response may be longer than here.",
-    ]))
+    ];
+    if !system.periodic && !system.tables.is_empty() {
+        notes.push("Jobs of level A come with the table here. They need not: bounds count that they just miss their slots.");
+    }
+    Ok(world.stage.finish(notes))
 }
 
 impl World<'_> {

@@ -1,5 +1,7 @@
 //! Verdicts that were not sound once, each with its smallest case, by hand.
 
+mod tables;
+
 use bulkhead_analysis::plan::repair::{Number, repaired, repairs};
 use bulkhead_analysis::plan::{Kind, Plan, plan};
 use bulkhead_model::load_tasks_text;
@@ -638,86 +640,6 @@ fn a_channel_of_which_nothing_is_known_does_not_hold() {
     };
     assert_eq!(of(&system("")), []);
     assert_eq!(of(&system("deadline=\"1s\"")), [false, false]);
-}
-
-/// Costs 2 and 3, periods 4 and 6: the table has the first task in [0, 2), [5, 7), [8, 10), the second in [2, 5), [7, 8), [10, 12). Jobs that come with
-/// the table end within 3 and 6. If they need not, one of the first task that comes right after 0 ends at 7, and one of the second right after 2 at 12.
-#[test]
-fn a_table_holds_for_jobs_that_need_not_come_with_it() {
-    for (policy, levels) in [("table", ""), ("mc2", "criticality=\"A\"")] {
-        let plan = |arrivals: &str, rest: &str| {
-            judged(&format!(
-                "<processors count=\"1\" policy=\"{policy}\" {arrivals}/>\
-                 <task name=\"a\" period=\"4ms\" cost=\"2ms\" {levels} core=\"0\"/>\
-                 <task name=\"b\" period=\"6ms\" cost=\"3ms\" {levels} core=\"0\"/>{rest}"
-            ))
-        };
-        let responses = |plan: &Plan| -> Vec<(Option<u64>, bool)> {
-            let all = plan.constraints.iter();
-            let all = all.filter(|c| c.kind == Kind::Response);
-            let all = all.map(|c| (c.bound.map(|bound| bound / 1_000_000), c.holds));
-            all.collect()
-        };
-        let any = plan("", "");
-        assert_eq!(responses(&any), [(Some(7), false), (Some(10), false)]);
-        assert_eq!(any.notes.len(), 1);
-        assert!(
-            any.notes[0].contains("may just miss its slot"),
-            "{:?}",
-            any.notes
-        );
-        let with_it = plan("arrivals=\"periodic\"", "");
-        assert_eq!(responses(&with_it), [(Some(3), true), (Some(6), true)]);
-        assert!(with_it.notes.is_empty());
-    }
-    let notes = |arrivals: &str, rest: &str| {
-        judged(&format!(
-            "<processors count=\"1\" policy=\"mc2\" {arrivals}/>\
-             <task name=\"a\" period=\"4ms\" cost=\"2ms\" criticality=\"A\" core=\"0\"/>{rest}"
-        ))
-        .notes
-    };
-    // Tasks without a promise are named.
-    let logger = "<task name=\"logger\" period=\"1s\" cost=\"1s\" criticality=\"D\"/>";
-    let said = notes("arrivals=\"periodic\"", logger);
-    assert!(
-        said[0].starts_with("nothing is promised of logger"),
-        "{said:?}"
-    );
-}
-
-/// A table that cuts a job of 1 ms into slots of 200 us: each begins and ends with a decision of 100 us, so a job of 7 ms below takes 9.2 ms at least. It was
-/// said to take 8.4 ms.
-#[test]
-fn a_level_below_pays_for_every_slot_of_a_table() {
-    let slots: String = (0..20)
-        .map(|slot| {
-            format!(
-                "<slot task=\"a\" start=\"{}us\" length=\"200us\"/>",
-                500 * slot
-            )
-        })
-        .collect();
-    let bound = |arrivals: &str| {
-        let plan = judged(&format!(
-            "<processors count=\"1\" policy=\"mc2\" {arrivals}/><overheads schedule=\"100us\"/>\
-             <task name=\"a\" period=\"10ms\" cost=\"1ms\" criticality=\"A\" core=\"0\"/>\
-             <task name=\"b\" period=\"10ms\" cost=\"7ms\" criticality=\"B\" core=\"0\"/>\
-             <table core=\"0\" length=\"10ms\">{slots}</table>"
-        ));
-        let b = plan
-            .constraints
-            .iter()
-            .find(|c| c.kind == Kind::Response && c.subject == "b");
-        b.map(|c| (c.bound, c.holds))
-    };
-    for arrivals in ["", "arrivals=\"periodic\""] {
-        let (bound, holds) = bound(arrivals).expect("there");
-        assert!(
-            !holds && bound.is_none_or(|bound| bound > 9_200_000),
-            "{bound:?}"
-        );
-    }
 }
 
 /// A sporadic reader may never come, and then nothing is ever read: neither a channel nor a flow through it nor a device's buffer has a bound.
