@@ -452,9 +452,9 @@ calls! {
         address: u64,
         /// Offset into the memory, page aligned.
         offset: u64,
-        /// Pages, at most [`MAP_PAGES_MAX`].
+        /// Pages, at most [`MAP_PAGES_MAX`]; at most one of them may be there already, because the client's tile writes back its lines.
         pages: u64,
-        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's; 0 takes pages back.
+        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's; 0 takes a page back.
         rights: u8,
     }
     /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at

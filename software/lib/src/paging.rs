@@ -86,7 +86,7 @@ impl Served {
         })
     }
 
-    /// Maps pages of its pool, or of the memory behind another capability of the pager, into its address space.
+    /// Maps pages of its pool, or of the memory behind another capability of the pager, into its address space; at most one of them may be there.
     ///
     /// # Errors
     /// The kernel's error.
@@ -108,9 +108,9 @@ impl Served {
         syscall::call(&request).map(|_| ()).map_err(refused)
     }
 
-    /// Takes pages back, at most as many as the client's memory has. A client that has ended has none.
-    pub fn take(&self, address: u64, pages: u64) {
-        let _ = self.map(address, (None, 0), pages, 0);
+    /// Takes a page back. A client that has ended has none.
+    pub fn take(&self, address: u64) {
+        let _ = self.map(address, (None, 0), 1, 0);
     }
 }
 

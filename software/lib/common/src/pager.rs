@@ -27,7 +27,7 @@ requests! {
 }
 
 /// Most pages that one request gives back; it limits how long other requests wait.
-pub const GIVE_BACK: u64 = 32;
+pub const GIVE_BACK: u64 = 2;
 
 /// Where a file appears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]

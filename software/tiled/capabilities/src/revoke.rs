@@ -270,13 +270,11 @@ impl Space {
         }
     }
 
-    /// The next node that an activity holds, for reports; `None` at the end.
-    pub fn held_by(&self, holder: HolderId) -> impl Iterator<Item = (u16, NodeId)> + '_ {
+    /// What each selector of an activity from one on names; many name nothing.
+    pub fn held_by(&self, holder: HolderId, from: u16) -> impl Iterator<Item = NodeId> + '_ {
         let table = self.holders.get(usize::from(holder.0));
-        let entries = table.into_iter().flat_map(|h| h.table.iter().enumerate());
-        entries
-            .filter(|(_, id)| id.is_some())
-            .map(|(selector, id)| (selector as u16, *id))
+        let named = table.and_then(|holder| holder.table.get(from.into()..));
+        named.unwrap_or_default().iter().copied()
     }
 
     /// The nodes derived from, held by or otherwise dependent on a node: at most `limit` of them are looked at.

@@ -119,26 +119,24 @@ impl Lines {
     ) {
         self.writer = writer;
         self.head.set(format_args!("[{name}] "));
-        (self.text.length, self.text.at) = (0, 0);
-        for chunk in text.utf8_chunks() {
-            // The text does not become longer, and no longer one arrives.
-            let _ = self.text.write_str(chunk.valid());
-            for _ in chunk.invalid() {
-                let _ = self.text.write_str("?");
-            }
-        }
-        let bytes = &mut self.text.bytes[..self.text.length];
-        for at in 0..bytes.len() {
+        let length = text.len().min(PRINT_TEXT);
+        let bytes = &mut self.text.bytes[..length];
+        bytes.copy_from_slice(&text[..length]);
+        // Behind the first byte that is no character, only those of one byte count: to look for others behind each mistake takes long.
+        let valid = core::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
+        for at in 0..length {
             // Control characters of one byte and of two.
             match bytes[at] {
                 b'\n' => {}
                 0..0x20 | 0x7F => bytes[at] = b'?',
+                0x80.. if at >= valid => bytes[at] = b'?',
                 0x80..0xA0 if at > 0 && bytes[at - 1] == 0xC2 => {
                     (bytes[at - 1], bytes[at]) = (b'?', b'?')
                 }
                 _ => {}
             }
         }
+        self.text.length = length;
         self.text.at = written.min(self.text.length);
     }
 

@@ -165,11 +165,9 @@ pub fn start(
     let (region, holder, (send, receive)) = (activity.region, activity.holder, activity.syscalls);
     let frequency = system.tile_of(id).map_or(0, |tile| tile.frequency);
     // Everything: tiles, memory, modules.
-    let all: Vec<u16> = system
-        .space()
-        .held_by(Space::KERNEL)
-        .map(|(selector, _)| selector)
-        .collect();
+    let named = (0..).zip(system.space().held_by(Space::KERNEL, 0));
+    let named = named.filter(|(_, node)| node.is_some());
+    let all: Vec<u16> = named.map(|(selector, _)| selector).collect();
     for selector in all {
         if selector == SEL_MODULES || selector >= SEL_TILES {
             let kernel = Space::KERNEL;

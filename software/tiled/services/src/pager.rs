@@ -217,7 +217,7 @@ impl Pager {
     /// Takes pages back, fills pages and maps them.
     fn give(&mut self, number: usize, given: &Given) -> Result<()> {
         for (other, address) in &given.taken {
-            self.all[*other].served.take(*address, 1);
+            self.all[*other].served.take(*address);
         }
         let pool = self.all[number].served.pool()?;
         let shared = self.shared;
@@ -328,13 +328,7 @@ impl Pager {
         given.map_err(|_| Status::BadRequest)?;
         // Their memory is used for something else only after that.
         let served = &self.all[number].served;
-        let most = served.heap.1.max(1);
-        let mut done = 0;
-        while done < pages {
-            let now = most.min(pages - done);
-            served.take(address + done * PAGE, now);
-            done += now;
-        }
+        (0..pages).for_each(|page| served.take(address + page * PAGE));
         Ok(())
     }
 }

@@ -122,9 +122,17 @@ fn held(name: &str, took: &str) {
     let all = jobs.map(|jobs| nanoseconds(jobs.iter().map(|j| j.latency).sum()));
     println!("{name}: alone and beside {worst:?} ns of {bound}, together {all:?}");
     assert!(consoles[1].contains(took), "no attack: {}", consoles[1]);
+    assert!(!consoles[1].contains("won: "), "{}", consoles[1]);
     assert!(worst[1] <= bound, "{worst:?} above {bound}");
     let requests = admission::requests(&loaded, &Chip::new(&loaded.platform), 2);
     let requests = requests.unwrap_or_else(|error| panic!("{error}"));
+    // In a job there is at most one: between two there is more time than a job has.
+    let delay = worst[1].saturating_sub(worst[0]);
+    println!(
+        "a job takes {delay} ns longer, a request at most {}",
+        requests.cost
+    );
+    assert!(delay <= requests.cost, "a request takes {delay} ns");
     let time = nanoseconds(jobs[1][99].begin - jobs[1][0].begin);
     let most = (time / requests.period + 2) * requests.cost;
     let lost = all[1].saturating_sub(all[0]);
@@ -139,6 +147,11 @@ fn gates_that_a_neighbour_makes_while_it_runs_interrupt_nobody_more_urgent() {
 #[test]
 fn a_pager_that_maps_without_faults_delays_nobody_more_urgent() {
     held("remap", " 0 refused");
+}
+
+#[test]
+fn a_pager_that_takes_dirty_pages_delays_nobody_more_urgent() {
+    held("soil", "all lines of 64 pages are dirty");
 }
 
 /// Where nobody is urgent, what the kernel asks of TileMux takes a tenth of a hart that somebody wants, and each request two interrupts:
@@ -176,6 +189,11 @@ fn a_pager_that_maps_without_faults_takes_a_share_of_a_tile_with_slices() {
 #[test]
 fn children_that_come_and_go_delay_nobody_more_urgent() {
     held("churn", " 0 refused");
+}
+
+#[test]
+fn lines_that_children_leave_behind_delay_nobody_more_urgent() {
+    held("burn", " dirty pages, 0 refused");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, WRITE_BACK_LINES};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
-use bulkhead_abi::syscall::SyscallError;
+use bulkhead_abi::syscall::{SELECTORS, SyscallError};
 use bulkhead_abi::tilemux::{FIRST_ENDPOINT, REQUEST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
@@ -25,8 +25,8 @@ const TILEMUX_ENDPOINTS: (u16, u16) = (REQUEST_ENDPOINT, FIRST_ENDPOINT - REQUES
 /// that waited for its messages.
 const WAKES: usize = 3;
 
-/// Capabilities among which one step looks for another copy of a semaphore.
-pub(crate) const LOOKED: usize = 8;
+/// Selectors among which one step looks for another copy of a semaphore, most of which name nothing.
+pub(crate) const LOOKED: usize = 16;
 
 /// What a revocation closes, one endpoint's capability at a time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,15 +94,13 @@ impl System {
         let Some((semaphore, holder, from)) = self.jobs.closing[level].lost.take() else {
             return false;
         };
-        let held = self.space.held_by(holder);
-        let mut left = held.filter(|(selector, _)| *selector >= from);
-        let mut part = left.by_ref().take(LOOKED);
-        if !part.any(|(_, node)| self.space.owner(node) == semaphore.0) {
-            let next = left.next().map(|(selector, _)| selector);
-            let closing = &mut self.jobs.closing[level];
-            match next {
-                Some(next) => closing.lost = Some((semaphore, holder, next)),
-                None => closing.alarmed = Some(semaphore),
+        let held = self.space.held_by(holder, from);
+        let mut part = held.take(LOOKED).filter(|node| node.is_some());
+        if !part.any(|node| self.space.owner(node) == semaphore.0) {
+            let (next, closing) = (from + LOOKED as u16, &mut self.jobs.closing[level]);
+            match next < SELECTORS {
+                true => closing.lost = Some((semaphore, holder, next)),
+                false => closing.alarmed = Some(semaphore),
             }
         }
         true
