@@ -5,10 +5,15 @@
 //! pipeline does: a store that misses waits in the store buffer while later loads and stores hit, and a load that misses does not keep
 //! later accesses from hitting. So without fences SB, MP, LB, S, R and 2+2W must appear; WRC and IRIW may; coherence of one place is
 //! never broken.
+//!
+//! The same for harts that execute out of order, fixed before their first run: SB and MP must appear, also MP whose first load has a late
+//! address; LB never, because a store becomes visible when it retires, after the loads before it have their values; S, R, 2+2W, WRC and
+//! IRIW may.
 
 mod common;
 
 use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use common::*;
 use proptest::prelude::*;
@@ -24,6 +29,15 @@ const THREADS: u32 = 20;
 const BARRIER: u32 = 21;
 const FOUND: u32 = 24;
 const VALUE: u32 = 30;
+const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
+    width: 2,
+    window: 48,
+    load_queue: 16,
+    store_queue: 16,
+    alus: 2,
+    memory_ports: 1,
+    float_units: 1,
+};
 
 /// What a thread does; variables and results are numbered.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +48,8 @@ enum Do {
     R(u32),
     /// Loads from an address that depends on what the last load found.
     RDependent(u32),
+    /// Loads from an address that is known late, and depends on no load.
+    RLate(u32),
     /// Stores what depends on what the last load found.
     WDependent(u32, u32),
     /// Adds with acquire and release semantics; the old value is a result.
@@ -53,7 +69,7 @@ impl Do {
     fn finds(&self) -> bool {
         matches!(
             self,
-            R(_) | RDependent(_) | Add(..) | Reserved(..) | Acquire(_)
+            R(_) | RDependent(_) | RLate(_) | Add(..) | Reserved(..) | Acquire(_)
         )
     }
 }
@@ -68,6 +84,7 @@ struct Start {
     /// Which thread is at which port: by so many the ports go round.
     turn: usize,
     small: bool,
+    out_of_order: bool,
 }
 
 fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
@@ -115,6 +132,15 @@ fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
                     .add(T1, T1, ADDRESS + variable);
                 p.ld(found, T1, 0);
             }
+            RLate(variable) => {
+                // T1 = 0 / 1, two times.
+                let divide = |rd: u32, a: u32, b: u32| {
+                    1 << 25 | b << 20 | a << 15 | 4 << 12 | rd << 7 | 0x33
+                };
+                p.addi(VALUE, ZERO, 1).word(divide(T1, ZERO, VALUE));
+                p.word(divide(T1, T1, VALUE));
+                p.add(T1, T1, ADDRESS + variable).ld(found, T1, 0);
+            }
             Add(variable, value) => {
                 p.addi(VALUE, ZERO, value as i32);
                 p.amo(0, 3, found, ADDRESS + variable, VALUE);
@@ -153,6 +179,9 @@ fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
 fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let count = threads.len();
     let mut config = cluster(count as u16);
+    if start.out_of_order {
+        config.tiles[0].hart.interval = Some(OUT_OF_ORDER);
+    }
     if start.small {
         config.tiles[0].l2.as_mut().unwrap().size = 4 << 10;
     }
@@ -184,7 +213,12 @@ fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
 }
 
 /// How many of many starts end in an outcome.
-fn count(threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 {
+fn count(
+    out_of_order: bool,
+    threads: &[&[Do]],
+    cases: u32,
+    wanted: impl Fn(&[u64]) -> bool,
+) -> u32 {
     let starts = (
         prop::array::uniform4(0i32..40),
         (0..LINES, 1..LINES),
@@ -194,6 +228,7 @@ fn count(threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 
         0u8..8,
     );
     let starts = starts.prop_map(|(wait, (first, distance), old, owned, turn, small)| Start {
+        out_of_order,
         wait,
         lines: [first, (first + distance) % LINES],
         old,
@@ -223,12 +258,35 @@ const X: u32 = 0;
 const Y: u32 = 1;
 
 fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
-    assert_eq!(count(threads, CASES, forbidden), 0, "{threads:?}");
+    for out_of_order in [false, true] {
+        let seen = count(out_of_order, threads, CASES, &forbidden);
+        assert_eq!(seen, 0, "{threads:?}, out of order: {out_of_order}");
+    }
 }
 
+/// Both pipelines show an outcome.
 fn shows(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
-    let seen = count(threads, 2 * CASES, relaxed);
+    shows_in_order(threads, &relaxed);
+    shows_out_of_order(threads, &relaxed);
+}
+
+fn shows_in_order(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
+    let seen = count(false, threads, 2 * CASES, relaxed);
     assert!(seen > 0, "{threads:?} does not show its relaxed outcome");
+}
+
+fn shows_out_of_order(threads: &[&[Do]], relaxed: impl Fn(&[u64]) -> bool) {
+    let seen = count(true, threads, 2 * CASES, relaxed);
+    assert!(
+        seen > 0,
+        "{threads:?} does not show its relaxed outcome out of order"
+    );
+}
+
+/// Out of order, a store waits until the loads before it have their values, because it becomes visible when it retires.
+fn never_out_of_order(threads: &[&[Do]], outcome: impl Fn(&[u64]) -> bool) {
+    let seen = count(true, threads, CASES, outcome);
+    assert_eq!(seen, 0, "{threads:?} out of order");
 }
 
 #[test]
@@ -253,6 +311,10 @@ fn message_passing() {
     let new = |o: &[u64]| o[..2] == [1, 1];
     shows(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], new);
     shows(&[&[W(X, 1), W(Y, 1)], &[R(Y), R(X)]], old);
+    // Loads overtake a load whose address is late.
+    let late: [&[Do]; 2] = [&[W(X, 1), F, W(Y, 1)], &[RLate(Y), R(X)]];
+    shows_out_of_order(&late, old);
+    never(&[&[W(X, 1), F, W(Y, 1)], &[RLate(Y), F, R(X)]], old);
 }
 
 #[test]
@@ -261,7 +323,9 @@ fn load_buffering() {
     never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], both_new);
     let dependent: [&[Do]; 2] = [&[R(X), WDependent(Y, 1)], &[R(Y), WDependent(X, 1)]];
     never(&dependent, both_new);
-    shows(&[&[R(X), W(Y, 1)], &[R(Y), W(X, 1)]], both_new);
+    let plain: [&[Do]; 2] = [&[R(X), W(Y, 1)], &[R(Y), W(X, 1)]];
+    shows_in_order(&plain, both_new);
+    never_out_of_order(&plain, both_new);
 }
 
 #[test]
@@ -269,17 +333,17 @@ fn s_and_r() {
     let s = |o: &[u64]| o[0] == 1 && o[1] == 2;
     never(&[&[W(X, 2), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], s);
     never(&[&[W(X, 2), F, W(Y, 1)], &[R(Y), WDependent(X, 1)]], s);
-    shows(&[&[W(X, 2), W(Y, 1)], &[R(Y), W(X, 1)]], s);
+    shows_in_order(&[&[W(X, 2), W(Y, 1)], &[R(Y), W(X, 1)]], s);
     let r = |o: &[u64]| o[0] == 0 && o[2] == 2;
     never(&[&[W(X, 1), F, W(Y, 1)], &[W(Y, 2), F, R(X)]], r);
-    shows(&[&[W(X, 1), W(Y, 1)], &[W(Y, 2), R(X)]], r);
+    shows_in_order(&[&[W(X, 1), W(Y, 1)], &[W(Y, 2), R(X)]], r);
 }
 
 #[test]
 fn two_and_two_writes() {
     let crossed = |o: &[u64]| o[..2] == [1, 1];
     never(&[&[W(X, 1), F, W(Y, 2)], &[W(Y, 1), F, W(X, 2)]], crossed);
-    shows(&[&[W(X, 1), W(Y, 2)], &[W(Y, 1), W(X, 2)]], crossed);
+    shows_in_order(&[&[W(X, 1), W(Y, 2)], &[W(Y, 1), W(X, 2)]], crossed);
 }
 
 #[test]
@@ -309,6 +373,11 @@ fn writes_to_reads_are_cumulative() {
 fn coherence_of_one_place() {
     never(&[&[W(X, 1)], &[R(X), R(X)]], |o| o[..2] == [1, 0]);
     never(&[&[W(X, 1), W(X, 2)], &[R(X), R(X), R(X)]], |o| {
+        !o[..3].is_sorted() || o[3] != 2
+    });
+    // The address of the first load is late, so out of order the second one is made before it, and must be repeated.
+    never(&[&[W(X, 1)], &[RLate(X), R(X)]], |o| o[..2] == [1, 0]);
+    never(&[&[W(X, 1), W(X, 2)], &[RLate(X), RLate(X), R(X)]], |o| {
         !o[..3].is_sorted() || o[3] != 2
     });
     // A thread finds its own store, and others agree on the order of two.

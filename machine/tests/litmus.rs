@@ -10,6 +10,7 @@ mod common;
 
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{Channels, PlatformKind};
+use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use common::*;
 use proptest::prelude::*;
@@ -20,6 +21,16 @@ const LINES: u64 = 64;
 const DATA: u64 = 0x8_0000;
 /// Bytes between the programs of the threads, where they share a memory.
 const CODE: u64 = 0x1_0000;
+/// Harts that execute out of order.
+const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
+    width: 2,
+    window: 48,
+    load_queue: 16,
+    store_queue: 16,
+    alus: 2,
+    memory_ports: 1,
+    float_units: 1,
+};
 /// Registers of a thread: addresses of the variables, what its loads found, a value.
 const ADDRESS: u32 = 18;
 const FOUND: u32 = 24;
@@ -76,6 +87,7 @@ struct Start {
     old: [u8; 4],
     split: bool,
     controller: Option<usize>,
+    out_of_order: bool,
 }
 
 fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
@@ -167,6 +179,11 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
             }
         }
     }
+    if start.out_of_order {
+        for tile in &mut config.tiles {
+            tile.hart.interval = Some(OUT_OF_ORDER);
+        }
+    }
     if let Some(which) = start.controller {
         queued(&mut config, which);
     }
@@ -223,6 +240,17 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
 
 /// How many of many starts end in an outcome.
 fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 {
+    count_of(false, chip, threads, cases, wanted)
+}
+
+/// [`count`] of harts that execute in order or out of order.
+fn count_of(
+    out_of_order: bool,
+    chip: Chip,
+    threads: &[&[Do]],
+    cases: u32,
+    wanted: impl Fn(&[u64]) -> bool,
+) -> u32 {
     let starts = (
         prop::array::uniform4(0i32..40),
         (0..LINES, 1..LINES),
@@ -231,6 +259,7 @@ fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> b
         prop::option::of(0..CONTROLLERS),
     );
     let starts = starts.prop_map(|(wait, (first, distance), old, split, controller)| Start {
+        out_of_order,
         wait,
         lines: [first, (first + distance) % LINES],
         old,
@@ -267,6 +296,8 @@ fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
             continue;
         }
         assert_eq!(count(chip, threads, CASES, &forbidden), 0, "{chip:?}");
+        let seen = count_of(true, chip, threads, CASES / 2, &forbidden);
+        assert_eq!(seen, 0, "{chip:?}, out of order");
     }
 }
 
@@ -277,8 +308,10 @@ fn store_buffering() {
     // Harts that share a cache ask it in the order of their programs, so their late stores show nowhere.
     for chip in [Chip::Caches, Chip::Mesh] {
         let threads: [&[Do]; 2] = [&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]];
-        let seen = count(chip, &threads, CASES, forbidden);
-        assert!(seen > 0, "stores are never late: {chip:?}");
+        for out_of_order in [false, true] {
+            let seen = count_of(out_of_order, chip, &threads, CASES, forbidden);
+            assert!(seen > 0, "stores are never late: {chip:?}, {out_of_order}");
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::dram::banks::Timing;
 use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
-use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_model::System;
 use bulkhead_model::platform::{self, Platform};
 use bulkhead_model::system::{Cable, CableEnd};
@@ -172,6 +172,15 @@ fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
         l2_tlb_entries: p.l2_tlb_entries,
         l2_tlb_latency: p.l2_tlb_latency,
         hardware_ad: p.hardware_ad,
+        interval: p.interval.map(|interval| IntervalConfig {
+            width: interval.width,
+            window: interval.window,
+            load_queue: p.load_buffer,
+            store_queue: interval.store_queue,
+            alus: interval.alus,
+            memory_ports: interval.memory_ports,
+            float_units: interval.float_units,
+        }),
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Block {
     pub straddles: bool,
 }
 
-const NONE: Block = Block {
+/// No block. It takes no time.
+pub const NONE: Block = Block {
     tag: u64::MAX,
     first: 0,
     cycles: 0,
@@ -49,28 +50,20 @@ pub struct BlockCache {
     bits: Vec<u32>,
     latency: [u32; 9],
     line: u64,
+    /// The pipeline decides when an operation issues: blocks have no schedule, and take no time.
+    dynamic: bool,
 }
 
 impl BlockCache {
     /// A cache for a pipeline. The first [`Self::clear`] allocates its memory, so a hart that never runs needs none.
     pub fn new(config: &HartConfig) -> Self {
-        let latency = [
-            1,
-            config.load_to_use,
-            config.multiply,
-            config.divide,
-            config.fp_add,
-            config.fp_multiply,
-            config.fp_fma,
-            config.fp_divide,
-            config.fp_sqrt,
-        ];
         Self {
             table: Vec::new(),
             operations: Vec::new(),
             masks: Vec::new(),
             bits: Vec::new(),
-            latency: latency.map(|cycles| cycles.max(1)),
+            latency: config.latencies(),
+            dynamic: config.interval.is_some(),
             line: config.line.clamp(16, 128).next_power_of_two() as u64,
         }
     }
@@ -251,6 +244,12 @@ impl BlockCache {
             }
             op.cycle = issue.min(u16::MAX as u32) as u16;
             next = issue + 1;
+            if self.dynamic {
+                op.cycle = 0;
+            }
+        }
+        if self.dynamic {
+            return 0;
         }
         next.max(divider).min(u16::MAX as u32) as u16
     }

@@ -51,6 +51,45 @@ pub struct HartConfig {
     pub l2_tlb_latency: u32,
     /// The walker sets the accessed and dirty bits itself (as QEMU 7.2 and Svadu do); otherwise it faults.
     pub hardware_ad: bool,
+    /// Instructions are executed out of order; `None`: in order, stall on use. Then `load_buffer` has no meaning.
+    pub interval: Option<IntervalConfig>,
+}
+
+/// What bounds an out-of-order pipeline beside latencies, the predictor and the store buffer. Zero counts as 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IntervalConfig {
+    /// Instructions that are dispatched, and that retire, in a cycle.
+    pub width: u32,
+    /// Instructions between dispatch and retirement (entries of the reorder buffer).
+    pub window: u32,
+    /// Loads among them.
+    pub load_queue: u32,
+    /// Stores among them.
+    pub store_queue: u32,
+    /// Integer operations and branches that issue in a cycle.
+    pub alus: u32,
+    /// Addresses of loads and stores that are computed in a cycle.
+    pub memory_ports: u32,
+    /// FP operations that issue in a cycle. There is one divider for FP and one for integers, neither pipelined, and one multiplier.
+    pub float_units: u32,
+}
+
+impl HartConfig {
+    /// Latencies in cycles, at least 1, in the order of [`Unit`](super::isa::Unit).
+    pub(super) fn latencies(&self) -> [u32; 9] {
+        let latency = [
+            1,
+            self.load_to_use,
+            self.multiply,
+            self.divide,
+            self.fp_add,
+            self.fp_multiply,
+            self.fp_fma,
+            self.fp_divide,
+            self.fp_sqrt,
+        ];
+        latency.map(|cycles| cycles.max(1))
+    }
 }
 
 impl Default for HartConfig {
@@ -79,6 +118,7 @@ impl Default for HartConfig {
             l2_tlb_entries: 128,
             l2_tlb_latency: 2,
             hardware_ad: true,
+            interval: None,
         }
     }
 }

@@ -149,6 +149,8 @@ pub struct Core {
     pub refused: Exit,
     /// Accesses waiting for their lines, in program order.
     pub late: Vec<Late>,
+    /// Values of loads of an out-of-order pipeline whose lines have arrived, with their numbers ([`Action::Early`](super::load_store_queue::Action)).
+    pub early: Vec<(u64, u64)>,
     /// Loads across two lines of which one part is still missing.
     pub splits: Vec<Split>,
     /// Accesses to memories behind a network, in program order.
@@ -222,6 +224,7 @@ impl Core {
             ordering: false,
             refused: Exit::Suspend(Stop::Horizon),
             late: Vec::new(),
+            early: Vec::new(),
             splits: Vec::new(),
             remote: Vec::new(),
             base: 0,
@@ -414,6 +417,7 @@ impl Core {
         self.pending = PendingLoads::default();
         self.stores.clear();
         self.late.clear();
+        self.early.clear();
         self.splits.clear();
         self.remote.clear();
         (self.reserving, self.acquiring, self.ordering) = (false, false, false);

@@ -6,7 +6,7 @@
 use super::block::{Block, BlockCache};
 use super::bus::Bus;
 use super::core::{Core, Exception, Exit, Mode, NO_LINE, Privilege};
-use super::isa::{Kind, Op, SINK, Unit, float, m};
+use super::isa::{Op, SINK, Unit, float, integer_operations};
 use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
@@ -167,8 +167,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 next_block!()
             }};
         }
-        match op.kind {
-            Kind::Lui => set!(imm),
+        integer_operations!(op.kind, set, branch, (a, b, imm, shift), {
             Kind::Auipc => set!(core.pc.wrapping_add(op.offset as u64).wrapping_add(imm)),
             Kind::Jal => {
                 core.statistics.instructions += (index + 1 - counted) as u64;
@@ -180,12 +179,6 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 core.jump_indirect(block, op, a.wrapping_add(imm) & !1);
                 next_block!()
             }
-            Kind::Beq => branch!(a == b),
-            Kind::Bne => branch!(a != b),
-            Kind::Blt => branch!((a as i64) < b as i64),
-            Kind::Bge => branch!(a as i64 >= b as i64),
-            Kind::Bltu => branch!(a < b),
-            Kind::Bgeu => branch!(a >= b),
             Kind::Lb => load!(1, |value| value as i8 as i64 as u64),
             Kind::Lh => load!(2, |value| value as i16 as i64 as u64),
             Kind::Lw => load!(4, |value| value as i32 as i64 as u64),
@@ -197,61 +190,13 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             Kind::Sh => store!(2, b),
             Kind::Sw => store!(4, b),
             Kind::Sd => store!(8, b),
-            Kind::Addi => set!(a.wrapping_add(imm)),
-            Kind::Slti => set!(((a as i64) < imm as i64) as u64),
-            Kind::Sltiu => set!((a < imm) as u64),
-            Kind::Xori => set!(a ^ imm),
-            Kind::Ori => set!(a | imm),
-            Kind::Andi => set!(a & imm),
-            Kind::Slli => set!(a << (shift & 63)),
-            Kind::Srli => set!(a >> (shift & 63)),
-            Kind::Srai => set!((a as i64 >> (shift & 63)) as u64),
-            Kind::Add => set!(a.wrapping_add(b)),
-            Kind::Sub => set!(a.wrapping_sub(b)),
-            Kind::Sll => set!(a << (b & 63)),
-            Kind::Slt => set!(((a as i64) < b as i64) as u64),
-            Kind::Sltu => set!((a < b) as u64),
-            Kind::Xor => set!(a ^ b),
-            Kind::Srl => set!(a >> (b & 63)),
-            Kind::Sra => set!((a as i64 >> (b & 63)) as u64),
-            Kind::Or => set!(a | b),
-            Kind::And => set!(a & b),
-            Kind::Addiw => set!(word(a.wrapping_add(imm) as u32)),
-            Kind::Slliw => set!(word((a as u32) << (shift & 31))),
-            Kind::Srliw => set!(word(a as u32 >> (shift & 31))),
-            Kind::Sraiw => set!((a as i32 >> (shift & 31)) as i64 as u64),
-            Kind::Addw => set!(word(a.wrapping_add(b) as u32)),
-            Kind::Subw => set!(word(a.wrapping_sub(b) as u32)),
-            Kind::Sllw => set!(word((a as u32) << (b & 31))),
-            Kind::Srlw => set!(word(a as u32 >> (b & 31))),
-            Kind::Sraw => set!((a as i32 >> (b & 31)) as i64 as u64),
-            Kind::Marker => {
-                let machine_mode = core.privilege == Privilege::Machine;
-                let now = core.base + op.cycle as Tick * cycle;
-                bus.marker(now, op.imm as u16, a, machine_mode);
-                if op.imm == MarkerKind::ActivityFault as i32 && machine_mode {
-                    core.report_crash(bus, now, a);
-                }
-            }
+            Kind::Marker => core.mark(bus, op, a, core.base + op.cycle as Tick * cycle),
             Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
             Kind::CacheBlock => {
                 let bits = blocks.bits(block, index);
                 attempt!(core.cache_block(bus, op, bits, a))
             }
             Kind::Prefetch => core.prefetch(bus, op, a),
-            Kind::Mul => set!(a.wrapping_mul(b)),
-            Kind::Mulh => set!(m::mulh(a, b)),
-            Kind::Mulhsu => set!(m::mulhsu(a, b)),
-            Kind::Mulhu => set!(m::mulhu(a, b)),
-            Kind::Div => set!(m::div(a, b)),
-            Kind::Divu => set!(m::divu(a, b)),
-            Kind::Rem => set!(m::rem(a, b)),
-            Kind::Remu => set!(m::remu(a, b)),
-            Kind::Mulw => set!(word(a.wrapping_mul(b) as u32)),
-            Kind::Divw => set!(m::divw(a, b)),
-            Kind::Divuw => set!(m::divuw(a, b)),
-            Kind::Remw => set!(m::remw(a, b)),
-            Kind::Remuw => set!(m::remuw(a, b)),
             Kind::Lr => attempt!(core.load_reserved(bus, op, a)),
             Kind::Sc => attempt!(core.store_conditional(bus, op, a, b)),
             Kind::Amo => attempt!(core.atomic(bus, op, a, b)),
@@ -298,7 +243,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
                 core.statistics.instructions += 1;
                 return (End::Done, current);
             }
-        }
+        });
         index += 1;
     }
 }
@@ -315,12 +260,17 @@ fn careful(core: &mut Core, op: &Op, mask: u64, cycle: Tick) -> Result<(), Exit>
     Ok(())
 }
 
-#[inline(always)]
-fn word(value: u32) -> u64 {
-    value as i32 as i64 as u64
-}
-
 impl Core {
+    /// A marker hint with the value `a`.
+    #[inline(always)]
+    pub fn mark<B: Bus>(&mut self, bus: &mut B, op: &Op, a: u64, now: Tick) {
+        let machine_mode = self.privilege == Privilege::Machine;
+        bus.marker(now, op.imm as u16, a, machine_mode);
+        if op.imm == MarkerKind::ActivityFault as i32 && machine_mode {
+            self.report_crash(bus, now, a);
+        }
+    }
+
     /// Whether the next block can start without any further check.
     #[inline(always)]
     fn may_go_on(&self) -> bool {
@@ -397,7 +347,7 @@ impl Core {
 }
 
 /// `x1` and `x5` are link registers by convention; the sink is neither.
-fn is_link(register: u8) -> bool {
+pub fn is_link(register: u8) -> bool {
     const _: () = assert!(SINK != 1 && SINK != 5);
     register == 1 || register == 5
 }

@@ -52,7 +52,9 @@ fn operation(action: Action) -> RemoteOperation {
         Action::Reserve(_) => RemoteOperation::Reserve,
         Action::Conditional(_, _, value) => RemoteOperation::Conditional(value),
         Action::Modify(op, operand) => RemoteOperation::Modify(a::function(&op), operand),
-        Action::Part(..) | Action::Zero => panic!("{action:?} is not made across a network"),
+        Action::Part(..) | Action::Zero | Action::Early(..) => {
+            panic!("{action:?} is not made across a network")
+        }
     }
 }
 

@@ -72,6 +72,8 @@ pub enum Action {
     Store(u8, u64),
     /// The whole line becomes zero.
     Zero,
+    /// A load within a line by an out-of-order pipeline, which keeps the value under this number until the load retires.
+    Early(Op, u64),
 }
 
 /// An access that has not been performed.
@@ -181,6 +183,10 @@ impl Core {
                 self.x[op.rd as usize & 63] = old;
             }
             Action::Store(bytes, value) => memory.write(offset, bytes, value),
+            Action::Early(op, number) => {
+                let value = loaded(&op, memory.read(offset, load_bytes(&op)));
+                self.early.push((number, value));
+            }
             Action::Zero => {
                 for at in (0..=!self.line_mask).step_by(8) {
                     memory.write(at, 8, 0);
@@ -208,13 +214,7 @@ impl Core {
 
     /// Writes the loaded value into its destination.
     fn set_loaded(&mut self, op: &Op, value: u64) {
-        let value = match op.kind {
-            Kind::Lb => value as i8 as i64 as u64,
-            Kind::Lh => value as i16 as i64 as u64,
-            Kind::Lw => value as i32 as i64 as u64,
-            Kind::Flw => value | 0xffff_ffff_0000_0000,
-            _ => value,
-        };
+        let value = loaded(op, value);
         match op.kind {
             Kind::Flw | Kind::Fld => self.f[op.rd as usize & 31] = value,
             _ => self.x[op.rd as usize & 63] = value,
@@ -222,8 +222,19 @@ impl Core {
     }
 }
 
+/// What a load makes of the bytes that it read.
+pub fn loaded(op: &Op, value: u64) -> u64 {
+    match op.kind {
+        Kind::Lb => value as i8 as i64 as u64,
+        Kind::Lh => value as i16 as i64 as u64,
+        Kind::Lw => value as i32 as i64 as u64,
+        Kind::Flw => value | 0xffff_ffff_0000_0000,
+        _ => value,
+    }
+}
+
 /// Bytes of a load.
-fn load_bytes(op: &Op) -> u8 {
+pub fn load_bytes(op: &Op) -> u8 {
     match op.kind {
         Kind::Lb | Kind::Lbu => 1,
         Kind::Lh | Kind::Lhu => 2,

@@ -306,6 +306,31 @@ impl Core {
             }
     }
 
+    /// Whether [`Core::translate`] would take no time: there is no translation, or the first-level TLB has the page.
+    pub fn translates_at_once(&self, address: u64, need: Need) -> bool {
+        if self.mmu.quick(need, address).is_some() {
+            return true;
+        }
+        let execute = need == Need::Execute;
+        let privilege = match execute {
+            true => self.privilege,
+            false => self.data_privilege(),
+        };
+        let entry = || {
+            let asid = (self.csr.satp >> 44) as u16;
+            self.mmu.find(!execute as usize, address, asid)
+        };
+        privilege == Privilege::Machine
+            || self.csr.satp >> 60 == 0
+            || entry().is_some_and(|entry| self.usable(&entry, need, privilege))
+    }
+
+    /// Whether an entry of a TLB gives the right, without another look at the tables.
+    fn usable(&self, entry: &TlbEntry, need: Need, privilege: Privilege) -> bool {
+        self.permitted(entry.flags, need, privilege)
+            && (need != Need::Write || entry.flags & D != 0)
+    }
+
     fn look_up<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -316,10 +341,6 @@ impl Core {
     ) -> Result<u64, Exit> {
         let asid = (self.csr.satp >> 44) as u16;
         let side = (need != Need::Execute) as usize;
-        let usable = |core: &Self, entry: &TlbEntry| {
-            core.permitted(entry.flags, need, privilege)
-                && (need != Need::Write || entry.flags & D != 0)
-        };
         let page = address >> 12;
         if !self
             .walk
@@ -327,7 +348,7 @@ impl Core {
             .is_some_and(|walk| walk.address >> 12 == page && walk.need == need)
         {
             if let Some(entry) = self.mmu.find(side, address, asid)
-                && usable(self, &entry)
+                && self.usable(&entry, need, privilege)
             {
                 return Ok(entry.physical | (address & entry.mask));
             }
@@ -340,7 +361,7 @@ impl Core {
                 self.base += self.costs.second_tlb;
                 self.statistics.stall_translation += self.costs.second_tlb;
                 if let Some(entry) = self.mmu.find_second(address, asid)
-                    && usable(self, &entry)
+                    && self.usable(&entry, need, privilege)
                 {
                     self.mmu.insert(side, entry);
                     return Ok(entry.physical | (address & entry.mask));

@@ -19,6 +19,7 @@ mod execute_memory;
 mod execute_remote;
 mod execute_system;
 mod fetch;
+mod interval;
 mod isa;
 mod lines;
 mod load_store_queue;
@@ -42,7 +43,7 @@ pub use bus::{
     Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place,
     RemoteOperation, Timing,
 };
-pub use config::HartConfig;
+pub use config::{HartConfig, IntervalConfig};
 pub use isa::a::modify;
 pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
@@ -54,6 +55,7 @@ use self::block::BlockCache;
 use self::core::{Core, Exception, Exit, Mode, NO_LINE, Purpose, TokenWait};
 use self::execute::{End, run_blocks};
 use self::fetch::{FetchBuffer, Missing};
+use self::interval::{Before, Window};
 use self::pmp::Need;
 use crate::types::Tick;
 
@@ -124,6 +126,8 @@ pub struct Hart {
     resume: Option<Resume>,
     config: HartConfig,
     data_sets: u32,
+    /// The state of an out-of-order pipeline.
+    window: Option<Box<Window>>,
 }
 
 impl Hart {
@@ -136,6 +140,7 @@ impl Hart {
             resume: None,
             config: config.clone(),
             data_sets: 1,
+            window: Window::new(config),
         }
     }
 
@@ -156,6 +161,9 @@ impl Hart {
         self.core.restart_counters();
         self.core.mode = Mode::Running;
         self.resume = None;
+        if let Some(window) = &mut self.window {
+            window.reset(at);
+        }
     }
 
     /// Halts the hart where it is and forgets what it waited for. Only [`Hart::reset`] starts it again.
@@ -163,6 +171,9 @@ impl Hart {
         self.core.base = self.time();
         self.core.stop();
         self.resume = None;
+        if let Some(window) = &mut self.window {
+            window.abandon(&mut self.core, 0);
+        }
     }
 
     /// Whether the hart is not started, or was stopped.
@@ -201,6 +212,11 @@ impl Hart {
         }
         self.core.check_epoch(bus);
         self.core.watch_counters();
+        if let Some(mut window) = self.window.take() {
+            let stop = self.run_window(&mut window, bus);
+            self.window = Some(window);
+            return stop;
+        }
         if !self.end_token_wait(bus) {
             return Stop::Tokens;
         }
@@ -453,7 +469,17 @@ impl Hart {
     /// reads and writes now. (For an access that never gets a line, the tile passes a made-up line of zeros: reads give 0, and
     /// writes are lost.)
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
+        let before = self.window.is_some().then(|| Before::new(&self.core));
         self.core.complete(token, at, line);
+        self.completed(token, at, before);
+    }
+
+    /// An out-of-order pipeline hears of a completion.
+    #[inline]
+    fn completed(&mut self, token: u32, at: Tick, before: Option<Before>) {
+        if let (Some(window), Some(before)) = (&mut self.window, before) {
+            window.complete(&mut self.core, token, at, before);
+        }
     }
 
     /// The line with this name ([`Bus::line_name`]) for which the access of `token` waits has arrived: the hart performs what waits for it.
@@ -465,7 +491,9 @@ impl Hart {
     /// The answer of a memory behind a network has arrived; the hart takes its value now. If the hart was reset in the meantime,
     /// the answer is ignored.
     pub fn complete_remote(&mut self, token: u32, at: Tick, value: u64) {
+        let before = self.window.is_some().then(|| Before::new(&self.core));
         self.core.complete_remote(token, at, value);
+        self.completed(token, at, before);
     }
 
     /// Sets an interrupt input at the tick `at`. Also continues a hart in WFI or asleep if the interrupt is enabled in `mie`.
@@ -490,6 +518,10 @@ impl Hart {
                 && self.core.interrupt_wakes()
             {
                 self.core.awake(at);
+            } else if self.core.mode == Mode::Running
+                && let Some(window) = &mut self.window
+            {
+                window.interrupted(&mut self.core, at);
             }
         }
     }
@@ -550,6 +582,9 @@ impl Hart {
 
     /// The program counter of the next instruction.
     pub fn pc(&self) -> u64 {
+        if let Some(window) = &self.window {
+            return window.pc(&self.core, &self.blocks);
+        }
         match &self.resume {
             Some(Resume::Operation(block, index)) => self.core.pc.wrapping_add(
                 self.blocks.operations(self.blocks.block(*block))[*index].offset as u64,
@@ -566,6 +601,9 @@ impl Hart {
         self.core.walk = None;
         self.core.fetches = [None; 2];
         self.core.pc = pc;
+        if let Some(window) = &mut self.window {
+            window.abandon(&mut self.core, at);
+        }
     }
 
     /// The current mode.

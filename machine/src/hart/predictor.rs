@@ -40,15 +40,49 @@ impl Predictor {
         match self.counters.get_mut((pc >> 1) as usize & self.mask) {
             Some(counter) => {
                 let right = (*counter >= 2) == taken;
-                *counter = if taken {
-                    (*counter + 1).min(3)
-                } else {
-                    counter.saturating_sub(1)
-                };
+                *counter = moved(*counter, taken);
                 right
             }
             None => backward == taken,
         }
+    }
+
+    /// What is predicted for the branch at `pc`; nothing is learnt.
+    pub fn predict(&self, pc: u64, backward: bool) -> bool {
+        let counter = self.counters.get((pc >> 1) as usize & self.mask);
+        counter.map_or(backward, |counter| *counter >= 2)
+    }
+
+    /// Learns the outcome of the branch at `pc`.
+    pub fn learn(&mut self, pc: u64, taken: bool) {
+        if let Some(counter) = self.counters.get_mut((pc >> 1) as usize & self.mask) {
+            *counter = moved(*counter, taken);
+        }
+    }
+
+    /// The position of the return-address stack, for [`Predictor::restore`].
+    pub fn position(&self) -> (u32, u32) {
+        (self.top as u32, self.depth as u32)
+    }
+
+    /// Takes back the calls and returns since `position`. What they wrote over is lost.
+    pub fn restore(&mut self, position: (u32, u32)) {
+        (self.top, self.depth) = (position.0 as usize, position.1 as usize);
+    }
+
+    /// A return: where it is predicted to go.
+    pub fn pop(&mut self) -> Option<u64> {
+        if self.depth == 0 {
+            return None;
+        }
+        let predicted = self.returns[self.top];
+        self.top = if self.top == 0 {
+            self.returns.len() - 1
+        } else {
+            self.top - 1
+        };
+        self.depth -= 1;
+        Some(predicted)
     }
 
     /// A call: remembers where it returns to. The oldest entry is lost when the stack is full.
@@ -67,17 +101,17 @@ impl Predictor {
 
     /// A return to `target`. Returns whether the stack had predicted it.
     pub fn returns_to(&mut self, target: u64) -> bool {
-        if self.depth == 0 {
-            return false;
-        }
-        let predicted = self.returns[self.top];
-        self.top = if self.top == 0 {
-            self.returns.len() - 1
-        } else {
-            self.top - 1
-        };
-        self.depth -= 1;
-        predicted == target
+        self.pop() == Some(target)
+    }
+}
+
+/// A two-bit counter after an outcome.
+#[inline(always)]
+fn moved(counter: u8, taken: bool) -> u8 {
+    if taken {
+        (counter + 1).min(3)
+    } else {
+        counter.saturating_sub(1)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod cluster;
 mod one_shot;
+mod pipeline;
 mod platform;
 mod system;
 pub(crate) mod tasks;

@@ -5,6 +5,7 @@
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
 use super::cluster::{CLUSTER, PARTITION};
+use super::pipeline::PIPELINE;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
@@ -21,7 +22,7 @@ const COUNT: super::Kind = Integer {
     min: 1,
     max: 65_536,
 };
-const ENTRIES: super::Kind = Integer {
+pub(super) const ENTRIES: super::Kind = Integer {
     min: 0,
     max: 65_536,
 };
@@ -35,7 +36,8 @@ pub(super) const SOURCE: AttributeRule = optional(
     NOTE,
     "Source of the values; or `assumption: ...` with the reason.",
 );
-const CLOCK: AttributeRule = required("clock", Name, "The clock that its cycles are counted in.");
+pub(super) const CLOCK: AttributeRule =
+    required("clock", Name, "The clock that its cycles are counted in.");
 
 /// See [`super::PLATFORM`].
 pub const ELEMENTS: &[ElementRule] = &[
@@ -100,120 +102,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[],
     },
-    ElementRule {
-        name: "pipeline",
-        about: "How a hart spends time, in cycles of its clock.",
-        attributes: &[
-            required("name", Name, "Name of the pipeline."),
-            CLOCK,
-            default(
-                "model",
-                Choice(&["inorder"]),
-                "inorder",
-                "`inorder`: stall on use, one instruction a cycle.",
-            ),
-            required(
-                "load-to-use",
-                LATENCY,
-                "Time from the issue of a load that hits the first level until an instruction can use the result.",
-            ),
-            required(
-                "multiply",
-                LATENCY,
-                "Latency of an integer multiplication (pipelined).",
-            ),
-            required(
-                "divide",
-                LATENCY,
-                "Latency of an integer division (not pipelined).",
-            ),
-            required(
-                "fp-add",
-                LATENCY,
-                "Latency of floating-point addition, subtraction, comparison and conversion.",
-            ),
-            required(
-                "fp-multiply",
-                LATENCY,
-                "Latency of floating-point multiplication.",
-            ),
-            required("fp-fma", LATENCY, "Latency of fused multiply-add."),
-            required("fp-divide", LATENCY, "Latency of floating-point division."),
-            required("fp-sqrt", LATENCY, "Latency of a square root."),
-            required(
-                "branch-penalty",
-                CYCLES,
-                "Extra cycles of a mispredicted branch, return or indirect jump.",
-            ),
-            required(
-                "jump-penalty",
-                CYCLES,
-                "Extra cycles of a correctly predicted taken branch or direct jump.",
-            ),
-            required(
-                "predictor-entries",
-                ENTRIES,
-                "Two-bit counters of the branch predictor, a power of two; 0: static prediction.",
-            ),
-            required(
-                "return-stack",
-                ENTRIES,
-                "Entries of the return-address stack; 0: none.",
-            ),
-            required(
-                "store-buffer",
-                Integer { min: 1, max: 64 },
-                "Stores that may be under way.",
-            ),
-            required(
-                "load-buffer",
-                Integer { min: 1, max: 16 },
-                "Loads that may be under way.",
-            ),
-            required(
-                "trap-entry",
-                CYCLES,
-                "Extra cycles to enter a trap handler or to return from it.",
-            ),
-            required(
-                "mmio",
-                CYCLES,
-                "Extra cycles of an access to a device register.",
-            ),
-            required(
-                "tlb-entries",
-                Integer {
-                    min: 4,
-                    max: 65_536,
-                },
-                "Entries of each first-level TLB.",
-            ),
-            required(
-                "l2-tlb-entries",
-                ENTRIES,
-                "Entries of the second-level TLB, a power of two; 0: none.",
-            ),
-            required(
-                "l2-tlb-latency",
-                CYCLES,
-                "Cycles of a hit in the second-level TLB.",
-            ),
-            default(
-                "page-walk",
-                Choice(&["timed"]),
-                "timed",
-                "`timed`, the only value: page-table walks go through the data cache and take its time.",
-            ),
-            default(
-                "hardware-ad",
-                Boolean,
-                "true",
-                "The walker sets accessed and dirty bits itself; otherwise it faults.",
-            ),
-            SOURCE,
-        ],
-        children: &[any("origin")],
-    },
+    PIPELINE,
     ElementRule {
         name: "cache",
         about: "A cache, write-back and write-allocate.",

@@ -22,6 +22,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     routers(platform, root, errors);
     super::mesh::check(platform, root, errors);
     super::cluster::check(platform, root, errors);
+    super::pipeline::check(platform, root, errors);
 }
 
 fn clocks(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {

@@ -8,6 +8,7 @@
 mod check;
 mod cluster;
 mod mesh;
+mod pipeline;
 mod read;
 mod write;
 
@@ -121,7 +122,7 @@ pub struct Pipeline {
     pub return_stack: u32,
     /// Stores under way at most.
     pub store_buffer: u32,
-    /// Loads under way at most.
+    /// Loads under way at most. Out of order: loads that were dispatched and have not retired.
     pub load_buffer: u32,
     /// Extra cycles to enter or leave a trap handler.
     pub trap_entry: u32,
@@ -135,6 +136,26 @@ pub struct Pipeline {
     pub l2_tlb_latency: u32,
     /// The walker sets accessed and dirty bits itself.
     pub hardware_ad: bool,
+    /// What bounds a pipeline of the model [`PipelineModel::Interval`]; others have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+}
+
+/// What bounds an out-of-order pipeline, beside latencies and buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Interval {
+    /// Instructions dispatched, and retired, in a cycle.
+    pub width: u32,
+    /// Instructions between dispatch and retirement.
+    pub window: u32,
+    /// Stores among them.
+    pub store_queue: u32,
+    /// Integer operations and branches issued in a cycle.
+    pub alus: u32,
+    /// Loads and stores issued in a cycle.
+    pub memory_ports: u32,
+    /// Floating-point operations issued in a cycle.
+    pub float_units: u32,
 }
 
 /// The timing model of a pipeline.
@@ -143,6 +164,8 @@ pub struct Pipeline {
 pub enum PipelineModel {
     /// Stall on use.
     Inorder,
+    /// Out of order.
+    Interval,
 }
 
 /// A cache.

@@ -4,9 +4,9 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Cluster, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy,
-    Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel, Platform,
-    PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
+    Accelerator, Cache, Clock, Cluster, Controller, Dram, Dtu, Interval, LocalMemory, Memory,
+    MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel,
+    Platform, PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -225,10 +225,23 @@ impl Reader<'_> {
 
     fn pipeline(&mut self, node: &Node, clocks: &[Clock]) -> Option<Pipeline> {
         let number = |attribute| narrow(node.integer(attribute));
+        // `check` says which of these attributes must be there.
+        let bound = |attribute| node.maybe_integer(attribute).map_or(1, narrow);
+        let interval = (node.text("model") == "interval").then(|| Interval {
+            width: bound("width"),
+            window: bound("window"),
+            store_queue: bound("store-queue"),
+            alus: bound("alus"),
+            memory_ports: bound("memory-ports"),
+            float_units: bound("float-units"),
+        });
         Some(Pipeline {
             name: node.text("name"),
             clock: self.clock(node, clocks)?,
-            model: PipelineModel::Inorder,
+            model: match interval {
+                Some(_) => PipelineModel::Interval,
+                None => PipelineModel::Inorder,
+            },
             load_to_use: number("load-to-use"),
             multiply: number("multiply"),
             divide: number("divide"),
@@ -249,6 +262,7 @@ impl Reader<'_> {
             l2_tlb_entries: number("l2-tlb-entries"),
             l2_tlb_latency: number("l2-tlb-latency"),
             hardware_ad: node.boolean("hardware-ad"),
+            interval,
         })
     }
 

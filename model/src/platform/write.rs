@@ -4,8 +4,8 @@
 //! which rules the values keep.
 
 use super::{
-    Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, Platform, PlatformKind,
-    Replacement, Spread, Topology,
+    Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, PipelineModel, Platform,
+    PlatformKind, Replacement, Spread, Topology,
 };
 use crate::writer::Writer;
 
@@ -166,7 +166,13 @@ fn write_pipeline(writer: &mut Writer, platform: &Platform, part: &Pipeline) {
         .start("pipeline")
         .attribute("name", &part.name)
         .attribute("clock", &part.clock.name)
-        .attribute("model", "inorder")
+        .attribute(
+            "model",
+            match part.model {
+                PipelineModel::Inorder => "inorder",
+                PipelineModel::Interval => "interval",
+            },
+        )
         .attribute("load-to-use", part.load_to_use)
         .attribute("multiply", part.multiply)
         .attribute("divide", part.divide)
@@ -188,6 +194,15 @@ fn write_pipeline(writer: &mut Writer, platform: &Platform, part: &Pipeline) {
         .attribute("l2-tlb-latency", part.l2_tlb_latency)
         .attribute("page-walk", "timed")
         .attribute("hardware-ad", part.hardware_ad);
+    if let Some(interval) = part.interval {
+        writer
+            .attribute("width", interval.width)
+            .attribute("window", interval.window)
+            .attribute("store-queue", interval.store_queue)
+            .attribute("alus", interval.alus)
+            .attribute("memory-ports", interval.memory_ports)
+            .attribute("float-units", interval.float_units);
+    }
     close(writer, platform, &format!("pipeline[{}]", part.name));
 }
 

@@ -1,5 +1,7 @@
 //! Runs batches on both sides, finds mismatches and makes them small.
 
+use bulkhead_machine::hart::IntervalConfig;
+
 use crate::compare::{self, Outcome};
 use crate::generate::generate;
 use crate::program::Category;
@@ -41,25 +43,52 @@ enum Side {
     SlowMemory,
     /// A whole machine.
     Machine,
+    /// A hart that executes out of order, with a memory that answers after random delays.
+    OutOfOrder,
+    /// A whole machine whose hart executes out of order.
+    MachineOutOfOrder,
+}
+
+/// An out-of-order pipeline with `width` instructions in a cycle.
+fn out_of_order(width: u32) -> IntervalConfig {
+    IntervalConfig {
+        width,
+        window: 16 * width,
+        load_queue: 4 * width,
+        store_queue: 4 * width,
+        alus: width,
+        memory_ports: width.div_ceil(2),
+        float_units: width.div_ceil(2),
+    }
 }
 
 impl Side {
-    const ALL: [Self; 3] = [Self::Hart, Self::SlowMemory, Self::Machine];
+    const ALL: [Self; 5] = [
+        Self::Hart,
+        Self::SlowMemory,
+        Self::Machine,
+        Self::OutOfOrder,
+        Self::MachineOutOfOrder,
+    ];
 
     fn note(self) -> &'static str {
         match self {
             Self::Hart => "",
             Self::SlowMemory => " (only with a slow memory)",
             Self::Machine => " (only in a whole machine)",
+            Self::OutOfOrder => " (only out of order)",
+            Self::MachineOutOfOrder => " (only out of order in a whole machine)",
         }
     }
 
     fn run(self, programs: &[&Program]) -> Result<Vec<Outcome>, ours::Error> {
         let (image, results) = program::image(programs);
         let memory = match self {
-            Self::Hart => ours::run(&image, programs.len(), None),
-            Self::SlowMemory => ours::run(&image, programs.len(), Some(1)),
-            Self::Machine => whole::run(&image, programs.len()),
+            Self::Hart => ours::run(&image, programs.len(), None, None),
+            Self::SlowMemory => ours::run(&image, programs.len(), Some(1), None),
+            Self::Machine => whole::run(&image, programs.len(), None),
+            Self::OutOfOrder => ours::run(&image, programs.len(), Some(2), Some(out_of_order(2))),
+            Self::MachineOutOfOrder => whole::run(&image, programs.len(), Some(out_of_order(4))),
         }?;
         Ok(programs
             .iter()

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use bulkhead_machine::hart::{
-    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, HartConfig, InterruptLine, Place, Stop,
-    Timing,
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, HartConfig, InterruptLine,
+    IntervalConfig, Place, Stop, Timing,
 };
 
 use crate::layout::*;
@@ -176,7 +176,12 @@ impl Bus for Flat {
 ///
 /// # Errors
 /// When the programs do not end as they should.
-pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, Error> {
+pub fn run(
+    image: &[u8],
+    tests: usize,
+    delays: Option<u64>,
+    interval: Option<IntervalConfig>,
+) -> Result<Vec<u8>, Error> {
     let mut memory = image.to_vec();
     memory.resize(DRAM_BYTES as usize, 0);
     let mut bus = Flat {
@@ -190,7 +195,10 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         under_way: BTreeSet::new(),
         token: 0,
     };
-    let mut config = HartConfig::default();
+    let mut config = HartConfig {
+        interval,
+        ..HartConfig::default()
+    };
     if delays.is_some() {
         // As little of everything as there may be.
         config = HartConfig {
@@ -243,12 +251,10 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         }
         match stop {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
-            Stop::Pending(wanted) => {
-                while let Some((at, token, physical)) = bus.under_way.pop_first() {
+            Stop::Pending(_) => {
+                // Out of order, the hart may go on with any of them.
+                if let Some((at, token, physical)) = bus.under_way.pop_first() {
                     hart.complete(token, at, bus.line(physical));
-                    if token == wanted {
-                        break;
-                    }
                 }
             }
             Stop::WaitForInterrupt if bus.compare < limit / TICKS_OF_TIMER => {

@@ -7,7 +7,7 @@ use bulkhead_machine::config::{
     CacheConfig, DramConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
     Replacement, TileConfig,
 };
-use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 
 use crate::layout::*;
@@ -80,9 +80,11 @@ fn platform() -> PlatformConfig {
 ///
 /// # Errors
 /// When the programs do not end as they should.
-pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
+pub fn run(image: &[u8], tests: usize, interval: Option<IntervalConfig>) -> Result<Vec<u8>, Error> {
     let stopped = |what: &dyn std::fmt::Display| Error::Stopped(what.to_string());
-    let mut machine = Machine::new(&platform()).map_err(|error| stopped(&error))?;
+    let mut platform = platform();
+    platform.tiles[0].hart.interval = interval;
+    let mut machine = Machine::new(&platform).map_err(|error| stopped(&error))?;
     machine
         .load_memory(MEMORY, 0, image)
         .map_err(|error| stopped(&error))?;

@@ -27,7 +27,7 @@ fn run(write: impl FnOnce(&mut Assembler)) -> Outcome {
         alone: false,
     };
     let (image, results) = program::image(&[&program]);
-    let memory = ours::run(&image, 1, None).expect("the program ends");
+    let memory = ours::run(&image, 1, None, None).expect("the program ends");
     compare::read(&memory, results[0], &program)
 }
 

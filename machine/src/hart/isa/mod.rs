@@ -6,12 +6,15 @@
 pub mod a;
 pub mod c;
 pub mod float;
+pub mod integer;
 pub mod m;
 pub mod rv64i;
 pub mod system;
 pub mod zicbo;
 pub mod zicsr;
 pub mod zifencei;
+
+pub(crate) use integer::integer_operations;
 
 /// Register number that replaces `x0` as a destination: writes go to a cell that is never read.
 pub const SINK: u8 = 32;
