@@ -6,6 +6,7 @@
 //! relies on.
 
 pub mod cluster;
+pub mod dma;
 pub mod dram;
 
 use crate::accelerator::AcceleratorConfig;
@@ -20,6 +21,7 @@ use bulkhead_abi::memory_map::{
 use thiserror::Error;
 
 pub use cluster::ClusterConfig;
+pub use dma::DmaConfig;
 
 /// Where lines hold data, memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
 /// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
@@ -78,6 +80,8 @@ pub struct TileConfig {
     pub cluster: Option<ClusterConfig>,
     /// Local memory in place of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
+    /// A DMA engine beside the local memory.
+    pub dma: Option<DmaConfig>,
     /// Data transfer unit; needed on tiled platforms.
     pub dtu: Option<DtuConfig>,
     /// Router that the tile is attached to (ignored by a crossbar).
@@ -107,6 +111,7 @@ impl TileConfig {
             l2: None,
             cluster: None,
             local_memory: None,
+            dma: None,
             dtu: None,
             router: 0,
             privileged: false,
@@ -484,6 +489,9 @@ impl PlatformConfig {
             }
         }
         for tile in &self.tiles {
+            if tile.dma.is_some() && self.kind != PlatformKind::Mesh {
+                return fail(format!("tile {}: a dma engine needs a mesh", tile.id));
+            }
             let valid = match self.kind {
                 PlatformKind::Mesh => self.validate_local(tile),
                 PlatformKind::Bare | PlatformKind::Tiled => self.validate_tile(tile),
@@ -634,6 +642,7 @@ impl PlatformConfig {
         {
             return Err("a tile with a local memory has one hart and nothing else".into());
         }
+        tile.dma.as_ref().map_or(Ok(()), DmaConfig::validate)?;
         let Topology::Mesh { columns, rows } = self.network.topology else {
             return Err("local memories are joined by a mesh".into());
         };

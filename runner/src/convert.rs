@@ -6,8 +6,9 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, ClusterConfig, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig,
-    NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, Channels, ClusterConfig, DmaConfig, DramConfig, DtuConfig, LocalMemoryConfig,
+    MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig, Topology,
+    UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::dram::banks::Timing;
@@ -51,6 +52,12 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         .local_memory
                         .as_ref()
                         .map(|memory| local_memory(memory, cycle(&memory.clock))),
+                    dma: tile.dma.as_ref().map(|engine| DmaConfig {
+                        cycle: cycle(&engine.clock),
+                        channels: engine.channels,
+                        outstanding: engine.outstanding,
+                        startup: engine.startup.into(),
+                    }),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
                     privileged: tile.privileged,

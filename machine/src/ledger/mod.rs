@@ -53,6 +53,8 @@ pub enum Resource {
         /// The bank.
         bank: u16,
     },
+    /// The tile's DMA engine was beginning an access of another channel.
+    DmaEngine(TileId),
     /// A bank of a cluster's second level was taken.
     ClusterBank {
         /// The tile.
@@ -117,6 +119,7 @@ impl fmt::Display for Resource {
             Resource::LocalMemory { tile, bank } => {
                 write!(f, "local memory of tile {tile} bank {bank}")
             }
+            Resource::DmaEngine(tile) => write!(f, "DMA engine of tile {tile}"),
             Resource::ClusterBank { tile, bank } => {
                 write!(f, "second level of tile {tile} bank {bank}")
             }

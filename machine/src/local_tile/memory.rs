@@ -20,7 +20,7 @@ pub struct LocalMemoryStatistics {
     pub own: u64,
     /// Ticks that the own hart waited for a port.
     pub own_waited: Tick,
-    /// Requests of the network.
+    /// Requests of the network and of the tile's DMA engine.
     pub remote: u64,
     /// Ticks that they waited for a port.
     pub remote_waited: Tick,
@@ -77,6 +77,12 @@ impl LocalMemory {
     /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Whether it has all bytes of an access.
+    pub fn has(&self, offset: u64, bytes: u64) -> bool {
+        let end = offset.checked_add(bytes);
+        end.is_some_and(|end| end <= self.bytes.len() as u64)
     }
 
     /// All bytes, for tools.
@@ -147,7 +153,7 @@ impl LocalMemory {
         start
     }
 
-    /// A request of the network asks for a port. Returns when it gets it. `wait` is called for each stretch of the wait, with the
+    /// A request of the network, or of the tile's DMA engine, asks for a port. Returns when it gets it. `wait` is called for each stretch of the wait, with the
     /// bank and the holder.
     pub fn remote(
         &mut self,

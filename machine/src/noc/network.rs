@@ -19,7 +19,8 @@ use crate::ledger::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
-/// Input ports of the link from a processing tile into the network: cache lines, DMA chunks, messages and the rest.
+/// Input ports of the link from a processing tile into the network: cache lines, DMA chunks, messages and the rest; on a mesh, the hart's
+/// accesses, the memory's answers, and the DMA engine's accesses.
 const INTERFACE_PORTS: usize = 3;
 
 /// Numbers of the networks.
@@ -288,7 +289,11 @@ impl Network {
         } else {
             match packet.transaction {
                 Transaction::CacheRead | Transaction::CacheWrite => 0,
-                Transaction::DmaRead | Transaction::DmaWrite => 1,
+                // On a mesh, a DMA engine's own accesses have a port, and the memory's answers go with the others.
+                Transaction::DmaRead | Transaction::DmaWrite => match self.config.channels {
+                    Channels::Acknowledged { .. } if !packet.kind.is_response() => 2,
+                    _ => 1,
+                },
                 Transaction::Message | Transaction::Register => 2,
                 // The hart's own accesses, and the memory's answers to other harts.
                 Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {

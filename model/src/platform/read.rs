@@ -4,9 +4,9 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Cluster, Controller, Dram, Dtu, LocalMemory, Memory, MemoryPolicy,
-    Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel, Platform,
-    PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
+    Accelerator, Cache, Clock, Cluster, Controller, Dma, Dram, Dtu, LocalMemory, Memory,
+    MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel,
+    Platform, PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -68,6 +68,10 @@ impl Reader<'_> {
             .all("local-memory")
             .filter_map(|node| self.local_memory(node, &clocks))
             .collect();
+        let dma_engines: Vec<_> = root
+            .all("dma")
+            .filter_map(|node| self.dma(node, &clocks))
+            .collect();
         let dtus: Vec<_> = root
             .all("dtu")
             .filter_map(|node| self.dtu(node, &clocks))
@@ -89,7 +93,7 @@ impl Reader<'_> {
         }
         let mut tiles = Vec::new();
         for node in root.all("tile") {
-            let units = (&accelerators[..], &network_cards[..]);
+            let units = (&accelerators[..], &network_cards[..], &dma_engines[..]);
             let memories = (&caches[..], &clusters[..], &local_memories[..]);
             let Some(tile) = self.tile(node, &pipelines, memories, &dtus, units) else {
                 continue;
@@ -127,6 +131,7 @@ impl Reader<'_> {
             caches,
             clusters,
             local_memories,
+            dma_engines,
             dtus,
             accelerators,
             network_cards,
@@ -146,6 +151,7 @@ impl Reader<'_> {
             ("cache", "name"),
             ("cluster", "name"),
             ("local-memory", "name"),
+            ("dma", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
             ("network-card", "name"),
@@ -268,6 +274,17 @@ impl Reader<'_> {
         })
     }
 
+    fn dma(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dma> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(Dma {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            channels: number("channels"),
+            outstanding: number("outstanding"),
+            startup: number("startup"),
+        })
+    }
+
     fn dtu(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dtu> {
         let number = |attribute| narrow(node.integer(attribute));
         Some(Dtu {
@@ -361,7 +378,7 @@ impl Reader<'_> {
         pipelines: &[Pipeline],
         (caches, clusters, local_memories): (&[Cache], &[Cluster], &[LocalMemory]),
         dtus: &[Dtu],
-        (accelerators, network_cards): (&[Accelerator], &[NetworkCard]),
+        (accelerators, network_cards, dma_engines): (&[Accelerator], &[NetworkCard], &[Dma]),
     ) -> Option<Tile> {
         let before = self.errors.len();
         let pipeline = self.find(node, "pipeline", "pipeline", pipelines, |item| &item.name);
@@ -377,6 +394,9 @@ impl Reader<'_> {
             .find(node, "local-memory", "local-memory", local_memories, |m| {
                 &m.name
             })
+            .cloned();
+        let dma = self
+            .find(node, "dma", "dma", dma_engines, |item| &item.name)
             .cloned();
         let dtu = self
             .find(node, "dtu", "dtu", dtus, |item| &item.name)
@@ -406,6 +426,7 @@ impl Reader<'_> {
             l2,
             cluster,
             local_memory,
+            dma,
             dtu,
             accelerator,
             network_card,
