@@ -1,14 +1,14 @@
 //! Litmus tests: what threads of different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
 //!
 //! Three kinds of chips. Caches are not coherent, so a store is followed by a flush of its line, and a load comes after one. On a mesh of local
-//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not. The two harts of a tile share its caches,
+//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not, or in external memory. The two harts of a tile share its caches,
 //! and need no flush. Each test runs with many random starts,
 //! places of its variables and old lines in the caches. What the model forbids never happens; without fences the outcomes show
 //! that only late stores, or reads that overtake writes, explain.
 
 mod common;
 
-use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::memory_map::{EXTERNAL_MEMORY, MEMORY_BASE};
 use bulkhead_machine::config::{Channels, PlatformKind};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use common::*;
@@ -17,6 +17,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 /// Lines in which variables may be.
 const LINES: u64 = 64;
+/// The first of those that are in external memory on a mesh.
+const EXTERNAL: u64 = 48;
 const DATA: u64 = 0x8_0000;
 /// Bytes between the programs of the threads, where they share a memory.
 const CODE: u64 = 0x1_0000;
@@ -46,7 +48,7 @@ use Do::*;
 enum Chip {
     /// In one memory, behind caches.
     Caches,
-    /// In the local memories of a mesh of 2 x 2 tiles.
+    /// In the local memories of a mesh of 2 x 2 tiles, and in its external memory.
     Mesh,
     /// In the memory of one tile, of whose two harts each has a thread.
     Harts,
@@ -61,6 +63,7 @@ impl Chip {
     fn address(self, line: u64) -> u64 {
         match self {
             Chip::Caches | Chip::Harts => MEMORY_BASE + DATA + line * 64,
+            Chip::Mesh if line >= EXTERNAL => EXTERNAL_MEMORY + line * 0x40,
             // Two variables of one tile are in different banks or in one.
             Chip::Mesh => window(line & 1, line >> 1 & 1) + 0x1000 + (line >> 2) * 0x200,
         }

@@ -218,8 +218,8 @@ impl Bus for LocalBus<'_> {
             return false;
         }
         match self.parts.map.find(physical, 1) {
-            Some(Target::Memory(..)) => true,
-            Some(Target::Register(..) | Target::External(..)) => !atomic,
+            Some(Target::Memory(..) | Target::External(..)) => true,
+            Some(Target::Register(..)) => !atomic,
             None => false,
         }
     }

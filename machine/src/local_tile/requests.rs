@@ -255,10 +255,12 @@ impl Parts {
                         bytes: count,
                         data: Some(value.to_le_bytes()[..bytes.into()].into()),
                     },
-                    _ => PacketKind::ReadRequest {
+                    RemoteOperation::Load => PacketKind::ReadRequest {
                         address,
                         bytes: count,
                     },
+                    // The memory's controller performs it.
+                    _ => remote(address, false),
                 };
                 Some((tile, kind))
             }

@@ -117,6 +117,15 @@ pub enum PacketKind {
         /// The operation to perform.
         operation: RemoteOperation,
     },
+    /// Does not travel: the second access of an atomic operation, which a memory tile makes when its first one has ended.
+    AtomicWrite {
+        /// Address in the memory.
+        address: u64,
+        /// Bytes of the access.
+        bytes: u8,
+        /// The value of the answer.
+        value: u64,
+    },
     /// The result of a remote access.
     RemoteAnswer {
         /// The value; 0 for a store.
