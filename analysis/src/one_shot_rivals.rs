@@ -1,8 +1,8 @@
 //! What rivals on a mesh add to an operation on a port, whatever they do: cores that a guard keeps from the memories of a system.
 //!
 //! Why it exists: the analysis of systems counts the accesses that channels make. Where guards refuse all others, a rival still uses the links. It has only
-//! so many accesses under way (its store and load buffers, and the elements of its DMA engine), and links take the next packet of each input port in turn; both bound what a packet can
-//! wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
+//! so many accesses under way (its store and load buffers; whoever loads such a system switches DMA engines off), and links take the next packet of each
+//! input port in turn; both bound what a packet can wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
 //!
 //! A packet that finds k packets before it in its input port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass. Of rivals,
 //! k is at most what those have under way whose routes come through this port to this link. Requests of reads and their answers travel on other planes
@@ -83,14 +83,11 @@ impl Rivals {
     pub(crate) fn new(mesh: &Mesh<'_>, who: &[u16]) -> Self {
         let platform = mesh.platform;
         let buffers = |core: u16| {
-            platform.tile(core).map_or((1, 1), |tile| {
-                // A hart has room for one access at least. An element of a DMA engine may be under way as a read or as a write.
-                let elements = tile.dma.as_ref().map_or(0, |dma| {
-                    u64::from(dma.channels) * u64::from(dma.outstanding)
-                });
-                let room = |places: u32| u64::from(places.max(1)) + elements;
-                let hart = &tile.pipeline;
-                (room(hart.load_buffer), room(hart.store_buffer))
+            let pipeline = platform.tile(core).map(|tile| &tile.pipeline);
+            pipeline.map_or((1, 1), |one| {
+                // A hart has room for one access at least.
+                let room = |places: u32| u64::from(places.max(1));
+                (room(one.load_buffer), room(one.store_buffer))
             })
         };
         let sum = |one: fn((u64, u64)) -> u64| who.iter().map(|&core| one(buffers(core))).sum();

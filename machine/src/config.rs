@@ -410,6 +410,8 @@ pub struct NetworkConfig {
     pub chunk: u32,
     /// Sharing of links.
     pub channels: Channels,
+    /// Packets that the input buffer of a router has room for, for each link that comes in and each network; `None`: there is no limit.
+    pub credits: Option<u32>,
 }
 
 /// A crossbar of 16 bytes a cycle that reads and writes share, with one tick a cycle.
@@ -425,6 +427,7 @@ impl Default for NetworkConfig {
             header: 16,
             chunk: 512,
             channels: Channels::Shared,
+            credits: None,
         }
     }
 }
@@ -469,6 +472,9 @@ impl PlatformConfig {
         let n = &self.network;
         if n.cycle == 0 || n.width == 0 || n.link == 0 || n.chunk == 0 {
             return fail("network: cycle, width, link and chunk must be at least 1".into());
+        }
+        if n.credits == Some(0) {
+            return fail("network: without credits, nothing is ever sent".into());
         }
         let routers = match n.topology {
             Topology::Crossbar => u32::MAX,

@@ -40,7 +40,12 @@ struct Copy {
 impl Copy {
     fn new(rounds: i32, sign: Sign, to: u64) -> Self {
         Self {
-            config: with_dma(2, 2),
+            config: {
+                let mut config = with_dma(2, 2);
+                // Every other one waits for credits.
+                config.network.credits = (rounds % 2 == 0).then_some(1);
+                config
+            },
             rounds,
             sign,
             to,

@@ -71,7 +71,8 @@ impl Chip {
 }
 
 /// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, whether reads and
-/// writes have a network each, and which controller the memory has, if it has a queue.
+/// writes have a network each, which controller the memory has, if it has a queue, and how many credits
+/// links have, if they need some.
 #[derive(Clone, Debug)]
 struct Start {
     wait: [i32; 4],
@@ -79,6 +80,7 @@ struct Start {
     old: [u8; 4],
     split: bool,
     controller: Option<usize>,
+    credits: Option<u32>,
 }
 
 fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
@@ -170,6 +172,7 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
             }
         }
     }
+    config.network.credits = start.credits;
     if let Some(which) = start.controller {
         queued(&mut config, which);
     }
@@ -231,15 +234,18 @@ fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> b
         (0..LINES, 1..LINES),
         prop::array::uniform4(0u8..4),
         any::<bool>(),
-        prop::option::of(0..CONTROLLERS),
+        (prop::option::of(0..CONTROLLERS), prop::option::of(1u32..3)),
     );
-    let starts = starts.prop_map(|(wait, (first, distance), old, split, controller)| Start {
-        wait,
-        lines: [first, (first + distance) % LINES],
-        old,
-        split,
-        controller,
-    });
+    let starts = starts.prop_map(
+        |(wait, (first, distance), old, split, (controller, credits))| Start {
+            wait,
+            lines: [first, (first + distance) % LINES],
+            old,
+            split,
+            controller,
+            credits,
+        },
+    );
     let mut runner = TestRunner::new_with_rng(
         Config {
             failure_persistence: None,

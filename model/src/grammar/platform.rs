@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
 //! clock of the tile's pipeline).
 
-use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
+use super::Kind::{Boolean, Choice, Credits, Frequency, Integer, Name, Rate, Size};
 use super::cluster::{CLUSTER, PARTITION};
 use super::mesh::{DMA, LOCAL_MEMORY};
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
@@ -629,6 +629,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 LATENCY,
                 "1",
                 "Cycles between two requests of reads on a link, at least (channels=\"acknowledged\").",
+            ),
+            default(
+                "credits",
+                Credits { max: 64 },
+                "unlimited",
+                "Packets that a router's input buffer has room for, one buffer for each link that comes in and each network. `unlimited`: nobody waits for room; say why in an <origin>.",
             ),
             SOURCE,
         ],

@@ -474,6 +474,9 @@ pub struct Network {
     /// So do acknowledgements; requests of reads follow each other on a link after this many cycles at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_interval: Option<u32>,
+    /// Packets that the input buffer of a router has room for, by link that comes in and network; none: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credits: Option<u32>,
 }
 
 impl Network {

@@ -369,6 +369,7 @@ impl Reader<'_> {
             split_channels: node.text("channels") != "shared",
             read_interval: (node.text("channels") == "acknowledged")
                 .then(|| number("read-interval")),
+            credits: Some(number("credits")).filter(|credits| *credits > 0),
         })
     }
 

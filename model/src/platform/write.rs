@@ -330,7 +330,8 @@ fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
                 (false, None) => "shared",
             },
         )
-        .optional("read-interval", part.read_interval);
+        .optional("read-interval", part.read_interval)
+        .optional("credits", part.credits);
     close(writer, platform, "network");
 }
 
