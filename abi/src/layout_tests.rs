@@ -232,3 +232,58 @@ fn environment_page() {
     assert_eq!(offset_of!(GateEntry, buffer), 40);
     assert_eq!(size_of::<ArgumentEntry>(), 96);
 }
+
+/// The tables of `docs/reference/dma.md`.
+#[test]
+fn registers_of_dma_engines() {
+    use crate::dma::*;
+    use crate::memory_map::TILE_REGISTERS_SIZE;
+    assert_eq!(
+        (FIRST_CHANNEL, CHANNEL_SIZE, CHANNELS_MAX),
+        (0x400, 0x80, 8)
+    );
+    assert!(FIRST_CHANNEL + u64::from(CHANNELS_MAX) * CHANNEL_SIZE <= TILE_REGISTERS_SIZE);
+    let descriptor = [
+        (0x00, CONFIG),
+        (0x08, SOURCE),
+        (0x10, DESTINATION),
+        (0x18, COUNTS),
+        (0x20, ELEMENT_STRIDES),
+        (0x28, ROW_STRIDES),
+        (0x30, NEXT),
+        (0x38, FLAG),
+    ];
+    let registers = [
+        (0x40, CONTROL),
+        (0x48, STATUS),
+        (0x50, ERROR_ADDRESS),
+        (0x58, INTERRUPT),
+        (0x60, COMPLETED),
+        (0x68, DESCRIPTOR),
+    ];
+    for (offset, name) in descriptor.into_iter().chain(registers) {
+        assert_eq!(offset, name);
+    }
+    assert_eq!((DESCRIPTOR_SIZE, REGISTERS_END), (0x40, 0x70));
+    assert_eq!((START, START_CHAIN, STOP), (1, 2, 4));
+    assert_eq!((INTERRUPT_AT_END, CONFIG_RESERVED), (4, 0xFFFF_FFF8));
+    let states = [
+        State::Idle,
+        State::Busy,
+        State::Done,
+        State::Error,
+        State::Stopped,
+    ];
+    assert_eq!(states.map(|state| state as u8), [0, 1, 2, 3, 4]);
+    let causes = [
+        Cause::None,
+        Cause::ReadNothing,
+        Cause::WriteNothing,
+        Cause::ReadRefused,
+        Cause::WriteRefused,
+        Cause::Descriptor,
+    ];
+    assert_eq!(causes.map(|cause| cause as u8), [0, 1, 2, 3, 4, 5]);
+    let words = contiguous(2, 0x100, 0x200, 7);
+    assert_eq!(words, [2, 0x100, 0x200, 7 | 1 << 32, 4 | 4 << 32, 0, 0, 0]);
+}

@@ -11,6 +11,7 @@
 pub mod accelerator;
 pub mod boot;
 mod calls;
+pub mod dma;
 pub mod dtu;
 pub mod environment;
 mod field;

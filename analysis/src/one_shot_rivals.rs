@@ -1,8 +1,8 @@
 //! What rivals on a mesh add to an operation on a port, whatever they do: cores that a guard keeps from the memories of a system.
 //!
 //! Why it exists: the analysis of systems counts the accesses that channels make. Where guards refuse all others, a rival still uses the links. It has only
-//! so many accesses under way (its store and load buffers), and links take the next packet of each input port in turn; both bound what a packet can
-//! wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
+//! so many accesses under way (its store and load buffers; whoever loads such a system switches DMA engines off), and links take the next packet of each
+//! input port in turn; both bound what a packet can wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
 //!
 //! A packet that finds k packets before it in its input port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass. Of rivals,
 //! k is at most what those have under way whose routes come through this port to this link. Requests of reads and their answers travel on other planes

@@ -6,6 +6,7 @@
 //! relies on.
 
 pub mod cluster;
+pub mod dma;
 pub mod dram;
 
 use crate::accelerator::AcceleratorConfig;
@@ -20,6 +21,7 @@ use bulkhead_abi::memory_map::{
 use thiserror::Error;
 
 pub use cluster::ClusterConfig;
+pub use dma::DmaConfig;
 
 /// Memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
 /// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
@@ -76,6 +78,8 @@ pub struct TileConfig {
     pub cluster: Option<ClusterConfig>,
     /// Local memory in place of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
+    /// A DMA engine beside the local memory.
+    pub dma: Option<DmaConfig>,
     /// Data transfer unit; needed on tiled platforms.
     pub dtu: Option<DtuConfig>,
     /// Router that the tile is attached to (ignored by a crossbar).
@@ -105,6 +109,7 @@ impl TileConfig {
             l2: None,
             cluster: None,
             local_memory: None,
+            dma: None,
             dtu: None,
             router: 0,
             privileged: false,
@@ -403,6 +408,8 @@ pub struct NetworkConfig {
     pub chunk: u32,
     /// Sharing of links.
     pub channels: Channels,
+    /// Packets that the input buffer of a router has room for, for each link that comes in and each network; `None`: there is no limit.
+    pub credits: Option<u32>,
 }
 
 /// A crossbar of 16 bytes a cycle that reads and writes share, with one tick a cycle.
@@ -418,6 +425,7 @@ impl Default for NetworkConfig {
             header: 16,
             chunk: 512,
             channels: Channels::Shared,
+            credits: None,
         }
     }
 }
@@ -463,6 +471,9 @@ impl PlatformConfig {
         if n.cycle == 0 || n.width == 0 || n.link == 0 || n.chunk == 0 {
             return fail("network: cycle, width, link and chunk must be at least 1".into());
         }
+        if n.credits == Some(0) {
+            return fail("network: without credits, nothing is ever sent".into());
+        }
         let routers = match n.topology {
             Topology::Crossbar => u32::MAX,
             Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => {
@@ -482,6 +493,9 @@ impl PlatformConfig {
             }
         }
         for tile in &self.tiles {
+            if tile.dma.is_some() && self.kind != PlatformKind::Mesh {
+                return fail(format!("tile {}: a dma engine needs a mesh", tile.id));
+            }
             let valid = match self.kind {
                 PlatformKind::Mesh => self.validate_local(tile),
                 PlatformKind::Bare | PlatformKind::Tiled => self.validate_tile(tile),
@@ -620,6 +634,7 @@ impl PlatformConfig {
         {
             return Err("a tile with a local memory has one hart and nothing else".into());
         }
+        tile.dma.as_ref().map_or(Ok(()), DmaConfig::validate)?;
         let Topology::Mesh { columns, rows } = self.network.topology else {
             return Err("local memories are joined by a mesh".into());
         };

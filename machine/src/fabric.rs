@@ -6,9 +6,11 @@
 use crate::config::PlatformConfig;
 use crate::dram::MemoryController;
 use crate::engine::EventQueue;
+use crate::hart::RemoteOperation;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, Packet, PacketKind};
 use crate::observe::Observer;
+use crate::reservations::Reservations;
 use crate::types::{LINE_MAX, Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
 
@@ -19,12 +21,23 @@ pub struct MemoryTile {
     pub id: TileId,
     /// The controller.
     pub dram: MemoryController,
+    /// Reservations of harts on a mesh.
+    reservations: Reservations,
 }
 
 /// Where an access lies in a memory, if it does.
 fn range(memory: &[u8], address: u64, bytes: u32) -> Option<std::ops::Range<usize>> {
     let end = address.checked_add(bytes as u64)?;
     (end <= memory.len() as u64).then_some(address as usize..end as usize)
+}
+
+/// The answer of a memory that has performed an operation.
+fn remote_answer(value: u64, bytes: u8) -> PacketKind {
+    PacketKind::RemoteAnswer {
+        value,
+        bytes,
+        refused: false,
+    }
 }
 
 /// Everything between the tiles.
@@ -64,6 +77,7 @@ impl Fabric {
                 .map(|m| MemoryTile {
                     id: m.id,
                     dram: MemoryController::new(&m.dram, m.id),
+                    reservations: Reservations::default(),
                 })
                 .collect(),
             ram: config
@@ -164,6 +178,27 @@ impl Fabric {
         let (address, bytes, write) = match &packet.kind {
             PacketKind::ReadRequest { address, bytes } => (*address, *bytes, false),
             PacketKind::WriteRequest { address, bytes, .. } => (*address, *bytes, true),
+            // A conditional store that fails needs nothing of the chips.
+            PacketKind::Remote {
+                address,
+                bytes,
+                operation: RemoteOperation::Conditional(_),
+                ..
+            } if !memory.reservations.has(packet.owner.tile, *address) => {
+                let kind = remote_answer(1, *bytes);
+                memory.reservations.take(packet.owner.tile, *address);
+                return self.respond(now, packet, account, kind);
+            }
+            PacketKind::Remote {
+                address,
+                bytes,
+                operation,
+                ..
+            } => {
+                let writes = matches!(operation, RemoteOperation::Conditional(_));
+                (*address, u32::from(*bytes), writes)
+            }
+            PacketKind::AtomicWrite { address, bytes, .. } => (*address, (*bytes).into(), true),
             PacketKind::Message { .. } => {
                 // No receive endpoints here. The refusal costs nothing but the way.
                 let kind = PacketKind::MessageResponse {
@@ -206,6 +241,33 @@ impl Fabric {
                     )
                 }
             };
+            // Bytes have the order of arrival: an atomic operation happens now, and then its result goes to the chips.
+            match packet.kind {
+                PacketKind::Remote {
+                    address,
+                    bytes,
+                    operation,
+                    ..
+                } => {
+                    let (all, tile) = (&mut memory.reservations, packet.owner.tile);
+                    let value = all.perform(ram, tile, address, bytes, operation);
+                    let kind = match operation {
+                        RemoteOperation::Modify(..) => PacketKind::AtomicWrite {
+                            address,
+                            bytes,
+                            value,
+                        },
+                        _ => remote_answer(value, bytes),
+                    };
+                    return self.answer(index, done, packet, account, kind);
+                }
+                PacketKind::AtomicWrite { value, bytes, .. } => {
+                    let kind = remote_answer(value, bytes);
+                    return self.answer(index, done, packet, account, kind);
+                }
+                PacketKind::WriteRequest { .. } => memory.reservations.end(address, bytes.into()),
+                _ => {}
+            }
             if let PacketKind::WriteRequest {
                 data: Some(data), ..
             } = &packet.kind
@@ -249,7 +311,7 @@ impl Fabric {
         kind: PacketKind,
     ) {
         match done {
-            Some(at) => self.respond(at, packet, account, kind),
+            Some(at) => self.served(index, at, packet, account, kind),
             None => {
                 self.memories[index].dram.hold(packet, kind);
                 self.answers(index);
@@ -280,10 +342,26 @@ impl Fabric {
     /// Sends what a memory's controller has served.
     fn answers(&mut self, index: usize) {
         for (at, packet, account, kind) in self.memories[index].dram.answers() {
-            self.respond(at, packet, account, kind);
+            self.served(index, at, packet, account, kind);
         }
         let times = self.memories.iter().map(|memory| memory.dram.next_time());
         self.decision = times.min().unwrap_or(Tick::MAX);
+    }
+
+    /// An access of a memory's chips has ended: the answer leaves, or the second access of an atomic operation arrives.
+    fn served(
+        &mut self,
+        index: usize,
+        at: Tick,
+        mut packet: Box<Packet>,
+        account: Account,
+        kind: PacketKind,
+    ) {
+        if !matches!(kind, PacketKind::AtomicWrite { .. }) {
+            return self.respond(at, packet, account, kind);
+        }
+        (packet.kind, packet.account) = (kind, account);
+        self.arrivals.push(at, index as u32, (index as u16, packet));
     }
 
     fn respond(&mut self, at: Tick, mut packet: Box<Packet>, account: Account, kind: PacketKind) {

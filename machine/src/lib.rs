@@ -30,6 +30,7 @@ pub mod local_tile;
 pub mod machine;
 pub mod noc;
 pub mod observe;
+mod reservations;
 pub mod statistics;
 pub mod tile;
 pub mod timeline;

@@ -1,14 +1,14 @@
 //! Litmus tests: what threads of different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
 //!
 //! Three kinds of chips. Caches are not coherent, so a store is followed by a flush of its line, and a load comes after one. On a mesh of local
-//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not. The two harts of a tile share its caches,
+//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not, or in external memory. The two harts of a tile share its caches,
 //! and need no flush. Each test runs with many random starts,
 //! places of its variables and old lines in the caches. What the model forbids never happens; without fences the outcomes show
 //! that only late stores, or reads that overtake writes, explain.
 
 mod common;
 
-use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::memory_map::{EXTERNAL_MEMORY, MEMORY_BASE};
 use bulkhead_machine::config::{Channels, PlatformKind};
 use bulkhead_machine::hart::IntervalConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
@@ -18,6 +18,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 /// Lines in which variables may be.
 const LINES: u64 = 64;
+/// The first of those that are in external memory on a mesh.
+const EXTERNAL: u64 = 48;
 const DATA: u64 = 0x8_0000;
 /// Bytes between the programs of the threads, where they share a memory.
 const CODE: u64 = 0x1_0000;
@@ -57,7 +59,7 @@ use Do::*;
 enum Chip {
     /// In one memory, behind caches.
     Caches,
-    /// In the local memories of a mesh of 2 x 2 tiles.
+    /// In the local memories of a mesh of 2 x 2 tiles, and in its external memory.
     Mesh,
     /// In the memory of one tile, of whose two harts each has a thread.
     Harts,
@@ -72,6 +74,7 @@ impl Chip {
     fn address(self, line: u64) -> u64 {
         match self {
             Chip::Caches | Chip::Harts => MEMORY_BASE + DATA + line * 64,
+            Chip::Mesh if line >= EXTERNAL => EXTERNAL_MEMORY + line * 0x40,
             // Two variables of one tile are in different banks or in one.
             Chip::Mesh => window(line & 1, line >> 1 & 1) + 0x1000 + (line >> 2) * 0x200,
         }
@@ -79,7 +82,8 @@ impl Chip {
 }
 
 /// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, whether reads and
-/// writes have a network each, and which controller the memory has, if it has a queue.
+/// writes have a network each, which controller the memory has, if it has a queue, and how many credits
+/// links have, if they need some.
 #[derive(Clone, Debug)]
 struct Start {
     wait: [i32; 4],
@@ -88,6 +92,7 @@ struct Start {
     split: bool,
     controller: Option<usize>,
     out_of_order: bool,
+    credits: Option<u32>,
 }
 
 fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
@@ -184,6 +189,7 @@ fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
             tile.hart.interval = Some(OUT_OF_ORDER);
         }
     }
+    config.network.credits = start.credits;
     if let Some(which) = start.controller {
         queued(&mut config, which);
     }
@@ -256,16 +262,19 @@ fn count_of(
         (0..LINES, 1..LINES),
         prop::array::uniform4(0u8..4),
         any::<bool>(),
-        prop::option::of(0..CONTROLLERS),
+        (prop::option::of(0..CONTROLLERS), prop::option::of(1u32..3)),
     );
-    let starts = starts.prop_map(|(wait, (first, distance), old, split, controller)| Start {
-        out_of_order,
-        wait,
-        lines: [first, (first + distance) % LINES],
-        old,
-        split,
-        controller,
-    });
+    let starts = starts.prop_map(
+        |(wait, (first, distance), old, split, (controller, credits))| Start {
+            out_of_order,
+            wait,
+            lines: [first, (first + distance) % LINES],
+            old,
+            split,
+            controller,
+            credits,
+        },
+    );
     let mut runner = TestRunner::new_with_rng(
         Config {
             failure_persistence: None,

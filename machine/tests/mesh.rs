@@ -302,13 +302,11 @@ fn what_is_not_there_traps_with_its_address() {
         });
         assert_eq!(atomic, (causes.1, address), "{address:#x}");
     }
-    // Registers and external memory do nothing in one step.
-    for address in [registers + TILE_DOORBELL, EXTERNAL_MEMORY] {
-        let atomic = trap(|p| {
-            p.li(S0, address).amo(0, 0, T1, S0, T1);
-        });
-        assert_eq!(atomic, (store, address));
-    }
+    // Registers do nothing in one step.
+    let atomic = trap(|p| {
+        p.li(S0, registers + TILE_DOORBELL).amo(0, 0, T1, S0, T1);
+    });
+    assert_eq!(atomic, (store, registers + TILE_DOORBELL));
     // Instructions come from the own memory.
     for address in [window(1, 0), EXTERNAL_MEMORY, registers] {
         // jalr
@@ -376,8 +374,19 @@ fn a_tile_starts_another_and_both_ring() {
 
 #[test]
 fn atomics_of_all_tiles_at_one_memory_lose_nothing() {
-    let mut machine = Machine::new(&mesh(4, 4)).unwrap();
-    let (sum, locked) = (window(2, 1) + DATA, window(2, 1) + DATA + 64);
+    let mut queues = vec![mesh(4, 4); 1 + CONTROLLERS];
+    for (which, config) in queues[1..].iter_mut().enumerate() {
+        queued(config, which);
+    }
+    atomics_of_all_tiles(&queues[0], window(2, 1) + DATA);
+    for config in &queues {
+        atomics_of_all_tiles(config, EXTERNAL_MEMORY + 0x100);
+    }
+}
+
+fn atomics_of_all_tiles(config: &PlatformConfig, sum: u64) {
+    let mut machine = Machine::new(config).unwrap();
+    let locked = sum + 64;
     for tile in 0..16 {
         let mut p = Program::default();
         p.li(S0, sum).li(S1, locked).addi(T2, ZERO, 50);
@@ -394,6 +403,50 @@ fn atomics_of_all_tiles_at_one_memory_lose_nothing() {
     assert!(matches!(machine.run(LIMIT, None), Outcome::Idle { .. }));
     assert_eq!(word(&machine, sum), 16 * 50);
     assert_eq!(word(&machine, locked), 16 * 50);
+}
+
+/// The controller of external memory performs atomic operations as the port of a local memory does: a read of its chips, then a write, which finds the
+/// row open.
+#[test]
+fn an_atomic_operation_of_external_memory_is_a_read_and_a_write() {
+    let between = |build: &dyn Fn(&mut Program)| {
+        took(|p| {
+            p.li(S0, EXTERNAL_MEMORY + 0x100).addi(S1, ZERO, 1);
+            // The row is open, and the hart's reservation has ended by a store.
+            p.amo(2, 0, T0, S0, 0).word(FENCE);
+            p.sd(S1, S0, 0).word(FENCE).jump_to_line();
+            p.marker(ZERO, BEFORE);
+            build(p);
+            p.marker(ZERO, SEEN);
+        })
+    };
+    let load = between(&|p| {
+        p.ld(T0, S0, 0).addi(T0, T0, 1);
+    });
+    let store = between(&|p| {
+        p.sd(S1, S0, 0).word(FENCE);
+    });
+    let atomic = between(&|p| {
+        p.amo(0, 0, T0, S0, S1).addi(T0, T0, 1);
+    });
+    let reserve = between(&|p| {
+        p.amo(2, 0, T0, S0, 0).addi(T0, T0, 1);
+    });
+    let failed = between(&|p| {
+        p.amo(3, 0, T0, S0, S1).addi(T0, T0, 1);
+    });
+    // Tile 0 and the memory have router 0. What all have in common: two instructions of two ticks each.
+    let empty = there_and_back(trip(0, 0), trip(0, 0)) - 2;
+    let near = |a: Tick, b: Tick| a.abs_diff(b) <= 2;
+    // An answer is taken at the next edge of the hart's clock.
+    assert!(
+        near(atomic, load + store - 4 - empty),
+        "{load} {store} {atomic} {empty}"
+    );
+    assert_eq!(reserve, load);
+    // A store-conditional that fails comes back at once.
+    let way = trip(0, 8) + trip(0, 8);
+    assert!(near(failed, 4 + way), "{failed} {way}");
 }
 
 #[test]

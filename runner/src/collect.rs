@@ -231,6 +231,7 @@ pub fn group(names: &Names, resource: Resource) -> String {
             format!("service {}", names.owner(server))
         }
         Resource::Link(_) => "network links".to_owned(),
+        Resource::InputBuffer(_) => "network buffers".to_owned(),
         Resource::DramBank { memory, .. } => format!("memory {memory} banks"),
         Resource::LocalMemory { tile, .. } => format!("local memory of tile {tile}"),
         other => other.to_string(),

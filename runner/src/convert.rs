@@ -6,8 +6,9 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, ClusterConfig, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig,
-    NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, Channels, ClusterConfig, DmaConfig, DramConfig, DtuConfig, LocalMemoryConfig,
+    MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig, Topology,
+    UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::dram::banks::Timing;
@@ -51,6 +52,12 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         .local_memory
                         .as_ref()
                         .map(|memory| local_memory(memory, cycle(&memory.clock))),
+                    dma: tile.dma.as_ref().map(|engine| DmaConfig {
+                        cycle: cycle(&engine.clock),
+                        channels: engine.channels,
+                        outstanding: engine.outstanding,
+                        startup: engine.startup.into(),
+                    }),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
                     privileged: tile.privileged,
@@ -89,6 +96,11 @@ pub fn convert_system(system: &System, first: Option<&System>) -> PlatformConfig
     let mut config = convert(&system.platform);
     let ticks = config.ticks_per_second;
     for (tile, of) in config.tiles.iter_mut().zip(&system.platform.tiles) {
+        // The description of a one-shot system has no transfers, and its bounds count none. So whoever loads the chip switches the engines off: their
+        // registers do not answer, on cores without tasks, too.
+        if system.one_shot.is_some() {
+            tile.dma = None;
+        }
         let chip = u8::from(first.is_some());
         let card = of.network_card.as_ref();
         tile.network_card = card.map(|card| network_card(card, chip, of.id));
@@ -361,6 +373,7 @@ fn network(network: &platform::Network, cycle: u64) -> NetworkConfig {
         interface: network.interface.into(),
         header: network.header,
         chunk: network.chunk,
+        credits: network.credits,
         channels: match (network.split_channels, network.read_interval) {
             (_, Some(interval)) => Channels::Acknowledged {
                 read_interval: interval.into(),
@@ -375,6 +388,15 @@ fn network(network: &platform::Network, cycle: u64) -> NetworkConfig {
 mod tests {
     use super::*;
     use bulkhead_model::{LoadOptions, load_platform, platform_names};
+
+    #[test]
+    fn one_shot_systems_run_without_engines_that_their_bounds_do_not_count() {
+        let options = LoadOptions::default();
+        let system = bulkhead_model::load_system("oneshot/guarded", &options).expect("it is there");
+        let has_engine = |config: &PlatformConfig| config.tiles.iter().any(|t| t.dma.is_some());
+        assert!(has_engine(&convert(&system.platform)));
+        assert!(!has_engine(&convert_system(&system, None)));
+    }
 
     #[test]
     fn every_platform_of_the_catalog_converts() {

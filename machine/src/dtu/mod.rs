@@ -250,7 +250,9 @@ impl Dtu {
             PacketKind::ReadResponse { .. }
             | PacketKind::WriteResponse { .. }
             | PacketKind::MessageResponse { .. } => self.response(env, packet.tag, packet.kind),
-            PacketKind::Remote { .. } | PacketKind::RemoteAnswer { .. } => {
+            PacketKind::Remote { .. }
+            | PacketKind::AtomicWrite { .. }
+            | PacketKind::RemoteAnswer { .. } => {
                 panic!("a tile with a unit has no local memory, and got {packet:?}")
             }
         }

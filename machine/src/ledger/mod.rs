@@ -23,6 +23,8 @@ use std::fmt;
 pub enum Resource {
     /// A network link was sending another packet.
     Link(u16),
+    /// The input buffer at the end of a network link was full; the culprit is the packet whose leaving made room.
+    InputBuffer(u16),
     /// A DRAM bank was working for another request.
     DramBank {
         /// The memory tile.
@@ -53,6 +55,8 @@ pub enum Resource {
         /// The bank.
         bank: u16,
     },
+    /// The tile's DMA engine was beginning an access of another channel.
+    DmaEngine(TileId),
     /// A bank of a cluster's second level was taken.
     ClusterBank {
         /// The tile.
@@ -105,6 +109,7 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Resource::Link(link) => write!(f, "link {link}"),
+            Resource::InputBuffer(link) => write!(f, "buffer behind link {link}"),
             Resource::DramBank { memory, bank } => write!(f, "memory {memory} bank {bank}"),
             Resource::DramBus(memory) => write!(f, "memory {memory} data bus"),
             Resource::DramRow(memory) => write!(f, "memory {memory} open row"),
@@ -117,6 +122,7 @@ impl fmt::Display for Resource {
             Resource::LocalMemory { tile, bank } => {
                 write!(f, "local memory of tile {tile} bank {bank}")
             }
+            Resource::DmaEngine(tile) => write!(f, "DMA engine of tile {tile}"),
             Resource::ClusterBank { tile, bank } => {
                 write!(f, "second level of tile {tile} bank {bank}")
             }

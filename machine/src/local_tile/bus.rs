@@ -1,5 +1,6 @@
 //! A hart's view of its tile with a local memory.
 
+use super::dma::is_register;
 use super::map::Target;
 use super::{Parts, Signal};
 use crate::device::clint::ClintEffect;
@@ -8,10 +9,11 @@ use crate::fabric::Fabric;
 use crate::hart::{
     Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, RemoteOperation, Timing,
 };
-use crate::noc::{Packet, PacketKind, Transaction};
+use crate::noc::{Packet, Transaction};
 use crate::observe::Marker;
 use crate::tile::End;
 use crate::types::Tick;
+use bulkhead_abi::dma::FIRST_CHANNEL;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_MSIP, CLINT_SIZE, EXIT_BASE, MEMORY_BASE, TILE_CORE, TILE_DOORBELL,
@@ -48,7 +50,7 @@ impl Parts {
             TILE_DOORBELL => self.clint.read(0, CLINT_MSIP, 8)?,
             TILE_START => self.started.into(),
             TILE_CORE => self.core,
-            _ => return None,
+            _ => return self.dma.as_ref()?.read(offset, bytes),
         };
         match (bytes, offset & 7) {
             (8, 0) => Some(value),
@@ -60,6 +62,7 @@ impl Parts {
     /// Writes a register of the tile's page. Returns the signal for the hart, if there is one; `None` if there is no such register.
     pub(super) fn write_register(
         &mut self,
+        now: Tick,
         offset: u64,
         bytes: u8,
         value: u64,
@@ -72,7 +75,13 @@ impl Parts {
             }
             (TILE_START, 8) => Some(Some(Signal::Start(value))),
             (TILE_CORE, 4 | 8) => Some(None),
-            _ => None,
+            _ => {
+                let dma = self.dma.as_mut()?;
+                dma.write(now, offset, bytes, value)?;
+                let level = dma.interrupt();
+                let changes = std::mem::replace(&mut self.dma_interrupt, level) != level;
+                Some(changes.then_some(Signal::Line(InterruptLine::External, level)))
+            }
         }
     }
 
@@ -209,8 +218,8 @@ impl Bus for LocalBus<'_> {
             return false;
         }
         match self.parts.map.find(physical, 1) {
-            Some(Target::Memory(..)) => true,
-            Some(Target::Register(..) | Target::External(..)) => !atomic,
+            Some(Target::Memory(..) | Target::External(..)) => true,
+            Some(Target::Register(..)) => !atomic,
             None => false,
         }
     }
@@ -222,45 +231,8 @@ impl Bus for LocalBus<'_> {
         bytes: u8,
         operation: RemoteOperation,
     ) -> Result<u32, BusFault> {
-        let target = self.parts.map.find(physical, bytes.into());
-        let (tile, kind) = match target.ok_or(BusFault)? {
-            Target::Memory(tile, address) => (
-                tile,
-                PacketKind::Remote {
-                    address,
-                    bytes,
-                    register: false,
-                    operation,
-                },
-            ),
-            Target::Register(tile, address) => {
-                if !self.parts.is_register(address, bytes, operation) {
-                    return Err(BusFault);
-                }
-                let kind = PacketKind::Remote {
-                    address,
-                    bytes,
-                    register: true,
-                    operation,
-                };
-                (tile, kind)
-            }
-            Target::External(tile, address) => {
-                let count = u32::from(bytes);
-                let kind = match operation {
-                    RemoteOperation::Store(value) => PacketKind::WriteRequest {
-                        address,
-                        bytes: count,
-                        data: Some(value.to_le_bytes()[..bytes.into()].into()),
-                    },
-                    _ => PacketKind::ReadRequest {
-                        address,
-                        bytes: count,
-                    },
-                };
-                (tile, kind)
-            }
-        };
+        let request = self.parts.request(physical, bytes, operation);
+        let (tile, kind) = request.ok_or(BusFault)?;
         let transaction = match operation {
             RemoteOperation::Load => Transaction::RemoteLoad,
             RemoteOperation::Store(_) => Transaction::RemoteStore,
@@ -309,7 +281,7 @@ impl Bus for LocalBus<'_> {
             let uart = parts.uart.as_mut().ok_or(BusFault)?;
             uart.write(offset, value as u8);
         } else if let Some(offset) = parts.register(physical) {
-            let signal = parts.write_register(offset, bytes, value);
+            let signal = parts.write_register(now, offset, bytes, value);
             let signal = signal.ok_or(BusFault)?;
             parts.signals.extend(signal);
         } else if let Some(offset) = within(physical, EXIT_BASE, EXIT_SIZE)
@@ -378,8 +350,17 @@ impl Parts {
         within(physical, page, TILE_REGISTERS_SIZE)
     }
 
-    /// Whether another tile's register answers to an access; all tiles have the same.
-    fn is_register(&self, offset: u64, bytes: u8, operation: RemoteOperation) -> bool {
+    /// Whether another tile's register answers to an access; tiles differ only in the channels of their DMA engines.
+    pub(super) fn is_register(
+        &self,
+        offset: u64,
+        bytes: u8,
+        operation: RemoteOperation,
+        channels: u32,
+    ) -> bool {
+        if offset >= FIRST_CHANNEL {
+            return is_register(channels, offset, bytes);
+        }
         match operation {
             RemoteOperation::Store(_) => matches!(
                 (offset, bytes),

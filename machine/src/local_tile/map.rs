@@ -16,17 +16,27 @@ use bulkhead_abi::memory_map::{
 pub enum Target {
     /// A tile's local memory, at this offset.
     Memory(TileId, u64),
-    /// A tile's page of registers, at this offset.
-    Register(TileId, u64),
+    /// A tile's page of registers, at this offset; its DMA engine has so many channels.
+    Register(TileId, u64, u32),
     /// External memory, at this offset.
     External(TileId, u64),
+}
+
+/// A tile of the map.
+#[derive(Clone, Copy, Debug)]
+struct Core {
+    tile: TileId,
+    /// Bytes of its memory.
+    size: u64,
+    /// Channels of its DMA engine.
+    channels: u32,
 }
 
 /// The chip-global map.
 #[derive(Clone, Debug)]
 pub struct AddressMap {
-    /// Tile and size of its memory, by core number.
-    cores: Vec<Option<(TileId, u64)>>,
+    /// By core number.
+    cores: Vec<Option<Core>>,
     /// The external memory and its size.
     external: Option<(TileId, u64)>,
 }
@@ -47,7 +57,11 @@ impl AddressMap {
         for tile in &config.tiles {
             if let Some(memory) = &tile.local_memory {
                 let core = core(config.network.topology, tile.router);
-                cores[core as usize] = Some((tile.id, memory.size));
+                cores[core as usize] = Some(Core {
+                    tile: tile.id,
+                    size: memory.size,
+                    channels: tile.dma.as_ref().map_or(0, |dma| dma.channels),
+                });
             }
         }
         Self {
@@ -68,11 +82,16 @@ impl AddressMap {
         }
         let place = physical.checked_sub(TILE_WINDOWS)?;
         let core = self.cores.get((place >> TILE_WINDOW_SHIFT) as usize)?;
-        let (tile, size) = (*core)?;
+        let Core {
+            tile,
+            size,
+            channels,
+        } = (*core)?;
         let offset = place & ((1 << TILE_WINDOW_SHIFT) - 1);
         match offset.checked_sub(TILE_REGISTERS) {
             Some(register) => {
-                within(register, TILE_REGISTERS_SIZE).then_some(Target::Register(tile, register))
+                let target = Target::Register(tile, register, channels);
+                within(register, TILE_REGISTERS_SIZE).then_some(target)
             }
             None => within(offset, size).then_some(Target::Memory(tile, offset)),
         }

@@ -8,8 +8,9 @@
 //! a request of the network takes effect at its turn.
 
 use crate::config::LocalMemoryConfig;
-use crate::hart::{LineBytes, RemoteOperation, modify};
+use crate::hart::{LineBytes, RemoteOperation};
 use crate::ledger::{Ledger, Resource};
+use crate::reservations::Reservations;
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
@@ -20,7 +21,7 @@ pub struct LocalMemoryStatistics {
     pub own: u64,
     /// Ticks that the own hart waited for a port.
     pub own_waited: Tick,
-    /// Requests of the network.
+    /// Requests of the network and of the tile's DMA engine.
     pub remote: u64,
     /// Ticks that they waited for a port.
     pub remote_waited: Tick,
@@ -46,14 +47,8 @@ pub struct LocalMemory {
     cycle: Tick,
     width: u64,
     latency: Tick,
-    /// Reservations of eight bytes: at most one for each tile.
-    reservations: Vec<(TileId, u64)>,
+    reservations: Reservations,
     statistics: LocalMemoryStatistics,
-}
-
-/// The eight bytes around an offset.
-const fn word(offset: u64) -> u64 {
-    offset & !7
 }
 
 impl LocalMemory {
@@ -69,7 +64,7 @@ impl LocalMemory {
             cycle: config.cycle,
             width: config.width.into(),
             latency: config.latency * config.cycle,
-            reservations: Vec::new(),
+            reservations: Reservations::default(),
             statistics: LocalMemoryStatistics::default(),
         }
     }
@@ -77,6 +72,12 @@ impl LocalMemory {
     /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Whether it has all bytes of an access.
+    pub fn has(&self, offset: u64, bytes: u64) -> bool {
+        let end = offset.checked_add(bytes);
+        end.is_some_and(|end| end <= self.bytes.len() as u64)
     }
 
     /// All bytes, for tools.
@@ -147,7 +148,7 @@ impl LocalMemory {
         start
     }
 
-    /// A request of the network asks for a port. Returns when it gets it. `wait` is called for each stretch of the wait, with the
+    /// A request of the network, or of the tile's DMA engine, asks for a port. Returns when it gets it. `wait` is called for each stretch of the wait, with the
     /// bank and the holder.
     pub fn remote(
         &mut self,
@@ -181,27 +182,20 @@ impl LocalMemory {
     }
 
     /// Writes the low bytes of a value. Reservations there end.
+    #[inline]
     pub fn write(&mut self, offset: u64, bytes: u8, value: u64) {
-        if !self.reservations.is_empty() {
-            let (first, last) = (word(offset), word(offset + u64::from(bytes) - 1));
-            self.reservations
-                .retain(|(_, at)| *at != first && *at != last);
-        }
-        LineBytes::write(&mut self.bytes[..], offset, bytes, value);
+        self.reservations
+            .write(&mut self.bytes, offset, bytes, value);
     }
 
     /// A tile reserves the eight bytes around an offset.
     pub fn reserve(&mut self, tile: TileId, offset: u64) {
-        self.reservations.retain(|(who, _)| *who != tile);
-        self.reservations.push((tile, word(offset)));
+        self.reservations.reserve(tile, offset);
     }
 
     /// Ends a tile's reservation. Returns whether it was still valid for this offset.
     pub fn take_reservation(&mut self, tile: TileId, offset: u64) -> bool {
-        let wanted = (tile, word(offset));
-        let kept = self.reservations.contains(&wanted);
-        self.reservations.retain(|(who, _)| *who != tile);
-        kept
+        self.reservations.take(tile, offset)
     }
 
     /// Performs a request. Returns the value of the answer.
@@ -212,29 +206,8 @@ impl LocalMemory {
         bytes: u8,
         operation: RemoteOperation,
     ) -> u64 {
-        match operation {
-            RemoteOperation::Load => self.read(offset, bytes),
-            RemoteOperation::Store(value) => {
-                self.write(offset, bytes, value);
-                0
-            }
-            RemoteOperation::Reserve => {
-                self.reserve(tile, offset);
-                self.read(offset, bytes)
-            }
-            RemoteOperation::Conditional(value) => {
-                let kept = self.take_reservation(tile, offset);
-                if kept {
-                    self.write(offset, bytes, value);
-                }
-                u64::from(!kept)
-            }
-            RemoteOperation::Modify(function, operand) => {
-                let old = self.read(offset, bytes);
-                self.write(offset, bytes, modify(function, bytes, old, operand));
-                old
-            }
-        }
+        let (memory, all) = (&mut self.bytes, &mut self.reservations);
+        all.perform(memory, tile, offset, bytes, operation)
     }
 }
 

@@ -7,10 +7,13 @@
 //! tiles; all that leaves goes through the fabric.
 
 mod bus;
+mod dma;
 mod guard;
 mod map;
 mod memory;
+mod requests;
 
+pub use dma::{DmaStatistics, owner as dma_owner};
 pub use guard::{Guard, GuardRule, Refusals};
 pub use map::{AddressMap, Target, core};
 pub use memory::{LocalMemory, LocalMemoryStatistics};
@@ -19,14 +22,14 @@ use crate::config::{PlatformConfig, TileConfig};
 use crate::device::{Clint, Htif, Uart};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
-use crate::hart::{Hart, InterruptLine, RemoteOperation, Stop};
-use crate::ledger::Resource;
-use crate::noc::{Packet, PacketKind};
+use crate::hart::{Hart, InterruptLine, Stop};
+use crate::noc::Packet;
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
 use crate::types::{Owner, Tick, TileId, align};
-use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_WINDOW_SHIFT, TILE_WINDOWS};
+use bulkhead_abi::memory_map::{TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bus::LocalBus;
+use dma::Dma;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -67,6 +70,10 @@ struct Parts {
     memory: LocalMemory,
     /// What requests of others are looked at by, if the platform has it.
     guard: Option<Box<Guard>>,
+    /// The DMA engine, if there is one.
+    dma: Option<Box<Dma>>,
+    /// It asks for an interrupt, and the hart was told.
+    dma_interrupt: bool,
     map: Arc<AddressMap>,
     /// The token of the last request.
     token: u32,
@@ -104,7 +111,13 @@ pub struct LocalTile {
 impl Parts {
     #[inline]
     fn next_event(&self) -> Tick {
-        self.queue.next_time().min(self.timer_at)
+        self.queue.next_time().min(self.timer_at).min(self.dma_at())
+    }
+
+    /// When the DMA engine makes a step.
+    #[inline]
+    fn dma_at(&self) -> Tick {
+        self.dma.as_ref().map_or(Tick::MAX, |dma| dma.next_time())
     }
 
     fn finish(&mut self, at: Tick, end: End) {
@@ -131,6 +144,7 @@ impl LocalTile {
         across: Tick,
     ) -> Option<Self> {
         let memory = config.local_memory.as_ref()?;
+        let dma = config.dma.as_ref();
         let core = core(platform.network.topology, config.router);
         let hart = &config.hart;
         Some(Self {
@@ -148,6 +162,8 @@ impl LocalTile {
                 signals: Vec::new(),
                 memory: LocalMemory::new(memory, config.id),
                 guard: (memory.guard > 0).then(|| Box::new(Guard::new(memory.guard))),
+                dma: dma.map(|dma| Box::new(Dma::new(dma, config.id))),
+                dma_interrupt: false,
                 map,
                 token: 0,
                 line: hart.line.into(),
@@ -207,6 +223,16 @@ impl LocalTile {
     /// The offset in the local memory of an address as the hart uses it, if it is there.
     pub fn own(&self, physical: u64) -> Option<u64> {
         self.parts.own(physical)
+    }
+
+    /// What the DMA engine did, if there is one.
+    pub fn dma(&self) -> Option<&DmaStatistics> {
+        self.parts.dma.as_deref().map(Dma::statistics)
+    }
+
+    /// A register of the DMA engine, by its offset in the tile's page.
+    pub fn dma_register(&self, offset: u64) -> Option<u64> {
+        self.parts.dma.as_ref()?.read(offset, 8)
     }
 
     /// The console.
@@ -354,11 +380,16 @@ impl LocalTile {
     }
 
     fn take_event(&mut self, fabric: &mut Fabric) {
-        // Among events of one tick, the timer comes first.
-        if self.parts.timer_at <= self.parts.queue.next_time() {
+        // Among events of one tick, the timer comes first, and the DMA engine last: it sees what has arrived.
+        let (packets, dma) = (self.parts.queue.next_time(), self.parts.dma_at());
+        if self.parts.timer_at <= packets.min(dma) {
             let now = std::mem::replace(&mut self.parts.timer_at, Tick::MAX);
             self.parts.now = now;
             return self.signal(Signal::Line(InterruptLine::Timer, true), now);
+        }
+        if dma < packets {
+            self.parts.now = dma;
+            return self.step_dma(dma, fabric);
         }
         let Some((now, event)) = self.parts.queue.pop() else {
             return;
@@ -368,130 +399,5 @@ impl LocalTile {
             Event::Packet(packet) => self.packet(now, packet, fabric),
             Event::Turn(packet) => self.serve(now, packet, fabric),
         }
-    }
-
-    fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
-        if self.refuses(now, &packet) {
-            return self.refuse(now, packet, fabric);
-        }
-        let value = match &packet.kind {
-            PacketKind::RemoteAnswer { value, .. } => *value,
-            PacketKind::WriteResponse { error: false } => 0,
-            PacketKind::ReadResponse {
-                error: false,
-                data: Some(data),
-                ..
-            } => {
-                let mut value = [0; 8];
-                value[..data.len()].copy_from_slice(data);
-                u64::from_le_bytes(value)
-            }
-            PacketKind::Remote { register: true, .. } => return self.serve(now, packet, fabric),
-            PacketKind::Remote {
-                address, operation, ..
-            } => {
-                let (owner, tile) = (packet.owner, self.parts.owner.tile);
-                let account = &mut packet.account;
-                let before = account.waited;
-                let wait = |bank, holder, ticks| {
-                    let resource = Resource::LocalMemory { tile, bank };
-                    fabric.ledger.wait(account, owner, holder, resource, ticks);
-                };
-                let memory = &mut self.parts.memory;
-                let start = memory.remote(now, *address, *operation, owner, wait);
-                // The time up to the clock's edge is not a wait for another owner.
-                let account = &mut packet.account;
-                account.service += start - now - (account.waited - before);
-                if start == now || self.parts.memory.is_shared() {
-                    // At a common port, a later request has a later turn.
-                    return self.serve(start, packet, fabric);
-                }
-                let turn = Event::Turn(packet);
-                return self.parts.queue.push(start, FROM_PORT, turn);
-            }
-            other => panic!("a local memory got {other:?}"),
-        };
-        let account = &packet.account;
-        fabric
-            .ledger
-            .complete(packet.owner, packet.transaction, account, now);
-        // The hart takes it at its clock's next edge.
-        let edge = align(now, self.parts.cycle);
-        self.hart.complete_remote(packet.tag, edge, value);
-        self.runnable |= self.parts.started;
-    }
-
-    /// Whether there is a guard that refuses a packet.
-    #[inline]
-    fn refuses(&mut self, now: Tick, packet: &Packet) -> bool {
-        let Some(guard) = &mut self.parts.guard else {
-            return false;
-        };
-        let PacketKind::Remote {
-            address,
-            bytes,
-            register,
-            operation,
-        } = packet.kind
-        else {
-            return false;
-        };
-        let window = if register { TILE_REGISTERS } else { 0 };
-        !guard.admits(now, packet.source, (window + address, bytes), operation)
-    }
-
-    /// Answers a request that nobody performs: at the memory's edge, after its latency, without a turn.
-    fn refuse(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
-        let PacketKind::Remote {
-            bytes, operation, ..
-        } = packet.kind
-        else {
-            panic!("a guard refuses {packet:?}");
-        };
-        let value = Guard::refusal(operation, bytes);
-        let done = align(now, self.parts.memory.cycle()) + self.parts.memory.latency();
-        packet.account.service += done - now;
-        let bytes = if operation.is_posted() { 0 } else { bytes };
-        packet.answer(PacketKind::RemoteAnswer { value, bytes });
-        self.parts.send(done, *packet, fabric);
-    }
-
-    /// Performs a request in its turn, and answers it.
-    fn serve(&mut self, turn: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
-        let PacketKind::Remote {
-            address,
-            bytes,
-            register,
-            operation,
-        } = packet.kind
-        else {
-            panic!("a local memory serves {packet:?}");
-        };
-        let value = match (register, operation) {
-            (false, _) => {
-                let memory = &mut self.parts.memory;
-                memory.perform(packet.owner.tile, address, bytes, operation)
-            }
-            (true, RemoteOperation::Store(value)) => {
-                if address == TILE_DOORBELL && value & 1 != 0 {
-                    *self.parts.rings.entry(packet.owner.tile).or_default() += 1;
-                }
-                let signal = self.parts.write_register(address, bytes, value);
-                let signal = signal.expect("the sender looked whether there is a register");
-                if let Some(signal) = signal {
-                    self.signal(signal, turn);
-                }
-                0
-            }
-            (true, _) => {
-                let value = self.parts.read_register(address, bytes);
-                value.expect("the sender looked whether there is a register")
-            }
-        };
-        let done = self.parts.memory.latency();
-        packet.account.service += done;
-        let bytes = if operation.is_posted() { 0 } else { bytes };
-        packet.answer(PacketKind::RemoteAnswer { value, bytes });
-        self.parts.send(turn + done, *packet, fabric);
     }
 }

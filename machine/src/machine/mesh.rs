@@ -9,7 +9,7 @@ use super::{Machine, MachineError, Outcome};
 use crate::config::PlatformConfig;
 use crate::fabric::Fabric;
 use crate::local_tile::{
-    AddressMap, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
+    AddressMap, DmaStatistics, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
 };
 use crate::statistics::HartReport;
 use crate::types::{Tick, TileId, later};
@@ -169,11 +169,13 @@ impl Mesh {
         true
     }
 
-    /// What happened on the tiles, for a digest. A guard that refuses nothing is not there.
+    /// What happened on the tiles, for a digest. A guard that refuses nothing is not there, and neither is a DMA
+    /// engine that did nothing.
     pub(super) fn observations(&self) -> impl Iterator<Item = String> + '_ {
         self.tiles.iter().flat_map(|tile| {
             let refused = tile.guard().map(Guard::refused);
             let refused = refused.filter(|all| !all.is_empty());
+            let dma = tile.dma().filter(|did| **did != DmaStatistics::default());
             let always = [
                 format!("{:?}", tile.uart().map(|uart| uart.output())),
                 format!("{:?}", tile.memory().statistics()),
@@ -181,6 +183,7 @@ impl Mesh {
             always
                 .into_iter()
                 .chain(refused.map(|all| format!("{all:?}")))
+                .chain(dma.map(|did| format!("{did:?}")))
         })
     }
 
@@ -216,6 +219,16 @@ impl Machine {
         let mut all: Vec<_> = tiles.map(|t| (t.id(), *t.memory().statistics())).collect();
         all.sort_by_key(|(id, _)| *id);
         all
+    }
+
+    /// What a tile's DMA engine did; `None`: it has none.
+    pub fn dma(&self, tile: TileId) -> Option<DmaStatistics> {
+        self.mesh.tile(tile)?.dma().copied()
+    }
+
+    /// A register of a tile's DMA engine, by its offset in the tile's page, without any effect; `None`: there is none.
+    pub fn dma_register(&self, tile: TileId, offset: u64) -> Option<u64> {
+        self.mesh.tile(tile)?.dma_register(offset)
     }
 
     /// Says what other tiles may do in a tile's window, as whoever loads the chip does before its harts start: nothing else, from now on.

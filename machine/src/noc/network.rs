@@ -6,8 +6,13 @@
 //! packets of at most one chunk, which is the unit of preemption. Heads that arrive at a busy link wait in a queue for each input
 //! port; when the link becomes free, it takes the next non-empty port in round-robin order. An idle link takes the first head at
 //! once. A router forwards a head before the tail has arrived (virtual cut-through: Kermani and Kleinrock, Computer Networks 3,
-//! 1979). Queues are never full, because the units at the edge bound the packets under way; so there is no back pressure, and no
-//! cycle of waits.
+//! 1979).
+//!
+//! Credits. A router has an input buffer of so many packets for each link that comes in, and a link sends a packet only with a credit: a free place
+//! there. The place is free when the packet's tail has left the router, and the credit needs the time of a link to come back. While a link has none, packets
+//! wait before it, in buffers themselves: that is back pressure. Each wait for a credit is booked to the packet whose leaving brought it. There is no cycle of
+//! waits: a buffer waits for one further along its route, routes in a mesh never turn from columns to rows, planes share no buffer, and what leads to a tile
+//! needs no credit, because tiles take everything (units at the edge bound what is under way). Without a limit (`credits: None`), queues are never full.
 //!
 //! What it deliberately does not know: what packets mean, and what happens at their destination.
 
@@ -19,7 +24,8 @@ use crate::ledger::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId, align};
 use std::collections::VecDeque;
 
-/// Input ports of the link from a processing tile into the network: cache lines, DMA chunks, messages and the rest.
+/// Input ports of the link from a processing tile into the network: cache lines, DMA chunks, messages and the rest; on a mesh, the hart's
+/// accesses, the memory's answers, and the DMA engine's accesses.
 const INTERFACE_PORTS: usize = 3;
 
 /// Numbers of the networks.
@@ -72,12 +78,25 @@ pub struct Delivery {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Head { link: u16, port: u16, flight: u32 },
-    Free { link: u16 },
+    Head {
+        link: u16,
+        port: u16,
+        flight: u32,
+    },
+    Free {
+        link: u16,
+    },
+    /// A packet of this owner has left the input buffer at the end of a link.
+    Credit {
+        link: u16,
+        owner: Owner,
+    },
 }
 
 /// Free events come after all heads of the same tick, so that round robin sees them all.
 const FREE_CLASS: u32 = 1 << 16;
+/// Credits come after that: a link that became free in the same tick has found out that it waits for one.
+const CREDIT_CLASS: u32 = 1 << 17;
 
 #[derive(Debug)]
 struct Flight {
@@ -85,6 +104,8 @@ struct Flight {
     destination: u16,
     wire: u32,
     account: Account,
+    /// The link whose buffer it is in.
+    buffer: Option<u16>,
     /// `None` for a part of a packet that is not its last one.
     packet: Option<Box<Packet>>,
 }
@@ -98,6 +119,8 @@ struct Link {
     interval: u64,
     /// Position of the tile at its end.
     tile: usize,
+    /// Credits that it has; `None`: it needs none.
+    credits: Option<u32>,
     queues: Vec<VecDeque<u32>>,
     waiting: usize,
     next_port: usize,
@@ -188,6 +211,10 @@ impl Network {
                     plane: (plane * shape.links.len()) as u16,
                     interval,
                     tile: tile as usize,
+                    credits: match link.to {
+                        Node::Router(_) => config.credits,
+                        Node::Tile(_) => None,
+                    },
                     queues: vec![VecDeque::new(); ports],
                     waiting: 0,
                     next_port: 0,
@@ -288,7 +315,11 @@ impl Network {
         } else {
             match packet.transaction {
                 Transaction::CacheRead | Transaction::CacheWrite => 0,
-                Transaction::DmaRead | Transaction::DmaWrite => 1,
+                // On a mesh, a DMA engine's own accesses have a port, and the memory's answers go with the others.
+                Transaction::DmaRead | Transaction::DmaWrite => match self.config.channels {
+                    Channels::Acknowledged { .. } if !packet.kind.is_response() => 2,
+                    _ => 1,
+                },
                 Transaction::Message | Transaction::Register => 2,
                 // The hart's own accesses, and the memory's answers to other harts.
                 Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {
@@ -310,6 +341,7 @@ impl Network {
                 destination: destination as u16,
                 wire: part + self.config.header,
                 account,
+                buffer: None,
                 packet: if rest == 0 { packet.take() } else { None },
             });
             self.queue
@@ -361,10 +393,11 @@ impl Network {
         match event.expect("it is only asked while something is under way") {
             (now, Event::Head { link, port, flight }) => {
                 let l = &mut self.links[link as usize];
-                if l.busy_until <= now && l.waiting == 0 {
+                let is_idle = l.busy_until <= now;
+                if is_idle && l.waiting == 0 && l.credits != Some(0) {
                     return self.grant(now, link, port, flight, observe);
                 }
-                if l.waiting == 0 {
+                if l.waiting == 0 && !is_idle {
                     // No packet waited, so no event for the moment when the link becomes free exists yet.
                     self.queue
                         .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
@@ -380,32 +413,62 @@ impl Network {
                 ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
                 None
             }
-            (now, Event::Free { link }) => {
+            (now, Event::Free { link }) => self.next(now, link, ledger, observe),
+            (now, Event::Credit { link, owner }) => {
                 let l = &mut self.links[link as usize];
-                let ports = l.queues.len();
-                let port = (0..ports)
-                    .map(|i| (l.next_port + i) % ports)
-                    .find(|p| !l.queues[*p].is_empty());
-                let port = port.expect("a link gets free for somebody who waits");
-                let flight = l.queues[port].pop_front();
-                let flight = flight.expect("the queue is not empty");
-                l.waiting -= 1;
-                let delivery = self.grant(now, link, port as u16, flight, observe);
-                let l = &mut self.links[link as usize];
-                if l.waiting > 0 {
-                    self.queue
-                        .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
-                    let wait = l.busy_until - now;
-                    l.statistics.waited += wait * l.waiting as u64;
-                    for &waiting in l.queues.iter().flatten() {
-                        let f = in_flight(&mut self.flights, waiting);
-                        let owner = f.owner;
-                        ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
-                    }
+                if let Some(credits) = &mut l.credits {
+                    *credits += 1;
                 }
-                delivery
+                if l.busy_until > now || l.waiting == 0 {
+                    return None;
+                }
+                // Only the credit was missing. What arrived or found the link free has waited since then.
+                for &waiting in l.queues.iter().flatten() {
+                    let f = in_flight(&mut self.flights, waiting);
+                    let (victim, wait) = (f.owner, now - f.account.accounted());
+                    l.statistics.waited += wait;
+                    let buffer = Resource::InputBuffer(link);
+                    ledger.wait(&mut f.account, victim, owner, buffer, wait);
+                }
+                self.next(now, link, ledger, observe)
             }
         }
+    }
+
+    /// An idle link takes the next packet that waits for it, if it has a credit.
+    fn next(
+        &mut self,
+        now: Tick,
+        link: u16,
+        ledger: &mut Ledger,
+        observe: Option<&mut dyn FnMut(LinkActivity)>,
+    ) -> Option<Delivery> {
+        let l = &mut self.links[link as usize];
+        if l.credits == Some(0) {
+            return None;
+        }
+        let ports = l.queues.len();
+        let port = (0..ports)
+            .map(|i| (l.next_port + i) % ports)
+            .find(|p| !l.queues[*p].is_empty());
+        let port = port.expect("a link gets free for somebody who waits");
+        let flight = l.queues[port].pop_front();
+        let flight = flight.expect("the queue is not empty");
+        l.waiting -= 1;
+        let delivery = self.grant(now, link, port as u16, flight, observe);
+        let l = &mut self.links[link as usize];
+        if l.waiting > 0 {
+            self.queue
+                .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
+            let wait = l.busy_until - now;
+            l.statistics.waited += wait * l.waiting as u64;
+            for &waiting in l.queues.iter().flatten() {
+                let f = in_flight(&mut self.flights, waiting);
+                let owner = f.owner;
+                ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
+            }
+        }
+        delivery
     }
 
     fn grant(
@@ -427,6 +490,21 @@ impl Network {
         l.next_port = port as usize + 1;
         if l.next_port >= l.queues.len() {
             l.next_port = 0;
+        }
+        // It takes a place in the next buffer, and leaves its own with its tail.
+        let goes_to = l.credits.as_mut().map(|credits| {
+            *credits = credits
+                .checked_sub(1)
+                .expect("a link sends with a credit only");
+            link
+        });
+        if let Some(left) = std::mem::replace(&mut f.buffer, goes_to) {
+            let back = now + taken + self.config.link * cycle;
+            let credit = Event::Credit {
+                link: left,
+                owner: f.owner,
+            };
+            self.queue.push(back, CREDIT_CLASS + left as u32, credit);
         }
         l.statistics.packets += 1;
         l.statistics.bytes += f.wire as u64;
@@ -486,3 +564,7 @@ fn in_flight(flights: &mut [Option<Flight>], flight: u32) -> &mut Flight {
 #[cfg(test)]
 #[path = "network_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "credit_tests.rs"]
+mod credit_tests;

@@ -3,7 +3,7 @@ use crate::config::Topology;
 use proptest::prelude::*;
 
 /// 4 ticks a cycle, 16 bytes a cycle, link 1, router 2, interface 4 cycles, header 16 bytes, chunks of 512.
-fn config(topology: Topology) -> NetworkConfig {
+pub(super) fn config(topology: Topology) -> NetworkConfig {
     NetworkConfig {
         topology,
         cycle: 4,
@@ -11,7 +11,7 @@ fn config(topology: Topology) -> NetworkConfig {
     }
 }
 
-fn write(now: Tick, source: TileId, destination: TileId, bytes: u32) -> Packet {
+pub(super) fn write(now: Tick, source: TileId, destination: TileId, bytes: u32) -> Packet {
     Packet::request(
         now,
         source,
@@ -28,7 +28,7 @@ fn write(now: Tick, source: TileId, destination: TileId, bytes: u32) -> Packet {
 }
 
 /// Runs the network until it is empty. Returns (arrival, source) in order of arrival.
-fn run(network: &mut Network, ledger: &mut Ledger) -> Vec<(Tick, TileId)> {
+pub(super) fn run(network: &mut Network, ledger: &mut Ledger) -> Vec<(Tick, TileId)> {
     let mut arrivals = Vec::new();
     while network.next_time() != Tick::MAX {
         let now = network.next_time();
@@ -43,7 +43,7 @@ fn run(network: &mut Network, ledger: &mut Ledger) -> Vec<(Tick, TileId)> {
     arrivals
 }
 
-fn tiles(n: u16) -> Vec<(TileId, u16, bool)> {
+pub(super) fn tiles(n: u16) -> Vec<(TileId, u16, bool)> {
     (0..n).map(|t| (t, t, false)).collect()
 }
 
@@ -220,6 +220,7 @@ proptest! {
         topology in topology(),
         split in any::<bool>(),
         memory in any::<bool>(),
+        credits in prop::option::of(1u32..4),
         places in prop::collection::vec(0u16..9, 2..8),
         traffic in prop::collection::vec((0u64..40, 0usize..8, 0usize..8, 0u32..1500), 1..60),
     ) {
@@ -230,6 +231,7 @@ proptest! {
         let tiles: Vec<_> = places.iter().enumerate().map(|(i, p)| (i as u16, p % routers, memory && i == 0)).collect();
         let mut c = config(topology);
         c.channels = if split { Channels::Split } else { Channels::Shared };
+        c.credits = credits;
         let mut network = Network::new(&c, &tiles);
         let mut ledger = Ledger::new();
         let mut now = 0;

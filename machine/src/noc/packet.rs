@@ -40,9 +40,9 @@ pub enum Transaction {
     CacheRead,
     /// A cache line written back: to the acknowledgement.
     CacheWrite,
-    /// A chunk that a DTU reads from memory: request to data.
+    /// A chunk that a DTU reads from memory, or an element that a DMA engine reads: request to data.
     DmaRead,
-    /// A chunk that a DTU writes to memory: to the acknowledgement.
+    /// A chunk that a DTU writes to memory, or an element that a DMA engine writes: to the acknowledgement.
     DmaWrite,
     /// A message or reply: to the receiver's acknowledgement.
     Message,
@@ -117,12 +117,23 @@ pub enum PacketKind {
         /// The operation to perform.
         operation: RemoteOperation,
     },
+    /// Does not travel: the second access of an atomic operation, which a memory tile makes when its first one has ended.
+    AtomicWrite {
+        /// Address in the memory.
+        address: u64,
+        /// Bytes of the access.
+        bytes: u8,
+        /// The value of the answer.
+        value: u64,
+    },
     /// The result of a remote access.
     RemoteAnswer {
         /// The value; 0 for a store.
         value: u64,
         /// Bytes on the wire: 0 for the acknowledgement of a store.
         bytes: u8,
+        /// A guard refused the access. A hart does not see that.
+        refused: bool,
     },
     /// Acknowledgement of a message.
     MessageResponse {

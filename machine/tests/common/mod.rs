@@ -1,6 +1,8 @@
 //! Small programs and chips for tests of whole machines.
 #![allow(dead_code)] // Each test program uses its own part.
 
+pub mod dma;
+
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, PRIVILEGED_ARGUMENT, PRIVILEGED_COMMAND,
     PrivilegedOpcode, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,

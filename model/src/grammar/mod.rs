@@ -5,6 +5,7 @@
 //! elements; those are in `platform::check` and `system::check`.
 
 mod cluster;
+mod mesh;
 mod one_shot;
 mod pipeline;
 mod platform;

@@ -3,8 +3,9 @@
 //! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
 //! clock of the tile's pipeline).
 
-use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
+use super::Kind::{Boolean, Choice, Credits, Frequency, Integer, Name, Rate, Size};
 use super::cluster::{CLUSTER, PARTITION};
+use super::mesh::{DMA, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
@@ -61,6 +62,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("cache"),
             any("cluster"),
             any("local-memory"),
+            any("dma"),
             any("dtu"),
             any("accelerator"),
             any("network-card"),
@@ -142,56 +144,8 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[any("origin")],
     },
-    ElementRule {
-        name: "local-memory",
-        about: "The memory of a tile of a mesh, for its hart and, over the network, for all others.",
-        attributes: &[
-            required("name", Name, "Name of the memory."),
-            CLOCK,
-            required(
-                "size",
-                Size {
-                    min: 4096,
-                    max: 0xF_0000,
-                },
-                "Size in bytes, in whole pages of 4 KiB.",
-            ),
-            required(
-                "banks",
-                Integer { min: 1, max: 64 },
-                "Banks of consecutive bytes, each a power of two from 128 B on; each serves one access a turn at a port.",
-            ),
-            required(
-                "ports",
-                Integer { min: 1, max: 2 },
-                "Ports of a bank: 1, which hart and network share, or 2, one for each.",
-            ),
-            required(
-                "width",
-                Size { min: 8, max: 64 },
-                "Bytes that a port moves in a cycle, a power of two.",
-            ),
-            required(
-                "latency",
-                LATENCY,
-                "Cycles from the turn of a request of the network to its answer. What the hart waits for its own memory is in the pipeline's load-to-use.",
-            ),
-            default(
-                "fetch",
-                Size { min: 16, max: 128 },
-                "16B",
-                "Bytes of an instruction fetch, a power of two.",
-            ),
-            default(
-                "guard",
-                Integer { min: 0, max: 1024 },
-                "0",
-                "Rules of the guard that looks at requests of other tiles before they ask for a port: who may read and write which range. 0: there is no guard, and every tile reads and writes everything.",
-            ),
-            SOURCE,
-        ],
-        children: &[any("origin")],
-    },
+    LOCAL_MEMORY,
+    DMA,
     ElementRule {
         name: "dtu",
         about: "A data transfer unit.",
@@ -564,6 +518,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "1",
                 "Cycles between two requests of reads on a link, at least (channels=\"acknowledged\").",
             ),
+            default(
+                "credits",
+                Credits { max: 64 },
+                "unlimited",
+                "Packets that a router's input buffer has room for, one buffer for each link that comes in and each network. `unlimited`: nobody waits for room; say why in an <origin>.",
+            ),
             SOURCE,
         ],
         children: &[any("origin")],
@@ -599,6 +559,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Name,
                 "Its local memory, in place of caches (meshes).",
             ),
+            optional("dma", Name, "Its DMA engine (meshes)."),
             default(
                 "count",
                 Integer { min: 1, max: 4096 },

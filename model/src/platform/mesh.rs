@@ -46,6 +46,13 @@ fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
                 "remove local-memory=\"...\", or write kind=\"mesh\"",
             );
         }
+        if has("dma") {
+            wrong(
+                format!("tile {id} has a DMA engine, but the platform is no mesh"),
+                "dma",
+                "remove dma=\"...\", or write kind=\"mesh\"",
+            );
+        }
         for cache in ["l1i", "l1d"] {
             if !has(cache) {
                 errors.push(Diagnostic::new(

@@ -48,6 +48,9 @@ pub struct Platform {
     /// All local memories that tiles name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local_memories: Vec<LocalMemory>,
+    /// All DMA engines that tiles name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dma_engines: Vec<Dma>,
     /// All data transfer units.
     pub dtus: Vec<Dtu>,
     /// All streaming units.
@@ -273,6 +276,21 @@ pub struct LocalMemory {
     pub guard: u32,
 }
 
+/// A DMA engine of a tile with a local memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dma {
+    /// Name.
+    pub name: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// Channels.
+    pub channels: u32,
+    /// Elements of a channel under way at most.
+    pub outstanding: u32,
+    /// From a start to the first access, in cycles of `clock`.
+    pub startup: u32,
+}
+
 /// A data transfer unit. All latencies in cycles of `clock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dtu {
@@ -477,6 +495,9 @@ pub struct Network {
     /// So do acknowledgements; requests of reads follow each other on a link after this many cycles at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_interval: Option<u32>,
+    /// Packets that the input buffer of a router has room for, by link that comes in and network; none: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credits: Option<u32>,
 }
 
 impl Network {
@@ -565,6 +586,9 @@ pub struct Tile {
     /// Local memory; always there on meshes, never on other platforms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory: Option<LocalMemory>,
+    /// DMA engine; only on meshes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dma: Option<Dma>,
     /// Data transfer unit; always there on tiled platforms, never on others.
     pub dtu: Option<Dtu>,
     /// Its logic is this unit instead of a hart.

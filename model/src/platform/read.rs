@@ -4,7 +4,7 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Cluster, Controller, Dram, Dtu, Interval, LocalMemory, Memory,
+    Accelerator, Cache, Clock, Cluster, Controller, Dma, Dram, Dtu, Interval, LocalMemory, Memory,
     MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel,
     Platform, PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
 };
@@ -68,6 +68,10 @@ impl Reader<'_> {
             .all("local-memory")
             .filter_map(|node| self.local_memory(node, &clocks))
             .collect();
+        let dma_engines: Vec<_> = root
+            .all("dma")
+            .filter_map(|node| self.dma(node, &clocks))
+            .collect();
         let dtus: Vec<_> = root
             .all("dtu")
             .filter_map(|node| self.dtu(node, &clocks))
@@ -89,7 +93,7 @@ impl Reader<'_> {
         }
         let mut tiles = Vec::new();
         for node in root.all("tile") {
-            let units = (&accelerators[..], &network_cards[..]);
+            let units = (&accelerators[..], &network_cards[..], &dma_engines[..]);
             let memories = (&caches[..], &clusters[..], &local_memories[..]);
             let Some(tile) = self.tile(node, &pipelines, memories, &dtus, units) else {
                 continue;
@@ -127,6 +131,7 @@ impl Reader<'_> {
             caches,
             clusters,
             local_memories,
+            dma_engines,
             dtus,
             accelerators,
             network_cards,
@@ -146,6 +151,7 @@ impl Reader<'_> {
             ("cache", "name"),
             ("cluster", "name"),
             ("local-memory", "name"),
+            ("dma", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
             ("network-card", "name"),
@@ -281,6 +287,17 @@ impl Reader<'_> {
         })
     }
 
+    fn dma(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dma> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(Dma {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            channels: number("channels"),
+            outstanding: number("outstanding"),
+            startup: number("startup"),
+        })
+    }
+
     fn dtu(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dtu> {
         let number = |attribute| narrow(node.integer(attribute));
         Some(Dtu {
@@ -365,6 +382,7 @@ impl Reader<'_> {
             split_channels: node.text("channels") != "shared",
             read_interval: (node.text("channels") == "acknowledged")
                 .then(|| number("read-interval")),
+            credits: Some(number("credits")).filter(|credits| *credits > 0),
         })
     }
 
@@ -374,7 +392,7 @@ impl Reader<'_> {
         pipelines: &[Pipeline],
         (caches, clusters, local_memories): (&[Cache], &[Cluster], &[LocalMemory]),
         dtus: &[Dtu],
-        (accelerators, network_cards): (&[Accelerator], &[NetworkCard]),
+        (accelerators, network_cards, dma_engines): (&[Accelerator], &[NetworkCard], &[Dma]),
     ) -> Option<Tile> {
         let before = self.errors.len();
         let pipeline = self.find(node, "pipeline", "pipeline", pipelines, |item| &item.name);
@@ -390,6 +408,9 @@ impl Reader<'_> {
             .find(node, "local-memory", "local-memory", local_memories, |m| {
                 &m.name
             })
+            .cloned();
+        let dma = self
+            .find(node, "dma", "dma", dma_engines, |item| &item.name)
             .cloned();
         let dtu = self
             .find(node, "dtu", "dtu", dtus, |item| &item.name)
@@ -419,6 +440,7 @@ impl Reader<'_> {
             l2,
             cluster,
             local_memory,
+            dma,
             dtu,
             accelerator,
             network_card,

@@ -58,6 +58,16 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .optional("guard", (part.guard > 0).then_some(part.guard));
         close(writer, platform, &format!("local-memory[{}]", part.name));
     }
+    for part in &platform.dma_engines {
+        writer
+            .start("dma")
+            .attribute("name", &part.name)
+            .attribute("clock", &part.clock.name)
+            .attribute("channels", part.channels)
+            .attribute("outstanding", part.outstanding)
+            .attribute("startup", part.startup);
+        close(writer, platform, &format!("dma[{}]", part.name));
+    }
     platform
         .dtus
         .iter()
@@ -103,6 +113,7 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
                 "local-memory",
                 tile.local_memory.as_ref().map(|memory| &memory.name),
             )
+            .optional("dma", tile.dma.as_ref().map(|dma| &dma.name))
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
             .optional(
                 "accelerator",
@@ -334,7 +345,8 @@ fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
                 (false, None) => "shared",
             },
         )
-        .optional("read-interval", part.read_interval);
+        .optional("read-interval", part.read_interval)
+        .optional("credits", part.credits);
     close(writer, platform, "network");
 }
 

@@ -29,6 +29,18 @@ pub fn read(
     errors: &mut Vec<Diagnostic>,
 ) -> Option<System> {
     let node = node::read_root(element, "system", errors)?;
+    if platform.network.credits.is_some() {
+        let cause = format!(
+            "the routers of the platform `{}` have room for so many packets, and no bound counts waits for room",
+            platform.name
+        );
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(cause),
+            named,
+            "a system needs a network with credits=\"unlimited\"; single programs run with `bulkhead boot`",
+        ));
+        return None;
+    }
     if node.text("paradigm") == "one-shot" {
         return oneshot::read(element, &node, platform, (programs, open), errors);
     }

@@ -1,0 +1,203 @@
+//! A DMA engine: it moves data between memories while the hart does something else.
+//!
+//! Why it exists: a hart that copies is a hart that does not compute, and blocks of data have strides. The engine has channels with registers of
+//! their own ([`bulkhead_abi::dma`]), and two sides: in a cycle, one channel begins a read, and one a write. Channels take turns; a wait is booked
+//! to the owners of the channels that had the turns. What it deliberately does not know: which memory an address is in, and what an access costs there;
+//! the tile sends its accesses on as it does those of the hart.
+
+mod channel;
+mod descriptor;
+
+pub use channel::{Access, Failure, Side};
+
+use crate::config::dma::DmaConfig;
+use crate::ledger::{Ledger, Resource};
+use crate::noc::Account;
+use crate::types::{Owner, Tick, TileId, align};
+use bulkhead_abi::dma::{
+    CHANNEL_SIZE, COMPLETED, CONTROL, DESCRIPTOR, DESCRIPTOR_SIZE, ERROR_ADDRESS, FIRST_CHANNEL,
+    INTERRUPT, REGISTERS_END, START, START_CHAIN, STATUS, STOP, State,
+};
+use channel::{Channel, NUMBERS};
+
+/// What an engine did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DmaStatistics {
+    /// Reads that it began, words of descriptors included.
+    pub reads: u64,
+    /// Writes that it began.
+    pub writes: u64,
+    /// Ticks that channels waited for turns of others.
+    pub waited: Tick,
+    /// Transfers that ended with an error.
+    pub errors: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Dma {
+    tile: TileId,
+    cycle: Tick,
+    channels: Vec<Channel>,
+    /// The channel that is asked first, by side.
+    turn: [usize; 2],
+    /// The next step.
+    next: Tick,
+    statistics: DmaStatistics,
+}
+
+/// The owner of a channel's requests: the hart is activity 0 of its tile, the channels are those after it.
+pub fn owner(tile: TileId, channel: u16) -> Owner {
+    Owner::new(tile, 1 + channel)
+}
+
+/// The tag of an access: the element's number in its low bits, then the channel.
+const NUMBER_BITS: u32 = NUMBERS.count_ones();
+
+/// Whether an access of an engine's registers with so many channels has a target.
+pub fn is_register(channels: u32, offset: u64, bytes: u8) -> bool {
+    find(channels as usize, offset, bytes).is_some()
+}
+
+/// The channel of an access in the page of registers, and the offset there.
+fn find(channels: usize, offset: u64, bytes: u8) -> Option<(usize, u64)> {
+    let place = offset.checked_sub(FIRST_CHANNEL)?;
+    let (channel, register) = (place / CHANNEL_SIZE, place % CHANNEL_SIZE);
+    let exists = channel < channels as u64 && register < REGISTERS_END;
+    (exists && bytes == 8 && register.is_multiple_of(8)).then_some((channel as usize, register))
+}
+
+impl Dma {
+    /// An engine at rest.
+    pub fn new(config: &DmaConfig, tile: TileId) -> Self {
+        let startup = config.startup * config.cycle;
+        let channels = 0..config.channels as u16;
+        Self {
+            tile,
+            cycle: config.cycle,
+            channels: channels
+                .map(|channel| Channel::new(owner(tile, channel), config.outstanding, startup))
+                .collect(),
+            turn: [0; 2],
+            next: Tick::MAX,
+            statistics: DmaStatistics::default(),
+        }
+    }
+
+    /// What it did.
+    pub fn statistics(&self) -> &DmaStatistics {
+        &self.statistics
+    }
+
+    /// The next moment at which it does something.
+    pub fn next_time(&self) -> Tick {
+        self.next
+    }
+
+    /// A channel asks for an interrupt.
+    pub fn interrupt(&self) -> bool {
+        self.channels.iter().any(|channel| channel.interrupt)
+    }
+
+    /// Reads a register; `None` if there is none.
+    pub fn read(&self, offset: u64, bytes: u8) -> Option<u64> {
+        let (channel, register) = find(self.channels.len(), offset, bytes)?;
+        let channel = &self.channels[channel];
+        Some(match register {
+            ..DESCRIPTOR_SIZE => channel.word(register as usize / 8),
+            STATUS => {
+                let (state, cause) = channel.status();
+                state as u64 | (cause as u64) << 8
+            }
+            ERROR_ADDRESS => channel.error_address(),
+            INTERRUPT => channel.interrupt.into(),
+            COMPLETED => channel.completed(),
+            DESCRIPTOR => channel.descriptor(),
+            _ => 0,
+        })
+    }
+
+    /// Writes a register; `None` if there is none.
+    pub fn write(&mut self, now: Tick, offset: u64, bytes: u8, value: u64) -> Option<()> {
+        let (channel, register) = find(self.channels.len(), offset, bytes)?;
+        let channel = &mut self.channels[channel];
+        match register {
+            ..DESCRIPTOR_SIZE => channel.set_word(register as usize / 8, value),
+            CONTROL => {
+                let edge = align(now, self.cycle);
+                match value {
+                    START => channel.start(edge, false),
+                    START_CHAIN => channel.start(edge, true),
+                    STOP => channel.stop(),
+                    _ => {}
+                }
+                // In the next cycle at the earliest.
+                let next = channel.next_time().max(edge + self.cycle);
+                self.next = self.next.min(next);
+            }
+            INTERRUPT if value & 1 != 0 => channel.interrupt = false,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// A step begins, at an edge of the clock: what is over leaves, and channels go on.
+    pub fn advance(&mut self, now: Tick) {
+        for channel in &mut self.channels {
+            let was = channel.status().0;
+            channel.advance(now);
+            let is = channel.status().0;
+            self.statistics.errors += u64::from(was != is && is == State::Error);
+        }
+    }
+
+    /// The access that a side begins now, if a channel wants one: the channel's owner, the tag, and the account.
+    pub fn begin(
+        &mut self,
+        side: Side,
+        now: Tick,
+        ledger: &mut Ledger,
+    ) -> Option<(Owner, u32, Account, Access)> {
+        let count = self.channels.len();
+        let first = self.turn[side as usize];
+        let mut order = (0..count).map(|i| (first + i) % count);
+        let chosen = order.find(|i| self.channels[*i].wants(side) <= now)?;
+        self.turn[side as usize] = (chosen + 1) % count;
+        let owner = self.channels[chosen].owner;
+        for (i, other) in self.channels.iter_mut().enumerate() {
+            if i != chosen && other.wants(side) <= now {
+                other.wait(side, now, owner, self.cycle);
+            }
+        }
+        let channel = &mut self.channels[chosen];
+        let account = channel.account(side, now, Resource::DmaEngine(self.tile), ledger);
+        self.statistics.waited += account.waited;
+        match side {
+            Side::Read => self.statistics.reads += 1,
+            Side::Write => self.statistics.writes += 1,
+        }
+        let access = channel.take(side);
+        let number = access.number & NUMBERS;
+        Some((
+            owner,
+            (chosen as u32) << NUMBER_BITS | number,
+            account,
+            access,
+        ))
+    }
+
+    /// The answer to an access. The engine takes it at the next edge of its clock.
+    pub fn answer(&mut self, now: Tick, tag: u32, value: Result<u64, Failure>) {
+        let edge = align(now, self.cycle);
+        let channel = &mut self.channels[(tag >> NUMBER_BITS) as usize];
+        channel.answer(tag & NUMBERS, edge, value);
+        self.next = self.next.min(edge);
+    }
+
+    /// The step is over: computes the next one.
+    pub fn end_step(&mut self, now: Tick) {
+        let next = self.channels.iter().map(Channel::next_time).min();
+        // What is possible now has its turn in the next cycle.
+        self.next = next.unwrap_or(Tick::MAX).max(now + self.cycle);
+    }
+}

@@ -1,0 +1,269 @@
+//! Requests and answers: what comes to a tile, and what its DMA engine sends.
+//!
+//! Why it exists: a request for the local memory goes the same way, whether it came over the network or is the own DMA engine's: it asks for a port,
+//! is performed in its turn, and is answered. What it deliberately does not know: what the hart does meanwhile.
+
+use super::dma::{Dma, Failure, Side};
+use super::map::Target;
+use super::{Event, FROM_PORT, Guard, LocalTile, Parts, Signal};
+use crate::fabric::Fabric;
+use crate::hart::{InterruptLine, RemoteOperation};
+use crate::ledger::Resource;
+use crate::noc::{Packet, PacketKind, Transaction};
+use crate::types::{Tick, TileId, align};
+use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS};
+
+impl LocalTile {
+    /// A packet has arrived, or the own DMA engine asks for the own memory.
+    pub(super) fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        if self.refuses(now, &packet) {
+            return self.refuse(now, packet, fabric);
+        }
+        let mut refused = false;
+        let value = match &packet.kind {
+            PacketKind::RemoteAnswer {
+                value, refused: no, ..
+            } => {
+                refused = *no;
+                *value
+            }
+            PacketKind::WriteResponse { error: false } => 0,
+            PacketKind::ReadResponse {
+                error: false,
+                data: Some(data),
+                ..
+            } => {
+                let mut value = [0; 8];
+                value[..data.len()].copy_from_slice(data);
+                u64::from_le_bytes(value)
+            }
+            PacketKind::Remote { register: true, .. } => return self.serve(now, packet, fabric),
+            PacketKind::Remote {
+                address, operation, ..
+            } => {
+                let (owner, tile) = (packet.owner, self.parts.owner.tile);
+                let account = &mut packet.account;
+                let before = account.waited;
+                let wait = |bank, holder, ticks| {
+                    let resource = Resource::LocalMemory { tile, bank };
+                    fabric.ledger.wait(account, owner, holder, resource, ticks);
+                };
+                let memory = &mut self.parts.memory;
+                let start = memory.remote(now, *address, *operation, owner, wait);
+                // The time up to the clock's edge is not a wait for another owner.
+                let account = &mut packet.account;
+                account.service += start - now - (account.waited - before);
+                if start == now || self.parts.memory.is_shared() {
+                    // At a common port, a later request has a later turn.
+                    return self.serve(start, packet, fabric);
+                }
+                let turn = Event::Turn(packet);
+                return self.parts.queue.push(start, FROM_PORT, turn);
+            }
+            other => panic!("a local memory got {other:?}"),
+        };
+        let account = &packet.account;
+        fabric
+            .ledger
+            .complete(packet.owner, packet.transaction, account, now);
+        if is_dma(&packet) {
+            let value = if refused {
+                Err(Failure::Refused)
+            } else {
+                Ok(value)
+            };
+            return self.parts.dma().answer(now, packet.tag, value);
+        }
+        // The hart takes it at its clock's next edge.
+        let edge = align(now, self.parts.cycle);
+        self.hart.complete_remote(packet.tag, edge, value);
+        self.runnable |= self.parts.started;
+    }
+
+    /// Whether there is a guard that refuses a packet.
+    #[inline]
+    fn refuses(&mut self, now: Tick, packet: &Packet) -> bool {
+        let Some(guard) = &mut self.parts.guard else {
+            return false;
+        };
+        let PacketKind::Remote {
+            address,
+            bytes,
+            register,
+            operation,
+        } = packet.kind
+        else {
+            return false;
+        };
+        // The own DMA engine belongs to the tile as its hart does.
+        if packet.source == self.parts.owner.tile {
+            return false;
+        }
+        let window = if register { TILE_REGISTERS } else { 0 };
+        !guard.admits(now, packet.source, (window + address, bytes), operation)
+    }
+
+    /// Answers a request that nobody performs: at the memory's edge, after its latency, without a turn.
+    fn refuse(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        let PacketKind::Remote {
+            bytes, operation, ..
+        } = packet.kind
+        else {
+            panic!("a guard refuses {packet:?}");
+        };
+        let value = Guard::refusal(operation, bytes);
+        let done = align(now, self.parts.memory.cycle()) + self.parts.memory.latency();
+        packet.account.service += done - now;
+        let bytes = if operation.is_posted() { 0 } else { bytes };
+        packet.answer(PacketKind::RemoteAnswer {
+            value,
+            bytes,
+            refused: true,
+        });
+        self.parts.send(done, *packet, fabric);
+    }
+
+    /// Performs a request in its turn, and answers it.
+    pub(super) fn serve(&mut self, turn: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        let PacketKind::Remote {
+            address,
+            bytes,
+            register,
+            operation,
+        } = packet.kind
+        else {
+            panic!("a local memory serves {packet:?}");
+        };
+        let value = match (register, operation) {
+            (false, _) => {
+                let memory = &mut self.parts.memory;
+                memory.perform(packet.owner.tile, address, bytes, operation)
+            }
+            (true, RemoteOperation::Store(value)) => {
+                if address == TILE_DOORBELL && value & 1 != 0 {
+                    *self.parts.rings.entry(packet.owner.tile).or_default() += 1;
+                }
+                let signal = self.parts.write_register(turn, address, bytes, value);
+                let signal = signal.expect("the sender looked whether there is a register");
+                if let Some(signal) = signal {
+                    self.signal(signal, turn);
+                }
+                0
+            }
+            (true, _) => {
+                let value = self.parts.read_register(address, bytes);
+                value.expect("the sender looked whether there is a register")
+            }
+        };
+        let done = self.parts.memory.latency();
+        packet.account.service += done;
+        let bytes = if operation.is_posted() { 0 } else { bytes };
+        packet.answer(PacketKind::RemoteAnswer {
+            value,
+            bytes,
+            refused: false,
+        });
+        if packet.destination == self.id() {
+            // The own DMA engine asked.
+            let answer = Event::Packet(packet);
+            return self.parts.queue.push(turn + done, FROM_PORT, answer);
+        }
+        self.parts.send(turn + done, *packet, fabric);
+    }
+
+    /// A step of the DMA engine: each side begins an access, and what is over is told to the hart.
+    pub(super) fn step_dma(&mut self, now: Tick, fabric: &mut Fabric) {
+        self.parts.dma().advance(now);
+        // What has been read longest goes on first.
+        for side in [Side::Write, Side::Read] {
+            let begun = self.parts.dma().begin(side, now, &mut fabric.ledger);
+            let Some((owner, tag, account, access)) = begun else {
+                continue;
+            };
+            let (transaction, operation) = match access.value {
+                Some(value) => (Transaction::DmaWrite, RemoteOperation::Store(value)),
+                None => (Transaction::DmaRead, RemoteOperation::Load),
+            };
+            let request = self.parts.request(access.address, access.bytes, operation);
+            let Some((tile, kind)) = request else {
+                self.parts.dma().answer(now, tag, Err(Failure::Nothing));
+                continue;
+            };
+            let own = self.id();
+            let mut packet = Packet::request(now, own, tile, owner, tag, transaction, kind);
+            packet.account = account;
+            match tile == own {
+                true => self.packet(now, Box::new(packet), fabric),
+                false => self.parts.send(now, packet, fabric),
+            }
+        }
+        let dma = self.parts.dma();
+        dma.end_step(now);
+        let level = dma.interrupt();
+        if self.parts.dma_interrupt != level {
+            self.parts.dma_interrupt = level;
+            self.signal(Signal::Line(InterruptLine::External, level), now);
+        }
+    }
+}
+
+/// Whether a packet is the answer to an access of the own DMA engine.
+fn is_dma(packet: &Packet) -> bool {
+    matches!(
+        packet.transaction,
+        Transaction::DmaRead | Transaction::DmaWrite
+    )
+}
+
+impl Parts {
+    /// The DMA engine of a tile that has one.
+    fn dma(&mut self) -> &mut Dma {
+        let dma = self.dma.as_deref_mut();
+        dma.expect("only a tile with a DMA engine has something of it to do")
+    }
+
+    /// The request for aligned bytes at an address as the tile's hart uses it, and the tile that gets it; `None` if nothing answers there.
+    pub(super) fn request(
+        &self,
+        physical: u64,
+        bytes: u8,
+        operation: RemoteOperation,
+    ) -> Option<(TileId, PacketKind)> {
+        let remote = |address, register| PacketKind::Remote {
+            address,
+            bytes,
+            register,
+            operation,
+        };
+        if let Some(offset) = self.own(physical) {
+            let exists = self.memory.has(offset, bytes.into());
+            return exists.then(|| (self.owner.tile, remote(offset, false)));
+        }
+        match self.map.find(physical, bytes.into())? {
+            Target::Memory(tile, address) => Some((tile, remote(address, false))),
+            // The own registers are no target: they are not across the network.
+            Target::Register(tile, address, channels) => {
+                let is_other = tile != self.owner.tile;
+                let exists = is_other && self.is_register(address, bytes, operation, channels);
+                exists.then(|| (tile, remote(address, true)))
+            }
+            Target::External(tile, address) => {
+                let count = u32::from(bytes);
+                let kind = match operation {
+                    RemoteOperation::Store(value) => PacketKind::WriteRequest {
+                        address,
+                        bytes: count,
+                        data: Some(value.to_le_bytes()[..bytes.into()].into()),
+                    },
+                    RemoteOperation::Load => PacketKind::ReadRequest {
+                        address,
+                        bytes: count,
+                    },
+                    // The memory's controller performs it.
+                    _ => remote(address, false),
+                };
+                Some((tile, kind))
+            }
+        }
+    }
+}

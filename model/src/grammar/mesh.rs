@@ -1,0 +1,84 @@
+//! The elements of tiles of a mesh: local memories and DMA engines.
+
+use super::Kind::{Integer, Name, Size};
+use super::platform::{CLOCK, LATENCY, SOURCE};
+use super::{ElementRule, any, default, required};
+
+/// See [`super::PLATFORM`].
+pub const LOCAL_MEMORY: ElementRule = ElementRule {
+    name: "local-memory",
+    about: "The memory of a tile of a mesh, for its hart and, over the network, for all others.",
+    attributes: &[
+        required("name", Name, "Name of the memory."),
+        CLOCK,
+        required(
+            "size",
+            Size {
+                min: 4096,
+                max: 0xF_0000,
+            },
+            "Size in bytes, in whole pages of 4 KiB.",
+        ),
+        required(
+            "banks",
+            Integer { min: 1, max: 64 },
+            "Banks of consecutive bytes, each a power of two from 128 B on; each serves one access a turn at a port.",
+        ),
+        required(
+            "ports",
+            Integer { min: 1, max: 2 },
+            "Ports of a bank: 1, which hart and network share, or 2, one for each.",
+        ),
+        required(
+            "width",
+            Size { min: 8, max: 64 },
+            "Bytes that a port moves in a cycle, a power of two.",
+        ),
+        required(
+            "latency",
+            LATENCY,
+            "Cycles from the turn of a request of the network to its answer. What the hart waits for its own memory is in the pipeline's load-to-use.",
+        ),
+        default(
+            "fetch",
+            Size { min: 16, max: 128 },
+            "16B",
+            "Bytes of an instruction fetch, a power of two.",
+        ),
+        default(
+            "guard",
+            Integer { min: 0, max: 1024 },
+            "0",
+            "Rules of the guard that looks at requests of other tiles before they ask for a port: who may read and write which range. 0: there is no guard, and every tile reads and writes everything.",
+        ),
+        SOURCE,
+    ],
+    children: &[any("origin")],
+};
+
+/// See [`super::PLATFORM`].
+pub const DMA: ElementRule = ElementRule {
+    name: "dma",
+    about: "A DMA engine of a tile of a mesh: it moves data between memories while the hart does something else.",
+    attributes: &[
+        required("name", Name, "Name of the engine."),
+        CLOCK,
+        required(
+            "channels",
+            Integer { min: 1, max: 8 },
+            "Channels, which take turns.",
+        ),
+        required(
+            "outstanding",
+            Integer { min: 1, max: 64 },
+            "Elements of a channel under way at most, from the begin of the read to the acknowledgement of the write.",
+        ),
+        required(
+            "startup",
+            LATENCY,
+            "Cycles from a start, or from the last word of a descriptor, to the first access.",
+        ),
+        SOURCE,
+    ],
+    children: &[any("origin")],
+};
