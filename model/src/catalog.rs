@@ -14,7 +14,15 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         include_str!("../../catalog/platforms/epiphany5.xml"),
     ),
     ("imx6", include_str!("../../catalog/platforms/imx6.xml")),
+    (
+        "imx6-ooo",
+        include_str!("../../catalog/platforms/imx6-ooo.xml"),
+    ),
     ("single", include_str!("../../catalog/platforms/single.xml")),
+    (
+        "single-ooo",
+        include_str!("../../catalog/platforms/single-ooo.xml"),
+    ),
     (
         "tiled-256",
         include_str!("../../catalog/platforms/tiled-256.xml"),
@@ -22,6 +30,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     (
         "tiled-2ghz",
         include_str!("../../catalog/platforms/tiled-2ghz.xml"),
+    ),
+    (
+        "tiled-2ghz-ooo",
+        include_str!("../../catalog/platforms/tiled-2ghz-ooo.xml"),
     ),
     (
         "tiled-64",
@@ -38,6 +50,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     (
         "tiled-star",
         include_str!("../../catalog/platforms/tiled-star.xml"),
+    ),
+    (
+        "tiled-star-ooo",
+        include_str!("../../catalog/platforms/tiled-star-ooo.xml"),
     ),
     ("virt", include_str!("../../catalog/platforms/virt.xml")),
 ];

@@ -198,13 +198,17 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
             "epiphany3",
             "epiphany5",
             "imx6",
+            "imx6-ooo",
             "single",
+            "single-ooo",
             "tiled-256",
             "tiled-2ghz",
+            "tiled-2ghz-ooo",
             "tiled-64",
             "tiled-accelerated",
             "tiled-ddr3",
             "tiled-star",
+            "tiled-star-ooo",
             "virt"
         ]
     );

@@ -309,12 +309,14 @@ impl Core {
         });
     }
 
+    #[inline(never)]
     fn mispredicted(&mut self) {
         self.base += self.costs.branch_penalty;
         self.statistics.mispredictions += 1;
         self.statistics.stall_branch += self.costs.branch_penalty;
     }
 
+    #[inline(never)]
     fn jump_direct(&mut self, block: &Block, op: &Op) {
         let pc = self.pc.wrapping_add(op.offset as u64);
         let link = pc.wrapping_add(op.length as u64);
@@ -328,6 +330,7 @@ impl Core {
     }
 
     /// The return-address stack follows table 2.1 of the unprivileged specification.
+    #[inline(never)]
     fn jump_indirect(&mut self, block: &Block, op: &Op, target: u64) {
         let link = self.pc.wrapping_add(op.offset as u64 + op.length as u64);
         self.x[op.rd as usize & 63] = link;

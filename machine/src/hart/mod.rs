@@ -339,8 +339,14 @@ impl Hart {
         }
     }
 
+    /// [`Hart::next_block`] for the out-of-order pipeline, so that it stays a part of the loop in order.
+    #[inline(never)]
+    fn next_block_apart<B: Bus>(&mut self, bus: &mut B) -> Result<usize, Exit> {
+        self.next_block(bus)
+    }
+
     /// Finds or decodes the block at the program counter and fetches its line.
-    #[inline]
+    #[inline(always)]
     fn next_block<B: Bus>(&mut self, bus: &mut B) -> Result<usize, Exit> {
         if self.core.forget_blocks {
             self.blocks.clear();

@@ -116,7 +116,7 @@ impl Window {
         let mut alone = !core.translates_at_once(core.pc, Need::Execute);
         let misses = core.statistics.fetch_misses;
         let stall = core.statistics.stall_fetch;
-        let found = hart.next_block(bus);
+        let found = hart.next_block_apart(bus);
         let core = &mut hart.core;
         core.statistics.stall_fetch = stall;
         alone |= core.statistics.fetch_misses > misses + 1;
