@@ -12,7 +12,7 @@ mod map;
 mod memory;
 
 pub use guard::{Guard, GuardRule, Refusals};
-pub use map::{AddressMap, Target, core};
+pub use map::{AddressMap, Target, core, core_of};
 pub use memory::{LocalMemory, LocalMemoryStatistics};
 
 use crate::config::{PlatformConfig, TileConfig};
