@@ -1,5 +1,6 @@
 //! Systems without a kernel: several programs on one chip, and what they do to each other.
 
+use bulkhead_experiments::measure;
 use bulkhead_report::result::{End, IncidentKind, RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{Options, run};
@@ -148,4 +149,27 @@ fn programs_that_do_not_fit_are_refused_before_anything_runs() {
     );
     let message = refused(r#"memory="16KiB">"#);
     assert!(message.contains("lacks"), "{message}");
+}
+
+#[test]
+fn what_memory_costs_is_what_the_parameters_say() {
+    let measured = |platform: &str, figures: &[&str]| {
+        let options = measure::Options {
+            platform: platform.into(),
+            figures: figures.iter().map(|one| (*one).to_owned()).collect(),
+            loads: 1024,
+            ..measure::Options::default()
+        };
+        measure::measure(&options, &Silent).expect("it can be measured")
+    };
+    for (platform, figures) in [
+        ("single", &["rows", "parallel"][..]),
+        ("epiphany3", &["hops"]),
+    ] {
+        let measured = measured(platform, figures);
+        let points = measured.figures.iter().flat_map(|one| &one.curves);
+        let points: Vec<_> = points.flat_map(|one| &one.points).collect();
+        assert!(points.iter().filter(|one| one.closed.is_some()).count() >= 10);
+        assert_eq!(measured.wide(), 0, "{}", measured.text());
+    }
 }
