@@ -38,6 +38,8 @@ pub enum Command {
     Plan(Plan),
     /// Run any bare-metal RISC-V program (a static RV64GC ELF file) on a platform
     Boot(Boot),
+    /// Draw what a platform's memory costs: latency by working set, misses side by side, bandwidth, rivals, hops
+    Measure(Measure),
     /// Run a paper's experiments and print its figures beside ours
     Reproduce(Reproduce),
     /// Large-scale schedulability studies
@@ -328,6 +330,25 @@ pub enum Study {
     Variants(StudyVariants),
     /// How much the best bank for each I/O buffer gains over the paper's patterns
     Placement(StudyPlacement),
+}
+
+/// Arguments of `measure`.
+#[derive(Args)]
+pub struct Measure {
+    /// Name of a platform, or a file
+    pub platform: PathBuf,
+    /// Change the platform, such as cache[l2]@ways=8; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory or hops; may be repeated
+    #[arg(long)]
+    pub figure: Vec<String>,
+    /// Folder for page, pictures and data; without it, out/measure-PLATFORM
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Print JSON and write nothing
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `study mc2`.

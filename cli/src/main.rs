@@ -35,6 +35,7 @@ fn carry_out(command: Command) -> commands::Outcome {
         Command::Check(options) => commands::check::check(&options),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Boot(options) => commands::boot::boot(&options),
+        Command::Measure(options) => commands::measure::measure(&options),
         Command::Reproduce(options) => commands::reproduce::reproduce(&options),
         Command::Study { study } => commands::study::study(&study),
         Command::Platforms { json } => commands::list::platforms(json),

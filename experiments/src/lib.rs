@@ -7,5 +7,6 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+pub mod measure;
 pub mod reproduce;
 pub mod study;

@@ -504,6 +504,7 @@ impl Resolver {
     }
 }
 
+pub mod relocation;
 pub mod unwind;
 
 #[cfg(test)]

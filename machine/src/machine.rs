@@ -15,6 +15,7 @@
 mod cables;
 mod cluster;
 mod counters;
+mod ended;
 mod ledger;
 mod mesh;
 

@@ -72,6 +72,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/accelerators-files.xml"),
     ),
     (
+        "bare/partitions",
+        include_str!("../../catalog/systems/bare/partitions.xml"),
+    ),
+    (
         "m3/attack-buffers",
         include_str!("../../catalog/systems/m3/attack-buffers.xml"),
     ),

@@ -105,6 +105,11 @@ impl Node {
             .map_or(&self.span, |value| &value.2)
     }
 
+    /// Whether the description gives the attribute; a default is not given.
+    pub fn gives(&self, attribute: &str) -> bool {
+        self.place(attribute) != &self.span
+    }
+
     /// The children with this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Node> {
         self.children

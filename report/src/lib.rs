@@ -15,6 +15,7 @@ pub mod distribution;
 mod error;
 pub mod format;
 mod lanes;
+pub mod measure;
 pub mod page;
 pub mod palette;
 pub mod placement;

@@ -89,7 +89,8 @@ impl Placement {
                     .map(|task| task_of(one_shot, task))
                     .collect();
             }
-            let kernel = (tile == system.kernel_tile).then(|| Resident::named("kernel"));
+            let is_kernels = system.bare.is_none() && tile == system.kernel_tile;
+            let kernel = is_kernels.then(|| Resident::named("kernel"));
             let managers = system.managers.iter().filter(|one| one.tile == tile);
             let apps = system.apps.iter().filter(|app| app.tile == tile);
             let apps = apps.map(|app| {

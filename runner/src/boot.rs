@@ -50,11 +50,24 @@ pub fn boot_on(
             .map_err(|error| machine_error(&error))?;
     }
     paradigm.prepare(system, &mut machine)?;
+    for &(tile, address) in &image.tohost {
+        machine
+            .set_tohost(tile, address)
+            .map_err(|error| machine_error(&error))?;
+    }
     for start in &image.starts {
         let [first, second] = start.arguments;
-        machine
-            .start_hart(start.tile, start.entry, first, second)
-            .map_err(|error| machine_error(&error))?;
+        let is_cluster = config
+            .cluster()
+            .is_some_and(|(tile, _)| tile.id == start.tile);
+        let started = match is_cluster {
+            true => {
+                let hart = (start.tile, start.hart.into());
+                machine.start_cluster_hart(hart, start.entry, first, second)
+            }
+            false => machine.start_hart(start.tile, start.entry, first, second),
+        };
+        started.map_err(|error| machine_error(&error))?;
     }
     Ok(machine)
 }

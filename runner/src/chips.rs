@@ -206,6 +206,8 @@ impl Chips {
         let console = machine.console(other.console_tile).unwrap_or(&[]);
         let observed = Observed {
             outcome: other.outcome.unwrap_or(Outcome::Limit),
+            ended_by: other.outcome.and_then(|outcome| machine.ended_by(outcome)),
+            trapped: other.outcome.and_then(|outcome| machine.trapped(outcome)),
             ticks: machine.now(),
             markers: observed::markers(machine),
             unkept: machine.unkept_markers(),

@@ -2,12 +2,48 @@
 //!
 //! What it deliberately does not know: which of them matter.
 
+use crate::names::Names;
+use crate::observed::Observed;
 use bulkhead_machine::cache::CacheStatistics;
 use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::hart::statistics::HartStatistics;
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::statistics::{HartReport, MemoryReport, Statistics};
-use bulkhead_report::result::Counter;
+use bulkhead_model::System;
+use bulkhead_report::result::{Counter, TileResult};
+
+/// Every processing tile, then every memory tile. The harts of a cluster are one tile.
+pub fn of_tiles(system: &System, names: &Names, seen: &Observed) -> Vec<TileResult> {
+    let statistics = &seen.statistics;
+    let is_cluster = |tile: u16| {
+        let found = system.platform.tile(tile);
+        found.is_some_and(|tile| tile.cluster.is_some())
+    };
+    let harts = &statistics.harts;
+    let harts = harts.chunk_by(|a, b| a.tile == b.tile && is_cluster(a.tile));
+    let tiles = harts.filter_map(|harts| {
+        let all: Vec<_> = harts.iter().collect();
+        let tile = all.first()?.tile;
+        let counters = match all[..] {
+            [hart] => of_tile(statistics, hart),
+            _ => of_cluster(statistics, &all),
+        };
+        let card = of_card(&seen.network_cards, tile);
+        Some(TileResult {
+            tile,
+            applications: names.on_tile(tile),
+            instructions: all.iter().map(|hart| hart.counters.instructions).sum(),
+            counters: counters.into_iter().chain(card).collect(),
+        })
+    });
+    let memories = statistics.memories.iter().map(|memory| TileResult {
+        tile: memory.tile,
+        applications: vec!["memory".to_owned()],
+        instructions: 0,
+        counters: of_memory(memory),
+    });
+    tiles.chain(memories).collect()
+}
 
 /// Counters of a processing tile with one hart, or of one of its harts with the caches that they share: hart, then caches over all owners.
 pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {

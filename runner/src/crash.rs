@@ -12,6 +12,41 @@ use bulkhead_report::crash::Crash;
 
 /// Frames at most: a stack that is full has thousands of them, and the innermost ones say why.
 const FRAMES: usize = 32;
+/// The register of the return address.
+const RA: usize = 1;
+
+/// As [`of`], of a program that was moved `by` from the addresses of its file. The registers, and where it happened, are those of the run.
+pub fn of_moved(
+    (elf, by): (&[u8], u64),
+    trap: &UnhandledTrap,
+    registers: &[u64; 32],
+    read: &dyn Fn(u64) -> Option<u64>,
+) -> Crash {
+    if by == 0 {
+        return of(elf, trap, registers, read);
+    }
+    // Return addresses are in `ra` and on the stack; the file's own code says which words of the stack they are.
+    let resolver = Resolver::new(elf);
+    let back = |value: u64| {
+        let linked = value.wrapping_sub(by);
+        match resolver.resolve(linked).function {
+            Some(_) => linked,
+            None => value,
+        }
+    };
+    let linked = UnhandledTrap {
+        pc: trap.pc.wrapping_sub(by),
+        ..*trap
+    };
+    let mut own = *registers;
+    own[RA] = back(own[RA]);
+    let crash = of(elf, &linked, &own, &|address| read(address).map(back));
+    Crash {
+        pc: trap.pc,
+        registers: registers.to_vec(),
+        ..crash
+    }
+}
 
 /// What is known of a trap that ended a program. `read` gives a word of memory as the program sees it.
 pub fn of(

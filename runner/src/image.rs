@@ -16,6 +16,8 @@ pub struct BootImage {
     pub rings: Vec<(u16, u64)>,
     /// What the guards of local memories admit, by tile. All others are open.
     pub guards: Vec<(u16, Vec<GuardRule>)>,
+    /// Words by which programs report their exit (HTIF), by tile.
+    pub tohost: Vec<(u16, u64)>,
     /// Harts that start; all others wait.
     pub starts: Vec<Start>,
 }
@@ -47,6 +49,8 @@ pub struct Piece {
 pub struct Start {
     /// Its tile.
     pub tile: u16,
+    /// Its place in the tile: 0 but in a cluster.
+    pub hart: u16,
     /// First instruction, tile-physical.
     pub entry: u64,
     /// What it finds in `a0` and `a1`.

@@ -15,6 +15,7 @@ pub mod collect;
 pub mod convert;
 pub mod counters;
 pub mod crash;
+mod ended;
 pub mod error;
 mod finished;
 pub mod image;

@@ -41,6 +41,10 @@ pub type Counts = BTreeMap<(Owner, Transaction), u64>;
 pub struct Observed {
     /// Why the run ended.
     pub outcome: Outcome,
+    /// The hart that ended it, if one did: its tile, and its place there as the activity.
+    pub ended_by: Option<Owner>,
+    /// Registers and stack of a hart whose trap ended it.
+    pub trapped: Option<Crashed>,
     /// When it ended, in ticks.
     pub ticks: u64,
     /// Every marker that was kept.

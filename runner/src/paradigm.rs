@@ -1,7 +1,7 @@
 //! The seam between what every run does and what one kind of system does its own way.
 //!
 //! Why it exists: five systems are run in the same way: build, lay out, boot, watch, read, bound, judge. What differs is behind this
-//! trait, with a room for each kind (`tiled/`, `oneshot/`; `bare/` boots single programs and describes no systems). What it deliberately
+//! trait, with a room for each kind (`tiled/`, `oneshot/`, `bare/`). What it deliberately
 //! does not know: any kernel. A room never uses another one.
 
 use crate::error::Error;
@@ -84,6 +84,16 @@ pub trait Paradigm: Sync {
         None
     }
 
+    /// The name of what runs on a hart where no activity does: a trap there ends the run. `None`: the first of [`Paradigm::programs`].
+    fn outside(&self, _: &System, _: Owner) -> Option<String> {
+        None
+    }
+
+    /// By how much a program was moved from the addresses of its file when it was loaded for an application, modulo 2^64.
+    fn moved(&self, _: &System, _: &str, _: &Program) -> u64 {
+        0
+    }
+
     /// How long each activity lived.
     fn lives(&self, _: &System, seen: &Observed) -> Lives {
         Lives::until(seen.ticks)
@@ -130,6 +140,8 @@ pub struct Said<'a> {
     pub refused: &'a [(u16, Refusals)],
     /// Why the run ended.
     pub end: &'a End,
+    /// The hart that ended it, if one did.
+    pub ended_by: Option<Owner>,
 }
 
 /// A run that only serves the bound of a flow.

@@ -5,7 +5,9 @@
 
 use crate::chips::images;
 use crate::collect;
+use crate::counters;
 use crate::crash;
+use crate::ended::{self, Outside, trapped};
 use crate::error::Error;
 pub use crate::finished::Finished;
 use crate::image::BootImage;
@@ -20,14 +22,13 @@ use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::unseen;
 use crate::watch::{Log, Watcher};
-use bulkhead_machine::machine::Outcome;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
 use bulkhead_report::crash::Crash;
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
-    End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
+    End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, VariantResult,
 };
 use bulkhead_report::verdict::{Promise, Verdict};
 use sha2::{Digest, Sha256};
@@ -133,13 +134,14 @@ pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
 pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     match system.platform.kind {
         _ if system.one_shot.is_some() => Ok(&crate::oneshot::OneShot),
+        _ if system.bare.is_some() => Ok(&crate::bare::Bare),
         PlatformKind::Tiled => Ok(&crate::tiled::Tiled),
         PlatformKind::Bare | PlatformKind::Mesh => Err(Error::input(
             format!(
                 "the platform {} has no data transfer units",
                 system.platform.name
             ),
-            "the tiled OS needs a tiled platform; `bulkhead boot` runs single programs on this one",
+            "the tiled OS needs a tiled platform; write paradigm=\"bare\" for programs without a kernel",
         )),
     }
 }
@@ -474,8 +476,8 @@ fn read(
     programs: &[Program],
     seen: &Observed,
 ) -> VariantResult {
-    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
-    let end = end(kernel, programs, seen.outcome);
+    let outside = Outside::of(paradigm, system, programs, seen);
+    let end = ended::end(outside.as_ref(), seen.outcome);
     let said = Said {
         names,
         console: &seen.console,
@@ -484,9 +486,10 @@ fn read(
         rings: &seen.rings,
         refused: &seen.refused,
         end: &end,
+        ended_by: seen.ended_by,
     };
     let mut incidents = incidents(paradigm, system, programs, &said, seen);
-    incidents.extend(trapped(names, seen.outcome, &end));
+    incidents.extend(trapped(names, seen, seen.outcome, &end, outside.as_ref()));
     incidents.extend(unexplained(system, &end, &incidents));
     incidents.extend(unseen::incidents(names, &seen.markers, &seen.unkept));
     let lives = paradigm.lives(system, seen);
@@ -505,7 +508,7 @@ fn read(
         tasks: collect::tasks(system, names, &seen.markers, &lives),
         requests: collect::requests(system, names, &seen.ledger),
         interference: collect::interference(names, &seen.ledger),
-        tiles: tiles(names, seen),
+        tiles: counters::of_tiles(system, names, seen),
         incidents,
         checks: collect::checks(names, &seen.markers),
         links: collect::links(names, &seen.statistics, &seen.carried),
@@ -523,10 +526,9 @@ fn incidents(
     seen: &Observed,
 ) -> Vec<Incident> {
     let locate = |application: &str, pc: u64| {
-        Some(place_of(
-            program_of(paradigm, system, programs, application)?,
-            pc,
-        ))
+        let program = program_of(paradigm, system, programs, application)?;
+        let by = paradigm.moved(system, application, program);
+        Some(place_of(program, pc.wrapping_sub(by)))
     };
     let mut all = paradigm.incidents(system, said, &locate);
     for incident in &mut all {
@@ -545,25 +547,6 @@ fn crash_of(program: &Program, incident: &Incident, seen: &Observed) -> Option<C
     let kept = kept.find(|one| (Some(one.at), one.owner.tile) == (incident.at, incident.tile))?;
     let read = |address| kept.word(address);
     Some(crash::of(&program.elf, &kept.trap, &kept.registers, &read))
-}
-
-/// The trap that ended a run, if one did.
-fn trapped(names: &Names, outcome: Outcome, end: &End) -> Option<Incident> {
-    let (Outcome::Unhandled { tile, at, .. }, End::Trap { what }) = (outcome, end) else {
-        return None;
-    };
-    let who = match names.on_tile(tile).join(", ") {
-        none if none.is_empty() => "nobody's tile".to_owned(),
-        who => who,
-    };
-    Some(Incident {
-        crash: None,
-        kind: IncidentKind::KernelStopped,
-        at: Some(at),
-        tile,
-        application: who,
-        what: format!("a trap that nobody handles: {what}"),
-    })
 }
 
 /// A run that ended with an error, for a reason that nobody gave: an exit code without an incident would explain nothing.
@@ -656,7 +639,10 @@ fn peer_incidents(
     let console = &other.observed.console;
     let paradigm = paradigm_of(&peer.system)?;
     let names = paradigm.names(&peer.system, &other.observed.markers);
-    let own = other.outcome.map(|outcome| self::end("", &[], outcome));
+    let outside = Outside::of(paradigm, &peer.system, programs, &other.observed);
+    let outside = outside.filter(|one| one.application.is_some());
+    let own = other.outcome;
+    let own = own.map(|outcome| ended::end(outside.as_ref(), outcome));
     let said = Said {
         names: &names,
         console,
@@ -666,10 +652,12 @@ fn peer_incidents(
         refused: &other.observed.refused,
         // An application that still worked when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
+        ended_by: other.observed.ended_by,
     };
     let mut all = incidents(paradigm, &peer.system, programs, &said, &other.observed);
     if let (Some(outcome), Some(own)) = (other.outcome, &own) {
-        all.extend(trapped(&names, outcome, own));
+        let seen = &other.observed;
+        all.extend(trapped(&names, seen, outcome, own, outside.as_ref()));
     }
     for incident in &mut all {
         // Its moments are ticks of another clock.
@@ -677,49 +665,6 @@ fn peer_incidents(
         incident.application = format!("{}/{}", peer.name, incident.application);
     }
     Ok(all)
-}
-
-/// How a run ended; `kernel`: the program in which a trap that ends it happened.
-fn end(kernel: &str, programs: &[Program], outcome: Outcome) -> End {
-    match outcome {
-        Outcome::Exit { code, .. } => End::Exit { code },
-        Outcome::Limit => End::Duration,
-        Outcome::Idle { .. } => End::Idle,
-        Outcome::Unhandled { tile, trap, .. } => {
-            let place = programs
-                .iter()
-                .find(|program| program.name == kernel)
-                .map(|program| format!(" in {}", place_of(program, trap.pc)))
-                .unwrap_or_default();
-            End::Trap {
-                what: format!("tile {tile}: {}{place}", crate::trap::describe(&trap)),
-            }
-        }
-    }
-}
-
-fn tiles(names: &Names, seen: &Observed) -> Vec<TileResult> {
-    seen.statistics
-        .harts
-        .iter()
-        .map(|hart| TileResult {
-            tile: hart.tile,
-            applications: names.on_tile(hart.tile),
-            instructions: hart.counters.instructions,
-            counters: crate::counters::of_tile(&seen.statistics, hart)
-                .into_iter()
-                .chain(crate::counters::of_card(&seen.network_cards, hart.tile))
-                .collect(),
-        })
-        .collect::<Vec<_>>()
-        .into_iter()
-        .chain(seen.statistics.memories.iter().map(|memory| TileResult {
-            tile: memory.tile,
-            applications: vec!["memory".to_owned()],
-            instructions: 0,
-            counters: crate::counters::of_memory(memory),
-        }))
-        .collect()
 }
 
 #[cfg(test)]

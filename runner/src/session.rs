@@ -262,6 +262,8 @@ pub fn execute_beside(
         network_cards: machine.network_cards(),
         refused: machine.refused(),
         outcome,
+        ended_by: machine.ended_by(outcome),
+        trapped: machine.trapped(outcome),
         ticks: machine.now(),
         markers: markers(machine),
         unkept: machine.unkept_markers(),

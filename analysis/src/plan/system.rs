@@ -80,6 +80,9 @@ fn comes_last(system: &System, app: &App) -> bool {
 /// # Errors
 /// [`PlanError`] if something is beyond what the tests cover.
 pub fn judge(system: &System) -> Result<Verdict, PlanError> {
+    if system.bare.is_some() {
+        return Ok(without_kernel(system));
+    }
     let mut verdict = Verdict {
         tasks: on_tiles(system)?,
         ..Verdict::default()
@@ -123,6 +126,22 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
     }
     flows(system, &mut verdict)?;
     Ok(verdict)
+}
+
+/// Nothing limits what programs without a kernel do to each other, so there is no bound.
+fn without_kernel(system: &System) -> Verdict {
+    let mut verdict = Verdict::default();
+    let tasks = system.apps.iter().filter(|app| app.task.is_some());
+    let tasks = tasks.map(|app| format!("task {}", app.name));
+    let flows = system
+        .flows
+        .iter()
+        .map(|flow| format!("flow {}", flow.name));
+    for what in tasks.chain(flows) {
+        let because = "nothing limits what programs without a kernel do to each other";
+        verdict.leave(what, because.to_owned());
+    }
+    verdict
 }
 
 /// Bytes of a block of traffic, the least that an access pays for.

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod boot;
 pub mod check;
 pub mod list;
+pub mod measure;
 pub mod new;
 pub mod plan;
 pub mod reproduce;

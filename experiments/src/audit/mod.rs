@@ -188,6 +188,15 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
     if system.one_shot.is_some() {
         return one_shot::audit(options, (&whole, &system), &library, progress);
     }
+    if system.bare.is_some() {
+        return Err(Error::input(
+            format!(
+                "{} has no kernel: nothing keeps a program from the memory of another one",
+                system.name
+            ),
+            "the audit is about systems of the tiled OS and of the one-shot RTOS",
+        ));
+    }
     if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
         return Err(Error::input(
             format!(

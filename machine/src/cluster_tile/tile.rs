@@ -146,6 +146,11 @@ impl ClusterTile {
         self.devices.end.map(|(at, _, end)| (at, end))
     }
 
+    /// The port of the hart that ended it.
+    pub fn ended_by(&self) -> Option<usize> {
+        self.devices.end.map(|(_, port, _)| usize::from(port))
+    }
+
     /// Forgets how the run ended, so that the next run can continue.
     pub fn clear_end(&mut self) {
         self.devices.end = None;

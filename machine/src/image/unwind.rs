@@ -65,8 +65,10 @@ impl<'a> Unwinder<'a> {
                 .step(&self.exceptions, pc, &registers, read)
                 .or_else(|| self.step(&self.debug, pc, &registers, read));
             registers = match stepped {
+                // A caller that had not saved its return address (it called what never returns) has lost it.
+                Some((_, false)) if !innermost => break,
                 // Every caller's frame is above; a stack that does not go up is broken or at its end.
-                Some(next) if next[SP] > before || innermost && next[SP] == before => next,
+                Some((next, _)) if next[SP] > before || innermost && next[SP] == before => next,
                 Some(_) => break,
                 // An innermost function without information (assembly, a jump to nowhere) has not saved its return address.
                 None if innermost => registers,
@@ -85,14 +87,14 @@ impl<'a> Unwinder<'a> {
         all
     }
 
-    /// Registers of the caller.
+    /// Registers of the caller, and whether the function had saved its return address.
     fn step<S: UnwindSection<Reader<'a>>>(
         &self,
         section: &S,
         pc: u64,
         registers: &[u64; 32],
         read: &dyn Fn(u64) -> Option<u64>,
-    ) -> Option<[u64; 32]> {
+    ) -> Option<([u64; 32], bool)> {
         let mut context = UnwindContext::new();
         let row = section
             .unwind_info_for_address(&self.bases, &mut context, pc, S::cie_from_offset)
@@ -114,6 +116,8 @@ impl<'a> Unwinder<'a> {
             };
         }
         next[SP] = frame;
-        Some(next)
+        let rule = row.register(gimli::Register(RA as u16));
+        let saved = !matches!(rule, RegisterRule::Undefined | RegisterRule::SameValue);
+        Some((next, saved))
     }
 }

@@ -50,6 +50,13 @@ pub fn core(topology: Topology, router: u16) -> u64 {
     u64::from(router / columns) << CORE_BITS | u64::from(router % columns)
 }
 
+/// The number of a tile's core: row and column of its router, as in addresses of the chip. `None`: it has no local memory.
+pub fn core_of(config: &PlatformConfig, tile: TileId) -> Option<u64> {
+    let found = config.tiles.iter().find(|one| one.id == tile)?;
+    found.local_memory.as_ref()?;
+    Some(core(config.network.topology, found.router))
+}
+
 impl AddressMap {
     /// The map of a chip whose configuration is valid.
     pub fn new(config: &PlatformConfig) -> Self {

@@ -15,7 +15,7 @@ mod requests;
 
 pub use dma::{DmaStatistics, owner as dma_owner};
 pub use guard::{Guard, GuardRule, Refusals};
-pub use map::{AddressMap, Target, core};
+pub use map::{AddressMap, Target, core, core_of};
 pub use memory::{LocalMemory, LocalMemoryStatistics};
 
 use crate::config::{PlatformConfig, TileConfig};

@@ -258,10 +258,7 @@ impl Machine {
 
     /// The number of a tile's core: row and column of its router, as in addresses of the chip. `None`: it has no local memory.
     pub fn core(&self, tile: TileId) -> Option<u64> {
-        let found = self.config.tiles.iter().find(|t| t.id == tile)?;
-        found.local_memory.as_ref()?;
-        let topology = self.config.network.topology;
-        Some(crate::local_tile::core(topology, found.router))
+        crate::local_tile::core_of(&self.config, tile)
     }
 
     /// A window of time on a mesh.

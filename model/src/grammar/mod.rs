@@ -4,6 +4,8 @@
 //! take the language from here, so it is written once. What it deliberately does not know: rules that join several
 //! elements; those are in `platform::check` and `system::check`.
 
+mod bare;
+mod cable;
 mod cluster;
 mod mesh;
 mod one_shot;

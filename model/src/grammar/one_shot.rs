@@ -8,9 +8,9 @@ use super::{AttributeRule, ElementRule, default, optional, required};
 /// Of `<system>`.
 pub const PARADIGM: AttributeRule = default(
     "paradigm",
-    Choice(&["tiled", "one-shot"]),
+    Choice(&["tiled", "one-shot", "bare"]),
     "tiled",
-    "`tiled`: the tiled OS, with <domain> and <app>. `one-shot`: the one-shot RTOS, with <task> and <channel>, on a mesh.",
+    "`tiled`: the tiled OS, with <domain> and <app>. `one-shot`: the one-shot RTOS, with <task> and <channel>, on a mesh. `bare`: programs without a kernel, with <domain> and <app>.",
 );
 /// Of `<task>`.
 pub const PROGRAM: AttributeRule = optional(

@@ -3,6 +3,8 @@
 //! Why it exists: see the parent module.
 
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
+use super::bare::{AT, BANK, FILLS, HARTS};
+use super::cable::{CABLE, PEER};
 use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK};
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
@@ -11,11 +13,6 @@ use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 const TEXT: super::Kind = super::Kind::Text { max: 1000 };
 /// What a zero-terminated field of 64 bytes on the chip holds (`abi::boot::MODULE_NAME`, `abi::environment::VALUE`).
 const FIELD: super::Kind = super::Kind::Text { max: 63 };
-/// Of a million.
-const MILLIONTHS: super::Kind = Integer {
-    min: 0,
-    max: 1_000_000,
-};
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
 /// A name, or a manager and a name below it.
 const PLACE: super::Kind = super::Kind::Text { max: 63 };
@@ -130,67 +127,8 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[],
     },
-    ElementRule {
-        name: "cable",
-        about: "Joins two network cards: both of this chip, or one of this chip and one of the peer's.",
-        attributes: &[
-            required("from", TILE, "A tile with a network card."),
-            optional("to", TILE, "Another tile of this chip with a network card."),
-            optional(
-                "peer",
-                TILE,
-                "Instead of `to`: a tile of the peer's chip with a network card.",
-            ),
-            default(
-                "delay",
-                Time,
-                "1us",
-                "Time from when a frame has left to when it has arrived: 100ns to 1s.",
-            ),
-            default(
-                "loss",
-                MILLIONTHS,
-                "0",
-                "How many of a million frames are lost.",
-            ),
-            default(
-                "duplicate",
-                MILLIONTHS,
-                "0",
-                "How many of a million frames arrive twice.",
-            ),
-            default(
-                "reorder",
-                MILLIONTHS,
-                "0",
-                "How many of a million frames arrive late, so that others overtake them.",
-            ),
-            default("late", Time, "50us", "How late they are."),
-            default(
-                "seed",
-                Integer {
-                    min: 0,
-                    max: u32::MAX as u64,
-                },
-                "1",
-                "Random seed: the n-th frame of a direction always has the same fate.",
-            ),
-        ],
-        children: &[],
-    },
-    ElementRule {
-        name: "peer",
-        about: "Another chip with its own software that runs at the same time. Its results and its console follow those of this chip.",
-        attributes: &[
-            required("name", Name, "Its name."),
-            optional(
-                "system",
-                TEXT,
-                "A system of the catalog, or a file (`./other.xml`), without its variants; or put a <system> inside.",
-            ),
-        ],
-        children: &[maybe("system")],
-    },
+    CABLE,
+    PEER,
     ElementRule {
         name: "include",
         about: "Puts the <domain> or <manager> of another file here.",
@@ -291,6 +229,10 @@ pub const ELEMENTS: &[ElementRule] = &[
                 PLACE,
                 "The application of the same manager that provides the pages of its heap on first use, such as `tiled/pager`. The pager has the receive gate `faults`.",
             ),
+            HARTS,
+            AT,
+            BANK,
+            FILLS,
         ],
         children: &[
             any("argument"),

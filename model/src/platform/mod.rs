@@ -372,6 +372,14 @@ impl Dram {
     pub fn channels(&self) -> u32 {
         self.controller.as_ref().map_or(1, |c| c.channels)
     }
+
+    /// Bytes of a bank, in a memory of `size` bytes, if each bank is one range of addresses.
+    pub fn bank_bytes(&self, size: u64) -> Option<u64> {
+        let controller = self.controller.as_ref()?;
+        let is_range =
+            controller.channels == 1 && controller.bank_map == Spread::Block && !controller.xor;
+        is_range.then(|| size / u64::from(self.banks.max(1)))
+    }
 }
 
 /// A memory controller with a queue. All latencies in cycles of the memory's clock.

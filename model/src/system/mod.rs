@@ -5,9 +5,11 @@
 //!
 //! Lists are flat; things refer to each other by index into [`System`]'s lists.
 
+pub mod bare;
 mod cable;
 mod check;
 pub mod oneshot;
+mod parts;
 mod read;
 mod resolve;
 mod task_systems;
@@ -15,6 +17,7 @@ pub mod tiled;
 
 use serde::Serialize;
 
+pub use bare::Bare;
 pub use cable::lookahead;
 pub(crate) use cable::nested;
 pub use oneshot::OneShot;
@@ -32,9 +35,10 @@ use crate::writer::Writer;
 
 /// Writes a system. `complete`: with the platform, so that no other file is needed.
 pub(crate) fn write(writer: &mut Writer, system: &System, complete: bool) {
-    match &system.one_shot {
-        Some(one_shot) => oneshot::write(writer, system, one_shot),
-        None => tiled::write::write(writer, system, complete),
+    match (&system.one_shot, &system.bare) {
+        (Some(one_shot), _) => oneshot::write(writer, system, one_shot),
+        (None, Some(bare)) => bare::write(writer, system, bare),
+        (None, None) => tiled::write::write(writer, system, complete),
     }
 }
 
@@ -70,6 +74,9 @@ pub struct System {
     /// What runs if the system is one of the one-shot RTOS; managers, domains, applications and what belongs to them are empty then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_shot: Option<OneShot>,
+    /// What the applications of a system without a kernel need besides; managers, gates and what belongs to them are empty then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bare: Option<Bare>,
     /// Name of the variant that this is, if it is one.
     pub variant: Option<String>,
     /// What the variant shows.

@@ -2,11 +2,12 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules on values are in `check`.
 
+use super::bare;
 use super::cable;
 use super::check::{self, Places};
 use super::oneshot;
 use super::{
-    App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Peer, Quotas,
+    App, Argument, Cpu, Domain, Flow, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Peer, Quotas,
     ROOT_MANAGER, Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy, UNIT_PROGRAM,
 };
 use crate::cpu::share_of;
@@ -44,15 +45,19 @@ pub fn read(
     if node.text("paradigm") == "one-shot" {
         return oneshot::read(element, &node, platform, (programs, open), errors);
     }
+    if node.text("paradigm") == "bare" {
+        return bare::read(element, &node, platform, programs, errors);
+    }
     let before = errors.len();
     oneshot::tiled(&node, errors);
+    bare::tiled(&node, errors);
     let Some(kernel_tile) = platform.kernel_tile() else {
         errors.push(Diagnostic::new(
             Problem::NoKernelTile {
                 platform: platform.name.clone(),
             },
             named,
-            "a system needs a tiled platform with a privileged tile; single programs run with `bulkhead boot`",
+            "the tiled OS needs a tiled platform with a privileged tile; write paradigm=\"bare\" for programs without a kernel",
         ));
         return None;
     };
@@ -107,6 +112,7 @@ pub fn read(
         peer,
         flows,
         one_shot: None,
+        bare: None,
         variant: None,
         variant_about: None,
         misses_expected: false,
@@ -122,6 +128,53 @@ pub fn read(
     check::check(&system, &places, errors);
     cable::check(&system, &node, &places, errors);
     (errors.len() == before).then_some(system)
+}
+
+/// Domains, applications and flows of a system without managers, and where they are in the file.
+pub(super) struct Applications<'a> {
+    pub domains: Vec<Domain>,
+    pub apps: Vec<App>,
+    pub flows: Vec<Flow>,
+    pub places: Places<'a>,
+}
+
+/// Reads them; tiles and memories are not looked at. `None` if something is wrong; then `errors` says what.
+pub(super) fn applications<'a>(
+    node: &'a Node,
+    platform: &Platform,
+    programs: Option<&dyn Programs>,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Applications<'a>> {
+    let before = errors.len();
+    let mut reader = Reader {
+        root: node,
+        platform,
+        places: Places::default(),
+        managers: Vec::new(),
+        domains: Vec::new(),
+        apps: Vec::new(),
+        errors,
+    };
+    reader.collect();
+    reader.duplicates();
+    reader.qualify();
+    if let Some(programs) = programs {
+        reader.programs(programs);
+    }
+    let flows = reader.flows();
+    let Reader {
+        domains,
+        apps,
+        places,
+        errors,
+        ..
+    } = reader;
+    (errors.len() == before).then_some(Applications {
+        domains,
+        apps,
+        flows,
+        places,
+    })
 }
 
 pub(super) struct Reader<'a, 'p> {

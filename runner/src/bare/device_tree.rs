@@ -7,7 +7,7 @@ use crate::error::Error;
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE, UART_SIZE,
 };
-use bulkhead_machine::config::PlatformConfig;
+use bulkhead_machine::config::{PlatformConfig, TileConfig};
 use vm_fdt::{FdtWriter, FdtWriterResult};
 
 /// Handle of the interrupt controller of the first hart; those of the others follow.
@@ -17,12 +17,41 @@ const CLINT_INTERRUPTS: [u32; 2] = [3, 7];
 /// Input clock of the console, as on QEMU's `virt`; the rate of characters is not modelled.
 const UART_CLOCK: u32 = 3_686_400;
 
-/// The tree of the platform's first tile, with `memory` bytes of memory.
+/// What a tree is about.
+pub struct Part<'a> {
+    /// The tile.
+    pub tile: &'a TileConfig,
+    /// Numbers of the harts.
+    pub harts: &'a [u64],
+    /// Address and size of the memory.
+    pub memory: (u64, u64),
+    /// Arguments of the program, if it has any.
+    pub arguments: &'a str,
+}
+
+impl Part<'_> {
+    /// The tree.
+    ///
+    /// # Errors
+    /// The tree could not be written.
+    pub fn tree(&self, config: &PlatformConfig) -> Result<Vec<u8>, Error> {
+        write(config, self).map_err(|error| Error::Machine(format!("device tree: {error}")))
+    }
+}
+
+/// The tree of the platform's first tile, with all of its harts and `memory` bytes of memory.
 ///
 /// # Errors
 /// The tree could not be written.
 pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Error> {
-    write(config, memory).map_err(|error| Error::Machine(format!("device tree: {error}")))
+    let numbers: Vec<u64> = harts(config).into_iter().map(u64::from).collect();
+    let whole = Part {
+        tile: &config.tiles[0],
+        harts: &numbers,
+        memory: (MEMORY_BASE, memory),
+        arguments: "",
+    };
+    whole.tree(config)
 }
 
 /// Numbers of the first tile's harts.
@@ -31,8 +60,8 @@ pub fn harts(config: &PlatformConfig) -> Vec<u16> {
     cluster.map_or_else(|| vec![0], |cluster| cluster.harts.clone())
 }
 
-fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
-    let tile = &config.tiles[0];
+fn write(config: &PlatformConfig, part: &Part<'_>) -> FdtWriterResult<Vec<u8>> {
+    let tile = part.tile;
     let timebase = u32::try_from(config.timebase_hz).unwrap_or(u32::MAX);
     let mut tree = FdtWriter::new()?;
     let root = tree.begin_node("")?;
@@ -42,25 +71,29 @@ fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
     tree.property_string("model", &format!("bulkhead,{}", config.name))?;
 
     let chosen = tree.begin_node("chosen")?;
+    if !part.arguments.is_empty() {
+        tree.property_string("bootargs", part.arguments)?;
+    }
     if tile.uart {
         tree.property_string("stdout-path", &format!("/soc/serial@{UART_BASE:x}"))?;
     }
     tree.end_node(chosen)?;
 
-    let node = tree.begin_node(&format!("memory@{MEMORY_BASE:x}"))?;
+    let (base, size) = part.memory;
+    let node = tree.begin_node(&format!("memory@{base:x}"))?;
     tree.property_string("device_type", "memory")?;
-    tree.property_array_u64("reg", &[MEMORY_BASE, memory])?;
+    tree.property_array_u64("reg", &[base, size])?;
     tree.end_node(node)?;
 
     let cpus = tree.begin_node("cpus")?;
     tree.property_u32("#address-cells", 1)?;
     tree.property_u32("#size-cells", 0)?;
     tree.property_u32("timebase-frequency", timebase)?;
-    let numbers = harts(config);
+    let numbers = part.harts;
     for (number, handle) in numbers.iter().zip(HART_INTERRUPTS..) {
         let cpu = tree.begin_node(&format!("cpu@{number:x}"))?;
         tree.property_string("device_type", "cpu")?;
-        tree.property_u32("reg", u32::from(*number))?;
+        tree.property_u32("reg", u32::try_from(*number).unwrap_or(u32::MAX))?;
         tree.property_string("status", "okay")?;
         tree.property_string("compatible", "riscv")?;
         tree.property_string("riscv,isa", "rv64imafdc_zicsr_zifencei")?;

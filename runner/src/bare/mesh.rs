@@ -67,8 +67,7 @@ pub(super) fn boot(
         _ => None,
     };
     let crash = match ended_at.and_then(|tile| placed.iter().find(|(t, _)| *t == tile)) {
-        Some(&(tile, number)) => crashed(&machine, tile, ran.outcome, &programs[number].1)
-            .map_err(|error| failed(&error))?,
+        Some(&(_, number)) => crashed(&machine, ran.outcome, &programs[number].1),
         // Another tile started its hart: no program says what is there.
         None => None,
     };
@@ -111,7 +110,7 @@ fn load(machine: &mut Machine, tile: u16, image: &Image) -> Result<(), Error> {
 const LARGEST: usize = 1 << 30;
 
 /// What the tiles printed: as it is if only one did, otherwise each line with its tile.
-fn consoles(
+pub(super) fn consoles(
     machine: &Machine,
     tiles: &[u16],
 ) -> Result<String, bulkhead_machine::machine::MachineError> {

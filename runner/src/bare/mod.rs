@@ -1,9 +1,14 @@
-//! `boot`: any bare-metal program on a platform.
+//! Programs without a kernel: `boot` runs any bare-metal program on a platform, and [`Bare`] systems of several.
 //!
 //! Why it exists: the machine is not only for the tiled OS. What it deliberately does not know: what the program is.
 
 pub mod device_tree;
+mod layout;
 mod mesh;
+mod promises;
+mod system;
+
+pub use system::Bare;
 
 use crate::convert::convert;
 use crate::counters;
@@ -16,7 +21,7 @@ use crate::trap;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::{PlatformConfig, PlatformKind};
 use bulkhead_machine::image::Image;
-use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_report::crash::Crash;
 use bulkhead_report::result::Counter;
@@ -68,8 +73,6 @@ pub struct Booted {
 
 /// Alignment of the device tree: a page, more than the 8 bytes that its specification asks for.
 const TREE_ALIGNMENT: u64 = 4096;
-/// The register that turns address translation on (privileged specification, section 4.1.11).
-const SATP: u16 = 0x180;
 /// Simulated seconds without `--max-cycles`: long enough for any test, and an end at last.
 const SECONDS: u64 = 3600;
 
@@ -152,7 +155,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     }
     let ran = run(&mut machine, &config, options, progress)?;
     let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
-    let crash = crashed(&machine, tile, ran.outcome, &bytes).map_err(|error| failed(&error))?;
+    let crash = crashed(&machine, ran.outcome, &bytes);
     ran.booted(tile, options.max_cycles, console, crash)
 }
 
@@ -257,37 +260,12 @@ impl Ran {
     }
 }
 
-/// The crash that ended the run, if one did. Addresses are physical: a program that turned address translation on shows the innermost
-/// function, and its caller if that has saved nothing.
-fn crashed(
-    machine: &Machine,
-    tile: u16,
-    outcome: Outcome,
-    elf: &[u8],
-) -> Result<Option<Crash>, MachineError> {
-    let Outcome::Unhandled { trap, .. } = outcome else {
-        return Ok(None);
-    };
-    let hart = machine.hart(tile)?;
-    let registers: [u64; 32] = std::array::from_fn(|number| hart.register(number));
-    let translated = hart.csr(SATP).is_some_and(|satp| satp != 0);
-    let read = |address: u64| {
-        let mut word = [0; 8];
-        machine.peek(tile, address, &mut word).ok()?;
-        // The run ended before what was stored last had a line to be stored in.
-        for (store, bytes, value) in hart.waiting_stores() {
-            let new = value.to_le_bytes();
-            for (index, byte) in new.iter().enumerate().take(usize::from(bytes)) {
-                let at = (store + index as u64).checked_sub(address);
-                let at = at.and_then(|at| usize::try_from(at).ok());
-                if let Some(place) = at.and_then(|at| word.get_mut(at)) {
-                    *place = *byte;
-                }
-            }
-        }
-        (!translated).then_some(u64::from_le_bytes(word))
-    };
-    Ok(Some(crash::of(elf, &trap, &registers, &read)))
+/// The crash that ended the run, if one did. A program that turned address translation on shows the innermost function, and its caller if
+/// that has saved nothing.
+fn crashed(machine: &Machine, outcome: Outcome, elf: &[u8]) -> Option<Crash> {
+    let trapped = machine.trapped(outcome)?;
+    let read = |address| trapped.word(address);
+    Some(crash::of(elf, &trapped.trap, &trapped.registers, &read))
 }
 
 fn ending(outcome: Outcome, max_cycles: Option<u64>) -> (String, Option<u32>, u8) {

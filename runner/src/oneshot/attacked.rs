@@ -224,6 +224,7 @@ pub fn execute(
         });
         image.starts.push(Start {
             tile,
+            hart: 0,
             entry: MEMORY_BASE,
             arguments: [0, 0],
         });
@@ -262,6 +263,7 @@ pub fn execute(
         rings: &rings,
         refused: &[],
         end: &End::Duration,
+        ended_by: None,
     };
     let mut incidents = Room.incidents(system, &said, &|_, _| None);
     incidents.retain(|one| stand.victims.contains(&one.tile));

@@ -73,6 +73,7 @@ pub fn add(
     }
     boot.starts.push(Start {
         tile: core,
+        hart: 0,
         entry: image.entry,
         arguments: [u64::from(number(system, core)), 0],
     });

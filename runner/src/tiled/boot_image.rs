@@ -84,8 +84,10 @@ pub fn assemble(
         rings: Vec::new(),
         guards: Vec::new(),
         pieces: pieces.into_iter().map(piece).collect(),
+        tohost: Vec::new(),
         starts: vec![Start {
             tile: system.kernel_tile,
+            hart: 0,
             entry: image.entry,
             arguments: [system.kernel_tile.into(), MEMORY_BASE + table],
         }],

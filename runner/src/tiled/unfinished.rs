@@ -202,6 +202,7 @@ mod tests {
             rings: &[],
             refused: &[],
             end,
+            ended_by: None,
         };
         let locate = |name: &str, pc| (pc == 0x1000).then(|| format!("{name}'s loop"));
         let all = incidents(&system, &said, &locate).into_iter();
@@ -328,6 +329,7 @@ mod tests {
                 rings: &[],
                 refused: &[],
                 end: &end,
+                ended_by: None,
             };
             assert_eq!(incidents(&serves, &said, &|_, _| None), []);
         }

@@ -6,6 +6,7 @@
 mod accelerators;
 mod attacks;
 mod audit;
+mod bare;
 mod book;
 mod c_programs;
 mod calls;

@@ -206,6 +206,15 @@ fn open(tree: &Element) -> Vec<Open> {
 pub fn planned(path: &Path, given: &[String]) -> Result<SystemPlan, InputError> {
     let draft = Draft::new(path, given);
     let tree = bulkhead_model::description(path, &draft.options(&[]))?;
+    if tree
+        .attribute("paradigm")
+        .is_some_and(|word| word.value == "bare")
+    {
+        return Err(InputError::new(
+            "nothing of a system without a kernel is left open: its programs have the harts and the memory that loading it gives them",
+            "`bulkhead check` shows where they are",
+        ));
+    }
     let open = open(&tree);
     let mut choices = Vec::new();
     let mut set = tiles(&draft, &tree, &open, &mut choices)?;

@@ -65,6 +65,7 @@ pub(crate) fn read(
         peer: None,
         flows: Vec::new(),
         one_shot: Some(one_shot),
+        bare: None,
         variant: None,
         variant_about: None,
         misses_expected: false,

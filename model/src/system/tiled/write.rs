@@ -4,8 +4,7 @@
 //! run. What it deliberately does not know: how the description looked before.
 
 use crate::platform;
-use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit};
-use crate::tasks;
+use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit, parts};
 use crate::units::Size;
 use crate::writer::Writer;
 
@@ -55,17 +54,7 @@ pub(in crate::system) fn write(writer: &mut Writer, system: &System, complete: b
             writer.end();
         }
     }
-    for flow in &system.flows {
-        writer
-            .start("flow")
-            .attribute("name", &flow.name)
-            .attribute("from", &system.apps[flow.from].name)
-            .attribute("to", &system.apps[flow.to].name);
-        if let Some(deadline) = flow.deadline {
-            writer.time("deadline", deadline);
-        }
-        writer.end();
-    }
+    parts::write_flows(writer, system);
     writer.end();
 }
 
@@ -184,13 +173,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         let name = if complete { &pager.local } else { &pager.name };
         writer.attribute("pager", name);
     }
-    for argument in &app.arguments {
-        writer
-            .start("argument")
-            .attribute("name", &argument.name)
-            .attribute("value", &argument.value)
-            .end();
-    }
+    parts::write_arguments(writer, app);
     let mut quotas = app.quotas;
     // The manager on the chip does not know what services need.
     if !complete && app.clients() > 0 {
@@ -223,27 +206,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         }
         writer.end();
     }
-    if let Some(task) = &app.task {
-        writer
-            .start("task")
-            .time("period", task.period)
-            .time("deadline", task.deadline);
-        if let Some(cost) = task.cost {
-            writer.time("cost", cost);
-        }
-        writer.attribute("misses", task.misses);
-        // The resource manager on the chip needs no more.
-        if complete {
-            if task.name != app.name {
-                writer.attribute("name", &task.name);
-            }
-            if task.criticality != system.domains[app.domain].criticality {
-                writer.attribute("criticality", task.criticality);
-            }
-            tasks::write_details(writer, task);
-        }
-        writer.end();
-    }
+    parts::write_task(writer, system, app, complete);
     for service in &app.services {
         writer
             .start("service")

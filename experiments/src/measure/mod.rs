@@ -1,0 +1,680 @@
+//! What the memory of a platform costs: many runs of `memory/measure` on it, and one page of curves.
+//!
+//! Why it exists: the same questions are asked of every chip (latency by working set, misses under way, bandwidth, rivals, hops), and each curve
+//! is drawn beside what the platform's parameters say. What it deliberately does not know: how a system is booted, and how a curve is drawn.
+//!
+//! What is varied was fixed before the first run, with these reasons. Sizes: powers of two and the middle between them, from 4 KiB, below any first level,
+//! to four times the last cache, so that a random replacement keeps little of the set. A stride is the line of the last cache: each load is a
+//! line of its own. At least 4096 loads are measured, after as many for the caches, so that what begins and ends counts for less than 1 %. Rivals copy
+//! twice the last cache, so they miss on every line.
+
+pub mod closed;
+#[cfg(test)]
+mod tests;
+
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_model::platform::{Platform, PlatformKind, Tile};
+use bulkhead_model::{LoadOptions, load_platform, load_system_text};
+use bulkhead_report::measure::{Curve, Figure, Measurement, Point, SCHEMA, Size};
+use bulkhead_runner::bare::Bare;
+use bulkhead_runner::error::Error;
+use bulkhead_runner::image::BootImage;
+use bulkhead_runner::paradigm::Paradigm;
+use bulkhead_runner::parallel::in_parallel;
+use bulkhead_runner::programs::{Library, Program};
+use bulkhead_runner::progress::{Progress, Silent, Stage};
+use bulkhead_runner::session::{Plan, execute};
+use bulkhead_runner::{collect, place};
+use closed::{Costs, hops};
+use std::path::{Path, PathBuf};
+
+/// The program that measures.
+const PROGRAM: &str = "memory/measure";
+/// Loads that are measured at least.
+const LOADS: u64 = 4096;
+/// Memory for the program, its stack and its tree, beside the working set.
+const ROOM: u64 = 64 << 10;
+/// Simulated time of a point at most.
+const LONGEST: &str = "20s";
+/// Most chains of a chase.
+const CHAINS: u64 = 8;
+
+/// What to measure.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Name or file of the platform.
+    pub platform: PathBuf,
+    /// Changes of the platform.
+    pub overrides: Vec<String>,
+    /// Only these figures; all if empty.
+    pub figures: Vec<String>,
+    /// Loads at least that are measured of each point; 0 is [`LOADS`].
+    pub loads: u64,
+    /// Sets of more bytes are left out; 0 is no bound.
+    pub largest: u64,
+}
+
+/// One program of a point.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    hart: u32,
+    arguments: Vec<(&'static str, String)>,
+    /// Bytes of its working set, with what is skipped between its lines.
+    bytes: u64,
+    bank: Option<u64>,
+    ways: Option<(u32, u32)>,
+}
+
+/// One run: what is measured comes first, rivals behind it.
+#[derive(Clone, Debug)]
+struct Run {
+    parts: Vec<Part>,
+    /// How the ticks of the measured part become the value of the point.
+    unit: Unit,
+    x: f64,
+    closed: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// Cycles of the hart for each load or store.
+    Cycles,
+    /// Gigabytes in a second.
+    Bandwidth,
+}
+
+/// A figure whose points are to be measured.
+struct Draft {
+    figure: Figure,
+    curves: Vec<(String, Vec<Run>)>,
+}
+
+/// Measures a platform.
+///
+/// # Errors
+/// If there is no such platform, it cannot run programs without a kernel, or a program failed.
+pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement, Error> {
+    let load = LoadOptions {
+        overrides: options.overrides.clone(),
+        ..LoadOptions::default()
+    };
+    let platform = load_platform(&options.platform, &load)?;
+    let drafts = drafts(&platform, options);
+    let known: Vec<String> = drafts.iter().map(|one| one.figure.id.clone()).collect();
+    if let Some(unknown) = options.figures.iter().find(|one| !known.contains(one)) {
+        return Err(Error::input(
+            format!("{} has no figure `{unknown}`", platform.name),
+            format!("it has {}", known.join(", ")),
+        ));
+    }
+    let wanted =
+        |draft: &Draft| options.figures.is_empty() || options.figures.contains(&draft.figure.id);
+    let drafts: Vec<Draft> = drafts.into_iter().filter(wanted).collect();
+    let library = Library::new(&place::root()?, Path::new("."))?;
+    let what = "building the program that measures";
+    progress.stage(Stage::Work { what });
+    let programs = library.build([PROGRAM]);
+    progress.stage(Stage::Done { name: what });
+    let stand = Stand {
+        platform: &platform,
+        options,
+        programs: programs?,
+    };
+    let runs = drafts.iter().flat_map(|draft| &draft.curves);
+    let runs: Vec<&Run> = runs.flat_map(|(_, runs)| runs).collect();
+    let what = "measuring";
+    progress.stage(Stage::Work { what });
+    let values = in_parallel(&runs, |run| stand.value(run));
+    progress.stage(Stage::Done { name: what });
+    let mut values = values
+        .into_iter()
+        .collect::<Result<Vec<f64>, Error>>()?
+        .into_iter();
+    let mut figures = Vec::new();
+    for draft in drafts {
+        let mut figure = draft.figure;
+        for (name, runs) in draft.curves {
+            let points = runs.iter().zip(values.by_ref()).map(|(run, y)| Point {
+                x: run.x,
+                y,
+                closed: run.closed,
+            });
+            let points = points.collect();
+            figure.curves.push(Curve { name, points });
+        }
+        figures.push(figure);
+    }
+    Ok(Measurement {
+        schema: SCHEMA,
+        platform: platform.name.clone(),
+        frequency: stand.tile()?.pipeline.clock.frequency.0,
+        figures,
+    })
+}
+
+/// What all runs have in common.
+struct Stand<'a> {
+    platform: &'a Platform,
+    options: &'a Options,
+    programs: Vec<Program>,
+}
+
+impl Stand<'_> {
+    fn tile(&self) -> Result<&Tile, Error> {
+        let first = self.platform.tiles.first();
+        first.ok_or_else(|| Error::Machine("the platform has no tile".to_owned()))
+    }
+
+    /// The value of a point.
+    fn value(&self, run: &Run) -> Result<f64, Error> {
+        let text = describe(self.platform, &self.options.platform, run);
+        let load = LoadOptions {
+            overrides: self
+                .options
+                .overrides
+                .iter()
+                .map(|one| format!("platform/{one}"))
+                .collect(),
+            ..LoadOptions::default()
+        };
+        let system = load_system_text("point.xml", &text, &load)?;
+        let image: BootImage = Bare.image(&system, &self.programs)?;
+        let per_second = system.platform.ticks_per_second();
+        let plan = Plan {
+            ticks: collect::ticks(system.duration, per_second),
+            trace: false,
+            slice: None,
+            transactions: false,
+            looks: 1,
+        };
+        let seen = execute(&Bare, &system, &image, plan, "point", &Silent)?;
+        let of = |kind: MarkerKind| {
+            let mut all = seen.markers.iter();
+            all.find(|one| one.kind == kind as u16)
+        };
+        let failed = || {
+            Error::Machine(format!(
+                "a point of {} did not end: {:?}\n{}\n{text}",
+                self.platform.name, seen.outcome, seen.console
+            ))
+        };
+        let begin = of(MarkerKind::MeasureBegin).ok_or_else(failed)?;
+        let end = of(MarkerKind::MeasureEnd).ok_or_else(failed)?;
+        let (ticks, count) = ((end.at - begin.at) as f64, begin.value.max(1) as f64);
+        let per_second = per_second as f64;
+        Ok(match run.unit {
+            Unit::Cycles => {
+                let hertz = self.tile()?.pipeline.clock.frequency.0 as f64;
+                ticks * hertz / per_second / count
+            }
+            Unit::Bandwidth => count * per_second / ticks / 1e9,
+        })
+    }
+}
+
+/// The description of a run.
+fn describe(platform: &Platform, reference: &Path, run: &Run) -> String {
+    let mut text = format!(
+        "<system name=\"point\" paradigm=\"bare\" platform=\"{}\" duration=\"{LONGEST}\"><domain name=\"d\">",
+        reference.display()
+    );
+    for (index, part) in run.parts.iter().enumerate() {
+        text.push_str(&format!(
+            "<app name=\"p{index}\" harts=\"{}\" program=\"{PROGRAM}\"",
+            part.hart
+        ));
+        if platform.kind != PlatformKind::Mesh {
+            text.push_str(&format!(" memory=\"{}B\"", part.bytes + ROOM));
+        }
+        if let Some(bank) = part.bank {
+            text.push_str(&format!(" bank=\"{bank}\""));
+        }
+        if let Some((first, ways)) = part.ways {
+            text.push_str(&format!(" ways=\"{first}-{}\"", first + ways - 1));
+        }
+        text.push('>');
+        for (name, value) in &part.arguments {
+            text.push_str(&format!("<argument name=\"{name}\" value=\"{value}\"/>"));
+        }
+        text.push_str("</app>");
+    }
+    text.push_str("</domain></system>");
+    text
+}
+
+/// A chase over `bytes`.
+fn chase(bytes: u64, stride: u64, loads: u64) -> Part {
+    let rounds = loads.div_ceil(bytes / stride).max(1);
+    Part {
+        arguments: vec![
+            ("role", "chase".to_owned()),
+            ("bytes", bytes.to_string()),
+            ("stride", stride.to_string()),
+            ("rounds", rounds.to_string()),
+        ],
+        bytes,
+        ..Part::default()
+    }
+}
+
+/// Powers of two and the middle between them, in bytes.
+fn sizes(least: u64, most: u64) -> Vec<u64> {
+    let powers = (0..40)
+        .map(|power| least << power)
+        .take_while(|size| *size <= most);
+    let both = powers.flat_map(|size| [size, size + size / 2]);
+    both.filter(|size| *size <= most).collect()
+}
+
+/// Every figure that makes sense on a platform.
+fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
+    let Some(tile) = platform.tiles.first() else {
+        return Vec::new();
+    };
+    let costs = Costs::new(platform, tile);
+    let loads = if options.loads == 0 {
+        LOADS
+    } else {
+        options.loads
+    };
+    if platform.kind == PlatformKind::Mesh {
+        return mesh(platform, tile, &costs, loads);
+    }
+    let Some(last) = tile.l2.as_ref().or(tile.l1d.as_ref()) else {
+        return Vec::new();
+    };
+    let chip = Chip {
+        platform,
+        tile,
+        costs: &costs,
+        stride: last.line.into(),
+        last: last.size.0,
+        loads,
+        largest: match options.largest {
+            0 => u64::MAX,
+            bytes => bytes,
+        },
+    };
+    let mut all = vec![
+        chip.latency(),
+        chip.rows(),
+        chip.parallel(),
+        chip.bandwidth(),
+    ];
+    all.extend(chip.rivals_in_cache());
+    all.extend(chip.rivals_in_memory());
+    all
+}
+
+struct Chip<'a> {
+    platform: &'a Platform,
+    tile: &'a Tile,
+    costs: &'a Costs<'a>,
+    stride: u64,
+    /// Bytes of the last cache.
+    last: u64,
+    loads: u64,
+    largest: u64,
+}
+
+const KIB: f64 = 1024.0;
+
+impl Chip<'_> {
+    /// A set that no cache holds.
+    fn beyond(&self) -> u64 {
+        (4 * self.last).min(self.largest)
+    }
+
+    /// Vertical lines.
+    fn caches(&self) -> Vec<Size> {
+        let first = self
+            .tile
+            .l1d
+            .as_ref()
+            .map(|cache| ("first level", cache.size.0));
+        let second = self
+            .tile
+            .l2
+            .as_ref()
+            .map(|cache| ("second level", cache.size.0));
+        let all = first.into_iter().chain(second);
+        let all = all.map(|(name, bytes)| Size {
+            name: format!("{name}, {} KiB", bytes >> 10),
+            x: bytes as f64 / KIB,
+        });
+        all.collect()
+    }
+
+    fn latency(&self) -> Draft {
+        let run = |bytes: u64| Run {
+            parts: vec![chase(bytes, self.stride, self.loads)],
+            unit: Unit::Cycles,
+            x: bytes as f64 / KIB,
+            closed: self.costs.chain(bytes, self.costs.rows(bytes)),
+        };
+        let sizes = sizes(4 << 10, self.beyond());
+        Draft {
+            figure: Figure {
+                id: "latency".to_owned(),
+                title: "Latency by working set".to_owned(),
+                about: "One chain of loads over all lines of the set in random order: each load waits for the one before.".to_owned(),
+                x: "working set in KiB".to_owned(),
+                y: "cycles a load".to_owned(),
+                log_x: true,
+                sizes: self.caches(),
+                curves: Vec::new(),
+            },
+            curves: vec![("random".to_owned(), sizes.into_iter().map(run).collect())],
+        }
+    }
+
+    /// Open rows, and rows of one bank in turn.
+    fn rows(&self) -> Draft {
+        let with_refresh = |cost: Option<f64>| cost.map(|cost| self.costs.refreshed(cost));
+        let mut open = chase(self.beyond(), self.stride, self.loads);
+        open.arguments.push(("order", "forward".to_owned()));
+        let (row, banks) = self.platform.memories.first().map_or((8192, 8), |memory| {
+            let dram = &memory.dram;
+            let banks = dram
+                .bank_bytes(memory.size.0)
+                .map_or(u64::from(dram.banks), |_| 1);
+            (dram.row.0, banks)
+        });
+        // One line of each row of a bank, and in each set of the last cache eight times as many as it has ways.
+        let period = row * banks;
+        let last = self.tile.l2.as_ref().or(self.tile.l1d.as_ref());
+        let (span, ways) = last.map_or((1, 1), |cache| {
+            let span = cache.sets() * u64::from(cache.line);
+            (span, u64::from(cache.ways))
+        });
+        let count = 8 * ways * (span / period).max(1);
+        let mut conflict = chase(count * self.stride, self.stride, self.loads);
+        conflict.arguments.extend([
+            ("order", "forward".to_owned()),
+            ("period", period.to_string()),
+            ("length", self.stride.to_string()),
+        ]);
+        conflict.bytes = (count + 1) * period;
+        let run = |x: f64, part: Part, closed| Run {
+            parts: vec![part],
+            unit: Unit::Cycles,
+            x,
+            closed,
+        };
+        Draft {
+            figure: Figure {
+                id: "rows".to_owned(),
+                title: "Open and other rows".to_owned(),
+                about: format!(
+                    "Lines in the order of memory find their row open (1); lines {period} bytes apart are in other rows of one bank (2). Neither set fits a cache."
+                ),
+                x: "1: open row, 2: another row".to_owned(),
+                y: "cycles a load".to_owned(),
+                ..Figure::default()
+            },
+            curves: vec![(
+                "in order".to_owned(),
+                vec![
+                    run(1.0, open, with_refresh(self.costs.memory(true))),
+                    run(2.0, conflict, with_refresh(self.costs.memory(false))),
+                ],
+            )],
+        }
+    }
+
+    fn parallel(&self) -> Draft {
+        let bytes = self.beyond();
+        let chains = |chains: u64, part: Part, closed| {
+            let mut part = part;
+            part.arguments.push(("chains", chains.to_string()));
+            Run {
+                parts: vec![part],
+                unit: Unit::Cycles,
+                x: chains as f64,
+                closed,
+            }
+        };
+        let all = (1..=CHAINS).map(|n| {
+            let one = self.costs.chain(bytes, self.costs.rows(bytes));
+            let overlap = n.min(self.costs.overlap().into()) as f64;
+            // Where banks are blocks, all rows are in one bank.
+            let least = self.costs.row_cycle().unwrap_or(0.0);
+            let closed = one.map(|one| (one / overlap).max(least));
+            chains(n, chase(bytes, self.stride, self.loads), closed)
+        });
+        let mut curves = vec![("all banks".to_owned(), all.collect())];
+        let memory = self.platform.memories.first();
+        // Where banks are blocks, a range is in one bank anyway.
+        if let Some(memory) =
+            memory.filter(|memory| memory.dram.bank_bytes(memory.size.0).is_none())
+        {
+            let (row, banks) = (memory.dram.row.0, u64::from(memory.dram.banks));
+            let one = (1..=CHAINS).map(|n| {
+                let mut part = chase(bytes, self.stride, self.loads);
+                part.arguments.extend([
+                    ("period", (row * banks).to_string()),
+                    ("length", row.to_string()),
+                ]);
+                part.bytes = (bytes / row + 1) * row * banks;
+                chains(n, part, None)
+            });
+            curves.push(("one bank".to_owned(), one.collect()));
+        }
+        Draft {
+            figure: Figure {
+                id: "parallel".to_owned(),
+                title: "Chains side by side".to_owned(),
+                about: "Several chains over a set that no cache holds, one load of each in turn. The time of a load falls until the hart has no more misses under way, or the banks have no more time.".to_owned(),
+                x: "chains".to_owned(),
+                y: "cycles a load".to_owned(),
+                ..Figure::default()
+            },
+            curves,
+        }
+    }
+
+    fn bandwidth(&self) -> Draft {
+        let sizes = sizes(4 << 10, self.beyond());
+        let curve = |role: &'static str| {
+            let runs = sizes.iter().map(|&bytes| {
+                let rounds = (self.loads * 8).div_ceil(bytes).max(1);
+                Run {
+                    parts: vec![Part {
+                        arguments: vec![
+                            ("role", role.to_owned()),
+                            ("bytes", bytes.to_string()),
+                            ("rounds", rounds.to_string()),
+                        ],
+                        bytes,
+                        ..Part::default()
+                    }],
+                    unit: Unit::Bandwidth,
+                    x: bytes as f64 / KIB,
+                    closed: None,
+                }
+            });
+            (role.to_owned(), runs.collect::<Vec<Run>>())
+        };
+        Draft {
+            figure: Figure {
+                id: "bandwidth".to_owned(),
+                title: "Bandwidth by working set".to_owned(),
+                about: "Loads, stores and copies of eight bytes, lines in order. Bytes of a copy are those that are read and those that are written.".to_owned(),
+                x: "working set in KiB".to_owned(),
+                y: "GB/s".to_owned(),
+                log_x: true,
+                sizes: self.caches(),
+                curves: Vec::new(),
+            },
+            curves: ["read", "write", "copy"].map(curve).into(),
+        }
+    }
+
+    /// A rival that copies as fast as it can.
+    fn rival(&self, hart: u32) -> Part {
+        let bytes = (2 * self.last).min(self.largest);
+        Part {
+            hart,
+            arguments: vec![
+                ("role", "copy".to_owned()),
+                ("bytes", bytes.to_string()),
+                ("forever", "true".to_owned()),
+            ],
+            bytes,
+            ..Part::default()
+        }
+    }
+
+    /// A curve over the number of rivals.
+    fn beside(
+        &self,
+        name: &str,
+        victim: &Part,
+        rival: impl Fn(u32, &mut Part),
+    ) -> (String, Vec<Run>) {
+        let harts = self
+            .tile
+            .cluster
+            .as_ref()
+            .map_or(1, |cluster| cluster.harts);
+        let runs = (0..harts).map(|rivals| {
+            let others = (1..=rivals).map(|hart| {
+                let mut part = self.rival(hart);
+                rival(hart, &mut part);
+                part
+            });
+            Run {
+                parts: std::iter::once(victim.clone()).chain(others).collect(),
+                unit: Unit::Cycles,
+                x: rivals.into(),
+                closed: None,
+            }
+        });
+        (name.to_owned(), runs.collect())
+    }
+
+    fn contention(id: &str, title: &str, about: &str, curves: Vec<(String, Vec<Run>)>) -> Draft {
+        Draft {
+            figure: Figure {
+                id: id.to_owned(),
+                title: title.to_owned(),
+                about: about.to_owned(),
+                x: "rivals that copy".to_owned(),
+                y: "cycles a load".to_owned(),
+                ..Figure::default()
+            },
+            curves,
+        }
+    }
+
+    /// A set in the second level, beside rivals, with all ways and with ways of its own.
+    fn rivals_in_cache(&self) -> Option<Draft> {
+        self.tile.cluster.as_ref()?;
+        let ways = self.tile.l2.as_ref()?.ways;
+        let victim = chase(self.last / 8, self.stride, self.loads);
+        let mut apart = victim.clone();
+        let own = (ways / 4).max(1);
+        apart.ways = Some((0, own));
+        let all = vec![
+            self.beside("all ways shared", &victim, |_, _| ()),
+            self.beside("ways of its own", &apart, |_, rival| {
+                rival.ways = Some((own, ways - own))
+            }),
+        ];
+        Some(Self::contention(
+            "rivals-cache",
+            "A set in the second level, beside rivals",
+            "A chain over an eighth of the second level, beside rivals that copy: they share all ways, or the chain has a quarter of them to itself.",
+            all,
+        ))
+    }
+
+    /// A set in memory, beside rivals, in their bank and in one of its own.
+    fn rivals_in_memory(&self) -> Option<Draft> {
+        self.tile.cluster.as_ref()?;
+        let memory = self.platform.memories.first()?;
+        let mut victim = chase(self.beyond(), self.stride, self.loads);
+        let all = match memory.dram.bank_bytes(memory.size.0) {
+            Some(_) => {
+                victim.bank = Some(0);
+                vec![
+                    self.beside("all in one bank", &victim, |_, rival| rival.bank = Some(0)),
+                    self.beside("a bank for each", &victim, |hart, rival| {
+                        rival.bank = Some(u64::from(hart) % u64::from(memory.dram.banks));
+                    }),
+                ]
+            }
+            None => vec![self.beside("all banks", &victim, |_, _| ())],
+        };
+        Some(Self::contention(
+            "rivals-memory",
+            "A set in memory, beside rivals",
+            "A chain over four times the second level, beside rivals that copy.",
+            all,
+        ))
+    }
+}
+
+/// Loads and stores in the memories of other tiles, by hops.
+fn mesh(platform: &Platform, tile: &Tile, costs: &Costs<'_>, loads: u64) -> Vec<Draft> {
+    use bulkhead_model::platform::Topology;
+    let Topology::Mesh { columns, .. } = platform.network.topology else {
+        return Vec::new();
+    };
+    // The first tile at each distance.
+    let mut at: Vec<&Tile> = Vec::new();
+    for other in &platform.tiles {
+        let far = hops(columns, tile.router, other.router) as usize;
+        if far == at.len() {
+            at.push(other);
+        }
+    }
+    let bytes = 4096u64;
+    let curve = |name: &str, role: &'static str| {
+        let runs = at.iter().enumerate().map(|(far, other)| {
+            let mut part = chase(bytes, 8, loads);
+            part.arguments[0] = ("role", role.to_owned());
+            if far > 0 {
+                part.arguments
+                    .push(("remote", format!("{:x}", remote(columns, other))));
+            }
+            Run {
+                parts: vec![part],
+                unit: Unit::Cycles,
+                x: far as f64,
+                closed: match (role, far) {
+                    ("chase", 0) => Some(costs.first()),
+                    (_, 0) => None,
+                    ("chase", far) => costs.remote(far as u32),
+                    // The store and the fence that waits for it are issued in a cycle each.
+                    (_, far) => costs.remote(far as u32).map(|cost| cost + 2.0),
+                },
+            }
+        });
+        (name.to_owned(), runs.collect::<Vec<Run>>())
+    };
+    let figure = Figure {
+        id: "hops".to_owned(),
+        title: "Other tiles' memories, by hops".to_owned(),
+        about: "A chain of loads of eight bytes in the local memory of another tile, and stores that each wait for their acknowledgement. 0 hops: the tile's own memory.".to_owned(),
+        x: "hops".to_owned(),
+        y: "cycles an access".to_owned(),
+        ..Figure::default()
+    };
+    vec![Draft {
+        figure,
+        curves: vec![curve("load", "chase"), curve("store", "store")],
+    }]
+}
+
+/// Where a tile's free memory is in the addresses of all: the upper half of its local memory.
+fn remote(columns: u16, tile: &Tile) -> u64 {
+    use bulkhead_abi::memory_map::{CORE_BITS, TILE_WINDOW_SHIFT, TILE_WINDOWS};
+    let (row, column) = (tile.router / columns, tile.router % columns);
+    let core = u64::from(row) << CORE_BITS | u64::from(column);
+    let half = tile
+        .local_memory
+        .as_ref()
+        .map_or(0, |memory| memory.size.0 / 2);
+    TILE_WINDOWS + (core << TILE_WINDOW_SHIFT) + half
+}

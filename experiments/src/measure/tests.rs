@@ -1,0 +1,47 @@
+//! Tests of what is measured, without running anything.
+
+use super::closed::{Costs, hops};
+use super::sizes;
+use bulkhead_model::{LoadOptions, load_platform};
+
+#[test]
+fn sizes_are_powers_and_the_middle_between() {
+    assert_eq!(sizes(4, 16), [4, 6, 8, 12, 16]);
+    assert_eq!(sizes(4, 3), [0; 0]);
+}
+
+#[test]
+fn hops_are_counted_by_rows_and_columns() {
+    assert_eq!((hops(4, 0, 0), hops(4, 0, 5), hops(4, 3, 12)), (0, 2, 6));
+}
+
+/// By hand from the parameters in the files.
+#[test]
+fn closed_forms_are_those_of_the_pages() {
+    let load = |name: &str| load_platform(name, &LoadOptions::default()).expect("valid");
+    let single = load("single");
+    let costs = Costs::new(&single, &single.tiles[0]);
+    assert_eq!((costs.first(), costs.second()), (2.0, Some(12.0)));
+    // A request: 1 + 1 * 2 + 1 + 16/16 + 1 = 6 cycles; memory: 16 + 11 + 64/16 = 31 of 1.25 ns; the answer with a line: 6 + 64/16 = 10.
+    assert_eq!(costs.memory(true), Some(12.0 + 6.0 + 38.75 + 10.0));
+    // Another row: 22 cycles of 1.25 ns more.
+    assert_eq!(costs.memory(false), Some(12.0 + 6.0 + 38.75 + 27.5 + 10.0));
+    assert_eq!(costs.overlap(), 2);
+    // tRAS 20 and tRP 7 cycles of 528 MHz, in the time that the refresh leaves: 85 of 4118 cycles.
+    let imx6 = load("imx6");
+    let cycle = Costs::new(&imx6, &imx6.tiles[0])
+        .row_cycle()
+        .expect("blocks");
+    let by_hand = 27.0 * 800.0 / 528.0 / (1.0 - 85.0 / 4118.0);
+    assert!((cycle - by_hand).abs() < 1e-9, "{cycle}");
+    let mesh = load("epiphany3");
+    let costs = Costs::new(&mesh, &mesh.tiles[0]);
+    // The table of the page of local memories: 9 + 3 h.
+    for far in 1..=6 {
+        let closed = costs.remote(far).expect("local");
+        assert!(
+            (closed - f64::from(9 + 3 * far)).abs() <= 2.0,
+            "{far}: {closed}"
+        );
+    }
+}

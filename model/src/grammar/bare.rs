@@ -1,0 +1,31 @@
+//! What systems without a kernel add to elements that others have, too.
+//!
+//! Why it exists: see the parent module.
+
+use super::Kind::{Integer, Text};
+use super::{AttributeRule, optional};
+
+/// Of `<app>`.
+pub const HARTS: AttributeRule = optional(
+    "harts",
+    Text { max: 63 },
+    "Only in a system without a kernel: the harts of its tile that run it, such as `0`, `0-3` or `0,2`; without it, all of them.",
+);
+/// Of `<app>`.
+pub const AT: AttributeRule = optional(
+    "at",
+    Text { max: 18 },
+    "Only there: the address where its memory begins, such as `0x80200000`; without it, the first free one.",
+);
+/// Of `<app>`.
+pub const BANK: AttributeRule = optional(
+    "bank",
+    Integer { min: 0, max: 63 },
+    "Only there, instead of `at`: the memory bank in which its memory is, if the memory does not interleave banks.",
+);
+/// Of `<app>`.
+pub const FILLS: AttributeRule = optional(
+    "ways",
+    Text { max: 7 },
+    "Only there: the ways of the second level that fills for its harts may take, such as `0-3`; without it, what the platform says.",
+);

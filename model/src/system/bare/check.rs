@@ -1,0 +1,97 @@
+//! Rules about elements and attributes of systems without a kernel.
+//!
+//! Why it exists and what it does not know: see the parent module. Where programs go is in `place`.
+
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::source::Span;
+use crate::tree::Element;
+
+/// Elements that such a system has.
+const ELEMENTS: &[&str] = &["platform", "domain", "flow", "variant"];
+/// What an application here may say: everything else is about the tiled OS, and would change nothing.
+const APP: &[&str] = &[
+    "name", "tile", "harts", "program", "memory", "at", "bank", "ways",
+];
+/// Elements that an application here has.
+const PARTS: &[&str] = &["argument", "task"];
+/// What only applications here may say.
+const OWN: &[&str] = &["harts", "at", "bank", "ways"];
+
+pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
+}
+
+/// Applications of the tiled OS choose no harts, addresses and ways.
+pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
+    for child in &root.children {
+        tiled(child, errors);
+        for attribute in OWN.iter().filter(|_| child.rule.name == "app") {
+            if child.gives(attribute) {
+                errors.push(wrong(
+                    format!("`{attribute}` of an application of the tiled OS"),
+                    child.place(attribute),
+                    "remove it, or write paradigm=\"bare\" at the <system>: only programs without a kernel have one",
+                ));
+            }
+        }
+    }
+}
+
+/// Elements and attributes of other paradigms.
+pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
+    for child in &element.children {
+        if !ELEMENTS.contains(&&*child.name) {
+            errors.push(wrong(
+                format!("<{}> in a system without a kernel", child.name),
+                &child.span,
+                "remove it: such a system has domains, applications and flows",
+            ));
+        }
+    }
+    for attribute in &element.attributes {
+        if matches!(&*attribute.name, "manager-tile" | "manager-memory") {
+            errors.push(wrong(
+                format!("`{}` of a system without a kernel", attribute.name),
+                &attribute.name_span,
+                "remove it: there is no resource manager",
+            ));
+        }
+    }
+    let domains = element.children.iter();
+    let domains = domains.filter(|child| child.name == "domain");
+    for app in domains.flat_map(|domain| &domain.children) {
+        for attribute in &app.attributes {
+            if !APP.contains(&&*attribute.name) {
+                errors.push(wrong(
+                    format!("`{}` of a program without a kernel", attribute.name),
+                    &attribute.name_span,
+                    "remove it: only the tiled OS does something with it",
+                ));
+            }
+        }
+        for part in &app.children {
+            if !PARTS.contains(&&*part.name) {
+                errors.push(wrong(
+                    format!("<{}> of a program without a kernel", part.name),
+                    &part.span,
+                    "remove it: only the tiled OS does something with it",
+                ));
+            }
+        }
+    }
+}
+
+/// Arguments travel in one line, as `name=value` with spaces between.
+pub(super) fn arguments(app: &Node, errors: &mut Vec<Diagnostic>) {
+    for argument in app.all("argument") {
+        let value = argument.text("value");
+        if !value.chars().all(|c| c.is_ascii_graphic()) {
+            errors.push(wrong(
+                format!("the value `{value}` has a space or a character that is not ASCII"),
+                argument.place("value"),
+                "a program without a kernel finds its arguments in one line, with spaces between: write one without",
+            ));
+        }
+    }
+}

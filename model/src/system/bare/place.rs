@@ -1,0 +1,380 @@
+//! Tiles, harts, memory and ways of programs without a kernel.
+//!
+//! Why it exists and what it does not know: see the parent module.
+
+use super::check::wrong;
+use super::{GRANULE, Placed};
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::platform::{Partition, Platform, PlatformKind, Tile};
+use crate::system::App;
+use crate::units::Size;
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use std::ops::Range;
+
+/// Finds a place for each application. Programs that say theirs go first. `apps` get their tiles and sizes.
+pub(super) fn place(
+    platform: &Platform,
+    apps: &mut [App],
+    nodes: &[&Node],
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Vec<Placed>> {
+    let before = errors.len();
+    let mut taken: Vec<(u16, u16, String)> = Vec::new();
+    let mut all = Vec::new();
+    for (app, node) in apps.iter_mut().zip(nodes) {
+        let Some(tile) = tile_of(platform, node, errors) else {
+            continue;
+        };
+        app.tile = tile.id;
+        let harts = harts(tile, node, errors);
+        for &hart in &harts {
+            match taken.iter().find(|one| (one.0, one.1) == (tile.id, hart)) {
+                Some((_, _, other)) => errors.push(wrong(
+                    format!(
+                        "hart {hart} of tile {} has the program of `{other}` already",
+                        tile.id
+                    ),
+                    node.place(if node.gives("harts") { "harts" } else { "name" }),
+                    "give each program harts of its own, such as harts=\"1\"",
+                )),
+                None => taken.push((tile.id, hart, app.name.clone())),
+            }
+        }
+        all.push(Placed {
+            harts,
+            base: MEMORY_BASE,
+            size: 0,
+            offset: 0,
+            ways: ways(tile, node, errors),
+        });
+    }
+    if errors.len() > before {
+        return None;
+    }
+    match platform.kind {
+        PlatformKind::Mesh => locals(platform, apps, nodes, &mut all, errors),
+        PlatformKind::Tiled | PlatformKind::Bare => {
+            let mut ranges: Vec<Range<u64>> = Vec::new();
+            for fixed in [true, false] {
+                for ((app, node), placed) in apps.iter_mut().zip(nodes).zip(&mut all) {
+                    if (node.gives("at") || node.gives("bank")) == fixed {
+                        shared(platform, app, node, (placed, &mut ranges), errors);
+                    }
+                }
+            }
+        }
+    }
+    (errors.len() == before).then_some(all)
+}
+
+fn tile_of<'p>(
+    platform: &'p Platform,
+    node: &Node,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<&'p Tile> {
+    let wanted = node.maybe_integer("tile");
+    let mut tiles = platform.tiles.iter();
+    let found = match wanted {
+        Some(id) => tiles.find(|tile| u64::from(tile.id) == id),
+        None => tiles.next(),
+    };
+    if found.is_none() {
+        let known: Vec<String> = platform.tiles.iter().map(|t| t.id.to_string()).collect();
+        errors.push(Diagnostic::new(
+            Problem::Unknown {
+                kind: "tile",
+                name: wanted.unwrap_or(0).to_string(),
+            },
+            node.place("tile"),
+            format!("tiles with harts are {}", known.join(", ")),
+        ));
+    }
+    if let Some(tile) = found.filter(|tile| tile.accelerator.is_some()) {
+        errors.push(wrong(
+            format!("tile {} has a streaming unit and no hart", tile.id),
+            node.place("tile"),
+            "name a tile with a hart",
+        ));
+        return None;
+    }
+    found
+}
+
+/// Harts that run single programs on a tile: the second one of a tiled tile is for the tiled OS.
+fn count(tile: &Tile) -> u16 {
+    let harts = tile.cluster.as_ref().map_or(1, |cluster| cluster.harts);
+    u16::try_from(harts).unwrap_or(u16::MAX)
+}
+
+fn harts(tile: &Tile, node: &Node, errors: &mut Vec<Diagnostic>) -> Vec<u16> {
+    let all = count(tile);
+    let Some(text) = node.maybe_text("harts") else {
+        return (0..all).collect();
+    };
+    let found: Option<Vec<Range<u16>>> = text.split(',').map(range).collect();
+    let mut harts: Vec<u16> = found.into_iter().flatten().flatten().collect();
+    harts.sort_unstable();
+    let repeats = harts.windows(2).any(|pair| pair[0] == pair[1]);
+    if harts.is_empty() || repeats || harts.iter().any(|hart| *hart >= all) {
+        let example = match all {
+            1 => "0".to_owned(),
+            more => format!("0-{}", more - 1),
+        };
+        errors.push(wrong(
+            format!("`{text}` are no harts of tile {}", tile.id),
+            node.place("harts"),
+            format!(
+                "write numbers and ranges of them, each hart once: tile {} has {example}",
+                tile.id
+            ),
+        ));
+        return Vec::new();
+    }
+    harts
+}
+
+/// `3` or `0-3`.
+fn range(text: &str) -> Option<Range<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse::<u16>().ok()?);
+    (first <= last).then_some(first..last.checked_add(1)?)
+}
+
+fn ways(tile: &Tile, node: &Node, errors: &mut Vec<Diagnostic>) -> Option<(u32, u32)> {
+    let text = node.maybe_text("ways")?;
+    let there = match (&tile.cluster, &tile.l2) {
+        (Some(_), Some(l2)) => u64::from(l2.ways),
+        _ => 0,
+    };
+    let found = range(&text).filter(|ways| u64::from(ways.end) <= there);
+    if found.is_none() {
+        let (what, help) = match there {
+            0 => (
+                format!("tile {} cannot keep ways for a hart", tile.id),
+                "remove it: only the second level of a <cluster> has lockdown".to_owned(),
+            ),
+            _ => (
+                format!(
+                    "`{text}` are no ways of the second level of tile {}",
+                    tile.id
+                ),
+                format!("write one range of ways, such as 0-{}", there - 1),
+            ),
+        };
+        errors.push(wrong(what, node.place("ways"), help));
+    }
+    found.map(|ways| (u32::from(ways.start), u32::from(ways.end - ways.start)))
+}
+
+/// The platform as the programs' ways make it: a partition of a program replaces the platform's.
+pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
+    for (app, placed) in apps.iter().zip(all) {
+        let Some((first, ways)) = placed.ways else {
+            continue;
+        };
+        let own = placed.harts.iter().map(|&hart| Partition {
+            hart: hart.into(),
+            first,
+            ways,
+        });
+        let own: Vec<Partition> = own.collect();
+        let tile = platform.tiles.iter_mut().find(|tile| tile.id == app.tile);
+        let Some(cluster) = tile.and_then(|tile| tile.cluster.as_mut()) else {
+            continue;
+        };
+        let is_own = |one: &Partition| own.iter().any(|other| other.hart == one.hart);
+        cluster.partitions.retain(|one| !is_own(one));
+        cluster.partitions.extend(own);
+        cluster.partitions.sort_by_key(|one| one.hart);
+        // The canonical description has it among the platform's parts.
+        let name = cluster.name.clone();
+        let cluster = cluster.clone();
+        let mut parts = platform.clusters.iter_mut();
+        if let Some(part) = parts.find(|part| part.name == name) {
+            *part = cluster;
+        }
+    }
+}
+
+/// On a mesh, a program has the local memory of its tile.
+fn locals(
+    platform: &Platform,
+    apps: &mut [App],
+    nodes: &[&Node],
+    all: &mut [Placed],
+    errors: &mut Vec<Diagnostic>,
+) {
+    for ((app, node), placed) in apps.iter_mut().zip(nodes).zip(all) {
+        let given = ["memory", "at", "bank"];
+        for attribute in given.into_iter().filter(|name| node.gives(name)) {
+            errors.push(wrong(
+                format!("`{attribute}` of a program in a local memory"),
+                node.place(attribute),
+                "remove it: on a mesh, a program has the whole local memory of its tile",
+            ));
+        }
+        let tile = platform.tile(app.tile);
+        let local = tile.and_then(|tile| tile.local_memory.as_ref());
+        app.memory = local.map_or(Size(0), |memory| memory.size);
+        app.memory_tile = app.tile;
+        placed.size = app.memory.0;
+    }
+}
+
+/// In a memory that others use, too.
+fn shared(
+    platform: &Platform,
+    app: &mut App,
+    node: &Node,
+    (placed, ranges): (&mut Placed, &mut Vec<Range<u64>>),
+    errors: &mut Vec<Diagnostic>,
+) {
+    let Some(memory) = platform.memories.first() else {
+        errors.push(wrong(
+            format!("the platform {} has no memory for programs", platform.name),
+            node.place("name"),
+            "add a <memory>",
+        ));
+        return;
+    };
+    app.memory_tile = memory.id;
+    placed.size = app.memory.0.next_multiple_of(GRANULE);
+    app.memory = Size(placed.size);
+    let is_window = platform.kind == PlatformKind::Tiled;
+    for attribute in ["at", "bank"]
+        .into_iter()
+        .filter(|name| is_window && node.gives(name))
+    {
+        errors.push(wrong(
+            format!("`{attribute}` of a program behind a data transfer unit"),
+            node.place(attribute),
+            "remove it: the unit shows each program its own memory at the same address",
+        ));
+    }
+    let Some(within) = within(platform, (node, memory.size.0), errors) else {
+        return;
+    };
+    let free = |start: u64| -> Result<u64, u64> {
+        let end = start.saturating_add(placed.size);
+        let mut over = ranges.iter();
+        match over.find(|other| other.start < end && start < other.end) {
+            Some(other) => Err(other.end),
+            None if end > within.end => Err(u64::MAX),
+            None => Ok(start),
+        }
+    };
+    let mut start = within.start;
+    let found = loop {
+        match free(start) {
+            Ok(start) => break Some(start),
+            Err(u64::MAX) => break None,
+            // A place that was named is that or none.
+            Err(_) if node.gives("at") => break None,
+            Err(next) => start = next,
+        }
+    };
+    let Some(start) = found else {
+        let (place, help) = match (node.gives("at"), node.gives("bank")) {
+            (true, _) => (
+                "at",
+                "the memory of another program, or its end, is in the way",
+            ),
+            (_, true) => ("bank", "write less memory, or another bank"),
+            _ => ("memory", "write less memory, or remove a program"),
+        };
+        errors.push(wrong(
+            format!("no {} are free for `{}`", app.memory, app.name),
+            if node.gives(place) {
+                node.place(place)
+            } else {
+                node.place("name")
+            },
+            help,
+        ));
+        return;
+    };
+    ranges.push(start..start + placed.size);
+    placed.offset = start;
+    placed.base = match is_window {
+        true => MEMORY_BASE,
+        false => MEMORY_BASE + start,
+    };
+}
+
+/// Offsets in the memory between which a program may be.
+fn within(
+    platform: &Platform,
+    (node, size): (&Node, u64),
+    errors: &mut Vec<Diagnostic>,
+) -> Option<Range<u64>> {
+    if let Some(text) = node.maybe_text("at") {
+        let at = text
+            .strip_prefix("0x")
+            .map(|hex| u64::from_str_radix(&hex.replace('_', ""), 16));
+        let offset = at
+            .and_then(Result::ok)
+            .and_then(|at| at.checked_sub(MEMORY_BASE));
+        let offset = offset.filter(|offset| *offset < size && offset.is_multiple_of(GRANULE));
+        if offset.is_none() {
+            errors.push(wrong(
+                format!("`{text}` is no address of a page of memory"),
+                node.place("at"),
+                format!(
+                    "write a multiple of {GRANULE:#x} from {MEMORY_BASE:#x} to {:#x}",
+                    MEMORY_BASE + size - GRANULE
+                ),
+            ));
+        }
+        if node.gives("bank") {
+            errors.push(wrong(
+                "a program with an address and a bank",
+                node.place("bank"),
+                "keep one of them: the address says the bank",
+            ));
+            return None;
+        }
+        return offset.map(|offset| offset..size);
+    }
+    let Some(bank) = node.maybe_integer("bank") else {
+        return Some(0..size);
+    };
+    let dram = &platform.memories.first()?.dram;
+    let bytes = dram.bank_bytes(size);
+    let banks = u64::from(dram.banks);
+    let (cause, help) = match bytes {
+        None => (
+            format!("the memory of {} interleaves its banks", platform.name),
+            "remove it, or choose a memory with a <controller bank-map=\"block\">: only there is a bank one range of addresses".to_owned(),
+        ),
+        Some(_) if bank >= banks => (
+            format!("the memory has no bank {bank}"),
+            format!("banks are numbered from 0 to {}", banks - 1),
+        ),
+        Some(bytes) => return Some(bank * bytes..(bank + 1) * bytes),
+    };
+    errors.push(wrong(cause, node.place("bank"), help));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn ranges_include_both_ends() {
+        for (text, wanted) in [
+            ("3", Some(3..4)),
+            ("0-3", Some(0..4)),
+            (" 1 - 2 ", Some(1..3)),
+            ("3-0", None),
+            ("-1", None),
+            ("1-", None),
+            ("", None),
+            ("65535", None),
+            ("1-2-3", None),
+        ] {
+            assert_eq!(range(text), wanted, "{text}");
+        }
+    }
+}

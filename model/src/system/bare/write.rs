@@ -1,0 +1,51 @@
+//! A system without a kernel as canonical XML.
+//!
+//! Why it exists: a result records exactly what was run. What it deliberately does not know: see the parent module.
+
+use super::Bare;
+use crate::platform::{self, PlatformKind};
+use crate::system::{System, parts};
+use crate::writer::Writer;
+
+/// Writes the whole description; it needs no other file.
+pub(crate) fn write(writer: &mut Writer, system: &System, bare: &Bare) {
+    writer
+        .start("system")
+        .attribute("name", &system.name)
+        .attribute("paradigm", "bare")
+        .time("duration", system.duration)
+        .optional("about", system.about.as_ref());
+    platform::write(writer, &system.platform);
+    for (index, domain) in system.domains.iter().enumerate() {
+        writer
+            .start("domain")
+            .attribute("name", &domain.name)
+            .attribute("criticality", domain.criticality);
+        let apps = system.apps.iter().zip(&bare.programs);
+        for (app, placed) in apps.filter(|(app, _)| app.domain == index) {
+            let harts: Vec<String> = placed.harts.iter().map(u16::to_string).collect();
+            writer
+                .start("app")
+                .attribute("name", &app.name)
+                .attribute("tile", app.tile)
+                .attribute("harts", harts.join(","))
+                .attribute("program", &app.program);
+            let kind = system.platform.kind;
+            if kind != PlatformKind::Mesh {
+                writer.size("memory", app.memory);
+            }
+            if kind == PlatformKind::Bare {
+                writer.attribute("at", format_args!("{:#x}", placed.base));
+            }
+            if let Some((first, ways)) = placed.ways {
+                writer.attribute("ways", format_args!("{first}-{}", first + ways - 1));
+            }
+            parts::write_arguments(writer, app);
+            parts::write_task(writer, system, app, true);
+            writer.end();
+        }
+        writer.end();
+    }
+    parts::write_flows(writer, system);
+    writer.end();
+}

@@ -1,0 +1,205 @@
+//! What lies in memory when a system without a kernel starts.
+//!
+//! Why it exists: each program is put where the description says, with a device tree that tells it so. What it deliberately does not know: why a
+//! program is where it is, and what it does.
+
+use super::device_tree::Part;
+use crate::convert::convert;
+use crate::error::Error;
+use crate::image::{BootImage, Piece, Start, TilePiece};
+use crate::programs::Program;
+use bulkhead_abi::bare::{ARGUMENTS, ENVIRONMENT, Environment, MAGIC, STACK, TREE_ALIGNMENT};
+use bulkhead_machine::config::PlatformConfig;
+use bulkhead_machine::image::Image;
+use bulkhead_machine::local_tile::core_of;
+use bulkhead_model::System;
+use bulkhead_model::platform::PlatformKind;
+use bulkhead_model::system::bare::Placed;
+use bulkhead_model::system::{App, Bare};
+use zerocopy::IntoBytes;
+
+/// A program where it runs.
+pub(super) struct Moved {
+    /// Its image there.
+    pub image: Image,
+    /// By how much it was moved from where it is linked, modulo 2^64.
+    pub by: u64,
+}
+
+/// Moves a program to its place.
+///
+/// # Errors
+/// If it is no program for the chip, or does not fit there.
+pub(super) fn moved(app: &App, placed: &Placed, program: &Program) -> Result<Moved, Error> {
+    let wrong = |error: &dyn std::fmt::Display, help: String| {
+        Error::input(format!("application {}: {error}", app.name), help)
+    };
+    let parsed = Image::parse(&program.name, &program.elf);
+    let mut image = parsed.map_err(|error| {
+        let help = "build it for riscv64gc-unknown-none-elf, statically linked";
+        wrong(&error, help.to_owned())
+    })?;
+    let by = image.move_to(&program.elf, placed.base);
+    let by = by.map_err(|error| wrong(&error, "link it statically, with -pie".to_owned()))?;
+    image.trim_headers(placed.base);
+    // What begins inside and is too long is told with what it lacks.
+    let inside = placed.base..placed.base + placed.size;
+    if image
+        .segments
+        .iter()
+        .all(|one| inside.contains(&one.address))
+    {
+        return Ok(Moved { image, by });
+    }
+    image.check_fits(placed.base, placed.size).map_err(|error| {
+        let help = format!(
+            "link it with -pie (docs/reference/bare.md), so that it runs anywhere; or write at=\"...\" and memory=\"...\" \
+             for the addresses to which it is linked, with {STACK} bytes more for each hart"
+        );
+        wrong(&error, help)
+    })?;
+    Ok(Moved { image, by })
+}
+
+/// The whole memory.
+///
+/// # Errors
+/// If a program was not built, or does not fit.
+pub(super) fn image(
+    system: &System,
+    bare: &Bare,
+    programs: &[Program],
+) -> Result<BootImage, Error> {
+    let config = convert(&system.platform);
+    let mut boot = BootImage::default();
+    for (app, placed) in system.apps.iter().zip(&bare.programs) {
+        let mut all = programs.iter();
+        let program = all
+            .find(|program| program.name == app.program)
+            .ok_or_else(|| Error::Machine(format!("the program {} was not built", app.program)))?;
+        add(&mut boot, (system, &config), (app, placed), program)?;
+    }
+    Ok(boot)
+}
+
+fn add(
+    boot: &mut BootImage,
+    (system, config): (&System, &PlatformConfig),
+    (app, placed): (&App, &Placed),
+    program: &Program,
+) -> Result<(), Error> {
+    let Moved { image, .. } = moved(app, placed, program)?;
+    let tile = config.tiles.iter().find(|tile| tile.id == app.tile);
+    let tile = tile.ok_or_else(|| Error::Machine(format!("there is no tile {}", app.tile)))?;
+    let number = |hart: u16| match (&tile.cluster, core_of(config, app.tile)) {
+        (Some(cluster), _) => cluster
+            .harts
+            .get(usize::from(hart))
+            .copied()
+            .map_or(0, u64::from),
+        (None, core) => core.unwrap_or(0),
+    };
+    let harts: Vec<u64> = placed.harts.iter().map(|hart| number(*hart)).collect();
+    let arguments = app.arguments.iter();
+    let arguments: Vec<String> = arguments
+        .map(|one| format!("{}={}", one.name, one.value))
+        .collect();
+    let line = arguments.join(" ");
+    let part = Part {
+        tile,
+        harts: &harts,
+        memory: (placed.base, placed.size),
+        arguments: &line,
+    };
+    let tree = part.tree(config)?;
+    let mut environment = Environment {
+        magic: MAGIC,
+        harts: harts.len() as u32,
+        console: tile.uart.into(),
+        length: line.len() as u64,
+        reserved: 0,
+        arguments: [0; ARGUMENTS],
+    };
+    let Some(place) = environment.arguments.get_mut(..line.len()) else {
+        return Err(Error::input(
+            format!(
+                "application {}: its arguments have {} characters",
+                app.name,
+                line.len()
+            ),
+            format!(
+                "a program without a kernel takes {ARGUMENTS}, with `=` and the spaces between"
+            ),
+        ));
+    };
+    place.copy_from_slice(line.as_bytes());
+    let end = placed.base + placed.size;
+    let at = end.saturating_sub(tree.len() as u64) & !(TREE_ALIGNMENT - 1);
+    let needed = STACK * harts.len() as u64 + ENVIRONMENT;
+    let last = image
+        .segments
+        .iter()
+        .map(|one| one.address + one.size)
+        .max();
+    let last = last.unwrap_or(placed.base);
+    if last.saturating_add(needed) > at {
+        let lacking = last + needed - at;
+        return Err(Error::input(
+            format!(
+                "application {}: its memory of {} lacks {lacking} bytes for its program, its device tree and {STACK} bytes of stack for each hart",
+                app.name, app.memory
+            ),
+            match system.platform.kind {
+                PlatformKind::Mesh => "take a smaller program: it has the local memory of its tile",
+                PlatformKind::Tiled | PlatformKind::Bare => "write a larger memory=\"...\"",
+            },
+        ));
+    }
+    let segments = image
+        .segments
+        .iter()
+        .map(|one| (one.address, one.data.clone()));
+    let beside = [
+        (at, tree),
+        (at - ENVIRONMENT, environment.as_bytes().to_vec()),
+    ];
+    for (address, bytes) in segments.chain(beside) {
+        match (system.platform.kind, system.platform.memories.first()) {
+            (PlatformKind::Tiled | PlatformKind::Bare, Some(memory)) => boot.pieces.push(Piece {
+                memory: memory.id,
+                offset: placed.offset + (address - placed.base),
+                bytes,
+            }),
+            _ => boot.tiles.push(TilePiece {
+                tile: app.tile,
+                address,
+                bytes,
+            }),
+        }
+    }
+    if let Some(tohost) = image.tohost() {
+        if boot.tohost.iter().any(|(tile, _)| *tile == app.tile) {
+            return Err(Error::input(
+                format!(
+                    "application {}: two programs of tile {} have a `tohost`",
+                    app.name, app.tile
+                ),
+                "a tile has one: let the program use the exit device and the console instead",
+            ));
+        }
+        boot.tohost.push((app.tile, tohost));
+    }
+    boot.starts.extend(
+        placed
+            .harts
+            .iter()
+            .zip(&harts)
+            .map(|(&hart, &number)| Start {
+                tile: app.tile,
+                hart,
+                entry: image.entry,
+                arguments: [number, at],
+            }),
+    );
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! How systems without a kernel are built, booted and read.
+//!
+//! Why it exists: the room behind the seam [`Paradigm`]. What it deliberately does not know: other paradigms; where programs lie is the
+//! description's business.
+
+use super::{layout, mesh, promises};
+use crate::error::Error;
+use crate::image::BootImage;
+use crate::measure::lives::{End as Ended, Ending};
+use crate::measure::{Lives, MarkerEvent};
+use crate::names::{Names, Naming};
+use crate::observed::Observed;
+use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
+use crate::programs::Program;
+use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
+use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_machine::machine::{Machine, Outcome};
+use bulkhead_machine::types::Owner;
+use bulkhead_model::System;
+use bulkhead_model::platform::PlatformKind;
+use bulkhead_model::system::{App, Bare as Described};
+use bulkhead_report::result::{AddedRun, End, Incident, IncidentKind, QuotaUse, VariantResult};
+use bulkhead_report::verdict::Promise;
+
+/// Programs without a kernel.
+pub struct Bare;
+
+/// A system that is not of this paradigm does not get here.
+fn described(system: &System) -> Result<&Described, Error> {
+    let bare = system.bare.as_ref();
+    bare.ok_or_else(|| Error::Machine(format!("{} has a kernel", system.name)))
+}
+
+/// Why no request and no flow has a bound.
+const UNBOUNDED: &str = "nothing limits what the other programs do, and there is no bound for programs without a kernel";
+
+impl Paradigm for Bare {
+    fn admit(&self, _: &str, _: &System) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn programs<'s>(&self, system: &'s System) -> Vec<&'s str> {
+        system.apps.iter().map(|app| &*app.program).collect()
+    }
+
+    fn image(&self, system: &System, programs: &[Program]) -> Result<BootImage, Error> {
+        layout::image(system, described(system)?, programs)
+    }
+
+    /// Behind a data transfer unit, a program sees its own part of the first memory tile, and nothing else.
+    fn prepare(&self, system: &System, machine: &mut Machine) -> Result<(), Error> {
+        if system.platform.kind != PlatformKind::Tiled {
+            return Ok(());
+        }
+        let bare = described(system)?;
+        for (app, placed) in system.apps.iter().zip(&bare.programs) {
+            let window = Endpoint::Memory(MemoryEndpoint {
+                activity: KERNEL_ACTIVITY,
+                target_tile: app.memory_tile,
+                rights: (TLB_READ | TLB_WRITE) as u8,
+                base: placed.offset,
+                size: placed.size.min(PMP_WINDOW_SIZE),
+            });
+            let unit = machine.unit_mut(app.tile);
+            unit.map_err(|error| Error::Machine(error.to_string()))?
+                .set_endpoint(0, window);
+        }
+        Ok(())
+    }
+
+    fn console_tile(&self, system: &System) -> u16 {
+        system.kernel_tile
+    }
+
+    /// What all tiles printed.
+    fn console(&self, system: &System, _: &BootImage, machine: &Machine) -> Result<String, Error> {
+        let tiles: Vec<u16> = system.platform.tiles.iter().map(|tile| tile.id).collect();
+        mesh::consoles(machine, &tiles).map_err(|error| Error::Machine(error.to_string()))
+    }
+
+    fn described(&self, _: &System, console: &str) -> String {
+        console.to_owned()
+    }
+
+    fn names(&self, system: &System, _: &[MarkerEvent]) -> Names {
+        Names::of(Harts::of(system))
+    }
+
+    fn naming(&self, system: &System) -> Box<dyn Naming> {
+        Box::new(Harts::of(system))
+    }
+
+    /// A program that ended the run with an error. Traps are told for every paradigm.
+    fn incidents(
+        &self,
+        system: &System,
+        seen: &Said<'_>,
+        _: &dyn Fn(&str, u64) -> Option<String>,
+    ) -> Vec<Incident> {
+        let (End::Exit { code: code @ 1.. }, Some(owner)) = (seen.end, seen.ended_by) else {
+            return Vec::new();
+        };
+        vec![Incident {
+            crash: None,
+            kind: IncidentKind::Stopped,
+            at: None,
+            tile: owner.tile,
+            application: Harts::of(system).owner(owner),
+            what: format!("ended the run with exit code {code}"),
+        }]
+    }
+
+    /// A trap that nobody handles ends the run, and is the program's whose hart it was.
+    fn outside(&self, system: &System, owner: Owner) -> Option<String> {
+        Harts::of(system).app(owner).map(|app| app.name.clone())
+    }
+
+    fn moved(&self, system: &System, name: &str, program: &Program) -> u64 {
+        let Ok(bare) = described(system) else {
+            return 0;
+        };
+        let mut all = system.apps.iter().zip(&bare.programs);
+        let found = all.find(|(app, _)| app.name == name);
+        // Whatever ran was moved before.
+        let moved = found.and_then(|(app, placed)| layout::moved(app, placed, program).ok());
+        moved.map_or(0, |moved| moved.by)
+    }
+
+    /// The first exit ends the run for all programs; only one that ended it by an error is gone.
+    fn lives(&self, system: &System, seen: &Observed) -> Lives {
+        let mut lives = Lives::until(seen.ticks);
+        let Ok(bare) = described(system) else {
+            return lives;
+        };
+        for (app, placed) in system.apps.iter().zip(&bare.programs) {
+            for &hart in &placed.harts {
+                lives.begins(&app.name, Owner::new(app.tile, hart));
+            }
+        }
+        match (seen.outcome, seen.ended_by) {
+            (Outcome::Idle { .. }, _) => lives.is_idle(),
+            (Outcome::Exit { code: 1.., at, .. } | Outcome::Unhandled { at, .. }, Some(owner)) => {
+                lives.ends(
+                    owner,
+                    Ended {
+                        at,
+                        how: Ending::Gone,
+                    },
+                );
+            }
+            _ => {}
+        }
+        lives
+    }
+
+    fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
+        Vec::new()
+    }
+
+    fn work(&self, _: &System, _: &[MarkerEvent]) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
+    fn serves_bounds(&self, _: &System) -> bool {
+        false
+    }
+
+    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
+        Vec::new()
+    }
+
+    fn bound(
+        &self,
+        _: &[Ran<'_>],
+        _: &[(BesideRun, Ran<'_>)],
+        variants: &mut [VariantResult],
+    ) -> Vec<AddedRun> {
+        for variant in variants {
+            for flow in &mut variant.flows {
+                flow.unbounded = Some(UNBOUNDED.to_owned());
+            }
+            for request in &mut variant.requests {
+                request.unbounded = Some(UNBOUNDED.to_owned());
+            }
+        }
+        Vec::new()
+    }
+
+    fn promises(&self, system: &System, _: u64, variant: &VariantResult) -> Vec<Promise> {
+        promises::of(system, variant)
+    }
+}
+
+/// Names: a hart is its program's.
+#[derive(Clone, Debug)]
+struct Harts {
+    bare: Option<Described>,
+    apps: Vec<App>,
+    /// Tiles whose harts are told apart; elsewhere, whatever the tile does is its program's.
+    clusters: Vec<u16>,
+}
+
+impl Harts {
+    fn of(system: &System) -> Self {
+        let tiles = system.platform.tiles.iter();
+        let clusters = tiles.filter(|tile| tile.cluster.is_some());
+        Self {
+            bare: system.bare.clone(),
+            apps: system.apps.clone(),
+            clusters: clusters.map(|tile| tile.id).collect(),
+        }
+    }
+
+    fn app(&self, owner: Owner) -> Option<&App> {
+        let hart = match self.clusters.contains(&owner.tile) {
+            true => owner.activity,
+            false => 0,
+        };
+        let app = self.bare.as_ref()?.at(&self.apps, owner.tile, hart)?;
+        self.apps.get(app)
+    }
+}
+
+impl Naming for Harts {
+    fn hear(&mut self, _: u16, _: u16, _: u64) -> Option<(Owner, String)> {
+        None
+    }
+
+    fn on_tile(&self, tile: u16) -> Vec<String> {
+        let here = self.apps.iter().filter(|app| app.tile == tile);
+        here.map(|app| app.name.clone()).collect()
+    }
+
+    fn owner(&self, owner: Owner) -> String {
+        match self.app(owner) {
+            Some(app) => app.name.clone(),
+            None => format!("hart {} of tile {}", owner.activity, owner.tile),
+        }
+    }
+}

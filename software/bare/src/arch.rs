@@ -1,0 +1,269 @@
+//! Start of the harts, and accesses to memory that are measured.
+//!
+//! Why it exists: the crate's few unsafe lines are here. What it deliberately does not know: arguments.
+#![allow(unsafe_code)]
+
+use crate::Program;
+use bulkhead_hal::abi::bare::{ENVIRONMENT, Environment, STACK};
+use core::arch::asm;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Makes a function of `fn(&Program)` what every hart of the program calls.
+#[macro_export]
+macro_rules! entry {
+    ($main:path) => {
+        #[unsafe(no_mangle)]
+        fn bulkhead_main(program: &$crate::Program) {
+            let main: fn(&$crate::Program) = $main;
+            main(program)
+        }
+    };
+}
+
+// Harts come with their number in `a0` and the address of the device tree in `a1`; their stacks lie below the environment, in the order in which they come.
+core::arch::global_asm!(
+    ".section .text.start, \"ax\"",
+    ".globl _start",
+    ".option push",
+    ".option arch, +a",
+    "_start:",
+    "    li t0, {float}",
+    "    csrs mstatus, t0",
+    "    la t0, {counter}",
+    "    li t1, 1",
+    "    amoadd.d a2, t1, (t0)",
+    "    slli t1, a2, {stack}",
+    "    addi a1, a1, -{environment}",
+    "    sub sp, a1, t1",
+    "    la a3, __end",
+    // The unwinder stops at a return address of 0.
+    "    li ra, 0",
+    "    tail {start}",
+    ".option pop",
+    float = const 1 << 13,
+    counter = sym CAME,
+    stack = const STACK.trailing_zeros(),
+    environment = const ENVIRONMENT,
+    start = sym start,
+);
+
+/// Harts that have come.
+static CAME: AtomicU64 = AtomicU64::new(0);
+/// There is a console.
+static CONSOLE: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "Rust" {
+    /// What [`entry!`] defines.
+    safe fn bulkhead_main(program: &Program);
+}
+
+extern "C" fn start(hart: u64, environment: &'static Environment, rank: usize, end: u64) -> ! {
+    let program = Program::new(hart, rank, end, environment);
+    if environment.console != 0 {
+        CONSOLE.store(true, Ordering::Relaxed);
+    }
+    bulkhead_main(&program);
+    loop {
+        bulkhead_hal::csr::wait_for_interrupt();
+    }
+}
+
+pub(crate) fn has_console() -> bool {
+    CONSOLE.load(Ordering::Relaxed)
+}
+
+/// Ends the run with a trap that nobody handles, so that the chain of calls is reported.
+pub(crate) fn stop() -> ! {
+    // SAFETY: a breakpoint traps; without a handler nothing runs afterwards.
+    unsafe { asm!("ebreak", options(noreturn)) }
+}
+
+/// Loads of each chain in one turn of a loop: its two other instructions cost little then.
+pub const UNROLLED: u64 = 32;
+
+/// The loop of [`Memory::follow`].
+macro_rules! follow {
+    ($steps:expr, $at:expr, $($chain:ident)+) => {{
+        $(let mut $chain = $at($chain);)+
+        let mut rounds = ($steps / UNROLLED).max(1);
+        // SAFETY: loads without effect besides their time; an address outside of memory traps.
+        unsafe {
+            asm!(
+                ".balign 64",
+                "2:",
+                ".rept {unrolled}",
+                $(concat!("ld {", stringify!($chain), "}, 0({", stringify!($chain), "})"),)+
+                ".endr",
+                "addi {rounds}, {rounds}, -1",
+                "bnez {rounds}, 2b",
+                rounds = inout(reg) rounds,
+                unrolled = const UNROLLED,
+                $($chain = inout(reg) $chain,)+
+                options(nostack, readonly)
+            );
+        }
+        let _ = (rounds, $($chain),+);
+    }};
+}
+
+/// A range of memory that belongs to nothing of Rust's, in words of 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    base: u64,
+    words: u64,
+}
+
+impl Memory {
+    /// From an address up to another one, rounded inwards to lines of 64 bytes.
+    pub(crate) fn between(from: u64, to: u64) -> Self {
+        let base = from.next_multiple_of(64);
+        Self {
+            base,
+            words: (to & !63).saturating_sub(base) / 8,
+        }
+    }
+
+    /// Memory of another tile, or external memory. Harts of other tiles find the same words there.
+    pub fn of_others(address: u64, bytes: u64) -> Self {
+        Self::between(address, address + bytes)
+    }
+
+    /// Address of the first byte.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.words * 8
+    }
+
+    /// A part of it.
+    ///
+    /// # Panics
+    /// If it is not inside.
+    #[track_caller]
+    pub fn part(&self, offset: u64, bytes: u64) -> Self {
+        assert!(
+            offset.is_multiple_of(8) && bytes.is_multiple_of(8) && offset + bytes <= self.bytes(),
+            "{bytes} bytes from {offset} are not in {} bytes of memory",
+            self.bytes()
+        );
+        Self {
+            base: self.base + offset,
+            words: bytes / 8,
+        }
+    }
+
+    #[track_caller]
+    fn word(&self, offset: u64) -> &'static AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset / 8 < self.words);
+        // SAFETY: the words of this memory belong to nothing of Rust's, and are accessed as atomic ones only.
+        unsafe { &*((self.base + offset) as *const AtomicU64) }
+    }
+
+    /// Writes the address of a word into another one: a step of a chain.
+    pub fn link(&self, from: u64, to: u64) {
+        let to = core::ptr::from_ref(self.word(to)) as u64;
+        self.word(from).store(to, Ordering::Relaxed);
+    }
+
+    /// The word at an offset.
+    pub fn get(&self, offset: u64) -> u64 {
+        self.word(offset).load(Ordering::Relaxed)
+    }
+
+    /// Writes the word at an offset.
+    pub fn set(&self, offset: u64, value: u64) {
+        self.word(offset).store(value, Ordering::Relaxed);
+    }
+
+    /// The offset to which the word at an offset was linked.
+    pub fn target(&self, offset: u64) -> u64 {
+        self.get(offset) - self.base
+    }
+
+    /// Follows chains, which begin at these offsets, for `steps` steps each, a multiple of [`UNROLLED`] above 0: one load of each chain in turn. A chain
+    /// that was not linked leads out of memory, and traps.
+    ///
+    /// # Panics
+    /// If there are not 1 to 8 chains.
+    pub fn follow(&self, heads: &[u64], steps: u64) {
+        let at = |offset: u64| core::ptr::from_ref(self.word(offset)) as u64;
+        match *heads {
+            [a] => follow!(steps, at, a),
+            [a, b] => follow!(steps, at, a b),
+            [a, b, c] => follow!(steps, at, a b c),
+            [a, b, c, d] => follow!(steps, at, a b c d),
+            [a, b, c, d, e] => follow!(steps, at, a b c d e),
+            [a, b, c, d, e, f] => follow!(steps, at, a b c d e f),
+            [a, b, c, d, e, f, g] => follow!(steps, at, a b c d e f g),
+            [a, b, c, d, e, f, g, h] => follow!(steps, at, a b c d e f g h),
+            _ => panic!("{} chains; 1 to 8 are possible", heads.len()),
+        }
+    }
+
+    /// Reads every word once, lines in order. Gives the sum.
+    #[inline(never)]
+    pub fn read(&self) -> u64 {
+        let mut sum = 0u64;
+        for line in 0..self.words / 8 {
+            let words: [u64; 8] = core::array::from_fn(|word| {
+                self.at(line * 8 + word as u64).load(Ordering::Relaxed)
+            });
+            sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(*word));
+        }
+        sum
+    }
+
+    /// Writes every word once, lines in order.
+    #[inline(never)]
+    pub fn write(&self, value: u64) {
+        for line in 0..self.words / 8 {
+            for word in 0..8 {
+                self.at(line * 8 + word).store(value, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Writes every word once, each when the one before has been performed.
+    #[inline(never)]
+    pub fn store(&self, value: u64) {
+        for line in 0..self.words / 8 {
+            for word in 0..8 {
+                self.at(line * 8 + word).store(value, Ordering::Relaxed);
+                fence();
+            }
+        }
+    }
+
+    /// Copies the first half into the second, lines in order.
+    #[inline(never)]
+    pub fn copy(&self) {
+        let half = self.words / 16;
+        for line in 0..half {
+            let words: [u64; 8] = core::array::from_fn(|word| {
+                self.at(line * 8 + word as u64).load(Ordering::Relaxed)
+            });
+            for (word, value) in words.into_iter().enumerate() {
+                let to = (half + line) * 8 + word as u64;
+                self.at(to).store(value, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A word by its number, which the caller keeps below [`Memory::words`].
+    #[inline(always)]
+    fn at(&self, word: u64) -> &'static AtomicU64 {
+        debug_assert!(word < self.words);
+        // SAFETY: as in `word`; the callers above count lines of this memory.
+        unsafe { &*((self.base + word * 8) as *const AtomicU64) }
+    }
+}
+
+/// Waits until all earlier accesses are performed.
+#[inline(always)]
+pub fn fence() {
+    // SAFETY: only orders.
+    unsafe { asm!("fence rw, rw", options(nostack)) };
+}

@@ -1,0 +1,175 @@
+//! Systems without a kernel: several programs on one chip, and what they do to each other.
+
+use bulkhead_experiments::measure;
+use bulkhead_report::result::{End, IncidentKind, RunResult, VariantResult};
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::run::{Options, run};
+
+fn ran(text: &str) -> RunResult {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let system = folder.path().join("system.xml");
+    std::fs::write(&system, text).expect("it can be written");
+    let options = Options {
+        system,
+        ..Options::default()
+    };
+    run(&options, &Silent).expect("it runs").result
+}
+
+fn only(result: &RunResult) -> &VariantResult {
+    assert_eq!(result.variants.len(), 1);
+    &result.variants[0]
+}
+
+/// Ticks that an application waited for another one at resources of a name.
+fn waited(variant: &VariantResult, victim: &str, culprit: &str, resource: &str) -> u64 {
+    let all = variant.interference.iter();
+    let own = all.filter(|one| one.victim == victim && one.culprit.starts_with(culprit));
+    let own = own.filter(|one| one.resource.contains(resource));
+    own.map(|one| one.ticks).sum()
+}
+
+#[test]
+fn ways_of_its_own_keep_a_programs_lines_from_others() {
+    let options = Options {
+        system: "bare/partitions".into(),
+        variants: ["alone", "shared", "ways"].map(str::to_owned).into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, shared, ways] = &result.variants[..] else {
+        panic!("three variants");
+    };
+    let worst = |variant: &VariantResult| variant.flows[0].latency.max;
+    assert_eq!(alone.flows[0].latency.count, 20);
+    let evicted = |variant: &VariantResult| waited(variant, "table", "copy-", "L2 eviction");
+    assert_eq!((evicted(alone), evicted(ways)), (0, 0));
+    assert!(evicted(shared) > 0);
+    // What is left beside ways of one's own is waiting at the banks of the second level.
+    assert!(
+        worst(shared) > 2 * worst(ways),
+        "{} {}",
+        worst(shared),
+        worst(ways)
+    );
+    assert!(worst(ways) >= worst(alone));
+    let promises = result.verdict.promises().iter();
+    let held: Vec<bool> = promises
+        .filter(|one| one.what.contains("late of 20"))
+        .map(|one| format!("{:?}", one.judgement) == "Held")
+        .collect();
+    assert_eq!(held.len(), 3, "the deadline of the flow in each variant");
+    assert!(held[0] && held[2], "{held:?}");
+    // The counters of a cluster are one tile's, each hart's by its name.
+    let tile = &alone.tiles[0];
+    assert!(tile.counters.iter().any(|one| one.name == "hart 0 loads"));
+}
+
+#[test]
+fn a_program_crashes_where_it_lies_and_under_its_name() {
+    let result = ran(
+        r#"<system name="s" paradigm="bare" platform="virt" duration="10ms"><domain name="d">
+             <app name="good" harts="0" at="0x80000000" program="memory/measure"><argument name="forever" value="true"/></app>
+             <app name="bad" harts="2" at="0x80345000" program="memory/measure"><argument name="chains" value="9"/></app>
+           </domain></system>"#,
+    );
+    let variant = only(&result);
+    assert!(
+        matches!(&variant.end, End::Trap { what } if what.contains("arch.rs")),
+        "{:?}",
+        variant.end
+    );
+    let [incident] = &variant.incidents[..] else {
+        panic!("one incident: {:?}", variant.incidents);
+    };
+    assert_eq!(
+        (incident.kind, &*incident.application),
+        (IncidentKind::KernelStopped, "bad")
+    );
+    let crash = incident.crash.as_ref().expect("a backtrace");
+    assert!(crash.pc >= 0x8034_5000, "{:#x}", crash.pc);
+    let called = |name: &str| crash.backtrace.iter().any(|frame| frame.contains(name));
+    assert!(
+        called("measure::main") || called("bulkhead_main"),
+        "{:?}",
+        crash.backtrace
+    );
+    assert!(result.has_accident());
+}
+
+#[test]
+fn an_exit_code_is_the_programs_and_ends_the_run() {
+    let result = ran(
+        r#"<system name="s" paradigm="bare" platform="tiled-2ghz" duration="10ms"><domain name="d">
+             <app name="first" tile="0" program="memory/measure" memory="1MiB"><argument name="bytes" value="16384"/></app>
+             <app name="second" tile="5" program="memory/measure" memory="1MiB"><argument name="forever" value="true"/></app>
+           </domain></system>"#,
+    );
+    let variant = only(&result);
+    assert_eq!(variant.end, End::Exit { code: 0 });
+    assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+    // Both read the same memory tile, each behind its own window.
+    let requests: Vec<&str> = variant
+        .requests
+        .iter()
+        .map(|one| &*one.application)
+        .collect();
+    assert!(
+        requests.contains(&"first") && requests.contains(&"second"),
+        "{requests:?}"
+    );
+}
+
+#[test]
+fn programs_that_do_not_fit_are_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let system = folder.path().join("system.xml");
+    let refused = |app: &str| {
+        let text = format!(
+            r#"<system name="s" paradigm="bare" platform="virt"><domain name="d"><app name="a" program="memory/measure" {app}</app></domain></system>"#
+        );
+        std::fs::write(&system, text).expect("it can be written");
+        let options = Options {
+            system: system.clone(),
+            ..Options::default()
+        };
+        match run(&options, &Silent) {
+            Ok(_) => panic!("{app} runs"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let long = "x".repeat(63);
+    let many: String = (0..8)
+        .map(|i| format!(r#"<argument name="a{i}" value="{long}"/>"#))
+        .collect();
+    let message = refused(&format!(r#"memory="64KiB">{many}"#));
+    assert!(
+        message.contains("its arguments have 535 characters"),
+        "{message}"
+    );
+    let message = refused(r#"memory="16KiB">"#);
+    assert!(message.contains("lacks"), "{message}");
+}
+
+#[test]
+fn what_memory_costs_is_what_the_parameters_say() {
+    let measured = |platform: &str, figures: &[&str]| {
+        let options = measure::Options {
+            platform: platform.into(),
+            figures: figures.iter().map(|one| (*one).to_owned()).collect(),
+            loads: 1024,
+            ..measure::Options::default()
+        };
+        measure::measure(&options, &Silent).expect("it can be measured")
+    };
+    for (platform, figures) in [
+        ("single", &["rows", "parallel"][..]),
+        ("epiphany3", &["hops"]),
+    ] {
+        let measured = measured(platform, figures);
+        let points = measured.figures.iter().flat_map(|one| &one.curves);
+        let points: Vec<_> = points.flat_map(|one| &one.points).collect();
+        assert!(points.iter().filter(|one| one.closed.is_some()).count() >= 10);
+        assert_eq!(measured.wide(), 0, "{}", measured.text());
+    }
+}
