@@ -81,6 +81,55 @@ fn a_credit_does_not_reach_a_channel_that_was_made_since() {
     assert_eq!(credits(&world), 1);
 }
 
+/// A message that is refused gives its credit back to the endpoint that it left, and to no other one that was put there meanwhile.
+#[test]
+fn the_credit_of_a_refused_message_does_not_reach_a_channel_that_was_made_since() {
+    for is_new in [false, true] {
+        let mut world = World::new(&config());
+        channel(&mut world, 2, 256);
+        // Nobody receives there any more.
+        world.set(2, 8, Endpoint::Invalid);
+        let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
+        world.command(1, send, BASE, 1, 0);
+        while !world.chip.sent.iter().any(|(_, p)| p.source == 1) {
+            assert!(world.step());
+        }
+        assert_eq!(credits(&world), 1);
+        if is_new {
+            let Endpoint::Send(other) = send_to(2, 9, 2, 256) else {
+                panic!("a send endpoint")
+            };
+            world.set(
+                1,
+                8,
+                Endpoint::Send(SendEndpoint {
+                    credits: 1,
+                    ..other
+                }),
+            );
+        }
+        world.run();
+        assert_eq!(world.error(1), DtuError::ReceiverGone);
+        assert_eq!(credits(&world), if is_new { 1 } else { 2 });
+    }
+}
+
+/// A receive endpoint that is taken away leaves no right to reply behind, which the next one there would have.
+#[test]
+fn rights_to_reply_go_with_their_endpoint() {
+    let mut world = World::new(&config());
+    asked(&mut world, 2);
+    let rights = |world: &World| {
+        let all = (16..20).map(|index| world.endpoint(2, index));
+        all.filter(|right| *right != Endpoint::Invalid).count()
+    };
+    assert_eq!(rights(&world), 1);
+    let command = external_command(ExternalOpcode::InvalidateEndpoint, 8, 1);
+    world.external(2, EXTERNAL_COMMAND, command);
+    assert_eq!(world.endpoint(2, 8), Endpoint::Invalid);
+    assert_eq!(rights(&world), 0);
+}
+
 /// What the kernel reads of tile 1: the endpoint of which something is under way.
 fn under_way(world: &mut World) -> u64 {
     world.read(1, UNDER_WAY)

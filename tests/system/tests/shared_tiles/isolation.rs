@@ -107,8 +107,16 @@ fn a_storm_of_messages_for_the_less_urgent_costs_nothing() {
 /// An attack on a control loop's tile: no job is later than `check` says, all of them together lose no more than `check` counts for
 /// what the kernel asks of TileMux, and the attackers did what they say.
 fn held(name: &str, took: &str) {
-    let (result, consoles) = boot_heard(system(name), &[]);
-    let loaded = load_system(system(name), &LoadOptions::default());
+    held_with(name, took, &[]);
+}
+
+fn held_with(name: &str, took: &str, overrides: &[&str]) {
+    let (result, consoles) = boot_heard(system(name), overrides);
+    let options = LoadOptions {
+        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
+        ..LoadOptions::default()
+    };
+    let loaded = load_system(system(name), &options);
     let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
     let tiles = admission::tiles(&loaded).unwrap_or_else(|error| panic!("{error}"));
     let bound = tiles[0].reservations[0].response.unwrap_or(0);
@@ -194,6 +202,19 @@ fn children_that_come_and_go_delay_nobody_more_urgent() {
 #[test]
 fn lines_that_children_leave_behind_delay_nobody_more_urgent() {
     held("burn", " dirty pages, 0 refused");
+}
+
+/// The same attacks on a tile whose second hart takes the interrupts.
+#[test]
+fn attacks_on_a_tile_with_two_harts_delay_nobody_more_urgent() {
+    for (name, took) in [
+        ("gates", " messages over 40 gates"),
+        ("soil", "all lines of 64 pages are dirty"),
+        ("churn", " 0 refused"),
+        ("burn", " dirty pages, 0 refused"),
+    ] {
+        held_with(name, took, &["platform/tile[2]@harts=2"]);
+    }
 }
 
 #[test]
