@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module.
 
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
-use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK};
+use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK, WAIT};
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
@@ -485,6 +485,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             STACK,
             IMAGE,
             DOMAIN,
+            WAIT,
             required("period", Time, "Minimum inter-arrival time."),
             optional(
                 "deadline",
