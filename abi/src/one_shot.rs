@@ -14,6 +14,9 @@ pub const PORTS: usize = 16;
 /// Bytes of a port record (m2os-mc-ngres21, section 5.1).
 pub const PORT_SIZE: u64 = 32;
 
+/// Bytes before each item of a parallel section: a tag, the count of the chip's timer at which the slice's section began.
+pub const TAG: u64 = 8;
+
 /// What a core finds in its memory if its system is described: which periods and ports its tasks have. Words of 8 bytes. The tasks come first,
 /// the most urgent one before the others, then the ports.
 pub mod table {
@@ -28,6 +31,8 @@ pub mod table {
     pub const PERIOD: usize = 0;
     /// See [`PERIOD`].
     pub const TOLD_SHIFT: u32 = 32;
+    /// Where the wait of a task in a parallel section begins in [`PERIOD`], in counts of the timer: no message releases such a task.
+    pub const WAIT_SHIFT: u32 = TOLD_SHIFT;
     /// Word of a task: how many ports it reads.
     pub const INPUTS: usize = 1;
     /// Word of a task: how many ports it writes.
@@ -127,6 +132,10 @@ pub mod marker {
     pub const TOLD: u16 = 0x7EA;
     /// The doorbell has rung as often as the core hears it in a tick; it is masked until the next one. The value is that number.
     pub const RINGS: u16 = 0x7EB;
+    /// A job gave up what it waited for in a parallel section: the value is the port, as of [`PUT`].
+    pub const VAIN: u16 = 0x7EC;
+    /// What it began to take was of an earlier job and is dropped; the value is the same.
+    pub const DROPPED: u16 = 0x7ED;
 }
 
 #[cfg(test)]

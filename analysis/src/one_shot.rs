@@ -48,8 +48,12 @@ const RINGS_OTHERS: u64 = 40;
 const MASKED: u64 = 350;
 /// Cycles of an operation on a port on its own core, without copying.
 const OPERATION: u64 = 140;
-/// Cycles to copy a byte.
-const BYTE: u64 = 6;
+/// Cycles to copy a byte, or a word of a slice or result, which are moved word by word.
+const COPY: u64 = 6;
+/// Bytes of a word.
+const WORD: u64 = 8;
+/// Stores of another write of the same core that may still be under way when a write begins: the lock's, and a ring.
+const BEHIND: u64 = 2;
 /// Writes of one task that fall into one operation of another: its job may end and the next one begin.
 const WRITES: u64 = 2;
 /// Words of a write beside the item: the owner of the lock, news, and the lock.
@@ -299,14 +303,14 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     let interrupt = |task: usize| per_task[task].operation();
     // Without waits first: how long somebody may hold a lock alone.
     let mut ports: Vec<Port> = Vec::new();
-    for channel in &tasks.channels {
+    for (index, channel) in tasks.channels.iter().enumerate() {
         let hops = mesh.hops(system.core(channel.from), system.core(channel.to));
         // The lock, the positions of a queue, and the acknowledgement of what was written.
         let (questions, positions) = match channel.kind {
             ChannelKind::Sampling => (2, 0),
             ChannelKind::Queue => (3, POSITIONS),
         };
-        let alone = OPERATION + positions + BYTE * channel.size.0;
+        let alone = OPERATION + positions + COPY * moves(system, index);
         // What was written must be there before the doorbell rings.
         let (questions, ringing) = match channel.notify {
             true => (questions + 1, RINGS_OTHERS),
@@ -329,25 +333,36 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         .collect();
     let mut arrivals = vec![0; ports.len()];
     let mut all = Load::default();
-    loads.iter().for_each(|load| all.add(load));
+    let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
+    for (load, channel) in loads.iter().zip(&tasks.channels) {
+        all.add(load);
+        of_core
+            .entry(system.core(channel.from))
+            .or_default()
+            .add(load);
+    }
     for (index, channel) in tasks.channels.iter().enumerate() {
         let port = ports[index];
+        let own_core = &of_core[&system.core(channel.from)];
+        let network = mesh.wait(&all, own_core, &loads[index]);
         if channel.notify {
             // The ring is under way when the writer's job may end.
-            let network = mesh.wait(&all, &loads[index]) + mesh.round(port.hops);
+            let network = network + mesh.round(port.hops);
             arrivals[index] = network + MASKED + interrupt(channel.to);
         }
         if port.hops == 0 {
             // Both tasks are on one core, where none preempts the other.
             continue;
         }
-        let network = mesh.wait(&all, &loads[index]);
-        ports[index].write_wait = network
-            + port.read
-            + interrupt(channel.to)
-            + mesh.round(port.hops)
-            + rivals[index].write;
-        ports[index].read_wait = port.write
+        // Nobody reads a slice or result before it is written, nor writes one before the last is read: all jobs of a section end within the period of
+        // their release. The reader may see it before the writer's last acknowledgement and the lock are on their way.
+        let (held_by_reader, held_by_writer) = match channel.parallel {
+            Some(_) => (0, 0),
+            None => (port.read + interrupt(channel.to), port.write),
+        };
+        ports[index].write_wait =
+            network + held_by_reader + mesh.round(port.hops) + rivals[index].write;
+        ports[index].read_wait = held_by_writer
             + network
             + interrupt(channel.from)
             + mesh.round(port.hops)
@@ -365,7 +380,8 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     }
     let mut jobs = Vec::new();
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
-        let cost = mesh.cycles(task.cost.unwrap_or(Time(0)));
+        // Whatever its helpers do, a job gives up what has not come after its wait.
+        let cost = mesh.cycles(task.cost.unwrap_or(Time(0))) + mesh.cycles(task.wait);
         let outputs = system.outputs(index).into_iter();
         let waits: u64 = outputs.map(|channel| ports[channel].write_wait).sum();
         let reads = system.inputs(index).into_iter();
@@ -392,6 +408,15 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     }
 }
 
+/// Stores that move an item: an item that is not aligned is stored byte by byte, one of a parallel section word by word.
+fn moves(system: &OneShot, channel: usize) -> u64 {
+    let bytes = system.bytes(channel);
+    match system.tasks.channels[channel].parallel {
+        Some(_) => bytes.div_ceil(WORD),
+        None => bytes,
+    }
+}
+
 /// Writes of a channel that fall into one operation of another one: one more if the writer's releases may be closer than its period.
 fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
     WRITES + u64::from(tasks.told_by(tasks.channels[channel].from).is_some())
@@ -399,19 +424,21 @@ fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
 
 impl Mesh<'_> {
     /// What writes of a channel do to others that make one operation meanwhile.
-    fn load(&self, system: &OneShot, channel: usize, port: &Port) -> Load {
+    fn load(&self, system: &OneShot, index: usize, port: &Port) -> Load {
         let mut load = Load::default();
         if port.hops == 0 {
             return load;
         }
-        let writes = writes(&system.tasks, channel);
-        let channel = &system.tasks.channels[channel];
+        let writes = writes(&system.tasks, index);
+        let channel = &system.tasks.channels[index];
         let (from, to) = (system.core(channel.from), system.core(channel.to));
         // While the reader has the lock, the writer asks again and again.
-        let held = port.read + Interrupts::of(system, to).operation();
+        let held = match channel.parallel {
+            Some(_) => 0,
+            None => port.read + Interrupts::of(system, to).operation(),
+        };
         let questions = writes * (QUESTIONS + 1 + held / self.round(port.hops).max(1) + 1);
-        // An item that is not aligned is stored byte by byte.
-        let stores = writes * (WORDS + channel.size.0 + u64::from(channel.notify));
+        let stores = writes * (WORDS + moves(system, index) + u64::from(channel.notify));
         let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
         let question = interval.max(self.packet(8));
         let mut put = |plane: u8, way: Vec<(u32, u32)>, work: u64| {
@@ -428,14 +455,16 @@ impl Mesh<'_> {
         load
     }
 
-    /// Cycles of a core that an operation of a channel waits for the packets of all others.
-    fn wait(&self, all: &Load, own: &Load) -> u64 {
-        let links = own.links.iter();
+    /// Cycles of a core that an operation of a channel waits for the packets of all others. Writes of one core follow each other: each has all its answers
+    /// before the next one begins, but for the last stores, which go ahead of those of the next one.
+    fn wait(&self, all: &Load, own_core: &Load, own: &Load) -> u64 {
+        let behind = BEHIND * self.packet(8);
+        let links = own.links.keys();
         let links = links
-            .map(|(link, work)| all.links[link] - work)
+            .map(|link| all.links[link] - own_core.links[link] + behind)
             .sum::<u64>();
-        let memories = own.memories.iter();
-        let memories = memories.map(|(tile, accesses)| all.memories[tile] - accesses);
+        let memories = own.memories.keys();
+        let memories = memories.map(|tile| all.memories[tile] - own_core.memories[tile] + BEHIND);
         let accesses = memories.sum::<u64>() + own.requests;
         self.core_cycles(links) + accesses * ACCESS
     }

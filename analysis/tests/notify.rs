@@ -73,6 +73,7 @@ fn generate(draw: &mut Draw) -> TaskSystem {
                     },
                     slots: 100,
                     notify: told,
+                    parallel: None,
                     transfer: Time(1000 * draw.below(8)),
                     deadline: None,
                 });

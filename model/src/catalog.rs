@@ -152,6 +152,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/oneshot/pair.xml"),
     ),
     (
+        "oneshot/parallel",
+        include_str!("../../catalog/systems/oneshot/parallel.xml"),
+    ),
+    (
         "oneshot/pipeline",
         include_str!("../../catalog/systems/oneshot/pipeline.xml"),
     ),

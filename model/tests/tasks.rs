@@ -98,6 +98,7 @@ fn system() -> impl Strategy<Value = TaskSystem> {
                 kind: ChannelKind::Queue,
                 slots: 3,
                 notify: false,
+                parallel: None,
                 transfer: schedule,
                 deadline: Some(slice),
             });

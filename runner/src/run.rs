@@ -24,7 +24,7 @@ use crate::unseen;
 use crate::watch::{Log, Watcher};
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
-use bulkhead_model::{LoadOptions, System, canonical, load_system};
+use bulkhead_model::{LoadOptions, System, canonical, load_system, load_system_text};
 use bulkhead_report::crash::Crash;
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
@@ -39,6 +39,8 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     /// A description, or a name of the catalog.
     pub system: PathBuf,
+    /// The description itself; `system` is only its name then.
+    pub text: Option<String>,
     /// Changes of the description.
     pub overrides: Vec<String>,
     /// Only these variants; all if empty.
@@ -77,6 +79,24 @@ pub fn load(system: &Path, overrides: &[String], root: &Path) -> Result<(System,
         ..LoadOptions::default()
     };
     let system = load_system(system, &options)?;
+    Ok((system, library))
+}
+
+/// The same of a text.
+fn load_text(
+    name: &Path,
+    text: &str,
+    overrides: &[String],
+    root: &Path,
+) -> Result<(System, Library), Error> {
+    let folder = std::env::current_dir().map_err(|error| Error::file(Path::new("."), error))?;
+    let library = Library::new(root, &folder)?;
+    let options = LoadOptions {
+        overrides: overrides.to_vec(),
+        programs: Some(&library),
+        ..LoadOptions::default()
+    };
+    let system = load_system_text(&name.display().to_string(), text, &options)?;
     Ok((system, library))
 }
 
@@ -211,7 +231,10 @@ fn whole(
     progress: &dyn Progress,
 ) -> Result<(Finished, Vec<Seen>), Error> {
     let root = place::root()?;
-    let (system, library) = load(&options.system, &options.overrides, &root)?;
+    let (system, library) = match &options.text {
+        Some(text) => load_text(&options.system, text, &options.overrides, &root)?,
+        None => load(&options.system, &options.overrides, &root)?,
+    };
     let paradigm = paradigm_of(&system)?;
     let variants = variants(&system, &options.variants)?;
     for (name, variant) in &variants {

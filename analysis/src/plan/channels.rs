@@ -16,17 +16,33 @@
 //! response, the transfer, and the reader's response from its release. A writer that is itself released by messages may be released earlier than a
 //! period after the job before, by its jitter; a bound that counts from there adds that.
 //!
+//! Parallel section: a task writes slices and waits within its job for the results of its helpers, which wait within their jobs for slices. All are
+//! released together. A response R and a cost C contain the wait W, after which a job gives up. A job that hands out has done so by `R - W`, and a helper has
+//! the slice then; it ends by `R_h - W_h` if it did not wait, or `C_h - W_h` behind the slice.
+//!
 //! Assumptions: readers are strictly periodic, else polled channels and buffers have no bound, or released by messages; a job writes before its end, once at
 //! most, and reads after its start.
 
-use bulkhead_model::tasks::{Channel, ChannelKind, Direction, TaskSystem};
+use bulkhead_model::tasks::{Channel, ChannelKind, Direction, Parallel, TaskSystem};
+use bulkhead_model::units::Time;
 
 use super::prepare::nanoseconds;
 use super::{Constraint, Kind, Unit};
 
 /// Bounds of channels, queues, buffers and chains. `responses`: of each task, from arrival.
 pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec<Constraint>) {
-    for channel in &system.channels {
+    for (index, channel) in system.channels.iter().enumerate() {
+        if channel.parallel.is_some() {
+            all.push(Constraint::new(
+                Kind::Channel,
+                &channel.name,
+                handed(system, index, responses),
+                Some(nanoseconds(system.tasks[channel.to].wait)),
+                Unit::Nanoseconds,
+                "slices and results of a parallel section, within the reader's wait",
+            ));
+            continue;
+        }
         let constraint = Constraint::new(
             Kind::Channel,
             &channel.name,
@@ -104,6 +120,31 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             "data of one period and one response of its task",
         ));
     }
+}
+
+/// From the release of a section's jobs, which is one for all, until a slice or result is there. A reader whose job begins at once waits so long.
+fn handed(system: &TaskSystem, channel: usize, responses: &[Option<u64>]) -> Option<u64> {
+    // From the release to the end of a job that waits for nobody: its response has the wait in it.
+    let without = |task: usize| {
+        let one = &system.tasks[task];
+        let response = responses[task].filter(|response| *response <= nanoseconds(one.period))?;
+        response.checked_sub(nanoseconds(one.wait))
+    };
+    let one = &system.channels[channel];
+    let core = |task: usize| system.tasks[task].core;
+    if !system.periodic || core(one.from) == core(one.to) {
+        return None;
+    }
+    let written = without(one.from)?;
+    let transfer = nanoseconds(one.transfer);
+    if one.parallel == Some(Parallel::Slice) {
+        return written.checked_add(transfer);
+    }
+    // The helper's job has the slice when it begins, or goes on when that comes.
+    let slice = handed(system, system.partner(channel)?, responses)?;
+    let rest = nanoseconds(system.tasks[one.from].cost.unwrap_or(Time(0)))
+        .checked_sub(nanoseconds(system.tasks[one.from].wait))?;
+    written.max(slice.checked_add(rest)?).checked_add(transfer)
 }
 
 /// Whether the reader of a polled channel looks once in each of its periods. It may never look if its jobs come whenever they like, or if other messages

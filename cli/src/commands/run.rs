@@ -16,6 +16,7 @@ pub fn run(options: &Run) -> Outcome {
     let finished = run::run(
         &run::Options {
             system: options.system.clone(),
+            text: None,
             overrides: options.set.clone(),
             variants: options.variant.clone(),
             traces: !options.no_trace,

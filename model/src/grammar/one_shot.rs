@@ -42,6 +42,12 @@ pub const IMAGE: AttributeRule = optional(
     },
     "Only there: code, constants and data that the task adds to the image of its core, for `plan`, which builds nothing; without it, 1 KiB.",
 );
+/// Of `<task>`.
+pub const WAIT: AttributeRule = optional(
+    "wait",
+    Time,
+    "Only of one-shot tasks in a parallel section: for how long a job waits at most for slices or results of the section, once it has begun with it. `cost` is without this time.",
+);
 /// Also of task systems.
 pub const CHANNEL: ElementRule = ElementRule {
     name: "channel",
@@ -79,6 +85,11 @@ pub const CHANNEL: ElementRule = ElementRule {
             Boolean,
             "false",
             "Only with one-shot tasks: the writer rings the reader's doorbell, which releases the reader, so that it need not poll. Its jobs are released at least its period apart.",
+        ),
+        optional(
+            "answers",
+            Name,
+            "Only with one-shot tasks: its messages are results of a parallel section. The channel that it names brings the slices from the reader to the writer.",
         ),
         default(
             "transfer",

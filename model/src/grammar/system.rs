@@ -5,7 +5,7 @@
 use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
 use super::bare::{AT, BANK, FILLS, HARTS};
 use super::cable::{CABLE, PEER};
-use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK};
+use super::one_shot::{CHANNEL, DOMAIN, IMAGE, PARADIGM, PROGRAM, STACK, WAIT};
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
@@ -427,6 +427,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             STACK,
             IMAGE,
             DOMAIN,
+            WAIT,
             required("period", Time, "Minimum inter-arrival time."),
             optional(
                 "deadline",

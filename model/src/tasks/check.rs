@@ -127,6 +127,7 @@ pub fn check(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnost
     priorities(system, places, errors);
     sections(system, places, errors);
     channels(system, places, errors);
+    super::parallel::check(system, places, errors);
     devices(system, places, errors);
     flows(system, places, errors);
     shares(system, places, errors);

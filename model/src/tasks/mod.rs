@@ -7,6 +7,7 @@
 
 mod check;
 mod notify;
+mod parallel;
 mod read;
 mod write;
 
@@ -159,6 +160,8 @@ pub struct Task {
     pub sections: Vec<Section>,
     /// The most that it gets.
     pub quota: Option<Cpu>,
+    /// For how long a job waits at most in a parallel section, beside its cost; 0: it is in none.
+    pub wait: Time,
 }
 
 impl Task {
@@ -186,6 +189,7 @@ impl Task {
             memory_phase: Time(0),
             sections: Vec::new(),
             quota: None,
+            wait: Time(0),
         }
     }
 
@@ -328,11 +332,35 @@ impl TaskSystem {
         channels.position(|channel| channel.notify && channel.to == task)
     }
 
+    /// The channel of a parallel section that goes the other way between the same two tasks.
+    pub fn partner(&self, channel: usize) -> Option<usize> {
+        let one = &self.channels[channel];
+        let other = match one.parallel? {
+            Parallel::Slice => Parallel::Result,
+            Parallel::Result => Parallel::Slice,
+        };
+        let back = |c: &Channel| c.parallel == Some(other) && (c.from, c.to) == (one.to, one.from);
+        self.channels.iter().position(back)
+    }
+
+    /// The name of the channel whose slices a channel answers.
+    pub fn answers(&self, channel: usize) -> Option<&str> {
+        let is_result = self.channels[channel].parallel == Some(Parallel::Result);
+        let slices = self.partner(channel).filter(|_| is_result)?;
+        Some(&self.channels[slices].name)
+    }
+
     /// Channels along which a flow passes, if there is exactly one simple way from `from` to `to`. `Err` says how many there
     /// are: 0, or 2 for several.
     pub fn route(&self, from: usize, to: usize) -> Result<Vec<usize>, usize> {
-        let edges: Vec<(usize, usize)> = self.channels.iter().map(|c| (c.from, c.to)).collect();
-        route(&edges, self.tasks.len(), from, to)
+        // Slices and results of a section are no way of data: they are a part of the job that hands out.
+        let channels = self.channels.iter().enumerate();
+        let (numbers, edges): (Vec<usize>, Vec<(usize, usize)>) = channels
+            .filter(|(_, channel)| channel.parallel.is_none())
+            .map(|(index, channel)| (index, (channel.from, channel.to)))
+            .unzip();
+        let way = route(&edges, self.tasks.len(), from, to)?;
+        Ok(way.into_iter().map(|edge| numbers[edge]).collect())
     }
 }
 
@@ -456,6 +484,17 @@ pub enum ChannelKind {
     Queue,
 }
 
+/// What a channel brings in a parallel section: a task hands slices of its work to helpers and waits for their results. Slices and results of a helper
+/// are two channels between the same two tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Parallel {
+    /// A slice of work, to a helper.
+    Slice,
+    /// What the helper made of it.
+    Result,
+}
+
 /// Messages from one task to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Channel {
@@ -473,6 +512,8 @@ pub struct Channel {
     pub slots: u32,
     /// A message releases its reader, whose jobs are released at least its period apart, each at most its jitter earlier.
     pub notify: bool,
+    /// Its part in a parallel section, whose reader waits for the message within its job.
+    pub parallel: Option<Parallel>,
     /// From the end of the writing job until the message is there, at most.
     pub transfer: Time,
     /// From the writer's arrival to the reader's end at most.

@@ -35,7 +35,7 @@ pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<TaskSyste
         return None;
     }
     let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
-    let channels = places
+    let mut channels: Vec<Channel> = places
         .channels
         .iter()
         .filter_map(|node| channel(node, &names, errors))
@@ -58,6 +58,7 @@ pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<TaskSyste
     if errors.len() > before {
         return None;
     }
+    super::parallel::mark(&mut channels, &places.channels, errors);
     let system = TaskSystem {
         name: node.text("name"),
         about: node.maybe_text("about"),
@@ -189,6 +190,7 @@ pub(crate) fn task(
                 priority: 0,
             }
         }),
+        wait: node.maybe_time("wait").unwrap_or(Time(0)),
     }
 }
 
@@ -238,6 +240,7 @@ fn channel(node: &Node, names: &[&str], errors: &mut Vec<Diagnostic>) -> Option<
         },
         slots: small(node.integer("slots")),
         notify: node.boolean("notify"),
+        parallel: None,
         transfer: node.time("transfer"),
         deadline: node.maybe_time("deadline"),
     })

@@ -40,7 +40,7 @@ pub fn write(system: &TaskSystem) -> String {
     for task in &system.tasks {
         write_task(&mut writer, task);
     }
-    for channel in &system.channels {
+    for (index, channel) in system.channels.iter().enumerate() {
         let kind = match channel.kind {
             ChannelKind::Sampling => "sampling",
             ChannelKind::Queue => "queue",
@@ -54,6 +54,7 @@ pub fn write(system: &TaskSystem) -> String {
             .attribute("kind", kind)
             .optional("slots", (channel.slots > 1).then_some(channel.slots))
             .optional("notify", channel.notify.then_some("true"))
+            .optional("answers", system.answers(index))
             .optional("transfer", positive(channel.transfer))
             .optional("deadline", channel.deadline)
             .end();
@@ -192,6 +193,7 @@ pub(crate) fn write_details(writer: &mut Writer, task: &Task) {
     writer
         .optional("priority", task.priority)
         .optional("threshold", task.threshold)
+        .optional("wait", positive(task.wait))
         .optional("jitter", positive(task.jitter))
         .optional("offset", positive(task.offset))
         .optional("blocking", positive(task.blocking))

@@ -9,6 +9,7 @@ use bulkhead_abi::one_shot::marker;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use bulkhead_model::tasks::ChannelKind;
+use bulkhead_report::result::Sample;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The jobs of a task.
@@ -40,6 +41,10 @@ pub struct Seen {
     pub reads: Vec<Vec<u64>>,
     /// For each channel with notification: from the release of the job that wrote a message to the end of the job that read it.
     pub notices: Vec<Vec<u64>>,
+    /// For each channel of a parallel section: from the release of the job that wrote an item until it was there.
+    pub handed: Vec<Vec<u64>>,
+    /// For each channel of a parallel section: how many jobs gave up waiting for it.
+    pub vain: Vec<u64>,
     /// For each channel: the items of a queue.
     pub queues: Vec<Queue>,
     /// For each channel: how often a job wrote it at most, and how often one read it.
@@ -47,6 +52,8 @@ pub struct Seen {
     /// For each flow: its markers.
     begins: Vec<Vec<MarkerEvent>>,
     ends: Vec<Vec<MarkerEvent>>,
+    /// For each task: begins and ends of its spans.
+    spans: Vec<[Vec<MarkerEvent>; 2]>,
 }
 
 /// Items of a queue: from the moment at which a task begins to put one until one was taken.
@@ -87,10 +94,13 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         writes: vec![Vec::new(); tasks.channels.len()],
         reads: vec![Vec::new(); tasks.channels.len()],
         notices: vec![Vec::new(); tasks.channels.len()],
+        handed: vec![Vec::new(); tasks.channels.len()],
+        vain: vec![0; tasks.channels.len()],
         queues: vec![Queue::default(); tasks.channels.len()],
         in_a_job: vec![[0; 2]; tasks.channels.len()],
         begins: vec![Vec::new(); tasks.flows.len()],
         ends: vec![Vec::new(); tasks.flows.len()],
+        spans: vec![<[Vec<MarkerEvent>; 2]>::default(); tasks.tasks.len()],
     };
     let channels: BTreeMap<u64, usize> = (0..tasks.channels.len())
         .map(|channel| {
@@ -158,13 +168,29 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 if let Some(&channel) = channel {
                     let count = core.accesses.entry(channel).or_default();
                     *count += 1;
-                    let most = &mut seen.in_a_job[channel][usize::from(event.kind == marker::TAKE)];
-                    *most = (*most).max(*count);
+                    let is_read = event.kind == marker::TAKE;
+                    // A slice or result may turn out to be an old one, which is dropped.
+                    let counts = !is_read || tasks.channels[channel].parallel.is_none();
+                    let most = &mut seen.in_a_job[channel][usize::from(is_read)];
+                    *most = (*most).max(if counts { *count } else { 0 });
                 }
                 if let Some(&channel) = channel.filter(|_| event.kind == marker::PUT) {
                     seen.queues[channel].put();
                     let released = core.running.and_then(|(_, released)| released);
                     sent[channel].put(tasks.channels[channel].kind, released);
+                }
+            }
+            // It took a part of the wait, and no more.
+            marker::DROPPED => {
+                core.operation = None;
+                if let Some(&channel) = channels.get(&event.value) {
+                    let count = core.accesses.entry(channel).or_default();
+                    *count = count.saturating_sub(1);
+                }
+            }
+            marker::VAIN => {
+                if let Some(&channel) = channels.get(&event.value) {
+                    seen.vain[channel] += 1;
                 }
             }
             marker::FULL => {
@@ -182,7 +208,15 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     (core.operation.take(), channels.get(&event.value))
                 {
                     lists[channel].push(event.at - begin);
+                    if event.kind == marker::PUT_DONE && tasks.channels[channel].parallel.is_some()
+                    {
+                        let released = core.running.and_then(|(_, released)| released);
+                        seen.handed[channel].extend(released.map(|at| event.at - at));
+                    }
                     if event.kind == marker::TAKEN {
+                        let count = core.accesses.get(&channel).copied().unwrap_or(0);
+                        let most = &mut seen.in_a_job[channel][1];
+                        *most = (*most).max(count);
                         seen.queues[channel].take();
                         let released = sent[channel].0.pop_front().flatten();
                         let notified = tasks.channels[channel].notify;
@@ -196,6 +230,11 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 let Some((task, _)) = core.running else {
                     continue;
                 };
+                if kind == MarkerKind::SpanBegin as u16 {
+                    seen.spans[task][0].push(*event);
+                } else if kind == MarkerKind::SpanEnd as u16 {
+                    seen.spans[task][1].push(*event);
+                }
                 for (index, flow) in tasks.flows.iter().enumerate() {
                     if kind == MarkerKind::FlowBegin as u16 && flow.from == task {
                         seen.begins[index].push(*event);
@@ -246,6 +285,12 @@ impl Queue {
 }
 
 impl Seen {
+    /// The spans of a task.
+    pub fn spans(&self, task: usize, end: u64) -> Vec<Sample> {
+        let [begins, ends] = &self.spans[task];
+        pair(begins.iter().copied(), ends.iter().copied(), end).samples
+    }
+
     /// The samples of a flow; what began before `settled` must have ended.
     pub fn flow(&self, flow: usize, settled: u64) -> crate::measure::Pairs {
         let begins = self.begins[flow].iter().copied();

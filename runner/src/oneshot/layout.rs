@@ -12,7 +12,7 @@ use crate::programs::Program;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::one_shot::table::{
     CORE_SHIFT, DATA, INPUTS, NAME, NOTIFY, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS,
-    SIZE_SHIFT, SLOTS_SHIFT, TASK_WORDS, TOLD_SHIFT,
+    SIZE_SHIFT, SLOTS_SHIFT, TASK_WORDS, TOLD_SHIFT, WAIT_SHIFT,
 };
 use bulkhead_abi::one_shot::{IMAGE_SIZE, PORTS_OFFSET};
 use bulkhead_machine::image::Image;
@@ -90,6 +90,13 @@ pub fn number(system: &System, core: u16) -> u16 {
     ((router / columns) << 6) | (router % columns)
 }
 
+/// Counts of the timer for which a job of a task waits in its parallel section.
+fn wait(system: &System, one_shot: &OneShot, task: usize) -> u64 {
+    let picoseconds = u128::from(one_shot.tasks.tasks[task].wait.0);
+    let counts = picoseconds * u128::from(system.platform.timebase.0) / 1_000_000_000_000;
+    u64::try_from(counts).unwrap_or(u64::MAX)
+}
+
 /// Every part with its bytes, the largest first.
 fn too_large(core: u16, one_shot: &OneShot, sizes: &Footprint, table: &Table, taken: u64) -> Error {
     let ports = PORTS_OFFSET - table.start + table.needed;
@@ -132,7 +139,7 @@ pub(super) fn data(system: &System, one_shot: &OneShot, core: u16) -> Vec<(usize
         for (place, channel) in one_shot.inputs(task).into_iter().enumerate() {
             let word = table.words[first + place * PORT_WORDS + DATA];
             let begin = (word & 0xFFFF_FFFF) - MEMORY_BASE;
-            let size = one_shot.tasks.channels[channel].size.0;
+            let size = one_shot.bytes(channel);
             let slots = u64::from(one_shot.slots(channel)).max(1);
             let bytes = size.next_multiple_of(ALIGNMENT) * slots;
             all.push((channel, begin, begin + bytes));
@@ -172,12 +179,13 @@ impl Table {
             if let Some(number) = channels.iter().position(|one| told == Some(*one)) {
                 words[PERIOD] |= (number as u64 + 1) << TOLD_SHIFT;
             }
+            words[PERIOD] |= wait(system, one_shot, task) << WAIT_SHIFT;
             words[INPUTS] = inputs as u64;
             words[OUTPUTS] = (channels.len() - inputs) as u64;
             words[PORTS] = (here.len() * TASK_WORDS + names.len()) as u64;
             tasks.extend(words);
             for (place, channel) in channels.into_iter().enumerate() {
-                let size = one_shot.tasks.channels[channel].size.0;
+                let size = one_shot.bytes(channel);
                 let owner = number(system, one_shot.core(one_shot.tasks.channels[channel].to));
                 let mut words = [0; PORT_WORDS];
                 words[NAME] = one_shot.port(channel) as u64

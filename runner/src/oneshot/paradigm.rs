@@ -172,7 +172,7 @@ fn incidents(
     seen: &Said<'_>,
     locate: &dyn Fn(&str, u64) -> Option<String>,
 ) -> Vec<Incident> {
-    let mut all = overflows(system, one_shot, seen);
+    let mut all = undelivered(system, one_shot, seen);
     all.extend(guard::refusals(one_shot, seen.refused));
     for event in seen.markers {
         let (kind, what) = match event.kind {
@@ -287,11 +287,29 @@ fn trap(line: &str) -> Option<(String, u64)> {
     Some((cause, pc))
 }
 
-/// Queues without a place for an item: each is told once, with the number of items.
-fn overflows(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
+/// What channels tell: queues without a place for an item, and slices or results that did not come. Each is told once, with their number.
+fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
     let read = jobs::read(system, one_shot, seen.markers, 1);
     let mut all = Vec::new();
     for (index, channel) in one_shot.tasks.channels.iter().enumerate() {
+        let vain = read.vain[index];
+        if vain > 0 {
+            let [writer, reader] = [channel.from, channel.to].map(|end| &one_shot.tasks.tasks[end]);
+            all.push(Incident {
+                crash: None,
+                kind: IncidentKind::Stopped,
+                at: None,
+                tile: one_shot.core(channel.to),
+                application: reader.name.clone(),
+                what: format!(
+                    "{vain} jobs waited for `{}` in vain: `{}` on core {} wrote nothing for them within {}",
+                    channel.name,
+                    writer.name,
+                    one_shot.core(channel.from),
+                    reader.wait
+                ),
+            });
+        }
         let lost = read.queues[index].lost;
         if lost > 0 {
             let (name, places) = (&channel.name, one_shot.slots(index));

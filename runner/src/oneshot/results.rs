@@ -15,8 +15,8 @@ use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::format::grouped;
 use bulkhead_report::result::{
-    Bound, FlowResult, Incident, IncidentKind, QuotaUse, RequestResult, Sample, TaskResult,
-    VariantResult,
+    Bound, FlowResult, Incident, IncidentKind, QuotaUse, RequestResult, Sample, SpanResult,
+    TaskResult, VariantResult,
 };
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::Promise;
@@ -26,6 +26,9 @@ const RESPONSE: &str = "response";
 
 /// What the way of a message is called that releases its reader.
 const NOTICE: &str = "notice";
+
+/// What the way of a slice or result is called, from the release of its writer's job until it is there.
+const HANDED: &str = "handed over";
 
 /// What writing to a port is called.
 const WRITE: &str = "write";
@@ -47,6 +50,8 @@ pub struct Measured {
     pub flows: Vec<FlowResult>,
     /// Places of queues.
     pub queues: Vec<QuotaUse>,
+    /// Spans that programs mark.
+    pub spans: Vec<SpanResult>,
     /// Cores that a job never gave back.
     pub stuck: Vec<Incident>,
 }
@@ -61,6 +66,7 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
     variant.requests = measured.requests;
     variant.quotas = measured.queues;
     variant.flows = measured.flows;
+    variant.spans = measured.spans;
     variant.incidents.extend(measured.stuck);
 }
 
@@ -101,6 +107,9 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
         queues: reading.queues(),
         flows: (0..one_shot.tasks.flows.len())
             .map(|flow| reading.flow(flow))
+            .collect(),
+        spans: (0..one_shot.tasks.tasks.len())
+            .filter_map(|task| reading.spans(task))
             .collect(),
         stuck: (0..one_shot.tasks.tasks.len())
             .filter_map(|task| reading.stuck(task))
@@ -197,6 +206,15 @@ impl Reading<'_> {
         })
     }
 
+    fn spans(&self, index: usize) -> Option<SpanResult> {
+        let samples = self.seen.spans(index, self.end);
+        (!samples.is_empty()).then(|| SpanResult {
+            application: self.one_shot.tasks.tasks[index].name.clone(),
+            latency: distribution(samples.iter().map(|sample| sample.latency)),
+            samples,
+        })
+    }
+
     fn requests(&self) -> Vec<RequestResult> {
         let tasks = &self.one_shot.tasks;
         let one = |who: usize, kind: &str, to: String, samples: &[u64], bound: Option<Bound>| {
@@ -228,6 +246,11 @@ impl Reading<'_> {
             let read = self.operation(channel.to, port.read + port.read_wait);
             let reads = &self.seen.reads[index];
             all.push(one(channel.to, "read", hops.clone(), reads, read));
+            if channel.parallel.is_some() {
+                let bound = self.bound(Kind::Channel, &channel.name);
+                let handed = &self.seen.handed[index];
+                all.push(one(channel.from, HANDED, hops.clone(), handed, bound));
+            }
             if channel.notify {
                 let bound = self.bound(Kind::Channel, &channel.name);
                 let notices = &self.seen.notices[index];
@@ -413,6 +436,41 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     all
 }
 
+/// Of each slice and result of a parallel section: it is there before its reader gives up.
+fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
+    let Some(one_shot) = &system.one_shot else {
+        return Vec::new();
+    };
+    let tasks = &one_shot.tasks;
+    let mut channels = tasks.channels.iter();
+    if channels.all(|channel| channel.parallel.is_none()) {
+        return Vec::new();
+    }
+    let constraints = plan(&bounds(one_shot, &system.platform).tasks)
+        .map(|plan| plan.constraints)
+        .unwrap_or_default();
+    let in_sections = tasks.channels.iter().filter(|one| one.parallel.is_some());
+    let mut all = Vec::new();
+    for channel in in_sections {
+        let wait = tasks.tasks[channel.to].wait;
+        let mut found = constraints.iter();
+        let found = found.find(|one| one.kind == Kind::Channel && one.subject == channel.name);
+        let what = format!("{} before its reader gives up", channel.name);
+        all.push(match found.and_then(|one| one.bound) {
+            Some(most) => {
+                let text = format!("{what}: bound of {} within {wait}", Time(most * 1000));
+                let held = Promise::judged(&variant.name, text, most * 1000 <= wait.0);
+                held.if_expected(system.misses_expected)
+            }
+            None => {
+                let why = "a job of its section may end after its period";
+                Promise::not_judged(&variant.name, format!("{what}: a bound"), why)
+            }
+        });
+    }
+    all
+}
+
 /// The promises of a variant; `cycle`: ticks of a cycle.
 pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
     let name = &variant.name;
@@ -494,6 +552,7 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         }
     }
     all.extend(queues(system, variant));
+    all.extend(sections(system, variant));
     for request in &variant.requests {
         let what = format!(
             "{} of {} ({})",

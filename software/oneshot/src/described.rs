@@ -21,14 +21,14 @@ pub trait Described: Task {
 }
 
 /// A word of the running task.
-fn word(word: usize) -> u64 {
+pub(crate) fn word(word: usize) -> u64 {
     arch::table_word(usize::from(kernel::running()) * table::TASK_WORDS + word)
 }
 
 /// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
 #[cfg(not(feature = "notify"))]
 pub fn period() -> u64 {
-    word(table::PERIOD)
+    u64::from(word(table::PERIOD) as u32)
 }
 
 /// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
@@ -64,11 +64,11 @@ impl Releases {
 }
 
 /// A port of the table: its core, its index, the bytes of an item, where its data is, and the places of a queue.
-struct Place {
-    core: u16,
-    index: u16,
-    size: usize,
-    data: u64,
+pub(crate) struct Place {
+    pub(crate) core: u16,
+    pub(crate) index: u16,
+    pub(crate) size: usize,
+    pub(crate) data: u64,
     slots: u16,
     /// [`table::NOTIFY`].
     rings: u64,
@@ -76,7 +76,7 @@ struct Place {
 
 impl Place {
     /// The port with this number among the task's.
-    fn of(number: u64) -> Self {
+    pub(crate) fn of(number: u64) -> Self {
         let at = word(table::PORTS) + number * table::PORT_WORDS as u64;
         let name = arch::table_word(at as usize + table::NAME);
         let data = arch::table_word(at as usize + table::DATA);
@@ -91,7 +91,7 @@ impl Place {
     }
 
     /// What markers call it.
-    fn marked(&self) -> u64 {
+    pub(crate) fn marked(&self) -> u64 {
         u64::from(self.core) | u64::from(self.index) << 16
     }
 }

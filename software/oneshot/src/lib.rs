@@ -36,6 +36,7 @@ pub mod described;
 mod kernel;
 #[cfg(feature = "notify")]
 pub mod notify;
+pub mod parallel;
 pub mod port;
 pub mod sync;
 mod task;

@@ -120,7 +120,7 @@ impl<T> Clone for SamplingPort<T> {
 
 impl<T> Copy for SamplingPort<T> {}
 
-fn caller() -> port::Caller {
+pub(crate) fn caller() -> port::Caller {
     port::Caller {
         core: arch::core_number().into(),
         patience: PATIENCE,
@@ -128,7 +128,7 @@ fn caller() -> port::Caller {
 }
 
 /// Chip-global address of a record; none if there is no such index.
-fn record(core: u16, index: usize) -> Option<u64> {
+pub(crate) fn record(core: u16, index: usize) -> Option<u64> {
     (index < PORTS).then(|| arch::port_records(core) + index as u64 * PORT_SIZE)
 }
 

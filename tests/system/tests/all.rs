@@ -33,6 +33,7 @@ mod one_shot;
 mod one_shot_ada;
 mod one_shot_languages;
 mod one_shot_notify;
+mod one_shot_parallel;
 mod one_shot_systems;
 mod pager;
 mod patience;

@@ -6,6 +6,7 @@
 
 pub mod hops;
 pub mod hostile;
+pub mod parallel;
 pub mod pipeline;
 pub mod queue;
 pub mod watch;

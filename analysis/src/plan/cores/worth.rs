@@ -245,7 +245,7 @@ impl<'a> Case<'a> {
                 broken.push(Limit::Domains(number));
             }
         }
-        for channel in &part.tasks.channels {
+        for (index, channel) in part.tasks.channels.iter().enumerate() {
             let (from, to) = (part.core(channel.from), part.core(channel.to));
             cores.entry(from).or_default().bytes += TABLE[1];
             let owner = cores.entry(to).or_default();
@@ -253,7 +253,7 @@ impl<'a> Case<'a> {
                 ChannelKind::Sampling => 1,
                 ChannelKind::Queue => u64::from(channel.slots),
             };
-            let data = channel.size.0.next_multiple_of(8).saturating_mul(places);
+            let data = part.bytes(index).next_multiple_of(8).saturating_mul(places);
             owner.bytes = owner.bytes.saturating_add(TABLE[1] + data);
             owner.ports += 1;
             if from != to {

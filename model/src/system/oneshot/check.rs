@@ -10,19 +10,26 @@ use crate::programs::Programs;
 use crate::tasks::ChannelKind;
 use crate::text::suggestion;
 use crate::tree::Element;
+use crate::units::Time;
 use std::collections::BTreeMap;
 
 /// What a task here may say: everything else is about other kernels, and would change nothing.
 const TASK: &[&str] = &[
     "name", "program", "stack", "image", "domain", "core", "priority", "period", "deadline",
-    "cost", "misses",
+    "cost", "misses", "wait",
 ];
 /// What a channel here may say.
-const CHANNEL: &[&str] = &["name", "from", "to", "size", "kind", "slots", "notify"];
+const CHANNEL: &[&str] = &[
+    "name", "from", "to", "size", "kind", "slots", "notify", "answers",
+];
 /// Elements that such a system has.
 const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
-/// Bytes of an item at most.
-const ITEM: u64 = 4096;
+/// Bytes of an item at most: two leave half of the smallest memory for image and stack.
+const ITEM: u64 = 8192;
+/// Longest wait of a job in a parallel section: 32 bits count it at up to 4 GHz.
+const WAIT: Time = Time(1_000_000_000_000);
+/// Bytes that an access moves at once.
+const WORD: u64 = 8;
 
 fn wrong(
     what: impl Into<String>,
@@ -190,6 +197,15 @@ pub(super) fn tasks(
             _ => {}
         }
     }
+    for node in nodes {
+        if node.maybe_time("wait").is_some_and(|wait| wait > WAIT) {
+            errors.push(wrong(
+                format!("a wait of {} in a job", node.time("wait")),
+                node.place("wait"),
+                format!("write at most {WAIT}: its core's table has no more room"),
+            ));
+        }
+    }
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for node in nodes {
         let Some(core) = node.maybe_integer("core") else {
@@ -215,7 +231,14 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
             errors.push(wrong(
                 format!("an item of {}", channel.size),
                 node.place("size"),
-                "write size=\"...\", 1B to 4KiB: the port's owner has so many bytes for it",
+                "write size=\"...\", 1B to 8KiB: the port's owner has so many bytes for it",
+            ));
+        }
+        if channel.parallel.is_some() && channel.size.0 % WORD != 0 {
+            errors.push(wrong(
+                format!("a slice or result of {}", channel.size),
+                node.place("size"),
+                format!("write a multiple of {WORD} bytes: it is moved word by word"),
             ));
         }
         if channel.kind == ChannelKind::Queue && channel.slots > SLOTS {
@@ -231,6 +254,21 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
         let in_ada = ends
             .iter()
             .find(|end| system.programs[end.0].name.contains(".adb::"));
+        let is_rust = |end: &&(usize, &str)| {
+            let name = &system.programs[end.0].name;
+            !name.contains(".adb::") && !name.contains(".c::")
+        };
+        let other = ends.iter().find(|end| !is_rust(end));
+        if let Some((task, end)) = other.filter(|_| channel.parallel.is_some()) {
+            errors.push(wrong(
+                format!(
+                    "`{}` of a parallel section is not written in Rust",
+                    tasks.tasks[*task].name
+                ),
+                node.place(end),
+                "write it in Rust: sections in C and Ada are not built yet",
+            ));
+        }
         if let Some((task, end)) = in_ada.filter(|_| channel.notify) {
             errors.push(wrong(
                 format!(

@@ -30,6 +30,9 @@ pub const RULES: usize = 4;
 /// Places of a queue at most (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
 pub const SLOTS: u32 = 32_767;
 
+/// Bytes before each slice and result of a parallel section: when the slice was handed out (`bulkhead_abi::one_shot::TAG`).
+pub const TAG: u64 = 8;
+
 /// Rings of a channel in a tick at most: its writer's jobs are released in ticks of their own, and each ends within its period, so one may be late and the
 /// next one early.
 const RINGS: u64 = 2;
@@ -143,6 +146,12 @@ impl OneShot {
             ChannelKind::Queue => u16::try_from(channel.slots).unwrap_or(u16::MAX),
             ChannelKind::Sampling => 0,
         }
+    }
+
+    /// Bytes of what a channel's port holds: the item, and in a parallel section its tag.
+    pub fn bytes(&self, channel: usize) -> u64 {
+        let channel = &self.tasks.channels[channel];
+        channel.size.0 + if channel.parallel.is_some() { TAG } else { 0 }
     }
 
     fn ends(&self, is: impl Fn(&crate::tasks::Channel) -> bool) -> Vec<usize> {

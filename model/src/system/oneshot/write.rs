@@ -35,10 +35,11 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
             writer.attribute("cost", cost);
         }
         writer
+            .optional("wait", (task.wait.0 > 0).then_some(task.wait))
             .optional("misses", (task.misses > 0).then_some(task.misses))
             .end();
     }
-    for channel in &tasks.channels {
+    for (index, channel) in tasks.channels.iter().enumerate() {
         writer
             .start("channel")
             .attribute("name", &channel.name)
@@ -53,7 +54,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
         if channel.notify {
             writer.attribute("notify", "true");
         }
-        writer.end();
+        writer.optional("answers", tasks.answers(index)).end();
     }
     for flow in &tasks.flows {
         writer

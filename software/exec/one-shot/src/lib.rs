@@ -22,6 +22,7 @@ pub mod protected;
 pub mod queue;
 pub mod ring;
 pub mod suspension;
+pub mod tagged;
 pub mod tasks;
 pub mod watch;
 

@@ -4,6 +4,8 @@
 //! know: how anything could be brought closer to a figure; it runs the programs of `workloads/one-shot` and reads the paper's figures from
 //! `catalog/figures/m2os.json`.
 
+pub mod parallel;
+
 use bulkhead_report::book::{Book, M2OS};
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::page::{page, picture};
@@ -14,7 +16,8 @@ use bulkhead_report::verdict::{Promise, Verdict};
 use bulkhead_runner::error::Error;
 use bulkhead_runner::oneshot::measured::{Spans, footprint, spans};
 use bulkhead_runner::progress::Progress;
-use maud::html;
+use maud::{Markup, html};
+use parallel::Section;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -105,7 +108,9 @@ pub struct Reproduced {
     pub rows: Vec<Row>,
     /// Table 3.
     pub sizes: Vec<Size>,
-    /// Whether ours are at most the paper's.
+    /// Beyond the paper: parallel sections.
+    pub sections: Vec<Section>,
+    /// Whether ours are at most the paper's, and sections are within their bounds.
     pub verdict: Verdict,
 }
 
@@ -116,12 +121,24 @@ impl Reproduced {
     }
 }
 
-/// Runs the tests.
+/// Runs the paper's tests, and parallel sections.
 ///
 /// # Errors
 /// If one cannot be run.
 pub fn m2os(progress: &dyn Progress) -> Result<Reproduced, Error> {
-    let text = include_str!("../../../catalog/figures/m2os.json");
+    let (sections, promises) = parallel::sections(progress)?;
+    let papers = papers(progress)?;
+    let all = papers.verdict.promises().iter().cloned().chain(promises);
+    Ok(Reproduced {
+        sections,
+        verdict: Verdict::of(all.collect()),
+        ..papers
+    })
+}
+
+/// Runs the paper's tests.
+fn papers(progress: &dyn Progress) -> Result<Reproduced, Error> {
+    let text = include_str!("../../../../catalog/figures/m2os.json");
     let figures: Figures = serde_json::from_str(text)
         .map_err(|error| Error::Machine(format!("catalog/figures/m2os.json: {error}")))?;
     let beside = |first: &'static str, other: &'static str| {
@@ -176,6 +193,7 @@ pub fn m2os(progress: &dyn Progress) -> Result<Reproduced, Error> {
         source: figures.source,
         rows,
         sizes,
+        sections: Vec::new(),
         verdict,
     })
 }
@@ -226,6 +244,74 @@ const SIZES: [&str; 9] = [
     "stack",
     "console",
 ];
+
+/// What the table of sections is called.
+const BEYOND: &str = "Beyond the paper: parallel sections, in cycles of 600 MHz";
+const SECTIONS: [&str; 9] = [
+    "what",
+    "cores",
+    "section: min",
+    "max",
+    "speed-up",
+    "longest response",
+    "bound",
+    "waits (us)",
+    "blocks right",
+];
+
+fn section_cells(section: &Section) -> Vec<String> {
+    let [worst, bound] = section.response;
+    let [wait, helpers] = section.waits;
+    let [compared, equal] = section.compared;
+    vec![
+        section.what.clone(),
+        section.cores.to_string(),
+        section.section.min.to_string(),
+        section.section.max.to_string(),
+        format!("{:.2}", section.speed_up),
+        worst.to_string(),
+        bound.to_string(),
+        match section.cores {
+            1 => "-".to_owned(),
+            _ => format!("{wait}; {helpers}"),
+        },
+        format!("{equal} of {compared}"),
+    ]
+}
+
+/// The table of sections, and their speed-up by cores.
+fn sections_markup(all: &Reproduced) -> Result<Markup, Error> {
+    let mut series: Vec<Series> = Vec::new();
+    for section in &all.sections {
+        let point = (section.cores as f64, section.speed_up);
+        match series.iter_mut().find(|one| one.name == section.what) {
+            Some(one) => one.points.push(point),
+            None => series.push(Series {
+                name: section.what.clone(),
+                points: vec![point],
+            }),
+        }
+    }
+    let cores = parallel::CORES.map(|cores| (cores as f64, cores as f64));
+    series.push(Series {
+        name: "as many times as cores".to_owned(),
+        points: cores.to_vec(),
+    });
+    let axes = Axes {
+        x: "cores",
+        y: "speed-up",
+        ..Axes::default()
+    };
+    let plot = chart(&axes, &series, Mark::Line)?;
+    Ok(html! {
+        h2 { (BEYOND) }
+        div.scroll { table {
+            tr { @for heading in SECTIONS { th { (heading) } } }
+            @for section in &all.sections { tr { @for cell in section_cells(section) { td { (cell) } } } }
+        } }
+        (picture(plot))
+    })
+}
 
 fn cells(row: &Row) -> Vec<String> {
     let [least, average, most] = row.paper_ns;
@@ -303,6 +389,13 @@ pub fn summary(all: &Reproduced) -> String {
     for reason in reasons(all.sizes.iter().map(|size| (&*size.why, &*size.what))) {
         let _ = writeln!(out, "  {reason}");
     }
+    if !all.sections.is_empty() {
+        let mut table = plain(&SECTIONS);
+        all.sections.iter().for_each(|section| {
+            table.add_row(section_cells(section));
+        });
+        let _ = writeln!(out, "\n{BEYOND}\n{}", render(&table));
+    }
     let _ = writeln!(out, "\n{LIMITS}");
     out
 }
@@ -349,6 +442,10 @@ pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
         };
         plots.push((title, chart(&axes, &series, Mark::Line)?));
     }
+    let sections = match &all.sections[..] {
+        [] => html! {},
+        _ => sections_markup(all)?,
+    };
     let body = html! {
         h1 { "M2OS-mc: the one-shot RTOS" }
         p { (all.source) ". " (book.more(M2OS)) }
@@ -370,6 +467,7 @@ pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
             @for size in &all.sizes { tr { @for cell in size_cells(size) { td { (cell) } } } }
         } }
         ul.soft { @for reason in reasons(all.sizes.iter().map(|size| (&*size.why, &*size.what))) { li { (reason) } } }
+        (sections)
         p.soft { (LIMITS) }
     };
     Ok(page("M2OS-mc - Bulkhead", &body))
@@ -383,7 +481,7 @@ mod tests {
     /// Every figure of the paper has a measurement, and every difference beyond a tenth an explanation.
     #[test]
     fn every_table_is_beside_the_papers() {
-        let all = m2os(&Silent).expect("it runs");
+        let all = papers(&Silent).expect("it runs");
         let counts: Vec<usize> = ["Table 1", "Table 2", "Table 4", "Table 5", "Table 6"]
             .map(|title| all.rows.iter().filter(|row| row.table == title).count())
             .into();

@@ -1,0 +1,191 @@
+//! Rules of parallel sections: a task hands slices of its work to helpers on other cores and waits for their results within its job.
+//!
+//! Why it exists and what it does not know: see the parent module.
+//!
+//! A section is found by its results: `answers` of a channel names the one that brings the slices. All its tasks have one period, so their jobs are
+//! released in the same ticks, and a slice that was handed out in a period is answered in that period or never.
+
+use super::check::{Places, wrong};
+use super::{Channel, ChannelKind, Parallel, Policy, TaskSystem};
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::text::suggestion;
+use crate::units::Time;
+
+/// Notes which channels bring slices and results.
+pub(super) fn mark(channels: &mut [Channel], nodes: &[&Node], errors: &mut Vec<Diagnostic>) {
+    let names: Vec<String> = channels.iter().map(|one| one.name.clone()).collect();
+    for (index, node) in nodes.iter().enumerate().take(channels.len()) {
+        let Some(name) = node.maybe_text("answers") else {
+            continue;
+        };
+        let Some(slices) = names.iter().position(|one| *one == name) else {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            let help = suggestion(&name, &known, "channel");
+            errors.push(Diagnostic::new(
+                Problem::Unknown {
+                    kind: "channel",
+                    name,
+                },
+                node.place("answers"),
+                help,
+            ));
+            continue;
+        };
+        let (from, to) = (channels[slices].from, channels[slices].to);
+        if (channels[index].to, channels[index].from) != (from, to) {
+            errors.push(wrong(
+                node,
+                "answers",
+                format!("`{name}` does not lead from this channel's reader to its writer"),
+                "name the channel that brings the slices of this helper",
+            ));
+            continue;
+        }
+        if channels[slices].parallel.is_some() || channels[index].parallel.is_some() {
+            errors.push(wrong(
+                node,
+                "answers",
+                format!("`{name}` is answered twice, or is an answer itself"),
+                "give each helper one channel for slices and one for results",
+            ));
+            continue;
+        }
+        channels[slices].parallel = Some(Parallel::Slice);
+        channels[index].parallel = Some(Parallel::Result);
+    }
+}
+
+/// What holds of sections, once channels are marked.
+pub(super) fn check(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    for (channel, node) in system.channels.iter().zip(&places.channels) {
+        if let Some(part) = channel.parallel {
+            one(system, channel, part, node, errors);
+        }
+    }
+    for (index, node) in places.tasks.iter().enumerate() {
+        task(system, index, node, errors);
+    }
+}
+
+fn one(
+    system: &TaskSystem,
+    channel: &Channel,
+    part: Parallel,
+    node: &Node,
+    errors: &mut Vec<Diagnostic>,
+) {
+    if system.policy != Policy::OneShot {
+        errors.push(wrong(
+            node,
+            "name",
+            "a parallel section with another policy than `one-shot`",
+            "remove `answers`: only the one-shot RTOS has it",
+        ));
+        return;
+    }
+    if channel.kind == ChannelKind::Queue || channel.notify {
+        errors.push(wrong(
+            node,
+            if channel.notify { "notify" } else { "kind" },
+            format!(
+                "`{}` of a parallel section is no plain sampling port",
+                channel.name
+            ),
+            "remove it: the reader waits for the message within its job",
+        ));
+    }
+    // Each helper once, and not for each of its two channels.
+    if part == Parallel::Result {
+        return;
+    }
+    let (asker, helper) = (&system.tasks[channel.from], &system.tasks[channel.to]);
+    if asker.period != helper.period {
+        errors.push(wrong(
+            node,
+            "to",
+            format!(
+                "`{}` has a period of {}, and its helper `{}` one of {}",
+                asker.name, asker.period, helper.name, helper.period
+            ),
+            "give both the same period: they are released together",
+        ));
+    }
+    if asker.core.is_some() && asker.core == helper.core {
+        errors.push(wrong(
+            node,
+            "to",
+            format!(
+                "`{}` and its helper `{}` share a core",
+                asker.name, helper.name
+            ),
+            "move one of them: while one waits within its job, nobody else runs there",
+        ));
+    }
+    let slices = |to: bool| {
+        let all = system.channels.iter();
+        all.filter(|one| one.parallel == Some(Parallel::Slice))
+            .filter(|one| if to { one.to } else { one.from } == channel.to)
+            .count()
+    };
+    if slices(true) > 1 || slices(false) > 0 {
+        errors.push(wrong(
+            node,
+            "to",
+            format!(
+                "`{}` helps in two sections, or has helpers itself",
+                helper.name
+            ),
+            "give each slice a helper of its own: a job waits for one slice",
+        ));
+    }
+}
+
+fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnostic>) {
+    let task = &system.tasks[index];
+    let mut channels = system.channels.iter();
+    let in_section =
+        channels.any(|one| one.parallel.is_some() && (one.from == index || one.to == index));
+    if in_section != (task.wait > Time(0)) {
+        errors.push(wrong(
+            node,
+            if in_section { "name" } else { "wait" },
+            match in_section {
+                true => format!(
+                    "`{}` of a parallel section does not say how long it waits",
+                    task.name
+                ),
+                false => format!(
+                    "`{}` is in no parallel section and waits for nobody",
+                    task.name
+                ),
+            },
+            match in_section {
+                true => "write wait=\"...\": after that time a job gives up what has not come",
+                false => "remove `wait`, or write answers=\"...\" at the channel of its results",
+            },
+        ));
+    }
+    if in_section && task.deadline > task.period {
+        errors.push(wrong(
+            node,
+            "deadline",
+            format!(
+                "`{}` of a parallel section may end after its period",
+                task.name
+            ),
+            "write a deadline of at most the period: slices of two periods must not meet",
+        ));
+    }
+    if in_section && system.told_by(index).is_some() {
+        errors.push(wrong(
+            node,
+            "name",
+            format!(
+                "`{}` of a parallel section is released by messages",
+                task.name
+            ),
+            "remove `notify` of its channel: all tasks of a section are released in the same ticks",
+        ));
+    }
+}

@@ -1,0 +1,304 @@
+//! Parallel sections: a job hands slices of its work to tasks on other cores and waits for their results within itself.
+//!
+//! Why it exists: some work is longer than its deadline on one core, and a one-shot job cannot suspend itself in the middle. So it polls, in its own memory,
+//! and gives up after the time that the description allows: whatever the others do, a job ends. What it deliberately does not know: what the work is.
+//!
+//! All tasks of a section have one period, and are released in the same ticks of the chip's timer ([`next`]). A section has a tag: the count of the timer at
+//! which it began. A helper takes a slice only if its section began after the helper's own release; who handed it out takes only results with the section's
+//! tag. So nobody takes a slice or result of an earlier job, and a helper that was late catches up with its next job.
+//!
+//! Types see to the order that bounds rest on: all slices are handed out before the first result is awaited.
+
+use crate::arch::{self, Chip};
+use crate::described::{Place, period, word};
+use crate::port::{Failure, caller, record};
+use crate::task::{Done, Job};
+use crate::time;
+use bulkhead_abi::one_shot::{PORTS, marker, table};
+use bulkhead_exec_one_shot::{port, tagged};
+use bulkhead_hal::{csr, marker::custom};
+use core::marker::PhantomData;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Why there is no slice, or no result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// The other side has not begun yet: nobody was asked.
+    NotAsked,
+    /// It did not come in the time that the description allows.
+    Late,
+    /// Its port fails.
+    Port(Failure),
+}
+
+impl From<Failure> for Missing {
+    fn from(failure: Failure) -> Self {
+        Self::Port(failure)
+    }
+}
+
+/// Ends a job of a task in a section. The next one is released at the next multiple of the period, on all cores in the same tick.
+pub fn next(job: Job) -> Done {
+    let (now, period) = (time::now(), period().max(1));
+    job.delay_until(now - now % period + period)
+}
+
+/// Counts of the timer for which the running task waits in its section.
+fn patience() -> u64 {
+    word(table::PERIOD) >> table::WAIT_SHIFT
+}
+
+/// When the running task was released, in counts of the timer, if its job began in its period.
+fn released() -> u64 {
+    let now = csr::time();
+    now - now % (period() * arch::system().timer).max(1)
+}
+
+/// A port of a section, and what markers call it.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    port: port::Port,
+    name: u64,
+}
+
+impl Open {
+    /// What is in the own memory is reached without the network.
+    fn of(port: port::Port, place: &Place) -> Self {
+        Self {
+            port: port.moved(arch::local(port.data())),
+            name: place.marked(),
+        }
+    }
+
+    /// The running task's input with this number, whose port is initialised now.
+    fn input(number: u64) -> Result<Self, Failure> {
+        if number >= word(table::INPUTS) {
+            return Err(Failure::Size);
+        }
+        let place = Place::of(number);
+        let core = arch::core_number();
+        let record = record(core, place.index.into()).ok_or(Failure::Size)?;
+        let own = (core, arch::global(place.data), place.size as u32);
+        let port = port::initialise(&mut Chip, record, caller(), own)?;
+        Ok(Self::of(port.ok_or(Failure::Size)?, &place))
+    }
+
+    /// The running task's output with this number, once its reader has initialised it.
+    fn output(number: u64) -> Result<Option<Self>, Failure> {
+        if number >= word(table::OUTPUTS) {
+            return Err(Failure::Size);
+        }
+        let place = Place::of(word(table::INPUTS) + number);
+        let record = record(place.core, place.index.into()).ok_or(Failure::Size)?;
+        let port = port::get(&mut Chip, record)?;
+        Ok(port.map(|port| Self::of(port, &place)))
+    }
+
+    fn put(&self, tag: u64, item: &[u8]) -> Result<(), Failure> {
+        custom::<{ marker::PUT }>(self.name);
+        let result = tagged::write(&mut Chip, &self.port, caller(), tag, item);
+        custom::<{ marker::PUT_DONE }>(self.name);
+        result
+    }
+
+    /// Waits for an item until so many counts of the timer after `begin` have passed. What nobody wants is dropped.
+    fn wait(
+        &self,
+        begin: u64,
+        wants: impl Fn(u64) -> bool,
+        item: &mut [u8],
+    ) -> Result<u64, Missing> {
+        let patience = patience();
+        loop {
+            // In this order: what is there at the last moment is seen.
+            let waited = csr::time() - begin;
+            if port::has_news(&mut Chip, &self.port)? {
+                custom::<{ marker::TAKE }>(self.name);
+                let taken = tagged::take(&mut Chip, &self.port, caller(), &wants, item);
+                if taken == Ok(None) {
+                    custom::<{ marker::DROPPED }>(self.name);
+                } else {
+                    custom::<{ marker::TAKEN }>(self.name);
+                }
+                if let Some(tag) = taken? {
+                    return Ok(tag);
+                }
+            }
+            if waited > patience {
+                custom::<{ marker::VAIN }>(self.name);
+                return Err(Missing::Late);
+            }
+        }
+    }
+}
+
+/// What slices and results are: plain words, which are moved eight bytes at a time.
+pub trait Words: FromBytes + IntoBytes + Immutable {}
+
+impl<T: FromBytes + IntoBytes + Immutable> Words for T {}
+
+/// Refused by the build unless items of this type are whole aligned words.
+const fn is_words<T>() {
+    assert!(
+        align_of::<T>() >= 8 && size_of::<T>().is_multiple_of(8),
+        "slices and results consist of aligned words of eight bytes, such as [u64; 4]"
+    );
+}
+
+/// The helpers of a task: N of them, each with a channel for its slices and one for its results.
+#[derive(Debug)]
+pub struct Helpers<S, R, const N: usize> {
+    slices: [Option<Open>; N],
+    results: [Option<Open>; N],
+    first: (u64, u64),
+    items: PhantomData<fn(S) -> R>,
+}
+
+impl<S: Words, R: Words, const N: usize> Helpers<S, R, N> {
+    /// The task's outputs from this number on bring slices, and its inputs from this number on results, both in the order of the helpers.
+    pub const fn new(slices: u64, results: u64) -> Self {
+        const { is_words::<S>() };
+        const { is_words::<R>() };
+        const { assert!(N <= PORTS, "a core owns fewer ports than helpers") };
+        Self {
+            slices: [None; N],
+            results: [None; N],
+            first: (slices, results),
+            items: PhantomData,
+        }
+    }
+
+    /// Begins a section, at most one in a job. The first one of a task only initialises its ports, and asks nobody.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: the description has no such channels; [`Failure::Locked`].
+    pub fn begin(&mut self) -> Result<Handing<'_, S, R, N>, Failure> {
+        let mut is_first = false;
+        for (number, result) in self.results.iter_mut().enumerate() {
+            if result.is_none() {
+                *result = Some(Open::input(self.first.1 + number as u64)?);
+                is_first = true;
+            }
+        }
+        Ok(Handing {
+            helpers: self,
+            tag: csr::time(),
+            asked: 0,
+            is_first,
+        })
+    }
+}
+
+/// A section whose slices are handed out.
+#[derive(Debug)]
+pub struct Handing<'a, S, R, const N: usize> {
+    helpers: &'a mut Helpers<S, R, N>,
+    tag: u64,
+    asked: u32,
+    is_first: bool,
+}
+
+impl<'a, S: Words, R: Words, const N: usize> Handing<'a, S, R, N> {
+    /// Hands a slice to a helper; whether it did. Until the helper has begun, nobody takes one.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: there is no such helper, or its channel has other slices; [`Failure::Locked`].
+    pub fn hand(&mut self, helper: usize, slice: &S) -> Result<bool, Failure> {
+        let open = self.helpers.slices.get_mut(helper).ok_or(Failure::Size)?;
+        if open.is_none() && !self.is_first {
+            *open = Open::output(self.helpers.first.0 + helper as u64)?;
+        }
+        let Some(open) = open else {
+            return Ok(false);
+        };
+        open.put(self.tag, slice.as_bytes())?;
+        self.asked |= 1 << helper;
+        Ok(true)
+    }
+
+    /// All slices are handed out; now the task does its own part, and then collects results.
+    pub fn handed(self) -> Collecting<'a, S, R, N> {
+        Collecting(self)
+    }
+}
+
+/// A section whose results are collected.
+#[derive(Debug)]
+pub struct Collecting<'a, S, R, const N: usize>(Handing<'a, S, R, N>);
+
+impl<S: Words, R: Words, const N: usize> Collecting<'_, S, R, N> {
+    /// Waits for the result of a helper, until the task's `wait` after the section's begin has passed. Without one, `result` is as it was.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn collect(&mut self, helper: usize, result: &mut R) -> Result<(), Missing> {
+        let section = &self.0;
+        if helper >= N || (section.asked >> helper) & 1 == 0 {
+            return Err(Missing::NotAsked);
+        }
+        let open = section.helpers.results[helper].ok_or(Missing::NotAsked)?;
+        let tag = section.tag;
+        open.wait(tag, |one| one == tag, result.as_mut_bytes())?;
+        Ok(())
+    }
+}
+
+/// A helper: it has a channel for slices and one for results.
+#[derive(Debug)]
+pub struct Help<S, R> {
+    slices: Option<Open>,
+    results: Option<Open>,
+    numbers: (u64, u64),
+    items: PhantomData<fn(S) -> R>,
+}
+
+impl<S: Words, R: Words> Help<S, R> {
+    /// The task's input with this number brings slices, its output with this number takes results.
+    pub const fn new(slices: u64, results: u64) -> Self {
+        const { is_words::<S>() };
+        const { is_words::<R>() };
+        Self {
+            slices: None,
+            results: None,
+            numbers: (slices, results),
+            items: PhantomData,
+        }
+    }
+
+    /// Waits for a slice, until the task's `wait` has passed. The first call only initialises the port.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn slice(&mut self, slice: &mut S) -> Result<Answer<'_, S, R>, Missing> {
+        let Some(open) = self.slices else {
+            self.slices = Some(Open::input(self.numbers.0)?);
+            return Err(Missing::NotAsked);
+        };
+        let released = released();
+        let tag = open.wait(csr::time(), |one| one >= released, slice.as_mut_bytes())?;
+        Ok(Answer { help: self, tag })
+    }
+}
+
+/// A slice that was taken and waits for its result.
+#[derive(Debug)]
+#[must_use = "somebody waits for the result"]
+pub struct Answer<'a, S, R> {
+    help: &'a mut Help<S, R>,
+    tag: u64,
+}
+
+impl<S: Words, R: Words> Answer<'_, S, R> {
+    /// Gives the result to the task that handed out the slice.
+    ///
+    /// # Errors
+    /// [`Failure::Size`]: the channel has other results; [`Failure::Locked`].
+    pub fn give(self, result: &R) -> Result<(), Failure> {
+        if self.help.results.is_none() {
+            self.help.results = Open::output(self.help.numbers.1)?;
+        }
+        // Whoever hands out slices has initialised the port of their results before.
+        let open = self.help.results.ok_or(Failure::NoData)?;
+        open.put(self.tag, result.as_bytes())
+    }
+}
