@@ -129,6 +129,85 @@ fn a_stop_comes_after_the_creation() {
     check(&mut system);
 }
 
+/// What an activity lived from is free as soon as its TileMux refuses a part of its creation, so its end there overtakes all requests that wait: one of
+/// them may be another creation, which would find no place.
+#[test]
+fn what_is_left_of_a_refused_creation_ends_first() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let [first, second] = [200, 300].map(|at| {
+        create(&mut system, &mut chip, at, SEL_TILES + 2);
+        let stop = Syscall::Stop { activity: at };
+        call(&mut system, &mut chip, 1, stop).unwrap();
+        let made = call(&mut system, &mut chip, 1, creation(at, SEL_TILES + 2, 1));
+        made.unwrap()[0] as u16
+    });
+    // Whoever creates pays for that.
+    for (at, bytes) in [(400, 1 << 16), (500, 4096)] {
+        let cut = Syscall::CutMemory {
+            source: 99,
+            target: at + 1,
+            size: 1 << 16,
+        };
+        call(&mut system, &mut chip, 1, cut).unwrap();
+        let purse = Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: at + 2,
+            bytes,
+        };
+        call(&mut system, &mut chip, 1, purse).unwrap();
+    }
+    let made = call(&mut system, &mut chip, 1, creation(400, SEL_TILES + 2, 0));
+    let creator = made.unwrap()[0] as u16;
+    let give = |activity, source, target| Syscall::Delegate {
+        activity,
+        source,
+        target,
+    };
+    for request in [
+        limited(500, 1_000_000, 8192),
+        give(400, 500, 50),
+        give(400, 501, 51),
+        give(400, 502, 52),
+        give(200, APP, 60),
+        give(300, APP, 60),
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let mut made = creation(50, 50, 0);
+    if let Syscall::CreateActivity {
+        target,
+        purse,
+        memory,
+        ..
+    } = &mut made
+    {
+        (*target, *purse, *memory) = (55, 52, 51);
+    }
+    let before = chip.requests.len();
+    begin(&mut system, &mut chip, creator, made);
+    let (number, answer) = chip.answer().expect("it was asked");
+    // Its bucket is refused.
+    chip.refuse = true;
+    system.tile_answered(&mut chip, number, answer);
+    chip.refuse = false;
+    begin(&mut system, &mut chip, first, map(60, 0x1000_0000));
+    begin(&mut system, &mut chip, second, map(60, 0x1000_1000));
+    finish(&mut system, &mut chip);
+    let kinds = chip.requests[before..].iter();
+    let kinds = kinds.map(|(_, request)| match request {
+        Request::Create { .. } => "create",
+        Request::SetBucket { .. } => "bucket",
+        // The first of them is sent before the refusal is looked at.
+        Request::Map { .. } => "map",
+        Request::Stop { .. } => "stop",
+        other => panic!("{other:?}"),
+    });
+    let kinds: Vec<_> = kinds.collect();
+    assert_eq!(kinds, ["create", "bucket", "map", "stop", "map"]);
+    check(&mut system);
+}
+
 /// The end of a more important activity is reported first: its restart waits for that.
 #[test]
 fn the_end_of_the_most_important_is_said_first() {
