@@ -123,8 +123,18 @@ fn one_of<'a, T>(random: &mut Random, all: &'a [T]) -> &'a T {
     &all[random.below(all.len() as u64) as usize]
 }
 
+/// Every deadline becomes a microsecond.
+fn tighten(element: &mut Element) {
+    for attribute in &mut element.attributes {
+        if attribute.name == "deadline" {
+            attribute.value = "1us".to_owned();
+        }
+    }
+    element.children.iter_mut().for_each(tighten);
+}
+
 fn change(root: &mut Element, random: &mut Random) {
-    match random.below(10) {
+    match random.below(11) {
         0 => {
             let parent = any(root, random);
             if !parent.children.is_empty() {
@@ -173,6 +183,8 @@ fn change(root: &mut Element, random: &mut Random) {
                 element.attributes.remove(at);
             }
         }
+        // Every deadline becomes hard to keep: what is judged should fail, too.
+        7 => tighten(root),
         kind => {
             let element = any(root, random);
             if element.attributes.is_empty() {
@@ -182,7 +194,7 @@ fn change(root: &mut Element, random: &mut Random) {
             let value = &mut element.attributes[at].value;
             let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             *value = match (kind, unit.len() < value.len()) {
-                (9, _) | (_, false) => (*one_of(random, &VALUES)).to_owned(),
+                (10, _) | (_, false) => (*one_of(random, &VALUES)).to_owned(),
                 _ => format!("{}{unit}", one_of(random, &NUMBERS)),
             };
         }
