@@ -9,7 +9,7 @@ const SOURCE: &str = r#"
 __attribute__((noinline)) int third(volatile int *p) { return *p + 1; }
 __attribute__((noinline)) int second(int *p) { int got = third(p); __asm__ volatile("" ::: "memory"); return got * 3; }
 __attribute__((noinline)) int first(int *p) { int got = second(p); __asm__ volatile("" ::: "memory"); return got + 7; }
-__attribute__((noinline)) int deeper(volatile int *n) { volatile int room[64]; room[0] = *n; if (*n) return 1; return deeper(n) + room[0]; }
+__attribute__((noinline)) int deeper(volatile int *n) { volatile int room[64]; room[0] = *n; return deeper(n) + room[0]; }
 __attribute__((noinline)) void broken(void) { __asm__ volatile("unimp"); }
 static inline __attribute__((always_inline)) int inner(volatile int *p) {
     return *p + 1;

@@ -41,10 +41,10 @@ impl Machine {
         let pages = (0..STACK / PAGE).map_while(|page| first.checked_add(page * PAGE));
         for address in pages.filter(|_| !translates) {
             let mut bytes = vec![0; PAGE as usize];
-            if self.peek(owner.tile, address, &mut bytes).is_err() {
-                break;
+            // A stack that was overrun begins below memory.
+            if self.peek(owner.tile, address, &mut bytes).is_ok() {
+                stack.push((address, bytes));
             }
-            stack.push((address, bytes));
         }
         // The run ended before what was stored last had a line to be stored in.
         for (store, bytes, value) in hart.waiting_stores() {
