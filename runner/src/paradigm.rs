@@ -99,17 +99,25 @@ pub trait Paradigm: Sync {
         Lives::until(seen.ticks)
     }
 
-    /// How much of which quota was used.
-    fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse>;
+    /// How much of which quota was used. Without a kernel that keeps books: nothing.
+    fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
+        Vec::new()
+    }
 
     /// When the kernel began a piece of its work, and which, for measurements.
-    fn work(&self, system: &System, markers: &[MarkerEvent]) -> Vec<(u64, u64)>;
+    fn work(&self, _: &System, _: &[MarkerEvent]) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
 
     /// Whether this run can serve a bound, so that its transactions are kept.
-    fn serves_bounds(&self, system: &System) -> bool;
+    fn serves_bounds(&self, _: &System) -> bool {
+        false
+    }
 
-    /// Runs that bounds need beside the chosen ones. `all`: every variant of the system.
-    fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun>;
+    /// Runs that bounds need beside the chosen ones (the first argument); the second: every variant of the system.
+    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
+        Vec::new()
+    }
 
     /// Puts bounds into the results. Gives what the runs besides were for.
     fn bound(

@@ -126,6 +126,14 @@ impl Core {
         self.counters.caches = bus.cache_events();
     }
 
+    /// Asks them before the mode changes, if a counter stops or may overflow then.
+    #[inline]
+    pub fn ask_caches_before_a_mode<B: Bus>(&mut self, bus: &B) {
+        if self.counters.filtered | self.counters.watched != 0 {
+            self.ask_caches(bus);
+        }
+    }
+
     fn counter_source(&self, index: usize, now: Tick) -> u64 {
         let cycles = || (now - self.reset_time) / self.costs.cycle;
         match index {

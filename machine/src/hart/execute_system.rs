@@ -86,7 +86,7 @@ impl Core {
     }
 
     fn return_from_trap<B: Bus>(&mut self, bus: &B, machine: bool, offset: Tick) {
-        self.ask_caches(bus);
+        self.ask_caches_before_a_mode(bus);
         self.trap_return(machine, self.base + offset);
         self.base += self.costs.trap_entry;
         self.statistics.stall_trap += self.costs.trap_entry;

@@ -102,7 +102,7 @@ impl Core {
             self.mode = Mode::Dead(trap);
             return Some(Stop::Unhandled(trap));
         }
-        self.ask_caches(bus);
+        self.ask_caches_before_a_mode(bus);
         self.statistics.traps += 1;
         self.statistics.stall_trap += self.costs.trap_entry;
         self.base += self.costs.trap_entry;

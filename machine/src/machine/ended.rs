@@ -18,8 +18,13 @@ impl Machine {
         let (Outcome::Exit { tile, .. } | Outcome::Unhandled { tile, .. }) = outcome else {
             return None;
         };
-        let port = self.cluster(tile).and_then(|cluster| cluster.ended_by());
-        Some(Owner::new(tile, port.unwrap_or(0) as u16))
+        let port = self.cluster(tile).map_or(0, |cluster| {
+            let port = cluster.ended_by();
+            port.unwrap_or_else(|| {
+                panic!("a hart of tile {tile} ended the run, and none of its cluster did")
+            })
+        });
+        Some(Owner::new(tile, port as u16))
     }
 
     /// The hart whose trap nobody handled, if that ended the run. Addresses of its stack are physical: there is none if the hart translates

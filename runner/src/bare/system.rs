@@ -20,7 +20,7 @@ use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::{App, Bare as Described};
-use bulkhead_report::result::{AddedRun, End, Incident, IncidentKind, QuotaUse, VariantResult};
+use bulkhead_report::result::{AddedRun, End, Incident, IncidentKind, VariantResult};
 use bulkhead_report::verdict::Promise;
 
 /// Programs without a kernel.
@@ -152,22 +152,6 @@ impl Paradigm for Bare {
             _ => {}
         }
         lives
-    }
-
-    fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
-        Vec::new()
-    }
-
-    fn work(&self, _: &System, _: &[MarkerEvent]) -> Vec<(u64, u64)> {
-        Vec::new()
-    }
-
-    fn serves_bounds(&self, _: &System) -> bool {
-        false
-    }
-
-    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
-        Vec::new()
     }
 
     fn bound(

@@ -18,7 +18,7 @@ use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::system::OneShot as Described;
-use bulkhead_report::result::{AddedRun, Incident, IncidentKind, QuotaUse, VariantResult};
+use bulkhead_report::result::{AddedRun, Incident, IncidentKind, VariantResult};
 use bulkhead_report::verdict::Promise;
 use std::fmt::Write;
 
@@ -130,22 +130,6 @@ impl Paradigm for OneShot {
         };
         let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
         Some(Recipe::of(system, one_shot, &bounds, core).name())
-    }
-
-    fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
-        Vec::new()
-    }
-
-    fn work(&self, _: &System, _: &[MarkerEvent]) -> Vec<(u64, u64)> {
-        Vec::new()
-    }
-
-    fn serves_bounds(&self, _: &System) -> bool {
-        false
-    }
-
-    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
-        Vec::new()
     }
 
     fn bound(

@@ -136,7 +136,8 @@ impl Window {
         if now == self.edge {
             return;
         }
-        let lost = (now - self.edge).saturating_sub(self.cycle);
+        // Edges are whole cycles apart.
+        let lost = now - self.edge - self.cycle;
         let statistics = &mut core.statistics;
         match self.cause {
             Cause::None => {}

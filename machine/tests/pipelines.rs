@@ -1,0 +1,99 @@
+//! The memory path seen through both pipelines: what a load waits for by the size of the working set, one after the other and
+//! independent ones.
+//!
+//! A chain of loads cannot overlap, so both pipelines see the same latency, up to a few cycles. Independent loads that miss overlap out of
+//! order as far as the cache has miss registers.
+
+mod common;
+
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_machine::config::{PlatformConfig, PlatformKind};
+use bulkhead_machine::hart::IntervalConfig;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use common::*;
+
+const DATA: u64 = 0x10_0000;
+const LOADS: u64 = 512;
+
+fn chip(interval: Option<IntervalConfig>, misses: u32) -> PlatformConfig {
+    let mut config = platform(PlatformKind::Bare, 1);
+    let tile = &mut config.tiles[0];
+    tile.hart.interval = interval;
+    tile.hart.load_buffer = 16;
+    tile.l1d.as_mut().unwrap().mshrs = misses;
+    tile.l2.as_mut().unwrap().mshrs = 2 * misses;
+    config
+}
+
+const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
+    width: 4,
+    window: 128,
+    load_queue: 32,
+    store_queue: 16,
+    alus: 3,
+    memory_ports: 2,
+    float_units: 2,
+};
+
+/// Half-cycles per load of a walk over lines of `size` bytes, after one round of warming up. `chain`: each load gives the next
+/// address; otherwise each value is used at once, and the addresses are computed.
+fn walk(config: &PlatformConfig, size: u64, chain: bool) -> u64 {
+    let lines = size / 64;
+    let time = |loads: u64| {
+        let mut p = Program::default();
+        let start = MEMORY_BASE + DATA;
+        p.li(S0, start).li(S1, start).addi(S2, ZERO, 0);
+        p.li(T1, lines + loads).li(T2, 64 * 37).li(A0, size - 1);
+        let round = p.here();
+        match chain {
+            true => p.ld(S0, S0, 0),
+            false => p.ld(A1, S0, 0).add(S3, S3, A1).addi(S2, S2, 0),
+        };
+        if !chain {
+            // The next line, 37 lines behind, in the working set.
+            p.add(T0, T0, T2).and(T0, T0, A0).add(S0, S1, T0);
+        }
+        p.addi(T1, T1, -1).branch(1, T1, ZERO, round).word(WFI);
+        let mut machine = Machine::new(config).unwrap();
+        for line in 0..lines {
+            let next = start + (line + 37) % lines * 64;
+            let at = DATA + line * 64;
+            machine
+                .load_memory(MEMORY, at, &next.to_le_bytes())
+                .unwrap();
+        }
+        p.start_at(&mut machine, 0, 0);
+        let end = machine.run(RunLimit { ticks: 50_000_000 }, None);
+        assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+        machine.hart(0).unwrap().time()
+    };
+    (time(2 * LOADS) - time(LOADS)) / LOADS
+}
+
+#[test]
+fn both_pipelines_see_the_same_latency() {
+    let (in_order, out_of_order) = (chip(None, 8), chip(Some(OUT_OF_ORDER), 8));
+    for size in [4 << 10, 32 << 10, 1 << 20] {
+        let (one, other) = (walk(&in_order, size, true), walk(&out_of_order, size, true));
+        println!("chain of {size} bytes: {one} in order, {other} out of order");
+        assert!(one.abs_diff(other) <= 8, "{size}: {one}, {other}");
+    }
+}
+
+#[test]
+fn independent_misses_overlap_as_far_as_there_are_registers() {
+    let size = 1 << 20;
+    let one = walk(&chip(None, 8), size, false);
+    let mut before = one;
+    for misses in [1, 2, 4, 8] {
+        let other = walk(&chip(Some(OUT_OF_ORDER), misses), size, false);
+        println!("independent, {misses} registers: {one} in order, {other} out of order");
+        let least = if misses == 1 {
+            before + 20
+        } else {
+            before * 2 / 3
+        };
+        assert!(other <= least, "{misses}: {before}, {other}");
+        before = other;
+    }
+}
