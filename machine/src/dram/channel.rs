@@ -6,7 +6,8 @@
 //! **Nobody starves.** Bursts pass the oldest segment at most `cap` times: a burst of another segment counts if it goes to the oldest one's
 //! bank, or if nothing but the data bus keeps the oldest one back. So hits cannot keep its row closed, and accesses in the direction of
 //! the bus cannot keep it from turning. With a write queue a drain ends after as many bursts as the queue holds if reads wait,
-//! and after each drain as many bursts of reads go first as it moved, even while writes wait for room.
+//! and after each drain as many bursts of reads go first as it moved, a full queue at most, even while writes wait for room. Only those of the oldest read
+//! count: a drain may have closed its row, and what is read while that is opened again must not use up its turn.
 
 use super::banks::{Banks, Cause, Command, Constraint, Part};
 pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
@@ -99,7 +100,7 @@ pub(super) struct Channel {
     pub(super) draining: bool,
     /// Bursts that this drain has moved.
     pub(super) drained: u32,
-    /// Bursts of reads that go before the next drain while reads wait: as many as the last drain moved.
+    /// Bursts of the oldest read that go before the next drain while reads wait: as many as the last drain moved, a full queue at most.
     pub(super) owed: u32,
     /// Bursts that passed the oldest segment of `queue`, and of `writes`.
     pub(super) passed: [u32; 2],
@@ -174,19 +175,19 @@ impl Channel {
         if drain != self.draining {
             self.draining = drain;
             self.floor = self.floor.max(now);
-            self.owed = self.drained;
+            self.owed = self.drained.min(limits.size);
             self.drained = 0;
         }
     }
 
-    /// Counts a burst that was moved: against the limits of a drain, and if it `passes` the oldest segment.
-    pub(super) fn count(&mut self, passes: bool) {
+    /// Counts a burst of a segment that was moved: against the limits of a drain or of reads, and if it `passes` the oldest segment.
+    pub(super) fn count(&mut self, segment: usize, passes: bool) {
         self.passed[usize::from(self.draining)] += u32::from(passes);
         if self.draining {
             self.drained += 1;
         } else {
             // Reads beyond those that are owed are not counted.
-            self.owed -= u32::from(self.owed > 0);
+            self.owed -= u32::from(segment == 0 && self.owed > 0);
         }
     }
 

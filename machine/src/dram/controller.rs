@@ -458,7 +458,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 end,
             });
         }
-        channel.count(passes);
+        channel.count(at_segment, passes);
         if segment.bursts == 0 {
             channel.leave(at_segment);
         }

@@ -289,6 +289,70 @@ fn neither_reads_nor_writes_starve_beside_a_write_queue() {
     }
 }
 
+/// When an access of A ends that comes at `from`, beside rivals that have as many accesses under way as they list from when on: address, and whether
+/// they write. `None`: not within 100 000 ticks.
+fn beside(
+    config: ControllerConfig,
+    (from, address, write): (Tick, u64, bool),
+    rivals: &[(Tick, u64, bool)],
+) -> Option<Tick> {
+    let mut b = Bench::new(config);
+    let mut idle: Vec<usize> = (1..=rivals.len()).collect();
+    for now in 0..from + 100_000 {
+        b.run(now);
+        for (token, at) in b.served.drain(..) {
+            if token == 0 {
+                return Some(at - from);
+            }
+            idle.push(token);
+        }
+        if now == from {
+            b.push(now, 0, A, address, 64, write);
+        }
+        idle.retain(|&token| {
+            let (begin, address, write) = rivals[token - 1];
+            if begin <= now {
+                b.push(now, token, B, address, 64, write);
+            }
+            begin > now
+        });
+    }
+    None
+}
+
+/// Each drain closes the row that A's read needs, and hits of another bank are read while it is opened again. So they must not use up the turn that the
+/// reads have after a drain.
+#[test]
+fn a_read_whose_row_drains_close_does_not_starve() {
+    for (size, high, low) in [(4, 2, 1), (8, 4, 3), (16, 12, 4)] {
+        let config = ControllerConfig {
+            write_queue: Some(WriteQueue { size, high, low }),
+            ..config(Policy::FirstReady { cap: 4 })
+        };
+        let mut rivals = vec![(0, 65_536, true); 24];
+        rivals.extend((0..8).map(|k| (0, 8192 + k * 64, false)));
+        let end = beside(config, (5000, 0, false), &rivals);
+        assert!(end.is_some_and(|end| end < 4000), "{size}: {end:?}");
+    }
+}
+
+/// Writes were drained for long while nobody read. Reads that come then go first for a queue, and not for as long as that.
+#[test]
+fn a_write_does_not_wait_for_all_that_was_drained_before() {
+    let config = ControllerConfig {
+        write_queue: Some(WriteQueue {
+            size: 8,
+            high: 6,
+            low: 2,
+        }),
+        ..config(Policy::FirstReady { cap: 4 })
+    };
+    let mut rivals = vec![(0, 65_536, true); 24];
+    rivals.extend((0..16).map(|k| (30_000, 8192 + k * 64, false)));
+    let end = beside(config, (30_100, 131_072, true), &rivals);
+    assert!(end.is_some_and(|end| end < 8000), "{end:?}");
+}
+
 #[test]
 fn slots_bound_the_worst_wait_by_the_number_of_requesters() {
     let mut b = Bench::new(config(Policy::Slots));
