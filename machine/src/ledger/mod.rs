@@ -5,15 +5,16 @@
 //! component that makes a request wait books the stretch and adds it to the request's account in the same step, so that for every
 //! request delay = service + booked waits, exactly ([`Ledger::complete`] checks it).
 
+mod account;
 mod histogram;
 mod processor;
 mod requests;
 
+pub use account::{Account, Transaction};
 pub use histogram::Histogram;
 pub use processor::{Processor, ProcessorTime};
 pub use requests::{Party, RequestsTime, Unfetched};
 
-use crate::noc::{Account, Transaction};
 use crate::types::{Owner, Tick, TileId};
 use rustc_hash::FxHashMap;
 use std::fmt;

@@ -4,57 +4,9 @@
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
 use crate::hart::RemoteOperation;
+pub use crate::ledger::{Account, Transaction};
 use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
-
-/// The account of a transaction's time: always `end - started = service + waited`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// When the transaction asked for its first resource.
-    pub started: Tick,
-    /// Ticks in which a resource worked for it.
-    pub service: Tick,
-    /// Ticks in which it waited; each of them is booked in the ledger.
-    pub waited: Tick,
-}
-
-impl Account {
-    /// An account that starts now.
-    pub const fn new(started: Tick) -> Self {
-        Self {
-            started,
-            service: 0,
-            waited: 0,
-        }
-    }
-    /// The moment up to which time is accounted for.
-    pub const fn accounted(&self) -> Tick {
-        self.started + self.service + self.waited
-    }
-}
-
-/// The kinds of transactions that latency statistics distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Transaction {
-    /// A cache line read because of a miss (fetches, loads, stores, page walks): request to data.
-    CacheRead,
-    /// A cache line written back: to the acknowledgement.
-    CacheWrite,
-    /// A chunk that a DTU reads from memory, or an element that a DMA engine reads: request to data.
-    DmaRead,
-    /// A chunk that a DTU writes to memory, or an element that a DMA engine writes: to the acknowledgement.
-    DmaWrite,
-    /// A message or reply: to the receiver's acknowledgement.
-    Message,
-    /// An access to the registers of another tile's DTU.
-    Register,
-    /// A load from another tile's local memory or registers, or from external memory: request to value.
-    RemoteLoad,
-    /// A store there: to the acknowledgement.
-    RemoteStore,
-    /// An atomic operation there: request to the old value.
-    RemoteAtomic,
-}
 
 /// The kind of a packet, with its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Circles that are there, each with its reason: a package's folder, and the modules of the circle.
 const KNOWN: &[(&str, &[&str], &str)] = &[
-    ("machine", &["ledger", "noc"], "open"),
     (
         "software/lib",
         &["gate", "syscall"],
@@ -21,19 +20,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["gate", "resource", "revoke", "space"],
         "one tree of nodes, seen from four sides",
     ),
-    ("software/tiled/capabilities", &["node", "object"], "open"),
-    (
-        "software/tiled/kernel",
-        &["activity", "system", "tile"],
-        "open",
-    ),
-    (
-        "software/tiled/resmgr",
-        &["create", "pagers", "tiles"],
-        "open",
-    ),
-    ("software/tiled/resmgr", &["services", "start"], "open"),
-    ("software/tiled/tilemux", &["arch", "tile"], "open"),
 ];
 
 /// Top module of a source file below `src/`; nothing for the package's root, its programs, and tests.

@@ -32,6 +32,7 @@ mod gate;
 mod links;
 mod node;
 mod notice;
+mod number;
 mod object;
 mod resource;
 mod revoke;

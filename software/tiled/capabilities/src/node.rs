@@ -2,25 +2,8 @@
 //!
 //! Why it exists: the layout of a node, and nothing about what is done with it. What it deliberately does not know: rules.
 
+pub use crate::number::NodeId;
 use crate::object::{Line, Object};
-
-/// Number of a node. Valid as long as the node lives; code that keeps one longer compares [`Node::birth`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NodeId(pub u16);
-
-impl NodeId {
-    /// No node.
-    pub const NONE: NodeId = NodeId(u16::MAX);
-
-    pub(crate) fn index(self) -> usize {
-        self.0.into()
-    }
-
-    /// Whether this is a node's number at all.
-    pub fn is_some(self) -> bool {
-        self != Self::NONE
-    }
-}
 
 /// Dependencies of a node at most.
 pub const EDGES: usize = 4;

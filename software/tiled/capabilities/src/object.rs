@@ -2,7 +2,7 @@
 //!
 //! Why it exists: one place says what each kind carries. What it deliberately does not know: its holders.
 
-use crate::node::NodeId;
+use crate::number::NodeId;
 pub use bulkhead_abi::quota::{QUOTAS, Quota};
 use bulkhead_abi::syscall::PRIORITIES;
 

@@ -3,8 +3,8 @@
 //! Why it exists: calls are checked against this. What it deliberately does not know: what an activity computes.
 
 use crate::hardware::{Region, Right};
+use crate::pending::{Waiting, label_caller};
 use crate::post::Post;
-use crate::system::{Waiting, label_caller};
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use bulkhead_abi::boot::KERNEL_PURSES_MAX;
@@ -397,7 +397,7 @@ pub(crate) fn count<K: Ord>(all: &mut BTreeMap<K, u16>, key: K, more: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::caller_label;
+    use crate::pending::caller_label;
     use proptest::prelude::*;
 
     fn activity(id: u16, generation: u32, holder: u16) -> Activity {

@@ -16,6 +16,7 @@ pub mod console;
 pub mod endpoints;
 pub mod hardware;
 pub mod load;
+pub mod pending;
 pub mod post;
 pub mod report;
 pub mod root;

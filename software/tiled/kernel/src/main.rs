@@ -22,10 +22,9 @@ use bulkhead_kernel::bounds::{
     ANSWER, NOTIFICATION, REPLY, STEP, TEXT, TILE_ANSWER, WORK_BEGINS, WORK_ENDS,
 };
 use bulkhead_kernel::hardware::{Hardware, Region};
+use bulkhead_kernel::pending::{Ticket, label_caller};
 use bulkhead_kernel::root::{self, Place};
-use bulkhead_kernel::system::{
-    KernelEndpoints, MemoryTile, Module, NUMBERS_END, Reply, System, Ticket, label_caller,
-};
+use bulkhead_kernel::system::{KernelEndpoints, MemoryTile, Module, NUMBERS_END, Reply, System};
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
 

@@ -5,7 +5,8 @@
 
 use crate::hardware::Hardware;
 use crate::load::{self, Loading};
-use crate::system::{Reply, System, Ticket};
+use crate::pending::Ticket;
+use crate::system::{Reply, System};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, Environment};

@@ -4,7 +4,7 @@
 
 use crate::endpoints::EndpointTable;
 use crate::hardware::Region;
-use crate::system::Asked;
+use crate::pending::Asked;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};

@@ -26,8 +26,9 @@ use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::activity::Path;
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
+use bulkhead_kernel::pending::Ticket;
 use bulkhead_kernel::report::Stopped;
-use bulkhead_kernel::system::{PATIENCE, Reply, System, Ticket, memory_endpoint};
+use bulkhead_kernel::system::{PATIENCE, Reply, System, memory_endpoint};
 use core::fmt::Display;
 use zerocopy::{FromBytes, IntoBytes};
 

@@ -4,7 +4,8 @@
 //! know: when applications start.
 
 use crate::calls::{Failure, call};
-use crate::create::{Draft, entry};
+use crate::create::entry;
+use crate::draft::Draft;
 use crate::gates::{Selectors, activate, activate_again};
 use crate::load::{self, Modules};
 use alloc::collections::BTreeMap;

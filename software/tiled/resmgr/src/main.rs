@@ -14,12 +14,14 @@ extern crate alloc;
 mod calls;
 mod connect;
 mod create;
+mod draft;
 mod gates;
 mod load;
 mod pagers;
 mod services;
 mod start;
 mod tiles;
+mod world;
 
 use alloc::string::String;
 use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, Syscall, SyscallError};
@@ -27,7 +29,7 @@ use bulkhead_lib::{println, time};
 use bulkhead_resmgr::description;
 use calls::{Failure, call};
 use services::NOT_STARTED;
-use start::World;
+use world::World;
 
 bulkhead_lib::main!(main);
 

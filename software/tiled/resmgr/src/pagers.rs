@@ -4,7 +4,7 @@
 //! gate to the pager. What it deliberately does not know: which pages a pager gives.
 
 use crate::calls::{Failure, call};
-use crate::create::Draft;
+use crate::draft::Draft;
 use crate::gates::Selectors;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -12,20 +12,8 @@ use bulkhead_abi::pager::{
     AREA, CLIENT, CLIENTS, FAULTS, SHARED, client_activity, client_memory, fault_label,
 };
 use bulkhead_abi::syscall::{MAP_READ, SEL_TILES, Syscall, SyscallError};
-use bulkhead_abi::tilemux::table_pages;
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Subsystem};
-
-/// Pages for the page tables of an application: what it needs itself, and what its limit lets it have for activities that it makes.
-pub fn tables(app: &App) -> u64 {
-    let memory = app.memory.next_multiple_of(PAGE);
-    let own = match app.pager {
-        None => table_pages(memory),
-        // Its own memory, and whatever its pager may map.
-        Some(_) => table_pages(memory) + table_pages(memory + 2 * AREA),
-    };
-    app.tables.unwrap_or(0).max(own)
-}
 
 /// Bytes of memory that go to the pager of an application: for its heap.
 pub fn pool(app: Option<&App>, layout: &Layout) -> u64 {

@@ -9,7 +9,7 @@
 
 use crate::calls::{Failure, call};
 use crate::connect;
-use crate::start::{FAILED, World};
+use crate::world::{FAILED, Known, World};
 use alloc::format;
 use alloc::string::String;
 use bulkhead_abi::news::{News, Standing};
@@ -26,27 +26,6 @@ pub const NOT_STARTED: u64 = 2;
 
 /// How often an application may offer services after each of its starts. Each of those that it has once is usual.
 const OFFERS: u32 = 64;
-
-/// What is known of a service.
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    /// The newest.
-    pub news: News,
-    /// Where this manager holds it, or held it before it was started again.
-    pub selector: Option<u16>,
-    /// When it was heard, in nanoseconds since reset.
-    pub at: u64,
-}
-
-impl Known {
-    /// Whether a word is news after what is known.
-    fn is_followed_by(&self, news: News) -> bool {
-        let is_later = news.restarts > self.news.restarts;
-        let is_further =
-            news.restarts == self.news.restarts && news.standing as u64 > self.news.standing as u64;
-        !self.news.standing.is_final() && (is_later || is_further)
-    }
-}
 
 impl World<'_> {
     fn known(&self, source: Source) -> Option<Known> {

@@ -5,69 +5,20 @@
 
 use crate::calls::{self, Failure, kind_of};
 use crate::connect::{self, Made};
-use crate::create::{self, Draft};
+use crate::create;
 use crate::gates::Selectors;
 use crate::load::{self, Filling, Modules};
-use crate::services::Known;
+use crate::world::{Below, FAILED, State, World};
 use crate::{pagers, tiles};
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::news::Standing;
 use bulkhead_abi::syscall::{ObjectKind, SEL_DESCRIPTION, SEL_MODULES, StopCause, Syscall};
-use bulkhead_lib::common::payer::{Fixed, Own, Paid};
+use bulkhead_lib::common::payer::Paid;
 use bulkhead_lib::{environment, println, time};
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
 use bulkhead_resmgr::progress::{Part, Phase, Place, Progress, Work, turn};
-
-/// A manager below.
-pub struct Below {
-    pub draft: Draft,
-    name: Box<str>,
-    pub foreground: bool,
-    pub phase: Phase,
-    /// It was said already that it offers what is not there.
-    pub has_lied: bool,
-}
-
-/// An application.
-pub struct State {
-    /// How far it is.
-    pub progress: Progress,
-    /// How often it was started again.
-    pub restarts: u32,
-    /// It has appeared again, and nobody has been told that it is back.
-    is_unsaid: bool,
-    /// Its memory is being filled.
-    filling: Option<Filling>,
-    /// It was said already that what it offers is not one of its services: it may offer as often as it likes.
-    pub has_lied: bool,
-    /// How often it has offered something since it was started.
-    pub offers: u32,
-}
-
-/// Everything that a manager has started.
-pub struct World<'a> {
-    pub(crate) system: &'a Subsystem,
-    pub(crate) drafts: Fixed<Draft>,
-    pub(crate) states: Fixed<State>,
-    pub(crate) below: Fixed<Below>,
-    pub(crate) selectors: Selectors,
-    modules: Modules,
-    /// What is known of applications that offer services, or receive.
-    pub(crate) known: Paid<Own, BTreeMap<Source, Known>>,
-    /// Where this manager takes services from whom it started: a selector each, however often they are offered.
-    pub(crate) places: Paid<Own, BTreeMap<Source, u16>>,
-    /// When all gates were there and all that could start had started: nothing is started because of what others say before.
-    pub(crate) began: Option<u64>,
-    /// The exit code so far: 3 once something in the foreground has failed.
-    pub code: u64,
-}
-
-/// Exit code of a manager one of whose applications failed.
-pub const FAILED: u64 = 3;
 
 impl<'a> World<'a> {
     /// Starts everything.

@@ -5,8 +5,8 @@
 
 use crate::calls::{Failure, call};
 use crate::gates::Selectors;
-use crate::pagers;
 use alloc::collections::{BTreeMap, BTreeSet};
+use bulkhead_abi::pager::AREA;
 use bulkhead_abi::syscall::{PRIORITIES, SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_lib::syscall;
@@ -16,6 +16,17 @@ use bulkhead_resmgr::description::{App, Manager, Subsystem, Time};
 /// Bytes in whole pages.
 pub fn pages(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE)
+}
+
+/// Pages for the page tables of an application: what it needs itself, and what its limit lets it have for activities that it makes.
+pub fn tables(app: &App) -> u64 {
+    let memory = app.memory.next_multiple_of(PAGE);
+    let own = match app.pager {
+        None => table_pages(memory),
+        // Its own memory, and whatever its pager may map.
+        Some(_) => table_pages(memory) + table_pages(memory + 2 * AREA),
+    };
+    app.tables.unwrap_or(0).max(own)
 }
 
 /// The memory that shows on each tile: of its activities, and on tiles that this manager lights, pages for all page tables.
@@ -29,7 +40,7 @@ fn needed_tables(manager: &Manager, tile: u16) -> u64 {
     let apps = manager.inner.iter().filter(|a| a.tile == tile);
     let below = manager.managers.iter().filter(|m| m.0 == tile);
     let below = below.map(|m| table_pages(pages(m.1)));
-    apps.map(pagers::tables).chain(below).sum()
+    apps.map(tables).chain(below).sum()
 }
 
 /// The same, and what its limit lets it have besides.
@@ -57,7 +68,7 @@ fn windows(
     let own = system
         .apps
         .iter()
-        .map(|a| (a.tile, a.memory_tile, a.memory, pagers::tables(a)));
+        .map(|a| (a.tile, a.memory_tile, a.memory, tables(a)));
     let managers = system.managers.iter();
     // A manager's description lies in its window, too.
     let managers = managers.map(|m| {
@@ -187,7 +198,7 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
         endpoints: app.endpoints,
         time: app.time(),
         noc: app.limit,
-        tables: Some(pagers::tables(app)),
+        tables: Some(tables(app)),
         activities: Some(app.activities),
         windows: Some(0),
     };

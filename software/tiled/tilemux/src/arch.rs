@@ -6,14 +6,13 @@
 #![allow(unsafe_code)]
 
 use crate::TileMux;
-use crate::tile::Registers;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::tilemux::{TILEMUX_CONFIG, TileMuxConfig, TilePolicy};
 use bulkhead_abi::words::Words;
 use bulkhead_exec::tile::Policy;
 use bulkhead_hal::csr;
 use bulkhead_hal::trap::{Context, SP};
-use bulkhead_tilemux::mux::{ACTIVITIES, Entry};
+use bulkhead_tilemux::mux::{ACTIVITIES, Entry, Registers};
 use core::cell::UnsafeCell;
 
 pub use bulkhead_hal::csr::wait_for_interrupt;

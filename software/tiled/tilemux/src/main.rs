@@ -21,8 +21,10 @@ use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{csr, device, dtu, marker};
-use bulkhead_tilemux::mux::{Access, Mux, Witness, access_of_cause, access_of_rights, panic_cause};
-use tile::{Registers, Tile};
+use bulkhead_tilemux::mux::{
+    Access, Mux, Registers, Witness, access_of_cause, access_of_rights, panic_cause,
+};
+use tile::Tile;
 
 /// Interrupt bit of `mcause`.
 const INTERRUPT: u64 = 1 << 63;

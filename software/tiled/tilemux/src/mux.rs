@@ -46,6 +46,15 @@ fn since(activity: u16, moment: u64) -> Since {
     Since { activity, moment }
 }
 
+/// What happens to the command registers of an activity that leaves the unit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Registers {
+    /// It was interrupted and gets them back.
+    Kept,
+    /// It called TileMux; a call ends its running command and clears the registers.
+    Dropped,
+}
+
 /// Where an activity starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

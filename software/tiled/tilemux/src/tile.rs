@@ -20,17 +20,8 @@ use bulkhead_abi::tilemux::{
 use bulkhead_hal::csr;
 use bulkhead_hal::dtu::{self, SavedCommand};
 use bulkhead_hal::paging::{PAGE, Pool, TableMemory};
-use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
+use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine, Registers};
 use zerocopy::IntoBytes;
-
-/// What happens to the command registers of an activity that leaves the unit.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Registers {
-    /// It was interrupted and gets them back.
-    Kept,
-    /// It called TileMux; a call ends its running command and clears the registers.
-    Dropped,
-}
 
 /// The owner of the unit.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,11 @@
 //! know: what is revoked when it ends; the capabilities know that.
 
 use super::making::{Equipping, Making};
-use super::requests::{Creating, Then};
 use super::tiles::PAGE;
-use super::{System, Ticket, caller_label, done};
+use super::{System, done};
 use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
+use crate::pending::{Creating, Then, Ticket, caller_label};
 use crate::post;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};

@@ -4,11 +4,11 @@
 //! unit lets it see only a part of the driver's own memory, at the driver's own addresses. What it deliberately does not know: what
 //! the device is.
 
-use super::requests::Then;
+use super::System;
 use super::tiles::PAGE;
-use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
+use crate::pending::{Then, Ticket};
 use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
 use bulkhead_abi::network::CARD_ADDRESS;
 use bulkhead_abi::syscall::arguments::GiveDevice;

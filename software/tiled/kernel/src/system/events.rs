@@ -5,8 +5,9 @@
 //! activity had. What it deliberately does not know: how creators react.
 
 use super::speaking::Heard;
-use super::waiting::{self, Waiting, Why};
-use super::{Reply, System, Ticket, done};
+use super::waiting;
+use super::{Reply, System, done};
+use crate::pending::{Ticket, Waiting, Why};
 use crate::post;
 use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};

@@ -6,13 +6,13 @@
 
 use super::closing::write_lines;
 use super::paging::Paging;
-use super::requests::{Creating, Then};
 use super::revoke::Job;
 use super::tiles::PAGE;
-use super::{System, Ticket, done};
+use super::{System, done};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
+use crate::pending::{Creating, Then, Ticket};
 use alloc::boxed::Box;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_abi::syscall::arguments::CreateActivity;

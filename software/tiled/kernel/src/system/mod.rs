@@ -24,6 +24,7 @@ mod waiting;
 
 use crate::activity::{ACTIVITY_COST, Activities, Activity, PLACE_COST, Path};
 use crate::hardware::{Hardware, Region, Right};
+use crate::pending::{Ticket, Waiting, Why, caller_label};
 use crate::tile::Tile;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -41,28 +42,11 @@ use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserve
 pub use activities::NUMBERS_END;
 #[cfg(test)]
 pub(crate) use closing::LOOKED;
-pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
-pub(crate) use sessions::Question;
 pub use tiles::{TILEMUX_NAMES, memory_endpoint};
-pub(crate) use waiting::Waiting;
-use waiting::Why;
 
 /// Results of a call.
 pub type Reply = Words<REPLY_WORDS>;
-
-/// A caller that waits for a reply: the receive endpoint of a priority, and the message there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {
-    /// Number of the caller.
-    pub caller: u16,
-    /// How often the number had been used before the caller got it.
-    pub generation: u32,
-    /// Priority, below [`PRIORITIES`].
-    pub level: usize,
-    /// Offset of the message.
-    pub offset: u32,
-}
 
 /// A call is not answered now, but when something has happened; see [`System::take_reply`].
 const LATER: bool = false;
@@ -578,16 +562,6 @@ fn places_of(tiles: &[Tile]) -> Fixed<usize> {
         places[usize::from(tile.id)] = index;
     }
     places.into()
-}
-
-/// The label of a caller's messages: its number, and how often that number had been used before.
-pub const fn caller_label(caller: u16, generation: u32) -> u64 {
-    caller as u64 | (generation as u64) << 16
-}
-
-/// The sender of a message with this label, and the generation of its number.
-pub const fn label_caller(label: u64) -> (u16, u32) {
-    (label as u16, (label >> 16) as u32)
 }
 
 /// A call that is answered later, if it could begin.

@@ -7,12 +7,12 @@
 //! on the pager's memory: when that is revoked, as happens when the pager ends, the client is stopped before another activity can
 //! get the memory.
 
+use super::System;
 use super::making::Making;
-use super::requests::Then;
 use super::tiles::PAGE;
-use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
+use crate::pending::{Then, Ticket};
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{SendEndpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::syscall::arguments::{MapFrom, SetPager};

@@ -7,10 +7,10 @@
 //! A TileMux gets one request at a time: that of the most important caller, and of equals the first. So a request waits for the one that is
 //! under way and for those of callers that are at least as important.
 
-use super::{System, Ticket, done};
+use super::{System, done};
 use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
-use alloc::boxed::Box;
+use crate::pending::{Asked, Then, Ticket};
 use bulkhead_abi::marker::Asker;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
@@ -25,58 +25,6 @@ pub const LIES_MAX: i32 = 16;
 
 /// Bits of a request's number that identify the tile.
 const TILE_BITS: u32 = 16;
-
-/// What to do when a TileMux has answered.
-#[derive(Clone, Debug)]
-pub(crate) enum Then {
-    /// Nothing.
-    Nothing,
-    /// The caller waits for it.
-    Reply(Ticket),
-    /// The activity runs, and the caller gets its reply.
-    Started(Ticket),
-    /// The next request of a creation, or its end.
-    Created(Box<Creating>),
-    /// The activity has stopped.
-    Stopped,
-}
-
-/// A creation under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Creating {
-    /// The caller that waits.
-    pub(super) ticket: Ticket,
-    /// The remaining requests to TileMux, the last one first.
-    pub(super) rest: [Option<Request>; 2],
-    /// Offset of the buffer for replies to its system calls.
-    pub(super) reply: u64,
-    /// TileMux knows the activity.
-    pub(super) introduced: bool,
-}
-
-/// A request.
-#[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    number: u64,
-    pub(super) activity: u16,
-    request: Request,
-    then: Then,
-    /// The activity that asked the kernel for it, if one did. TileMux's work is in the name of this activity, not of the one it is about.
-    asker: Option<Asker>,
-    /// The priority of the activity that waits for it.
-    level: usize,
-}
-
-impl Then {
-    /// The activity that waits for it.
-    fn ticket(&self) -> Option<&Ticket> {
-        match self {
-            Then::Reply(ticket) | Then::Started(ticket) => Some(ticket),
-            Then::Created(creating) => Some(&creating.ticket),
-            Then::Nothing | Then::Stopped => None,
-        }
-    }
-}
 
 impl System {
     /// Asks the TileMux of an activity, for somebody of a priority.

@@ -10,13 +10,13 @@
 //! ([`super::closing`]), so nothing that it gave can get another owner too early; only the caller that asked for the revocation
 //! waits for that.
 
+use super::System;
 use super::clearing::Clearing;
 use super::closing::Closing;
 use super::making::{Lighting, Making};
-use super::requests::Then;
-use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
+use crate::pending::{Then, Ticket};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::memory_map::PMP_WINDOWS;

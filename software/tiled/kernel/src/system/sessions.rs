@@ -6,10 +6,10 @@
 //! The kernel asks a server one question at a time; each service has its own queue of callers. A caller waits for the answer at
 //! most [`PATIENCE`], whatever the server does, and gets an error at once if the server is gone.
 
-use super::waiting::{self, Waiting, Why};
-use super::{Reply, System, Ticket, done, failed};
+use super::{Reply, System, done, failed, waiting};
 use crate::activity::count;
 use crate::hardware::Hardware;
+use crate::pending::{Purpose, Question, Ticket, Waiting, Why};
 use crate::post;
 use bulkhead_abi::syscall::arguments::{Exchange, OpenSession};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
@@ -24,39 +24,6 @@ const REFUSED_MAX: u32 = 4;
 /// The first word of a notice that a session was closed. The second is the server's number for the session, the third the number of
 /// the activity that had it.
 const CLOSED: u64 = u64::MAX;
-
-/// The call about which a server is asked.
-#[derive(Clone, Copy, Debug)]
-enum Purpose {
-    Open(OpenSession),
-    /// With the server's number of the session.
-    Exchange(Exchange, u64),
-}
-
-impl Purpose {
-    /// The server's view of the call.
-    fn request(&self, activity: u16) -> ServerRequest {
-        match *self {
-            Purpose::Open(c) => ServerRequest::Open {
-                argument: c.argument,
-                activity,
-            },
-            Purpose::Exchange(c, ident) => ServerRequest::Exchange {
-                ident,
-                delegate: u8::from(c.delegate != 0),
-                count: c.count,
-                arguments: [c.argument0, c.argument1, c.argument2],
-            },
-        }
-    }
-}
-
-/// A question to a server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
-    number: u64,
-    purpose: Purpose,
-}
 
 impl System {
     pub(super) fn create_service(

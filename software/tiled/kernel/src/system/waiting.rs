@@ -6,43 +6,10 @@
 //! Activities that wait for the same object form a queue for each priority: the object has the first and the last, and each
 //! activity has its neighbours.
 
-use super::{Question, Ticket};
 use crate::activity::Activities;
+use crate::pending::Waiting;
 use bulkhead_abi::syscall::PRIORITIES;
-use bulkhead_capabilities::{Line, NodeId};
-
-/// What an activity waits for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Why {
-    /// An event of an activity that it created.
-    Event,
-    /// A semaphore: its node.
-    Semaphore(NodeId),
-    /// The answer of a server: the node of its service.
-    Server(NodeId, Question),
-}
-
-/// An activity that waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub ticket: Ticket,
-    pub why: Why,
-    /// The time limit, in nanoseconds since reset; `u64::MAX`: none.
-    pub until: u64,
-    /// Its neighbours in the queue; 0 means none.
-    neighbours: (u16, u16),
-}
-
-impl Waiting {
-    pub fn new(ticket: Ticket, why: Why, until: u64) -> Self {
-        Self {
-            ticket,
-            why,
-            until,
-            neighbours: (0, 0),
-        }
-    }
-}
+use bulkhead_capabilities::Line;
 
 impl Activities {
     fn waiting(&mut self, id: u16) -> Option<&mut Waiting> {

@@ -20,8 +20,9 @@ mod tiles;
 
 use crate::activity::{Path, State};
 use crate::hardware::{Hardware, Region, Right};
+use crate::pending::Ticket;
 use crate::root::{self, Place};
-use crate::system::{KernelEndpoints, MemoryTile, Module, PATIENCE, Reply, System, Ticket};
+use crate::system::{KernelEndpoints, MemoryTile, Module, PATIENCE, Reply, System};
 use crate::tile::Tile;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::environment::PROGRAM_BASE;
