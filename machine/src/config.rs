@@ -492,6 +492,9 @@ impl PlatformConfig {
                 ));
             }
         }
+        if let Err(what) = crate::noc::validate(n, self.tiles.len() + self.memories.len()) {
+            return fail(format!("network: {what}"));
+        }
         for tile in &self.tiles {
             if tile.dma.is_some() && self.kind != PlatformKind::Mesh {
                 return fail(format!("tile {}: a dma engine needs a mesh", tile.id));

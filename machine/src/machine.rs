@@ -168,10 +168,12 @@ impl Machine {
             fabric.network.exit_lookahead(),
         );
         let across = entry + fabric.network.turn_lookahead() + exit;
+        let places = (0..).map(|position| fabric.network.place(position));
         let tiles = config
             .tiles
             .iter()
-            .filter_map(|t| Tile::new(t, config, kinds.clone()))
+            .zip(places)
+            .filter_map(|(tile, place)| Tile::new(tile, place, config, kinds.clone()))
             .collect();
         Ok(Self {
             config: config.clone(),
@@ -654,7 +656,7 @@ impl Machine {
                 continue;
             };
             let (at, position) = (delivery.at, delivery.position);
-            self.tiles[position].deliver(at, delivery.packet);
+            self.tiles[position].deliver(delivery);
             let times = &mut self.times[position];
             times.next = times.next.min(at);
             times.packet = times.packet.min(at);
@@ -707,7 +709,7 @@ impl Machine {
         if ended { self.ended() } else { None }
     }
 
-    /// The first end, by time and tile.
+    /// The first end, by time and place.
     fn ended(&mut self) -> Option<Outcome> {
         let ends = self
             .tiles
@@ -717,10 +719,12 @@ impl Machine {
         let locals = locals.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
         let clusters = self.cluster.iter();
         let clusters = clusters.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
+        let network = &self.fabric.network;
+        let place = |tile| network.position(tile).map(|at| network.place(at));
         let (at, tile, end) = ends
             .chain(locals)
             .chain(clusters)
-            .min_by_key(|(at, tile, _)| (*at, *tile))?;
+            .min_by_key(|(at, tile, _)| (*at, place(*tile)))?;
         self.now = self.now.max(at);
         Some(match end {
             End::Exit(code) => Outcome::Exit { at, tile, code },
