@@ -7,6 +7,7 @@
 use super::{Machine, MachineError, Outcome};
 use crate::cluster_tile::ClusterTile;
 use crate::config::PlatformConfig;
+use crate::fabric::Fabric;
 use crate::hart::Hart;
 use crate::statistics::{CacheReport, HartReport};
 use crate::tile::{End, Tile};
@@ -250,18 +251,22 @@ impl Machine {
             self.now = self.now.max(limit);
             return Some(Outcome::Limit);
         }
-        let places = parts.places.iter();
-        let earliest = Earliest::of(places.map(|place| parts.times(tiles, *place).0));
+        let exit = self.exit;
+        let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {
+            true => later(next, exit),
+            false => Tick::MAX,
+        };
+        // A part that waits for memory does something when it is answered.
+        let places = parts.places.iter().enumerate();
+        let moments = places.map(|(i, place)| parts.times(tiles, *place).0.min(arrival(fabric, i)));
+        let earliest = Earliest::of(moments);
         for i in 0..parts.places.len() {
             #[cfg(test)]
             let i = match parts.backwards {
                 true => parts.places.len() - 1 - i,
                 false => i,
             };
-            let arrival = match fabric.may_arrive(i) {
-                true => later(next, self.exit),
-                false => Tick::MAX,
-            };
+            let arrival = arrival(fabric, i);
             let limit = limit.min(later(earliest.of_others(i), parts.ahead));
             match parts.places[i] {
                 Place::Cluster(index) => parts.clusters[index].run(arrival, limit, fabric),
