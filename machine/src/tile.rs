@@ -19,7 +19,7 @@ mod second;
 
 use crate::accelerator::Accelerator;
 use crate::cache::{Done, Hierarchy};
-use crate::config::{PlatformConfig, PlatformKind, TileConfig};
+use crate::config::{MemoryMap, PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
@@ -34,7 +34,7 @@ use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId, later};
 use accelerator::Accesses;
 use below::Below;
-use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::{TileBus, UNNAMED};
 use card::CardPlace;
 use env::TileEnv;
@@ -221,18 +221,19 @@ impl Tile {
         }
         let homes = Homes::new(&platform.memories);
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
-        if unit.is_none()
-            && let Some(memory) = platform.memories.first()
-        {
-            for (i, window) in windows.iter_mut().enumerate() {
-                let base = i as u64 * PMP_WINDOW_SIZE;
-                let size = memory.size.saturating_sub(base).min(PMP_WINDOW_SIZE);
+        if unit.is_none() {
+            let map = MemoryMap::new(platform);
+            for (window, i) in windows.iter_mut().zip(0..) {
+                let Some((memory, base)) = map.find(MEMORY_BASE + i * PMP_WINDOW_SIZE) else {
+                    continue;
+                };
+                let size = (platform.memories[memory].size - base).min(PMP_WINDOW_SIZE);
                 *window = Window {
                     readable: size,
                     writable: size,
-                    memory: 0,
+                    memory,
                     base,
-                    home: homes.of(0, base),
+                    home: homes.of(memory, base),
                 };
             }
         }
