@@ -77,6 +77,9 @@ struct TileMux {
     /// Nanoseconds from one request to the next in that case, at least.
     distance: u64,
     bar: u8,
+    /// There are ends that the kernel had no slot for. It is told again from this moment on.
+    ends: bool,
+    again: u64,
     /// Nanoseconds at either end of a trap that no reading of the clock sees.
     unseen: u64,
 }
@@ -87,6 +90,9 @@ const UNSEEN_CYCLES: u64 = 400;
 
 /// From a request of the kernel to the next one others have the hart for this many times as long as the request took, if they want it.
 const REST: u64 = 9;
+
+/// Nanoseconds after which TileMux tells the kernel again of ends that it had no slot for: what the kernel takes for some notifications.
+const PAUSE: u64 = 10_000;
 
 /// [`UNSEEN_CYCLES`] by the unit's clock.
 fn unseen() -> u64 {
@@ -109,6 +115,8 @@ impl TileMux {
             calm: 0,
             distance,
             bar,
+            ends: false,
+            again: 0,
             unseen: unseen(),
         }
     }
@@ -314,8 +322,20 @@ impl TileMux {
     }
 
     fn remove(&mut self, id: u16, cause: StopCause) {
-        self.mux.remove(&mut self.tile, id);
-        self.tile.notify(id, cause);
+        match self.tile.notify(id, cause) {
+            true => self.mux.remove(&mut self.tile, id),
+            false => self.mux.end(id, cause, dtu::time()),
+        }
+        self.ends |= self.mux.place(id).is_some();
+    }
+
+    /// Tells the kernel of ends that it had no slot for, as far as it has slots now.
+    fn tell_ends(&mut self) {
+        self.ends = false;
+        while let Some((id, cause)) = self.mux.ended().filter(|_| !self.ends) {
+            self.remove(id, cause);
+        }
+        self.again = dtu::time() + PAUSE;
     }
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
@@ -429,18 +449,22 @@ impl TileMux {
                 Decision::Idle { .. } => None,
             };
             // The kernel's requests take the time of one request from urgent activities, and then none for a while: `admission`
-            // counts that.
+            // counts that. So do ends that it had no slot for.
             let calm = urgency >= Some(self.bar) && now < self.calm;
-            if self.tile.answers || self.tile.requests && !calm {
+            let tells = self.ends && !calm && self.again <= now;
+            if self.tile.answers || self.tile.requests && !calm || tells {
                 self.tile
                     .take(core::mem::replace(&mut registers, Registers::Kept));
                 // Remaining messages are seen when TileMux leaves the unit.
                 if core::mem::take(&mut self.tile.answers) {
                     self.answers();
                 }
+                if tells {
+                    self.tell_ends();
+                }
                 let did = core::mem::take(&mut self.tile.requests) && !calm && self.request();
                 let over = dtu::time();
-                if did {
+                if did || tells {
                     self.calm = over + self.distance.max(REST * (over - began));
                 }
                 // No activity pays for it.
@@ -451,6 +475,10 @@ impl TileMux {
                 continue;
             }
             self.tile.listen(if now < self.calm { 0 } else { u8::MAX });
+            let looks = match calm {
+                true => Some(self.calm),
+                false => self.ends.then_some(self.again),
+            };
             match decision {
                 Decision::Run {
                     member: place,
@@ -464,10 +492,7 @@ impl TileMux {
                     let gives_back =
                         left.filter(|left| self.mux.gives_back(left.place, Some(place)));
                     if gives_back.is_none() {
-                        let until = match calm {
-                            true => Some(until.map_or(self.calm, |until| until.min(self.calm))),
-                            false => until,
-                        };
+                        let until = until.into_iter().chain(looks).min();
                         // Time for which another activity pays is not part of its run.
                         let others = payer.map_or(0, |_| self.unseen * 3 / 2);
                         self.tile.set_timer(until.map(|until| until + others));
@@ -499,7 +524,7 @@ impl TileMux {
                 }
                 Decision::Idle { until } => {
                     marker::mux_runs(IDLE_ACTIVITY.into());
-                    self.tile.set_timer(until);
+                    self.tile.set_timer(until.into_iter().chain(looks).min());
                     if let Some(previous) = self.running.take() {
                         arch::park(previous.place);
                     }

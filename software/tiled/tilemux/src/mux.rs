@@ -66,6 +66,8 @@ enum State {
     },
     /// Waits for its pager; if there will be no page, it ends for this reason.
     Paging(StopCause),
+    /// It has ended, and the kernel has not been told.
+    Ended(StopCause),
 }
 
 /// An activity of this tile.
@@ -416,8 +418,28 @@ impl<W: Witness> Mux<W> {
 
     /// The activity in a place waits for its pager. If there will be no page, it ends for this reason.
     pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
+        self.halt(place, State::Paging(cause), now);
+    }
+
+    /// An activity has ended, but keeps its place until the kernel has been told, or stops it.
+    pub fn end(&mut self, id: u16, cause: StopCause, now: u64) {
+        if let Some(place) = self.place(id) {
+            self.halt(place, State::Ended(cause), now);
+        }
+    }
+
+    /// One that has ended, of which the kernel has not been told.
+    pub fn ended(&self) -> Option<(u16, StopCause)> {
+        let mut all = self.activities.iter().flatten();
+        all.find_map(|activity| match activity.state {
+            State::Ended(cause) => Some((activity.id, cause)),
+            _ => None,
+        })
+    }
+
+    fn halt(&mut self, place: usize, state: State, now: u64) {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
-            activity.state = State::Paging(cause);
+            activity.state = state;
             self.witness
                 .tell(MuxReady, since(activity.id, Since::NEVER));
             self.scheduler.set_ready(place, false, now);
