@@ -234,23 +234,22 @@ impl TileMux {
                 return Resume::Same;
             }
             Ecall::Print => match self.print(id, place, first, second) {
-                Err(Unprinted::Page(address)) => {
-                    // The call is repeated once the page is mapped.
+                Ok(result) => context.registers[A0] = result,
+                Err(Unprinted::Result(result)) => {
+                    context.registers[A0] = result;
+                    return Resume::Same;
+                }
+                Err(why) => {
+                    // The call is repeated, perhaps once a page is mapped.
                     (context.registers[A0], context.registers[0]) = (first, pc);
+                    let Unprinted::Page(address) = why else {
+                        return Resume::Same;
+                    };
                     let asked = self.ask_for_call((id, place), (pc, address), Access::Read);
                     return asked.unwrap_or_else(|| {
                         (context.registers[A0], context.registers[0]) = (1, pc + 4);
                         Resume::Same
                     });
-                }
-                Ok(result) => context.registers[A0] = result,
-                Err(Unprinted::Again) => {
-                    (context.registers[A0], context.registers[0]) = (first, pc);
-                    return Resume::Same;
-                }
-                Err(Unprinted::Result(result)) => {
-                    context.registers[A0] = result;
-                    return Resume::Same;
                 }
             },
             Ecall::Wait => {

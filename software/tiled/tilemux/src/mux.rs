@@ -8,7 +8,7 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::marker::MarkerKind::{self, MuxBudget, MuxMember, MuxReady};
 use bulkhead_abi::marker::Since;
 use bulkhead_abi::memory_map::DTU_BASE;
-use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
+use bulkhead_abi::syscall::{MAP_LAZY, MAP_READ, MAP_WRITE, StopCause};
 use bulkhead_abi::tilemux::{Order, Request, TileMuxError};
 use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
@@ -145,13 +145,6 @@ pub const fn access_of_cause(cause: u64) -> Option<Access> {
     }
 }
 
-/// What an activity may do with the page of its unit's registers.
-const REGISTERS: Rights = Rights {
-    read: true,
-    write: true,
-    execute: false,
-};
-
 /// A number that no activity has, for free places.
 const NOBODY: u16 = IDLE_ACTIVITY;
 
@@ -255,8 +248,10 @@ impl<W: Witness> Mux<W> {
             Order::Start(o) => {
                 let (place, target) = self.created(o.activity)?;
                 // The command registers of the unit, at the same address for all activities.
+                let rights = Rights::from_bits(MAP_READ | MAP_WRITE);
+                let rights = rights.ok_or(TileMuxError::BadRequest)?;
                 let range = (DTU_BASE, DTU_BASE, 1);
-                let mapped = target.space.map(machine, range, REGISTERS, false);
+                let mapped = target.space.map(machine, range, rights, false);
                 mapped.map_err(map_error)?;
                 target.state = State::Ready;
                 self.scheduler.set_ready(place, true, now);
@@ -279,10 +274,8 @@ impl<W: Witness> Mux<W> {
                 let (_, target) = self.created(o.activity)?;
                 let bytes = user_bytes(o.address, o.pages).filter(|_| target.paged.is_none());
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
-                target
-                    .space
-                    .extend(machine, o.table_pages)
-                    .map_err(map_error)?;
+                let extended = target.space.extend(machine, o.table_pages);
+                extended.map_err(map_error)?;
                 target.paged = Some(Paged {
                     endpoint: o.endpoint,
                     address: o.address,
