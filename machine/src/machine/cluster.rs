@@ -1,7 +1,7 @@
-//! A chip whose only processing tile is a cluster: the order of the cluster and the fabric.
+//! A chip whose only processing tile is a cluster: the order in which cluster and fabric act.
 //!
-//! Why it exists: the cluster acts up to the earliest moment at which memory may answer; memory, up to the earliest moment at which
-//! the cluster may ask. What it deliberately does not know: harts and caches.
+//! Why it exists: the cluster acts up to the earliest moment at which memory may answer, and memory acts up to the earliest moment
+//! at which the cluster may ask. What it deliberately does not know: harts and caches.
 
 use super::{Machine, MachineError, Outcome};
 use crate::cluster_tile::ClusterTile;
@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// The host visits the harts of the cluster in the other order.
+    /// Makes the host visit the harts of the cluster in reverse order.
     #[cfg(test)]
     pub(crate) fn visit_harts_backwards(&mut self, backwards: bool) {
         let cluster = self.cluster.as_mut().expect("a cluster");
@@ -84,12 +84,12 @@ impl Machine {
     /// A window of time on a chip with a cluster.
     pub(super) fn cluster_window(&mut self, limit: Tick) -> Option<Outcome> {
         let (cluster, fabric) = (self.cluster.as_mut()?, &mut self.fabric);
-        // When a hart has ended the run, the others come as far, and no further.
+        // When a hart has ended the run, the others advance to that point and no further.
         let end = cluster.end().map(|(at, _)| at + 1);
         let limit = end.map_or(limit, |end| limit.min(end));
         let mut first = cluster.next_time();
         let mut packet = cluster.next_packet();
-        // The fabric goes first: it may be ahead of the cluster by the entry lookahead.
+        // The fabric goes first; it may be ahead of the cluster by the entry lookahead.
         loop {
             let next = fabric.next_time();
             if next >= later(packet, self.entry) || next >= limit {

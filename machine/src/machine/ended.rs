@@ -1,7 +1,6 @@
-//! Whose hart ended a run, and what it had in its registers and on its stack.
+//! The hart that ended a run, its registers and its stack.
 //!
-//! Why it exists: a trap that nobody handles ends the run, and its reader wants the chain of calls. What it deliberately does not know:
-//! programs.
+//! Why it exists: an unhandled trap ends the run, and the reader wants the call chain. What it deliberately does not know: programs.
 
 use super::{Machine, Outcome};
 use crate::crash::{Crashed, PAGE, STACK};
@@ -13,7 +12,7 @@ const SATP: u16 = 0x180;
 const SP: usize = 2;
 
 impl Machine {
-    /// The hart that ended a run: its tile, and its port as the activity if the tile has several.
+    /// The hart that ended a run: its tile and, if the tile has several harts, its port as the activity.
     pub fn ended_by(&self, outcome: Outcome) -> Option<Owner> {
         let (Outcome::Exit { tile, .. } | Outcome::Unhandled { tile, .. }) = outcome else {
             return None;
@@ -27,7 +26,7 @@ impl Machine {
         Some(Owner::new(tile, port as u16))
     }
 
-    /// The hart whose trap nobody handled, if that ended the run. Addresses of its stack are physical: there is none if the hart translates
+    /// The hart whose unhandled trap ended the run, if one did. Stack addresses are physical, so there is no stack if the hart translates
     /// addresses.
     pub fn trapped(&self, outcome: Outcome) -> Option<Crashed> {
         let Outcome::Unhandled { at, trap, .. } = outcome else {
@@ -46,12 +45,12 @@ impl Machine {
         let pages = (0..STACK / PAGE).map_while(|page| first.checked_add(page * PAGE));
         for address in pages.filter(|_| !translates) {
             let mut bytes = vec![0; PAGE as usize];
-            // A stack that was overrun begins below memory.
+            // An overrun stack begins below memory.
             if self.peek(owner.tile, address, &mut bytes).is_ok() {
                 stack.push((address, bytes));
             }
         }
-        // The run ended before what was stored last had a line to be stored in.
+        // The run ended before the line for the last stores arrived.
         for (store, bytes, value) in hart.waiting_stores() {
             for (at, byte) in (store..).zip(value.to_le_bytes()).take(bytes.into()) {
                 let mut pages = stack.iter_mut();
