@@ -1,10 +1,10 @@
-//! Litmus tests: what threads of different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
+//! Litmus tests: what threads on different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
 //!
-//! Three kinds of chips. Caches are not coherent, so a store is followed by a flush of its line, and a load comes after one. On a mesh of local
-//! memories, each variable is in the memory of some tile, be it that of a thread that uses it or not, or in external memory. The two harts of a tile share its caches,
-//! and need no flush. Each test runs with many random starts,
-//! places of its variables and old lines in the caches. What the model forbids never happens; without fences the outcomes show
-//! that only late stores, or reads that overtake writes, explain.
+//! There are three kinds of chips. With caches that are not coherent, each store is followed by a flush of its line, and each load is
+//! preceded by one. On a mesh of local memories, each variable is in some tile's memory, whether or not a thread there uses it, or in
+//! external memory. The two harts of a tile share its caches and need no flush. Each test runs with many random starts, places of its
+//! variables and old lines in the caches. What the model forbids never happens; without fences, outcomes appear that only late stores, or
+//! reads that overtake writes, can explain.
 
 mod common;
 
@@ -18,10 +18,10 @@ use proptest::test_runner::{Config, TestRunner};
 
 /// Lines in which variables may be.
 const LINES: u64 = 64;
-/// The first of those that are in external memory on a mesh.
+/// The first of the lines that are in external memory on a mesh.
 const EXTERNAL: u64 = 48;
 const DATA: u64 = 0x8_0000;
-/// Bytes between the programs of the threads, where they share a memory.
+/// Bytes between the programs of threads that share a memory.
 const CODE: u64 = 0x1_0000;
 /// Harts that execute out of order.
 const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
@@ -33,7 +33,7 @@ const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
     memory_ports: 1,
     float_units: 1,
 };
-/// Registers of a thread: addresses of the variables, what its loads found, a value.
+/// Registers of a thread: addresses of the variables, the values of its loads, a value.
 const ADDRESS: u32 = 18;
 const FOUND: u32 = 24;
 const VALUE: u32 = 30;
@@ -45,7 +45,7 @@ enum Do {
     W(u32, u32),
     /// Loads.
     R(u32),
-    /// Loads from an address that depends on what the last load found.
+    /// Loads from an address that depends on the previous load's value.
     RDependent(u32),
     /// Adds with acquire and release semantics; the old value is a result.
     Add(u32, u32),
@@ -61,12 +61,11 @@ enum Chip {
     Caches,
     /// In the local memories of a mesh of 2 x 2 tiles, and in its external memory.
     Mesh,
-    /// In the memory of one tile, of whose two harts each has a thread.
+    /// In the memory of one tile; each of its two harts runs a thread.
     Harts,
 }
 const CHIPS: [Chip; 3] = [Chip::Caches, Chip::Mesh, Chip::Harts];
-/// Kinds of the markers with which the first thread of [`Chip::Harts`] says what its loads found; the second thread's come after
-/// them.
+/// Kinds of the markers with which the first thread of [`Chip::Harts`] reports its loads; the second thread's follow.
 const LOADED: u32 = 0x100;
 const LOADS: u32 = 16;
 
@@ -75,15 +74,14 @@ impl Chip {
         match self {
             Chip::Caches | Chip::Harts => MEMORY_BASE + DATA + line * 64,
             Chip::Mesh if line >= EXTERNAL => EXTERNAL_MEMORY + line * 0x40,
-            // Two variables of one tile are in different banks or in one.
+            // Two variables of one tile are in different banks or in the same one.
             Chip::Mesh => window(line & 1, line >> 1 & 1) + 0x1000 + (line >> 2) * 0x200,
         }
     }
 }
 
-/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, whether reads and
-/// writes have a network each, which controller the memory has, if it has a queue, and how many credits
-/// links have, if they need some.
+/// One start: rounds that each thread waits, lines of the variables, lines that are in a thread's cache beforehand, whether reads and
+/// writes have separate networks, which controller the memory has if it has a queue, and how many credits links have if they need them.
 #[derive(Clone, Debug)]
 struct Start {
     wait: [i32; 4],
@@ -167,7 +165,7 @@ fn thread(chip: Chip, ops: &[Do], start: &Start, number: usize) -> Program {
     p
 }
 
-/// What the loads found, in the order of threads, and what the variables are at the end.
+/// The values loaded, in thread order, and the final values of the variables.
 fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let mut config = match chip {
         Chip::Caches => platform(PlatformKind::Bare, threads.len() as u16),
@@ -249,7 +247,7 @@ fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> b
     count_of(false, chip, threads, cases, wanted)
 }
 
-/// [`count`] of harts that execute in order or out of order.
+/// [`count`] for harts that execute in order or out of order.
 fn count_of(
     out_of_order: bool,
     chip: Chip,
@@ -314,7 +312,7 @@ fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
 fn store_buffering() {
     let forbidden = |o: &[u64]| o[..2] == [0, 0];
     never(&[&[W(X, 1), F, R(Y)], &[W(Y, 1), F, R(X)]], forbidden);
-    // Harts that share a cache ask it in the order of their programs, so their late stores show nowhere.
+    // Harts that share a cache access it in program order, so their late stores are never visible.
     for chip in [Chip::Caches, Chip::Mesh] {
         let threads: [&[Do]; 2] = [&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]];
         for out_of_order in [false, true] {
@@ -343,7 +341,7 @@ fn message_passing() {
 fn load_buffering() {
     let forbidden = |o: &[u64]| o[..2] == [1, 1];
     never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], forbidden);
-    // A hart goes on with a store while a load is under way.
+    // A hart continues with a store while a load is outstanding.
     let threads: [&[Do]; 2] = [&[R(X), W(Y, 1)], &[R(Y), W(X, 1)]];
     assert!(count(Chip::Mesh, &threads, 4 * CASES, forbidden) > 0);
 }
@@ -386,7 +384,7 @@ fn coherence_of_one_place() {
     never(&[&[W(X, 1), W(X, 2)], &[R(X), R(X), R(X)]], |o| {
         !o[..3].is_sorted() || o[3] != 2
     });
-    // A thread finds its own store.
+    // A thread sees its own store.
     never(&[&[W(X, 1), R(X)], &[W(X, 2), R(X)]], |o| {
         o[0] == 0 || o[1] == 0
     });

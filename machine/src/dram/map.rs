@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn exclusive_or_spreads_a_stride_of_rows() {
         let map = AddressMap { xor: true, ..PLAIN };
-        // Without it, a stride of 8 rows stays in bank 0; with it, row k is in bank 0 xor k.
+        // Without the exclusive or, a stride of 8 rows stays in bank 0; with it, row k is in bank 0 xor k.
         let banks: Vec<u32> = (0..8).map(|k| map.place(k * 65536).bank).collect();
         assert_eq!(banks, [0, 1, 2, 3, 4, 5, 6, 7]);
         assert!((0..8).all(|k| PLAIN.place(k * 65536).bank == 0));
