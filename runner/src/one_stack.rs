@@ -1,12 +1,14 @@
-//! Whether compiled procedures need their stack, or registers, behind a call that ends a job.
+//! Whether compiled procedures need their stack or registers after a call that ends a job.
 //!
-//! Why it exists: in languages whose tasks wait in the middle of a procedure, nothing but an analysis can refuse a task that needs what is gone then. It
-//! reads the compiler's assembly, which is all that is assembled. What it deliberately does not know: the language, and the kernel.
+//! Why it exists: in languages whose tasks wait in the middle of a procedure, only an analysis can refuse a task that needs state that is
+//! gone by then. It reads the compiler's assembly, which is exactly what is assembled. What it deliberately does not know: the language,
+//! and the kernel.
 //!
-//! A value is needed if some path from behind the call reads it before it writes it: a register, or a byte of the procedure's own frame. The paths are those
-//! of the control flow, feasible or not, so the analysis may refuse too much and never too little: an instruction that it does not know, a jump to somewhere
-//! else, or the address of a variable of the frame in a register are refused, and a return needs the return address and what the caller wants to find again.
-//! What other procedures had on the stack cannot be needed: they have not returned, so their return is behind a return of a procedure that was checked.
+//! A value (a register, or a byte of the procedure's own frame) is needed if some path after the call reads it before writing it. The
+//! analysis follows all paths of the control flow, feasible or not, so it may refuse too much but never too little. It refuses an unknown
+//! instruction, a jump to somewhere else, or the address of a frame variable in a register. A return needs the return address and
+//! everything that the caller expects to be preserved. What other procedures had on the stack cannot be needed: they have not returned, so
+//! their return comes after the return of a checked procedure.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -21,7 +23,7 @@ pub const ENDS: &[&str] = &[
 /// A procedure that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// File and line that need something, or of the call.
+    /// File and line that need something, or those of the call.
     pub place: String,
     /// What is wrong there.
     pub what: String,
@@ -33,16 +35,16 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A set of registers, integer ones below those for floating point.
+/// A set of registers: integer registers in the low half, floating point in the high half.
 type Registers = u64;
 
 const RA: Registers = 1 << 1;
 const SP: Registers = 1 << 2;
-/// Zero, the stack's, the global and the thread's pointer: the same in every job.
+/// Zero, and the stack, global and thread pointers: the same in every job.
 const FIXED: Registers = 1 | SP | 1 << 3 | 1 << 4;
 /// s0 to s11, and fs0 to fs11.
 const SAVED: Registers = 0x0ffc_0300 | 0x0ffc_0300 << 32;
-/// What a call may change by the convention for calls.
+/// What a call may change under the calling convention.
 const CHANGED: Registers = !SAVED & !FIXED;
 
 const INTEGER: [&str; 32] = [
@@ -71,7 +73,7 @@ fn register(name: &str) -> Option<Registers> {
     Some(1 << (32 + at))
 }
 
-/// Where an instruction goes on.
+/// Where control goes after an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Next {
     Behind,
@@ -81,7 +83,7 @@ enum Next {
     Out,
 }
 
-/// Bytes of the frame, from the stack's pointer on.
+/// Bytes of the frame, counted from the stack pointer.
 type Bytes = Option<(i64, i64)>;
 
 #[derive(Clone, Debug)]
@@ -91,12 +93,12 @@ struct Instruction {
     writes: Registers,
     reads_frame: Bytes,
     writes_frame: Bytes,
-    /// By how much the stack's pointer moves.
+    /// By how much the stack pointer moves.
     moves: i64,
     next: Next,
     /// Calls something that ends the job.
     ends: bool,
-    /// Why it must not be in a procedure whose job ends there.
+    /// Why it must not appear in a procedure whose job ends there.
     wrong: Option<String>,
 }
 
@@ -115,7 +117,7 @@ fn width(mnemonic: &str) -> Option<(bool, i64)> {
     })
 }
 
-/// Operations whose first operand is the result, and whose others are arguments.
+/// Operations whose first operand is the result and whose others are arguments.
 fn is_operation(mnemonic: &str) -> bool {
     const INTEGER: &str = " li la lla lui auipc mv not neg negw sext.w seqz snez sltz sgtz add addi addw addiw sub subw and andi or ori xor xori sll slli \
          sllw slliw srl srli srlw srliw sra srai sraw sraiw slt slti sltu sltiu sgt sgtu mul mulw mulh mulhu mulhsu div divu divw divuw rem remu remw \
@@ -127,7 +129,7 @@ fn is_operation(mnemonic: &str) -> bool {
     is_float || is_atomic || INTEGER.contains(&format!(" {mnemonic} "))
 }
 
-/// Registers in an operand: itself, or in its brackets.
+/// Registers in an operand: the operand itself, or in its brackets.
 fn registers(operand: &str) -> Registers {
     let inside = operand
         .rsplit_once('(')
@@ -223,14 +225,14 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
     it
 }
 
-/// A procedure, in the order of its text.
+/// A procedure, in text order.
 #[derive(Debug, Default)]
 struct Procedure {
     instructions: Vec<Instruction>,
     labels: BTreeMap<String, usize>,
 }
 
-/// What is needed before an instruction: registers, and bytes of the frame from its end on.
+/// What is needed before an instruction: registers, and bytes of the frame counted from its end.
 type Needed = (Registers, BTreeSet<i64>);
 
 impl Procedure {
@@ -248,7 +250,7 @@ impl Procedure {
         }
     }
 
-    /// Where the stack's pointer is before each instruction, from where it was at the beginning; or an instruction where that is not known.
+    /// Position of the stack pointer before each instruction, relative to the entry; or an instruction where it is not known.
     fn depths(&self) -> Result<Vec<i64>, usize> {
         let mut depths: Vec<Option<i64>> = vec![None; self.instructions.len()];
         let mut open = VecDeque::from([(0, 0)]);
@@ -367,7 +369,7 @@ impl Procedure {
             }
             let reader = self.reader(at + 1, &depths).unwrap_or(at);
             let it = &self.instructions[reader];
-            // A return, or the first of what precedes one.
+            // A return, or the first of the instructions preceding one.
             let returns = it.next == Next::Out || it.writes == RA;
             all.push(if returns {
                 refuse(
@@ -386,7 +388,7 @@ impl Procedure {
     }
 }
 
-/// What of a file of assembly is refused.
+/// What is refused in a file of assembly.
 pub fn refusals(assembly: &str) -> Vec<Refusal> {
     let mut files: BTreeMap<u32, String> = BTreeMap::new();
     let mut place = (String::from("?"), 0);
@@ -415,7 +417,7 @@ pub fn refusals(assembly: &str) -> Vec<Refusal> {
             }
             [".loc", file, line, ..] => {
                 let name = file.parse().ok().and_then(|file: u32| files.get(&file));
-                // What is inlined from the run time has the place of the statement that calls it.
+                // Code inlined from the run time has the place of the statement that calls it.
                 if name.is_some_and(|name| name.starts_with("rts/")) {
                     continue;
                 }
