@@ -3,10 +3,10 @@
 //! Why it exists: the description says which core writes to which, and hence which core may access what; everything else is refused. What
 //! it deliberately does not know: how a guard works.
 //!
-//! The writer of a channel may read and write three fields of the port's record (the lock, the news or positions, and the holder), read the
-//! record's state and address, and write the data. It may not change state and address, which say where the data is: a compromised writer
-//! cannot redirect the owner's port before the owner has initialised it. The writer of a channel with notification may ring. No other core
-//! may ring, start the hart, or read.
+//! The writer of a channel may read and write the lock, the news or positions, and the holder in the port's record, read the record's state
+//! and address, and write the data. It may not change state and address, which say where the data is: a compromised writer cannot redirect
+//! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. No other core may ring, start
+//! the hart, or read.
 
 use super::layout;
 use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_START};
