@@ -1,72 +1,73 @@
 //! Admission of applications that share a tile with fixed priorities: whether each gets what its quota promises, in time.
 //!
-//! Why it exists: budgets that TileMux enforces are worth something only if all of them fit. What it deliberately does not
-//! know: what applications do; an application is its quota, however it behaves.
+//! Why it exists: budgets that TileMux enforces are useful only if all of them fit. What it deliberately does not know: what applications
+//! do; an application counts as its quota, however it behaves.
 //!
 //! # Method and assumptions
-//! TileMux gives a budget back one period after the work that used it was released (a sporadic server), so an application
-//! with quota *C* and period *T* disturbs those below no more than a sporadic task (*C*, *T*) does, and a job that needs at
-//! most *C* is done within that task's response time ([`fixed_priority`]). A switch *S* is at most [`SWITCH_CYCLES`] with everything in
-//! the tile's caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
-//! token buckets bound, is not counted.
+//! TileMux gives a budget back one period after the work that used it was released (a sporadic server), so an application with quota *C*
+//! and period *T* disturbs those below no more than a sporadic task (*C*, *T*) does, and a job that needs at most *C* is done within that
+//! task's response time ([`fixed_priority`]). A switch *S* takes at most [`SWITCH_CYCLES`] with everything in the tile's caches, plus
+//! otherwise [`SWITCH_LINES`] lines from memory without waits for others: traffic of other tiles, which token buckets bound, is not
+//! counted.
 //!
-//! **Budgets contain the switches that they cause** (`exec::tile`). TileMux charges each switch to exactly one account. Who begins
-//! while somebody less urgent has the hart, or nobody, pays for the way to it, the interrupt before it included; who gives
-//! the hart up to somebody less or equally urgent, or to nobody, pays for the way there. So let *w* be a window in which an application *a*
-//! has work that is not done. Each moment of *w* in which *a* does not make progress is of one of five kinds:
-//! 1. somebody who is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its
-//!    budget, at most `ceil(w / T) * C` and once what a budget may be overrun by: who has any budget left may begin, so a switch to it
-//!    and one from it, and the interrupt by the message that it waits for, *m*. What was overrun is taken from
-//!    the next refill, so it counts once in *w*, however often that one sleeps and wakes up: `2 S + m`, as blocking;
-//! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for
-//!    each turn that it gives to equals. Being displaced costs it nothing, because the other one pays for both ways;
+//! **Budgets contain the switches that they cause** (`exec::tile`). TileMux charges each switch to exactly one account. An activity that
+//! begins while a less urgent one, or none, has the hart pays for the switch to it, including the preceding interrupt. An activity that
+//! gives up the hart to a less or equally urgent one, or to none, pays for that switch. So let *w* be a window in which an application *a*
+//! has unfinished work. Each moment of *w* in which *a* does not make progress is of one of five kinds:
+//! 1. an activity that is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its budget,
+//!    at most `ceil(w / T) * C`, plus once the possible overrun of a budget: an activity with any budget left may begin, so the overrun is
+//!    a switch to it, a switch from it, and the interrupt by the message that it waits for, *m*. An overrun is taken from the next refill,
+//!    so it counts once in *w*, however often the activity sleeps and wakes up: `2 S + m`, as blocking;
+//! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for each turn
+//!    that it gives to equals. Being displaced costs it nothing, because the other activity pays for both switches;
 //! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* for each begin;
-//! 4. a request of the kernel, on nobody's account (below);
-//! 5. what began before: one switch that cannot be interrupted, and accesses of somebody less urgent (below).
+//! 4. a request of the kernel, which is on no account (below);
+//! 5. work that began earlier: one switch that cannot be interrupted, and accesses of a less urgent activity (below).
 //!
-//! So a job of cost *c* needs *c* of its quota, two switches for each begin, one for each turn, and these interrupts; if that is more
-//! than its budget it waits for the next one. A job that waits for others in its middle begins again, which is not counted. Before, a
-//! switch was on the account of whom it led to: whoever slept and woke up often took switches from those below it that
-//! no budget held.
+//! So a job of cost *c* needs *c* of its quota, two switches for each begin, one for each turn, and these interrupts; if that is more than
+//! its budget it waits for the next one. A job that waits for others midway begins again, which is not counted. In an earlier version, a
+//! switch was charged to the activity that it led to: an activity that slept and woke up often took switches from those below it that no
+//! budget covered.
 //!
-//! A budget is in at most [`REFILLS`] pieces, and pieces below [`LEAST_RUN`] come back with the next one. A job that is the only one
-//! within its budgets uses each in one piece. Where jobs share budgets, and there may be more pieces than those, a piece may wait for
-//! the last one that was joined to it: it counts as back after two periods and a distance of jobs, and a job may begin once for each piece.
+//! A budget consists of at most [`REFILLS`] pieces, and pieces below [`LEAST_RUN`] come back with the next one. A job that does not share
+//! its budgets uses each in one piece. If jobs share budgets and there may be more pieces than that, a piece may wait for the last one that
+//! was joined to it: it counts as back after two periods and a distance of jobs, and a job may begin once for each piece.
 //!
-//! Shared budgets that never run out make nobody wait, and then the jobs are a sporadic task of their own, below the same others: a job of
-//! cost *c* with its switches every distance *D*, whose response is *R* at most. Let *t* be the first moment at which one that is not
-//! done finds nothing, and let *R* be at most *D*, so that each work is one job. What was used up to *u* is back at `u + T`, or with the
-//! last piece that was joined to it. Nothing is joined to a piece that began at *u* by work released from `u + T` on, because the seven before it are
-//! there by then and become one. So all that was used before `t - 2 T - R` is back at *t*, but for a crumb of [`LEAST_RUN`] in each piece, and
-//! the rest was used by jobs released after `t - 2 T - 2 R`. If those are paid by one budget, there is no such *t*.
+//! If shared budgets never run out, no job waits for them, and the jobs form a sporadic task of their own, below the same others: a job of
+//! cost *c* with its switches every distance *D*, with a response of at most *R*. Let *t* be the first moment at which an unfinished job
+//! finds no budget, and let *R* be at most *D*, so that each piece of work is one job. Budget used at *u* is back at `u + T`, or with the
+//! last piece that was joined to it. Work released from `u + T` on joins nothing to a piece that began at *u*, because the seven pieces
+//! before it are back by then and become one. So everything used before `t - 2 T - R` is back at *t*, except for a remainder of
+//! [`LEAST_RUN`] in each piece, and the rest was used by jobs released after `t - 2 T - 2 R`. If one budget pays for those jobs, there is
+//! no such *t*.
 //!
-//! All that is below a manager counts as what its tile capability grants (`System::time_below`), at the highest priority that it
-//! grants: whatever the manager makes of it, children of children included, the kernel lets them demand no more than that in any
-//! window (`abi::time`). It may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. To those below
-//! a manager, what others below it were given counts in the same way, and what nobody was given counts as one more. Children without
-//! a budget come last, like all that have none.
+//! Everything below a manager counts as what its tile capability grants (`System::time_below`), at the highest priority that it grants:
+//! however the manager divides it, even among children of children, the kernel lets them demand no more than that in any window
+//! (`abi::time`). The manager may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. For an activity below a
+//! manager, the time given to others below it counts in the same way, and time that has not been given away counts as one more share.
+//! Children without a budget come last, like all activities without one.
 //!
-//! A message interrupts who runs only if its receiver waits for it and is not less urgent, and only once for each time that it waits:
-//! the tile's unit sees to that, or its second hart. So however many gates somebody makes, whoever sends to them, and however many
-//! messages come, they take nothing from the more urgent; and of somebody who is not less urgent the one message is on the receiver's
-//! account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The kernel's answers to printed texts interrupt nobody,
-//! and a pager's answer interrupts like a message for the activity that waits for the page.
+//! A message interrupts the running activity only if its receiver waits for it and is not less urgent, and only once for each time that it
+//! waits: the tile's unit ensures that, or its second hart. So however many gates an activity makes, whichever activities send to them, and
+//! however many messages arrive, they take nothing from more urgent activities. The one message for a receiver that is not less urgent is
+//! on the receiver's account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux makes a new decision. The kernel's answers to printed
+//! texts cause no interrupt, and a pager's answer interrupts like a message for the activity that waits for the page.
 //!
-//! **The kernel's requests** start, stop and wake activities and map pages, on any tile and caused by anybody. TileMux carries them out one
-//! at a time. One costs a switch, at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`] more, because it maps at most
-//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages, and later the timer's interrupt with which TileMux listens again.
-//! After each, whoever wanted the hart, the next waits until nobody with a priority wants the hart, or
-//! until [`request_distance`] is over. So all of them together take no more than one sporadic task above everybody
-//! does, and the one that began before a job was released is the first of them: as release jitter of its own length. Of answers of
-//! pagers there is one for each fault of somebody, who ran for that; those that come while TileMux works anyway are part of its work.
+//! **The kernel's requests** start, stop and wake activities and map pages, on any tile and caused by any activity. TileMux executes them
+//! one at a time. Each costs a switch plus at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`], because it maps at most
+//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages, and later the timer's interrupt with which TileMux listens again. After
+//! each request, the next one waits until no activity with a priority wants the hart, or until [`request_distance`] is over. So all of them
+//! together take no more than one sporadic task above all others; a request that began before a job was released counts as the first of
+//! them, with a release jitter of its own length. A pager sends one answer for each fault, and the faulting activity was running then;
+//! answers that arrive while TileMux is working are part of its work.
 //!
-//! Not counted, and on the account of who runs, is what no clock reading of TileMux sees, the saving and restoring of registers around a
-//! trap (some 100 cycles, of a switch's 1000).
+//! TileMux's clock readings do not see the saving and restoring of registers around a trap (about 100 of a switch's 1000 cycles). This is
+//! not counted, and is on the running activity's account.
 //!
-//! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: whoever is released while
-//! somebody less urgent runs waits for the accesses under way, as many as the hart's buffers hold, one after the other. TileMux
-//! borrows the tokens of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); what it may need beyond that
-//! passes the bucket of who runs.
+//! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: an activity released while a less
+//! urgent one runs waits for the outstanding accesses, as many as the hart's buffers hold, one after the other. TileMux borrows the tokens
+//! of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); traffic beyond that passes through the bucket of the running
+//! activity.
 
 use crate::communication::{Chip, ChipError, local_chunks};
 use crate::schedulability::fixed_priority;
@@ -80,24 +81,25 @@ use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
 
-/// Cycles of a switch that finds everything in the caches, at most; `docs/promises.md` has the measured value.
+/// Maximum cycles of a switch that finds everything in the caches; `docs/promises.md` has the measured value.
 pub const SWITCH_CYCLES: u64 = 1500;
-/// Cache lines of TileMux and of an application's registers that a switch touches, at most.
+/// Maximum cache lines of TileMux and of an application's registers that a switch touches.
 pub const SWITCH_LINES: u64 = 96;
-/// Cycles of an interrupt that changes nothing, at most.
+/// Maximum cycles of an interrupt that changes nothing.
 pub const INTERRUPT_CYCLES: u64 = 400;
-/// Cycles of an interrupt by a message for somebody who is not less urgent and does not begin, at most.
+/// Maximum cycles of an interrupt by a message for an activity that is not less urgent and does not begin.
 pub const RECEIVED_CYCLES: u64 = 800;
-/// Cycles of a request of the kernel that finds everything in the caches, at most, besides the way to TileMux and back.
+/// Maximum cycles of a kernel request that finds everything in the caches, besides the way to TileMux and back.
 pub const REQUEST_CYCLES: u64 = 6000;
-/// Cache lines that it touches, at most: three page tables of 64 that are cleared, the entries of the pages, what TileMux itself uses.
+/// Maximum cache lines that it touches: three page tables of 64 lines that are cleared, the entries of the pages, and what TileMux itself
+/// uses.
 pub const REQUEST_LINES: u64 = 256;
-/// Pieces of a budget at most (`exec::account`).
+/// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;
-/// Pieces that are shorter come back with the next one, in nanoseconds (`exec::tile`).
+/// Shorter pieces come back with the next one, in nanoseconds (`exec::tile`).
 pub const LEAST_RUN: u64 = 5_000;
 
-/// Why nothing can be said.
+/// Why no answer is possible.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AdmissionError {
     /// The hardware does not fit the description.
@@ -108,10 +110,10 @@ pub enum AdmissionError {
     Task(#[from] TaskError),
 }
 
-/// What one application was promised. Times in nanoseconds.
+/// The promise to one application. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reservation {
-    /// Name of the application, or `below MANAGER` for all that is below a manager with a `<cpu>`.
+    /// Name of the application, or `below MANAGER` for everything below a manager with a `<cpu>`.
     pub app: String,
     /// Greater is more urgent.
     pub priority: u8,
@@ -121,11 +123,11 @@ pub struct Reservation {
     pub period: u64,
     /// When a job must be done: the task's deadline, or the quota's period.
     pub deadline: u64,
-    /// When a job is done at worst; none if there is no bound.
+    /// The worst-case completion of a job; `None` if there is no bound.
     pub response: Option<u64>,
-    /// What a job takes of its quota at most: its cost, switches to it, and interrupts that hit it.
+    /// Maximum that a job takes from its quota: its cost, switches to it, and interrupts that hit it.
     pub charged: u64,
-    /// The quota does not pay for the task: what its jobs take in a period of the quota.
+    /// The quota does not pay for the task: this is what its jobs need per period of the quota.
     pub unpaid: Option<u64>,
 }
 
@@ -144,7 +146,7 @@ impl Reservation {
 pub struct TileAdmission {
     /// The tile.
     pub tile: u16,
-    /// A switch at most, in nanoseconds.
+    /// Maximum duration of a switch, in nanoseconds.
     pub switch: u64,
     /// Applications with a quota, the most urgent first.
     pub reservations: Vec<Reservation>,
@@ -161,7 +163,7 @@ pub fn tiles(system: &System) -> Result<Vec<TileAdmission>, AdmissionError> {
     realtime.map(|mux| tile(system, &chip, mux.tile)).collect()
 }
 
-/// A switch on a tile at most, in nanoseconds.
+/// Maximum duration of a switch on a tile, in nanoseconds.
 ///
 /// # Errors
 /// [`AdmissionError::Chip`] if the tile does not exist.
@@ -169,12 +171,12 @@ pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionE
     work(system, chip, tile, (SWITCH_CYCLES, SWITCH_LINES))
 }
 
-/// The kernel's requests to the TileMux of a tile, as a task above everybody.
+/// The kernel's requests to the TileMux of a tile, as a task above all others.
 ///
 /// # Errors
 /// [`AdmissionError::Chip`] if the tile does not exist.
 pub fn requests(system: &System, chip: &Chip, tile: u16) -> Result<Task, AdmissionError> {
-    // The timer's interrupt may come with everything in the caches only: the request, or who runs since, has just been there.
+    // The timer's interrupt always finds everything in the caches: the request, or the activity that ran since, has just been there.
     let cycles = SWITCH_CYCLES + REQUEST_CYCLES + RECEIVED_CYCLES;
     let cost = work(system, chip, tile, (cycles, SWITCH_LINES + REQUEST_LINES))?;
     let period = request_distance(chip.tile(tile)?.pipeline.clock.frequency.0);
@@ -187,14 +189,14 @@ pub fn requests(system: &System, chip: &Chip, tile: u16) -> Result<Task, Admissi
     })
 }
 
-/// Nanoseconds of so many cycles and lines of TileMux on a tile, at most.
+/// Maximum nanoseconds of this many cycles and lines of TileMux on a tile.
 fn work(
     system: &System,
     chip: &Chip,
     tile: u16,
     (cycles, lines): (u64, u64),
 ) -> Result<u64, AdmissionError> {
-    // TileMux lies in the first memory tile.
+    // TileMux is in the first memory tile.
     let memory = system.platform.memories.first().map_or(0, |m| m.id);
     let line = chip.line_read(tile, memory)?.uncontended();
     let found = chip.tile(tile)?;
@@ -205,7 +207,7 @@ fn work(
     Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
 }
 
-/// Nanoseconds until the hart has left an application, for the slowest one that is less urgent.
+/// Nanoseconds until the hart has left an application, for the slowest less urgent one.
 fn leave(system: &System, chip: &Chip, tile: u16, priority: u8) -> Result<u64, ChipError> {
     let mut most = 0;
     let apps = system.apps.iter();
@@ -242,7 +244,7 @@ struct Share<'a> {
 #[derive(Default)]
 struct Others {
     tasks: Vec<Task>,
-    /// By how much their budgets may be overrun, altogether, in nanoseconds.
+    /// The total by which their budgets may be overrun, in nanoseconds.
     overrun: u64,
 }
 
@@ -258,7 +260,7 @@ fn sporadic(cost: u64, cpu: Cpu) -> Task {
 }
 
 impl Share<'_> {
-    /// Everybody below a manager who was promised something: applications, and managers with a `<cpu>` of their own.
+    /// Everything below a manager with a promise: applications, and managers with their own `<cpu>`.
     fn holders(&self, manager: usize) -> Vec<(Holder, Cpu)> {
         let mut all = Vec::new();
         for (holder, cpu) in self.system.times_of(manager, self.tile) {
@@ -275,18 +277,18 @@ impl Share<'_> {
         all
     }
 
-    /// The demand of what may be divided further: a piece ends with its owner, who then gives nothing back of what it was overrun by.
+    /// The demand of time that may be divided further: a piece ends with its owner, which then repays none of its overrun.
     fn divided(&self, cpu: Cpu) -> Task {
         let budget = cpu.budget.nanoseconds();
         let switches = (2 * self.switch).saturating_mul(budget / LEAST_BUDGET);
         sporadic(budget.saturating_add(switches), cpu)
     }
 
-    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has.
+    /// Adds the possible demand of others than `whom` that are not less urgent, from a manager's time.
     fn others(&self, manager: usize, whom: Holder, priority: u8, all: &mut Others) {
         let is_inside = |below: usize| match whom {
             Holder::App(app) => self.system.is_within(self.system.manager_of(app), below),
-            // Of what itself has, a manager is not disturbed.
+            // A manager is not disturbed by what is in its own share.
             Holder::Manager(other) => other != below && self.system.is_within(other, below),
         };
         for (holder, cpu) in self.system.times_of(manager, self.tile) {
@@ -306,7 +308,7 @@ impl Share<'_> {
         }
     }
 
-    /// Adds what a manager has left, which it may give to anybody.
+    /// Adds a manager's remaining time, which it may give to any activity.
     fn rest(&self, manager: usize, cpu: Cpu, priority: u8, all: &mut Others) {
         let period = cpu.period.nanoseconds();
         let taken = self.system.time_taken(manager, self.tile, period);
@@ -318,7 +320,7 @@ impl Share<'_> {
     }
 }
 
-/// What a job takes of its quota besides switches. Times in nanoseconds.
+/// What a job takes from its quota besides switches. Times in nanoseconds.
 struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
@@ -330,10 +332,10 @@ struct Job {
 }
 
 impl Share<'_> {
-    /// What a job is charged at most, and how long it waits for budgets; `chunk`: when one budget is used up at worst. No wait: the
+    /// The maximum charge of a job, and how long it waits for budgets; `chunk`: when one budget is used up in the worst case. No wait: the
     /// quota does not pay for the jobs.
     fn charged(&self, job: &Job, cpu: Cpu, chunk: u64) -> (u64, Option<Time>) {
-        // What comes for it before it begins the first time may come at any moment of the period before.
+        // Messages that arrive before it first begins may arrive at any moment of the previous period.
         let own = job.cost.saturating_add(job.received);
         // A turn begins or ends with a switch.
         let turns = match job.turn {
@@ -346,7 +348,7 @@ impl Share<'_> {
         let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds().max(1));
         let distance = job.distance.nanoseconds().max(1);
         let time = |nanoseconds: u64| Time(nanoseconds.saturating_mul(1000));
-        // Jobs that use each budget in one piece: it is there as a whole with each job, or with each budget of one.
+        // Jobs that use each budget in one piece: each job, or each budget of one, finds it complete.
         let once = fixed.saturating_add(each);
         let jobs = period.div_ceil(distance);
         let shared = u128::from(once) * u128::from(jobs) + u128::from(LEAST_RUN);
@@ -380,7 +382,7 @@ impl Share<'_> {
             let Some(wait) = server.waits(time(charged), job.distance) else {
                 return (charged, None);
             };
-            // Longer waits begin more budgets; where that has no end, the quota does not pay.
+            // Longer waits begin more budgets; if that does not converge, the quota does not pay.
             let longer = chunk.saturating_add(wait.nanoseconds());
             if longer <= window {
                 return (charged, Some(wait));
@@ -391,7 +393,7 @@ impl Share<'_> {
 }
 
 impl Share<'_> {
-    /// What a job is charged and the response of jobs that share budgets, if these never run out; `None` if they may. `others`: tasks above.
+    /// The charge of a job and the response of jobs that share budgets, if these never run out; `None` if they may. `others`: tasks above.
     fn unbroken(
         &self,
         job: &Job,
@@ -432,7 +434,7 @@ impl Share<'_> {
     }
 }
 
-/// Whether somebody else on the tile is as urgent.
+/// Whether another holder on the tile is equally urgent.
 fn has_equals(all: &[(Holder, Cpu)], whom: Holder, cpu: Cpu) -> bool {
     let mut others = all.iter().filter(|(holder, _)| *holder != whom);
     others.any(|(_, other)| other.priority == cpu.priority)
@@ -480,7 +482,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         };
         let cost = given.and_then(|task| task.cost);
         let cost = cost.map_or(budget, |cost| cost.nanoseconds());
-        // A job that needs several budgets waits between them. Without a task it is its own quota.
+        // A job that needs several budgets waits between them. Without a task, the quota itself is the job.
         let distance = given.map_or(cpu.period, |task| {
             Time(task.period.0.saturating_sub(task.jitter.0))
         });
@@ -509,9 +511,9 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             }
             _ => (charged, response, waits.is_some()),
         };
-        // A job is released as late as this after its arrival, from which its deadline counts.
+        // A job is released this late after its arrival, from which its deadline counts.
         let jitter = given.map_or(0, |task| task.jitter.nanoseconds());
-        // What its jobs need in a period of the quota.
+        // What its jobs need per period of the quota.
         let needed = (u128::from(charged) * u128::from(period))
             .div_ceil(u128::from(distance.nanoseconds().max(1)));
         let needed = u64::try_from(needed)
@@ -568,8 +570,8 @@ mod tests {
         assert_eq!(tiles(&system), Ok(vec![]));
     }
 
-    /// 1 of 4 ms, 2 of 6 ms, 3 of 12 ms respond within 1, 3 and 10 ms (1 + 2 + 1 + 1 + 2 + 3 by hand), some switches, and the requests of the
-    /// kernel that fit in.
+    /// 1 of 4 ms, 2 of 6 ms and 3 of 12 ms respond within 1, 3 and 10 ms (1 + 2 + 1 + 1 + 2 + 3 by hand), plus some switches and the kernel
+    /// requests that fit in.
     #[test]
     fn response_times_are_those_of_the_test_and_some_switches() {
         let text = app("a", "quota=\"1ms\" period=\"4ms\"", "")
@@ -612,7 +614,7 @@ mod tests {
         assert!(without.holds() && !late.holds(), "{late:?}");
     }
 
-    /// 24 jobs of 10 us a budget of 20 ms in 48 ms: none waits for the budget, and none takes as long as all of it would.
+    /// 24 jobs of 10 us share a budget of 20 ms in 48 ms: none waits for the budget, and none takes as long as using all of it would.
     #[test]
     fn jobs_that_share_a_budget_that_never_runs_out_answer_as_jobs_do() {
         let response = |cost: &str| {
@@ -622,7 +624,7 @@ mod tests {
         };
         let short = response("10us");
         assert!(short.holds() && short.response < Some(200_000), "{short:?}");
-        // 49 of them (two periods and a job) are more than the budget: a piece that was joined to the last one may be missed.
+        // 49 of them (two periods and a job) exceed the budget: a piece joined to the last one may be missing.
         let long = response("400us");
         assert!(!long.holds(), "{long:?}");
     }
@@ -641,10 +643,10 @@ mod tests {
             ))
         };
         let quiet = response("<app name=\"b\" tile=\"2\" program=\"p\"/>");
-        // No message for it interrupts, and TileMux borrows of its bucket.
+        // No message for it interrupts, and TileMux does not borrow from its bucket.
         assert_eq!(beside(""), quiet);
         assert_eq!(beside("<limit noc=\"8MiB/s\"/>"), quiet);
-        // 50 accesses under way, each some 60 ns by itself.
+        // 50 outstanding accesses, each about 60 ns by itself.
         let leave = quiet - response("");
         assert!((2_000..10_000).contains(&leave), "{leave}");
     }
@@ -664,7 +666,7 @@ mod tests {
             .map(Reservation::holds)
             .collect();
         assert_eq!(holds, [true, false]);
-        // A job of 3 ms at 1 ms in each 2 ms waits for two more periods; three jobs in a period are more than the quota.
+        // A job of 3 ms at 1 ms per 2 ms waits for two more periods; three jobs per period exceed the quota.
         let slow = "<task period=\"20ms\" deadline=\"6ms\" cost=\"3ms\"/>";
         let often = "<task period=\"3ms\" cost=\"1ms\"/>";
         let text = app("slow", "quota=\"1ms\" period=\"2ms\"", slow)
@@ -678,7 +680,7 @@ mod tests {
                 .unwrap()
                 .clone()
         };
-        // 2 ms in each 15 ms need more than 1 ms in each 10 ms, although two budgets are there within each deadline.
+        // 2 ms per 15 ms need more than 1 ms per 10 ms, although two budgets are available within each deadline.
         let greedy = "<task period=\"15ms\" cost=\"2ms\"/>";
         let refused = tiles(&load(&app(
             "greedy",
@@ -687,7 +689,7 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // And for each job two switches, and a message before and after its begin.
+        // Plus, for each job, two switches, and a message before and after its begin.
         let (switch, received) = (10_662, 400);
         assert_eq!(refused[0].switch, switch);
         let extra = 2 * switch + 2 * received;

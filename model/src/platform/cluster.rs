@@ -7,7 +7,7 @@ use super::{Platform, PlatformKind};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 
-/// Reports every rule that the clusters of `platform`, read from `root`, break.
+/// Reports every rule broken by the clusters of `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     for node in root.all("cluster") {
         let banks = node.integer("banks");
@@ -29,7 +29,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Each hart has one partition at most.
+/// Each hart has at most one partition.
 fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
     let mut seen = Vec::new();
     for node in cluster.all("partition") {
