@@ -5,7 +5,7 @@
 //!   level C (spread evenly over its banks);
 //! * processors that copy from banks of level C disturb level C; a task of levels A and B is disturbed in its own bank only by
 //!   other processors that have buffers there, which happens only with random banks;
-//! * a task's own access to a buffer in a bank that is not its own costs more, and only that access;
+//! * a task's own access to a buffer in a different bank costs more, and only that access;
 //! * buffers between kernel and device of tasks that copy (cameras) stay in banks of level C, except with random banks.
 
 use super::inflation::{AVERAGE, FIXED, SystemCosts};
