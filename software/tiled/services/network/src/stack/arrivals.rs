@@ -24,7 +24,7 @@ use smoltcp::wire::{
 #[derive(Debug)]
 pub(super) struct Accounts {
     strangers: Account,
-    /// Of no client either, but a client listens for them.
+    /// Also of no client, but a client listens for them.
     openings: Account,
     clients: Paid<Holder, BTreeMap<u16, Account>>,
     terms: Terms,
