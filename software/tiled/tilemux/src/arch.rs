@@ -82,7 +82,7 @@ extern "C" fn start() -> ! {
     csr::set_mcounteren(7);
     csr::set_scounteren(7);
     if config.line > 0 {
-        // They know which of their memory others reach past the caches.
+        // Applications know which parts of their memory others reach past the caches.
         csr::set_menvcfg(csr::WRITE_LINES_BACK);
         csr::set_senvcfg(csr::WRITE_LINES_BACK);
     }
