@@ -10,6 +10,7 @@ use crate::measure::{Lives, MarkerEvent};
 use crate::names::{Names, Naming};
 use crate::observed::{Observed, console_text};
 use crate::programs::{Library, Program};
+use bulkhead_machine::crash::Running;
 use bulkhead_machine::local_tile::Refusals;
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
@@ -140,8 +141,8 @@ pub struct Said<'a> {
     pub console: &'a str,
     /// Every marker.
     pub markers: &'a [MarkerEvent],
-    /// The activities that ran in user mode at the end, each with its address.
-    pub running: &'a [(Owner, u64)],
+    /// The activities that were in user mode at the end.
+    pub running: &'a [Running],
     /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often.
     pub rings: &'a [(u16, u16, u64)],
     /// What the guards of local memories refused: the tile with the guard, and what it refused to another tile.

@@ -12,7 +12,15 @@ const ELEMENTS: &[&str] = &["platform", "domain", "flow", "variant"];
 /// What an application here may specify. Everything else concerns the tiled OS and would have no
 /// effect.
 const APP: &[&str] = &[
-    "name", "tile", "harts", "program", "memory", "at", "bank", "ways",
+    "name",
+    "tile",
+    "harts",
+    "program",
+    "memory",
+    "memory-tile",
+    "at",
+    "bank",
+    "ways",
 ];
 /// Elements that an application here may have.
 const PARTS: &[&str] = &["argument", "task"];

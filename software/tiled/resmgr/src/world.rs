@@ -37,6 +37,8 @@ pub struct State {
     pub has_lied: bool,
     /// How often it has offered something since its start.
     pub offers: u32,
+    /// The pager of this activity of it has ended, and its pages with that: it is to end.
+    pub(crate) orphan: Option<u16>,
 }
 
 /// Everything that a manager has started.
@@ -49,6 +51,8 @@ pub struct World<'a> {
     pub(crate) modules: Modules,
     /// What is known about applications that offer services or receive.
     pub(crate) known: Paid<Own, BTreeMap<Source, Known>>,
+    /// Of which services something is new, and how many of those have heard it whom it concerns.
+    pub(crate) unsaid: Paid<Own, BTreeMap<Source, usize>>,
     /// Where this manager keeps the services of what it started: one selector each, however often they are offered.
     pub(crate) places: Paid<Own, BTreeMap<Source, u16>>,
     /// When all gates existed and every application that could start had started: earlier reports by others start nothing.

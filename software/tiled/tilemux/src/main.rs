@@ -48,6 +48,8 @@ type Work = (u64, Option<(usize, Cost)>);
 enum Unprinted {
     /// This is the call's result.
     Result(u64),
+    /// A page was mapped that it needs, or a page table made: the call is repeated.
+    Again,
     /// The page of this address is not mapped yet.
     Page(u64),
 }
@@ -238,6 +240,10 @@ impl TileMux {
                     });
                 }
                 Ok(result) => context.registers[A0] = result,
+                Err(Unprinted::Again) => {
+                    (context.registers[A0], context.registers[0]) = (first, pc);
+                    return Resume::Same;
+                }
                 Err(Unprinted::Result(result)) => {
                     context.registers[A0] = result;
                     return Resume::Same;
@@ -274,10 +280,10 @@ impl TileMux {
         let length = length as usize;
         for (offset, byte) in text[..length].iter_mut().enumerate() {
             let address = address.wrapping_add(offset as u64);
-            let mut found = self.mux.readable(&self.tile, id, address);
+            let found = self.mux.readable(&self.tile, id, address);
             if found.is_none() && self.mux.fault(&mut self.tile, place, address, Access::Read) {
                 arch::mapped(place);
-                found = self.mux.readable(&self.tile, id, address);
+                return Err(Unprinted::Again);
             }
             *byte = arch::read_byte(found.ok_or(Unprinted::Page(address))?);
         }
@@ -361,6 +367,10 @@ impl TileMux {
             marker::mux_works(request.activity().into());
             self.mux.request(&mut self.tile, request, dtu::time())
         });
+        if answer == Err(TileMuxError::Again) {
+            self.tile.kept = Some((offset, request));
+            return true;
+        }
         if let Ok(Some((id, entry))) = answer
             && let Some(place) = self.mux.place(id)
         {

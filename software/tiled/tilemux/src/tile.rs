@@ -43,13 +43,15 @@ pub struct Tile {
     asked: u32,
     /// There may be requests of the kernel.
     pub requests: bool,
+    /// A request that is carried out in pieces, and its offset.
+    pub kept: Option<(u32, Option<Request>)>,
     /// There may be answers of pagers.
     pub answers: bool,
     /// The urgency of the next request; none if the last one was announced.
     listens: Option<u8>,
     /// The pages that no page table is in.
     tables: Pool,
-    /// Bytes of a line, if caches hold the bytes of memory.
+    /// Bytes of a line.
     line: u64,
 }
 
@@ -64,6 +66,7 @@ impl Tile {
             timer: None,
             asked: 0,
             requests: false,
+            kept: None,
             answers: false,
             listens: None,
             tables: Pool::default(),
@@ -102,7 +105,7 @@ impl Tile {
         let some = old.messages() != 0;
         match core::mem::replace(&mut self.holder, holder) {
             Holder::TileMux => {
-                self.requests = some && unread(REQUEST_ENDPOINT);
+                self.requests = self.kept.is_some() || some && unread(REQUEST_ENDPOINT);
                 self.answers = some && self.asked > 0 && unread(PRINT_REPLY);
                 false
             }
@@ -195,6 +198,9 @@ impl Tile {
 
     /// The next request of the kernel, if it is one, and its offset.
     pub fn fetch_request(&mut self) -> Option<(u32, Option<Request>)> {
+        if self.kept.is_some() {
+            return self.kept.take();
+        }
         let offset = dtu::fetch(REQUEST_ENDPOINT).ok().flatten()?;
         let words = arch::message_words(TILEMUX_BUFFER + u64::from(offset));
         Some((offset, Request::decode(words.as_slice())))
@@ -279,11 +285,9 @@ impl TableMemory for Tile {
     }
 
     fn left(&mut self, page: u64) {
-        if self.line > 0 {
-            (page..page + PAGE)
-                .step_by(self.line as usize)
-                .for_each(csr::write_back);
-        }
+        (page..page + PAGE)
+            .step_by(self.line as usize)
+            .for_each(csr::write_back);
     }
 }
 
