@@ -115,8 +115,9 @@ pub trait Paradigm: Sync {
         false
     }
 
-    /// Runs that bounds need in addition to the chosen ones (the first argument). The second argument: every variant of the system.
-    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
+    /// Runs that bounds need beside the chosen ones (the first argument); the second: every variant of the system; the third: whether the chosen
+    /// runs are watched, so that they can serve themselves.
+    fn besides(&self, _: &[(String, System)], _: &[(String, System)], _: bool) -> Vec<BesideRun> {
         Vec::new()
     }
 

@@ -21,7 +21,7 @@ use super::write_back_buffer::WriteBackBuffer;
 use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
 use crate::hart::CacheEvents;
-use crate::ledger::{Ledger, Level, Resource};
+use crate::ledger::{Ledger, Level};
 use crate::noc::Account;
 use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;

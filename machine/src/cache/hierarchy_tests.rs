@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::config::{Replacement, UnitPort};
+use crate::ledger::Resource;
 
 const A: Owner = Owner::new(0, 1);
 const B: Owner = Owner::new(0, 2);

@@ -236,7 +236,7 @@ impl Machine {
             let at = delivery.at;
             match parts.places[delivery.position] {
                 Place::Cluster(index) => parts.clusters[index].deliver(at, delivery.packet),
-                Place::Tile(index) => tiles[index].deliver(at, delivery.packet),
+                Place::Tile(index) => tiles[index].deliver(delivery),
             }
             (first, packet) = (first.min(at), packet.min(at));
         }

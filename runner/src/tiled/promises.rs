@@ -255,13 +255,23 @@ impl Judge<'_> {
         let observed = match (task.jobs, task.misses) {
             (0, 0) => {
                 let what = format!("task {name}: its deadline");
-                self.not_judged(what, "its program marks no jobs")
+                self.not_judged(
+                    what,
+                    "its program marks no jobs: their releases and ends must be marked",
+                )
             }
             (jobs, misses) => {
                 let allowed = task.allowed;
                 let settled = jobs.saturating_sub(task.open);
-                let what =
-                    format!("task {name}: {misses} of {settled} jobs late, {allowed} allowed");
+                let never = match task.worst {
+                    None if misses > 0 && misses == settled => {
+                        ", because none was completed: the program must say where each job ends (`complete`; in C `bh_complete`)"
+                    }
+                    _ => "",
+                };
+                let what = format!(
+                    "task {name}: {misses} of {settled} jobs late, {allowed} allowed{never}"
+                );
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
                     0 if settled == 0 => promise.unless_held(BEFORE_THE_DEADLINE),

@@ -154,7 +154,7 @@ pub enum MapError {
 }
 
 /// An address space. Its tables come from the pool, which reserves as many pages for it as it was promised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct AddressSpace {
     root: u64,
     /// Tables besides the root, in its list.
@@ -169,11 +169,7 @@ impl AddressSpace {
     /// # Errors
     /// [`MapError::NoTable`] if not even one page can be mapped with so many, or there are not so many; then nothing has changed.
     pub fn new(memory: &mut impl TableMemory, pages: u64) -> Result<Self, MapError> {
-        let mut space = Self {
-            root: 0,
-            tables: 0,
-            promised: 0,
-        };
+        let mut space = Self::default();
         if pages < LEVELS {
             return Err(MapError::NoTable);
         }
@@ -303,10 +299,8 @@ impl AddressSpace {
                 None => tables += 1 + u64::from(missing.replace(top) != Some(top)),
             }
         }
-        match tables + self.tables < self.promised {
-            true => Ok(tables + there),
-            false => Err(MapError::NoTable),
-        }
+        let fits = tables + self.tables < self.promised;
+        fits.then_some(tables + there).ok_or(MapError::NoTable)
     }
 
     /// Makes the first table that is missing on the way to a page.
@@ -340,11 +334,8 @@ impl AddressSpace {
             return None;
         }
         let value = memory.read(self.leaf(memory, address)?);
-        let rights = Rights {
-            read: value & READ != 0,
-            write: value & WRITE != 0,
-            execute: value & EXECUTE != 0,
-        };
+        // In the order of `MAP_READ` and so on, behind the bit for a valid entry; there are none in other entries.
+        let rights = Rights::from_bits((value >> 1 & 7) as u8)?;
         (value & VALID != 0).then_some(((value >> 10 << 12) | (address % PAGE), rights))
     }
 }
@@ -377,10 +368,8 @@ fn spans(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
 fn check(address: u64, physical: u64, pages: u64) -> Result<(), MapError> {
     let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
     let end = pages.checked_mul(PAGE).and_then(|b| address.checked_add(b));
-    match aligned && end.is_some_and(|end| end <= USER_END) {
-        true => Ok(()),
-        false => Err(MapError::BadAddress),
-    }
+    let exists = aligned && end.is_some_and(|end| end <= USER_END);
+    exists.then_some(()).ok_or(MapError::BadAddress)
 }
 
 /// Table index of an address at a level.
@@ -425,7 +414,7 @@ mod tests {
 
     /// Does the same again until it is done: the pieces are as many as was said at most, and none of them clears more than a table or takes
     /// out more than the lines of a page.
-    fn all<T: PartialEq>(
+    fn settle<T>(
         memory: &mut Flat,
         space: &mut AddressSpace,
         mut once: impl FnMut(&mut Flat, &mut AddressSpace) -> Result<T, MapError>,
@@ -484,7 +473,7 @@ mod tests {
             let mut space = AddressSpace::new(&mut memory, tables).unwrap();
             let (address, physical) = (page * PAGE, physical * PAGE);
             let map = |memory: &mut Flat, space: &mut AddressSpace| space.map(memory, (address, physical, pages), RW, false);
-            all(&mut memory, &mut space, map).unwrap();
+            settle(&mut memory, &mut space, map).unwrap();
             for i in [0, pages / 2, pages - 1] {
                 let (found, bits) = walk(&memory, space.satp(), address + i * PAGE + 5).unwrap();
                 prop_assert_eq!(found, physical + i * PAGE + 5);
@@ -518,7 +507,7 @@ mod tests {
                     0 => space.unmap(memory, address, pages),
                     _ => space.map(memory, (address, physical, pages), rights, true),
                 };
-                let found = all(&mut memory, &mut space, once);
+                let found = settle(&mut memory, &mut space, once);
                 prop_assert_eq!(found, if there > 1 { Err(MapError::Mapped) } else { Ok(there == 1) });
                 for p in (0..pages).filter(|_| there < 2) {
                     match how {
@@ -567,7 +556,7 @@ mod tests {
                         let once = |memory: &mut Flat, space: &mut AddressSpace| {
                             space.map(memory, (address, page * PAGE, pages), RW, true)
                         };
-                        let made = all(&mut memory, space, once);
+                        let made = settle(&mut memory, space, once);
                         let mut needed = std::collections::BTreeSet::from([(3, 0)]);
                         let known = plain.keys().copied();
                         for at in known.chain((0..pages).map(|p| address / PAGE + p)) {

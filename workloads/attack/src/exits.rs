@@ -21,27 +21,29 @@ const MADE: u16 = SEL_FREE + 8;
 /// More children than a tile has places for.
 const CHILDREN: u16 = 16;
 
-/// Waits until the moment that the stack pointer gives, in nanoseconds, and exits.
-const CODE: [u32; 9] = [
-    // addi a7, zero, Ecall::Wait
-    0x0020_0893,
-    // a0 = NO_ENDPOINT
-    0x0001_0537,
-    0xFFF5_0513,
-    // mv a1, sp
-    0x0001_0593,
-    0x0000_0073,
-    // addi a7, zero, Ecall::Exit; a0 = 0
-    0x0000_0893,
-    0x0000_0513,
-    0x0000_0073,
-    // j .
-    0x0000_006F,
-];
+/// Waits until the moment that the stack pointer says, in nanoseconds, and exits. The page is where an environment lies, and TileMux writes
+/// into that: the code begins behind it.
+const CODE: [u32; 25] = {
+    let mut code = [0; 25];
+    // j 64
+    code[0] = 0x0400_006F;
+    // addi a7, zero, Ecall::Wait; a0 = NO_ENDPOINT; mv a1, sp; ecall
+    code[16] = 0x0020_0893;
+    code[17] = 0x0001_0537;
+    code[18] = 0xFFF5_0513;
+    code[19] = 0x0001_0593;
+    code[20] = 0x0000_0073;
+    // addi a7, zero, Ecall::Exit; li a0, 0; ecall; j .
+    code[21] = 0x0000_0893;
+    code[22] = 0x0000_0513;
+    code[23] = 0x0000_0073;
+    code[24] = 0x0000_006F;
+    code
+};
 
 /// The children's code, and room for replies; not zero, so it is loaded.
 #[repr(C, align(4096))]
-struct Room([u32; 9], [u32; 2048]);
+struct Room([u32; 25], [u32; 2048]);
 static ROOM: Room = Room(CODE, [1; 2048]);
 
 fn main() -> u64 {

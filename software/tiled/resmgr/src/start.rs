@@ -509,7 +509,12 @@ impl<'a> World<'a> {
 
     /// Whether there is something to do for an application, or to say to somebody.
     pub fn has_work(&self) -> bool {
-        self.turn().is_some() || self.has_words() || self.orphan().is_some()
+        self.turn().is_some() || !self.has_said_all()
+    }
+
+    /// Whether everybody has heard what is new, and nobody is left whose pager has ended.
+    pub fn has_said_all(&self) -> bool {
+        !self.has_words() && self.orphan().is_none()
     }
 
     /// Does one piece of what is to be done, and then others are heard: somebody more important may have failed. For the most important

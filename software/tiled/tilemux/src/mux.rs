@@ -8,7 +8,7 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::marker::MarkerKind::{self, MuxBudget, MuxMember, MuxReady};
 use bulkhead_abi::marker::Since;
 use bulkhead_abi::memory_map::DTU_BASE;
-use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
+use bulkhead_abi::syscall::{MAP_LAZY, MAP_READ, MAP_WRITE, StopCause};
 use bulkhead_abi::tilemux::{Order, Request, TileMuxError};
 use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
@@ -75,6 +75,8 @@ enum State {
     },
     /// Waits for its pager; if there will be no page, it ends for this reason.
     Paging(StopCause),
+    /// It has ended, and the kernel has not been told.
+    Ended(StopCause),
 }
 
 /// An activity of this tile.
@@ -151,13 +153,6 @@ pub const fn access_of_cause(cause: u64) -> Option<Access> {
         _ => None,
     }
 }
-
-/// What an activity may do with the page of its unit's registers.
-const REGISTERS: Rights = Rights {
-    read: true,
-    write: true,
-    execute: false,
-};
 
 /// A number that no activity has, for free places.
 const NOBODY: u16 = IDLE_ACTIVITY;
@@ -262,8 +257,10 @@ impl<W: Witness> Mux<W> {
             Order::Start(o) => {
                 let (place, target) = self.created(o.activity)?;
                 // The command registers of the unit, at the same address for all activities.
+                let rights = Rights::from_bits(MAP_READ | MAP_WRITE);
+                let rights = rights.ok_or(TileMuxError::BadRequest)?;
                 let range = (DTU_BASE, DTU_BASE, 1);
-                let mapped = target.space.map(machine, range, REGISTERS, false);
+                let mapped = target.space.map(machine, range, rights, false);
                 mapped.map_err(map_error)?;
                 target.state = State::Ready;
                 self.scheduler.set_ready(place, true, now);
@@ -286,10 +283,8 @@ impl<W: Witness> Mux<W> {
                 let (_, target) = self.created(o.activity)?;
                 let bytes = user_bytes(o.address, o.pages).filter(|_| target.paged.is_none());
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
-                target
-                    .space
-                    .extend(machine, o.table_pages)
-                    .map_err(map_error)?;
+                let extended = target.space.extend(machine, o.table_pages);
+                extended.map_err(map_error)?;
                 target.paged = Some(Paged {
                     endpoint: o.endpoint,
                     address: o.address,
@@ -425,8 +420,28 @@ impl<W: Witness> Mux<W> {
 
     /// The activity in a place waits for its pager. If there will be no page, it ends for this reason.
     pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
+        self.halt(place, State::Paging(cause), now);
+    }
+
+    /// An activity has ended, but keeps its place until the kernel has been told, or stops it.
+    pub fn end(&mut self, id: u16, cause: StopCause, now: u64) {
+        if let Some(place) = self.place(id) {
+            self.halt(place, State::Ended(cause), now);
+        }
+    }
+
+    /// One that has ended, of which the kernel has not been told.
+    pub fn ended(&self) -> Option<(u16, StopCause)> {
+        let mut all = self.activities.iter().flatten();
+        all.find_map(|activity| match activity.state {
+            State::Ended(cause) => Some((activity.id, cause)),
+            _ => None,
+        })
+    }
+
+    fn halt(&mut self, place: usize, state: State, now: u64) {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
-            activity.state = State::Paging(cause);
+            activity.state = state;
             self.witness
                 .tell(MuxReady, since(activity.id, Since::NEVER));
             self.scheduler.set_ready(place, false, now);

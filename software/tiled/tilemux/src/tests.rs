@@ -554,6 +554,45 @@ fn children_split_no_page_tables_of_others() {
     }
 }
 
+/// The kernel has no slot for the end of an activity: it runs no more, keeps its number and place, and goes when the kernel knows or stops it.
+#[test]
+fn who_has_ended_keeps_its_place_until_the_kernel_knows() {
+    for is_told in [false, true] {
+        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
+        start(&mut mux, &mut tile, 1);
+        start(&mut mux, &mut tile, 2);
+        let cause = StopCause::Exit(3);
+        mux.end(1, cause, 5);
+        assert_eq!(mux.ended(), Some((1, cause)));
+        let other = Decision::Run {
+            member: 1,
+            until: None,
+        };
+        assert_eq!(mux.decide(5), other);
+        // Neither a message nor the kernel wakes it, and nobody else gets its number.
+        assert!(!mux.message(0, 20, || 5));
+        assert_eq!(mux.suspended(1), None);
+        let wake = Request::Wake { activity: 1 };
+        assert_eq!(done(&mut mux, &mut tile, wake, 6), Ok(None));
+        assert_eq!(mux.decide(6), other);
+        let create = Request::Create {
+            activity: 1,
+            table_pages: 8,
+        };
+        let wrong = Err(TileMuxError::WrongState);
+        assert_eq!(done(&mut mux, &mut tile, create, 7), wrong);
+        match is_told {
+            true => mux.remove(&mut tile, 1),
+            false => {
+                let stop = Request::Stop { activity: 1 };
+                assert_eq!(done(&mut mux, &mut tile, stop, 8), Ok(None));
+            }
+        }
+        assert_eq!(mux.ended(), None);
+        assert_eq!(done(&mut mux, &mut tile, create, 9), Ok(None));
+    }
+}
+
 #[test]
 fn budgets_let_others_run() {
     let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());

@@ -216,11 +216,11 @@ impl Tile {
         }
     }
 
-    /// Tells the kernel that an activity stopped.
-    pub fn notify(&mut self, activity: u16, cause: StopCause) {
+    /// Tells the kernel that an activity stopped. False if it has no slot for that: other tiles say the same at this moment, and until a
+    /// revocation of somebody important is done it hears nobody.
+    pub fn notify(&mut self, activity: u16, cause: StopCause) -> bool {
         let data = arch::out(encode_stopped(activity, cause).as_bytes());
-        // The kernel takes notifications before everything else, so room comes soon.
-        while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
+        dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) != Err(DtuError::NoSpace)
     }
 
     /// The next answer of a pager: the activity that it is for, and its word. On the way, frees the slots of the kernel's answers

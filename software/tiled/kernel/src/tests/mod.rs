@@ -33,7 +33,7 @@ use bulkhead_abi::syscall::{
     Syscall, SyscallError, module_key,
 };
 use bulkhead_abi::tilemux::{
-    REQUEST_PIECES, Request, TILEMUX_BASE, TileMuxError, request_distance,
+    DEFAULT_SLICE, REQUEST_PIECES, Request, TILEMUX_BASE, TileMuxError, request_distance,
 };
 use bulkhead_abi::words::Name;
 use std::collections::{BTreeMap, VecDeque};
@@ -393,7 +393,8 @@ pub fn boot_with(tiles: u16, line: u64) -> (System, Chip) {
     };
     let numbers = (1..).filter(|number| *number != MEMORY);
     let tiles = numbers.take(tiles.into());
-    let tiles = tiles.map(|number| Tile::new(number, HERTZ, 64).caching(line));
+    let built = |tile: Tile| tile.built((0, DEFAULT_SLICE), 1, line);
+    let tiles = tiles.map(|number| built(Tile::new(number, HERTZ, 64)));
     let tiles = tiles.collect();
     let memories = vec![MemoryTile { free }];
     let mut system = System::new(KERNEL, memories, tiles, modules, (10_000_000, 6 << 20));
