@@ -18,7 +18,7 @@ pub const WIDTH: &str = "width";
 pub const INPUT: &str = "input";
 /// Name of the gate that a unit writes to, or of the argument with the path of a file.
 pub const OUTPUT: &str = "output";
-/// Behind the name of a pipe: the memory gate of its region, as in `lib::pipe`.
+/// After the name of a pipe: the memory gate of its region, as in `lib::pipe`.
 pub const REGION: &str = "-region";
 /// Name of the send gate to the next unit of a pipeline.
 pub const NEXT: &str = "next";

@@ -8,16 +8,16 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bytes below the environment for each hart, at least.
+/// The fewest bytes below the environment for each hart.
 pub const STACK: u64 = 4096;
 /// Alignment of the device tree, and so of the environment.
 pub const TREE_ALIGNMENT: u64 = 64;
 /// [`Environment::magic`]: "BAREPROG".
 pub const MAGIC: u64 = 0x474f_5250_4552_4142;
-/// Bytes of arguments at most.
+/// The most bytes of arguments.
 pub const ARGUMENTS: usize = 480;
 
-/// What a program knows of itself.
+/// What a program knows about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Environment {

@@ -2,14 +2,14 @@
 //!
 //! Why it exists: software programs the engine, and the machine model is it. What it deliberately does not know: what a transfer costs.
 //!
-//! The page `docs/reference/dma.md` says what each field does. All registers have eight bytes and are accessed whole. A channel's first eight
-//! registers are a descriptor, and a descriptor in memory has the same layout.
+//! `docs/reference/dma.md` describes each field. All registers have eight bytes and are accessed whole. A channel's first eight registers
+//! are a descriptor, and a descriptor in memory has the same layout.
 
 /// Offset of the first channel in a tile's page of registers ([`crate::memory_map::TILE_REGISTERS`]).
 pub const FIRST_CHANNEL: u64 = 0x400;
 /// Bytes of registers of a channel; the next channel follows.
 pub const CHANNEL_SIZE: u64 = 0x80;
-/// Channels of an engine at most.
+/// The most channels of an engine.
 pub const CHANNELS_MAX: u32 = 8;
 
 /// Bytes of a descriptor: eight words.
@@ -25,11 +25,11 @@ pub const DESTINATION: u64 = 0x10;
 pub const COUNTS: u64 = 0x18;
 /// Word: bytes from an element of a row to the next one, signed: of the source (low 32 bits) and of the destination (high 32 bits).
 pub const ELEMENT_STRIDES: u64 = 0x20;
-/// Word: bytes from the begin of a row to that of the next one, in the same way.
+/// Word: bytes from the start of a row to the start of the next one, in the same way.
 pub const ROW_STRIDES: u64 = 0x28;
 /// Word: address of the next descriptor; 0: this is the last one.
 pub const NEXT: u64 = 0x30;
-/// Word: address of eight bytes that get the flag's value when all elements are written; 0: there is no flag.
+/// Word: address of eight bytes that get the flag's value when all elements have been written; 0: there is no flag.
 pub const FLAG: u64 = 0x38;
 
 /// Register: a write of [`START`], [`START_CHAIN`] or [`STOP`]; it reads 0.
@@ -42,9 +42,9 @@ pub const ERROR_ADDRESS: u64 = 0x50;
 pub const INTERRUPT: u64 = 0x58;
 /// Register: descriptors that have ended since the channel was started.
 pub const COMPLETED: u64 = 0x60;
-/// Register: the address of the descriptor that the channel's registers have; 0: software wrote them.
+/// Register: the address of the descriptor in the channel's registers; 0: software wrote them.
 pub const DESCRIPTOR: u64 = 0x68;
-/// Offset behind the last register of a channel.
+/// Offset after the last register of a channel.
 pub const REGISTERS_END: u64 = 0x70;
 
 /// Value of [`CONTROL`]: start with the descriptor in the registers.
@@ -66,7 +66,7 @@ pub enum State {
     /// It was never started.
     #[default]
     Idle = 0,
-    /// It works, or waits for accesses under way. Writes of a descriptor and starts have no effect.
+    /// It works, or waits for outstanding accesses. Writes of a descriptor and starts have no effect.
     Busy = 1,
     /// The last descriptor has ended.
     Done = 2,
@@ -91,12 +91,12 @@ pub enum Cause {
     ReadRefused = 3,
     /// A guard refused a write.
     WriteRefused = 4,
-    /// A bit of the configuration must be 0, or an address or a stride is no multiple of an element's bytes (flag and next descriptor: of
-    /// eight bytes). The error's address is that of the descriptor.
+    /// A bit of the configuration must be 0, or an address or a stride is not a multiple of an element's bytes (for flag and next
+    /// descriptor: of eight bytes). The error's address is the descriptor's.
     Descriptor = 5,
 }
 
-/// The words of a transfer of `elements` elements of `1 << log2` bytes that lie one behind the other, without interrupt, flag, or next one.
+/// The words of a transfer of `elements` contiguous elements of `1 << log2` bytes, without interrupt, flag, or next descriptor.
 pub const fn contiguous(log2: u64, source: u64, destination: u64, elements: u32) -> [u64; 8] {
     let stride = 1u64 << log2;
     [

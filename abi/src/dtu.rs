@@ -1,7 +1,7 @@
 //! Registers, commands, endpoints and error codes of the data transfer unit (DTU).
 //!
-//! The unit is the one of the tiled OS (m3-rtas24, sections II-B to IV-B), with register positions of our own. Four
-//! 4-KiB pages and the endpoint file lie at [`crate::memory_map::DTU_BASE`]:
+//! The unit is that of the tiled OS (m3-rtas24, sections II-B to IV-B), with our own register positions. Four 4-KiB pages and the endpoint
+//! file lie at [`crate::memory_map::DTU_BASE`]:
 //!
 //! | page | used by | contents |
 //! |---|---|---|
@@ -60,16 +60,16 @@ pub const EXTERNAL_ARGUMENT: u64 = 0x2008;
 /// External command: an opcode of [`ExternalOpcode`] in bits 7..0, an endpoint in bits 23..8 and a number (of endpoints, of lines) in bits 39..24.
 /// Executed when written; see [`external_command`].
 pub const EXTERNAL_COMMAND: u64 = 0x2010;
-/// The send or memory endpoint with an unanswered packet under way, or [`NO_ENDPOINT`] (read only). Nothing leaves over an endpoint
-/// that was invalidated. So once this register does not show such an endpoint, no packet of its former user is under way.
+/// The send or memory endpoint with an unanswered packet in transit, or [`NO_ENDPOINT`] (read only). Nothing leaves through an endpoint
+/// that was invalidated. So once this register does not show such an endpoint, no packet of its former user is in transit.
 pub const UNDER_WAY: u64 = 0x2020;
-/// 1 while an [`ExternalOpcode::WriteBack`] runs: memory has not got all of its lines (read only).
+/// 1 while an [`ExternalOpcode::WriteBack`] runs: memory has not yet received all of its lines (read only).
 pub const WRITING_BACK: u64 = 0x2028;
 /// First token bucket: bucket `i` lies at `BUCKETS + i * BUCKET_STRIDE`.
 pub const BUCKETS: u64 = 0x2040;
 /// Distance between two buckets in bytes.
 pub const BUCKET_STRIDE: u64 = 0x20;
-/// Refill rate in bytes a second; 0 means that the bucket does not regulate.
+/// Refill rate in bytes per second; 0 means that the bucket does not regulate.
 pub const BUCKET_RATE: u64 = 0x00;
 /// Bytes that may be sent at once (read and write).
 pub const BUCKET_AMOUNT: u64 = 0x08;
@@ -80,9 +80,9 @@ pub const BORROWED: u64 = 0x2018;
 /// The value of [`BORROWED`] on a tile that activities share, so that TileMux can switch while a bucket is empty: 144 lines of 64
 /// bytes, each of which evicts at most two others. The activity does not continue before it has paid.
 pub const PRIVILEGED_CREDIT: u32 = 3 * 144 * 64;
-/// Most lines that a tile has on their way back to memory (its write-back buffer).
+/// The most lines that a tile has in transit back to memory (its write-back buffer).
 pub const WRITE_BACKS: u32 = 16;
-/// Lines that one [`ExternalOpcode::WriteBack`] takes at most: a page of 64-byte lines.
+/// The most lines that one [`ExternalOpcode::WriteBack`] takes: a page of 64-byte lines.
 pub const WRITE_BACK_LINES: u16 = 64;
 /// Number of token buckets in a unit (m3-rtas24, section V-D).
 pub const BUCKET_COUNT: usize = 4;
@@ -150,7 +150,7 @@ codes! {
         /// No command runs. Writing it starts nothing and stores the written value, so that TileMux can put back the
         /// outcome of a command that the activity which it preempted has not read yet.
         Idle = 0,
-        /// Send `SIZE` bytes from `ADDRESS` over send endpoint `ep`; argument: reply endpoint; `ARGUMENT`: reply label.
+        /// Send `SIZE` bytes from `ADDRESS` through send endpoint `ep`; argument: reply endpoint; `ARGUMENT`: reply label.
         Send = 1,
         /// Reply to the message at offset argument of receive endpoint `ep`, and acknowledge it.
         Reply = 2,
@@ -203,9 +203,9 @@ codes! {
         StartHart = 2,
         /// Stop the tile's hart for good; running commands of its unit are aborted.
         StopHart = 3,
-        /// Write lines of the tile's caches back to the memory that they came from, and take them out: this many (not endpoints; at most
-        /// [`WRITE_BACK_LINES`]), from the one with the tile-physical address in the argument on. [`WRITING_BACK`] says when
-        /// memory has them all. It is refused while another such command runs. A tile's own hart cannot ask for it.
+        /// Write this many lines (not endpoints; at most [`WRITE_BACK_LINES`]) of the tile's caches back to the memory that they came from
+        /// and evict them, starting at the line with the tile-physical address in the argument. [`WRITING_BACK`] says when memory has them
+        /// all. The command is refused while another such command runs. A tile's own hart cannot issue it.
         WriteBack = 4,
     }
 }
@@ -227,7 +227,7 @@ codes! {
         NoCredits = 5,
         /// The receiver has no free slot.
         NoSpace = 6,
-        /// The receiver's endpoint is invalid or no receive endpoint.
+        /// The receiver's endpoint is invalid or not a receive endpoint.
         ReceiverGone = 7,
         /// The offset is outside the memory endpoint's region.
         OutOfBounds = 8,
@@ -241,7 +241,7 @@ codes! {
         Aborted = 12,
         /// The opcode is unknown.
         UnknownCommand = 13,
-        /// The target is no tile, or refused the access.
+        /// The target is not a tile, or refused the access.
         TargetRefused = 14,
         /// A command is still running; the new one was ignored.
         Busy = 15,
@@ -313,7 +313,7 @@ impl CurrentActivity {
     pub const fn messages(self) -> u16 {
         (self.0 >> 16) as u16
     }
-    /// The token bucket that its traffic is charged to.
+    /// The token bucket that pays for its traffic.
     pub const fn bucket(self) -> u8 {
         (self.0 >> 32) as u8 & 3
     }
@@ -332,7 +332,7 @@ impl CoreRequest {
     pub const fn is_valid(self) -> bool {
         self.0 >> 63 != 0
     }
-    /// The activity that the message is for.
+    /// The receiver of the message.
     pub const fn activity(self) -> u16 {
         self.0 as u16
     }

@@ -58,7 +58,7 @@ pub struct Environment {
     pub gates: u16,
     /// Number of [`ArgumentEntry`]s.
     pub arguments: u16,
-    /// Bytes of a line, if caches hold the bytes of memory, of the tile whose lines are the shortest; 0 if memory is flat.
+    /// Bytes of a line on the tile with the shortest lines, if caches hold data; 0 if memory is flat.
     pub line: u16,
     /// Zero.
     pub reserved: [u16; 2],

@@ -14,7 +14,7 @@ pub const MARKED: u64 = u64::MAX - 1;
 /// The same, for a message that gives the place of the data instead of the data.
 pub const PLACED: u64 = u64::MAX - 2;
 
-/// Written by hardware; the payload follows at once. Little endian, as the tiles are.
+/// Written by hardware; the payload follows directly. Little endian, as the tiles are.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]

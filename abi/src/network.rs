@@ -41,7 +41,7 @@ pub const QUEUE_SIZE_MAX: u64 = 0x034;
 pub const QUEUE_SIZE: u64 = 0x038;
 /// 1: the selected queue may be used.
 pub const QUEUE_READY: u64 = 0x044;
-/// A write of a queue's number says that the queue has new entries.
+/// Writing a queue's number announces that the queue has new entries.
 pub const QUEUE_NOTIFY: u64 = 0x050;
 /// Why the device interrupts: bit 0 used buffers, bit 1 configuration or status.
 pub const INTERRUPT_STATUS: u64 = 0x060;
@@ -60,9 +60,9 @@ pub const CONFIGURATION_GENERATION: u64 = 0x0FC;
 /// Six bytes of hardware address, two of link status.
 pub const CONFIGURATION: u64 = 0x100;
 
-/// Queue of frames that arrive.
+/// The queue of arriving frames.
 pub const RECEIVE_QUEUE: u32 = 0;
-/// Queue of frames that are sent.
+/// The queue of frames to send.
 pub const TRANSMIT_QUEUE: u32 = 1;
 /// Status: the driver is ready.
 pub const STATUS_DRIVER_READY: u32 = 4;
@@ -84,9 +84,9 @@ pub const FEATURE_VERSION_1: u64 = 1 << 32;
 pub const FRAME_HEADER: usize = 12;
 /// Most bytes of a frame: Ethernet with 1500 bytes of payload, without check sequence.
 pub const FRAME_MAX: usize = 1514;
-/// Least bytes of a frame: two addresses and a type.
+/// The fewest bytes of a frame: two addresses and a type.
 pub const FRAME_MIN: usize = 14;
-/// Descriptor flag: the chain goes on.
+/// Descriptor flag: the chain continues.
 pub const DESCRIPTOR_NEXT: u16 = 1;
 /// Descriptor flag: the device writes.
 pub const DESCRIPTOR_WRITE: u16 = 2;

@@ -17,7 +17,7 @@ pub const PORT_SIZE: u64 = 32;
 /// Bytes before each item of a parallel section: a tag, the count of the chip's timer at which the slice's section began.
 pub const TAG: u64 = 8;
 
-/// What a core finds in its memory if its system is described: which periods and ports its tasks have. Words of 8 bytes. The tasks come first,
+/// What a core finds in its memory if its system is described: the periods and ports of its tasks. Words of 8 bytes. The tasks come first,
 /// the most urgent one before the others, then the ports.
 pub mod table {
     use super::PORTS_OFFSET;
@@ -31,11 +31,11 @@ pub mod table {
     pub const PERIOD: usize = 0;
     /// See [`PERIOD`].
     pub const TOLD_SHIFT: u32 = 32;
-    /// Where the wait of a task in a parallel section begins in [`PERIOD`], in counts of the timer: no message releases such a task.
+    /// Where the wait of a task in a parallel section begins in [`PERIOD`], in counts of the timer: messages never release such a task.
     pub const WAIT_SHIFT: u32 = TOLD_SHIFT;
-    /// Word of a task: how many ports it reads.
+    /// Word of a task: the number of ports that it reads.
     pub const INPUTS: usize = 1;
-    /// Word of a task: how many ports it writes.
+    /// Word of a task: the number of ports that it writes.
     pub const OUTPUTS: usize = 2;
     /// Word of a task: the number of the table's word where its ports begin, those that it reads first.
     pub const PORTS: usize = 3;
@@ -55,7 +55,7 @@ pub mod table {
     pub const CORE_SHIFT: u32 = 48;
 }
 
-/// What an image's symbol `bulkhead_system` names, for whoever looks at the image's file: offsets in bytes.
+/// The layout behind an image's symbol `bulkhead_system`, for readers of the image's file: offsets in bytes.
 pub mod system {
     /// Address of the tasks' descriptors, the most urgent one first; their number is in the next word.
     pub const TASKS: u64 = 8;
@@ -73,13 +73,14 @@ pub const ROOM_FOR_INTERRUPTS: u64 = 448;
 /// Least bytes of a stack.
 pub const STACK: u64 = 768;
 
-/// Offsets in a port record. All words are little endian; a record that nobody initialised is zero.
+/// Offsets in a port record. All words are little endian; a record that was never initialised is zero.
 pub mod port {
     /// Spinlock, 4 bytes: 0 is free, 1 is held, [`CLOSED`].
     pub const LOCK: u64 = 0;
     /// 4 bytes: [`NEVER_WRITTEN`], [`NEW_DATA`] or [`WAS_READ`].
     pub const NEWS: u64 = 4;
-    /// 4 bytes of a queue at the same place: the number of the oldest item's place, and how many items wait from [`WAITING_SHIFT`] on.
+    /// 4 bytes of a queue at the same place: the number of the oldest item's place, and the number of waiting items from [`WAITING_SHIFT`]
+    /// on.
     pub const QUEUE: u64 = NEWS;
     /// 8 bytes: size of an item in bytes in the low half; [`INITIALISED`] of a sampling port, or the places of a queue from [`SLOTS_SHIFT`] on; the
     /// number of the core that owns it from [`OWNER_SHIFT`] on. 0: not initialised.
@@ -113,10 +114,10 @@ pub mod port {
 pub mod ring {
     /// 4 bytes: [`MAGIC`].
     pub const MAGIC_AT: u64 = 0;
-    /// 4 bytes: bytes behind the header, at most 65535.
+    /// 4 bytes: bytes after the header, at most 65535.
     pub const SIZE: u64 = 4;
-    /// 8 bytes, always stored as one: four numbers of 16 bits, lowest first: where the oldest record begins, where the next one
-    /// will begin, lines in the ring, lines written since the start (modulo 65536).
+    /// 8 bytes, always stored in one access: four numbers of 16 bits, lowest first: where the oldest record begins, where the next one will
+    /// begin, lines in the ring, lines written since the start (modulo 65536).
     pub const STATE: u64 = 8;
     /// Bytes of the header.
     pub const HEADER: u64 = 16;
@@ -138,7 +139,8 @@ pub mod marker {
     pub const OVERRUN: u16 = 0x7E3;
     /// A task stopped for good.
     pub const STOPPED: u16 = 0x7E4;
-    /// A task of a described system begins to write a port: the value is the port's core, and its index from bit 16 on. So for those that follow.
+    /// A task of a described system begins to write a port: the value is the port's core, and from bit 16 on the port's index. The same
+    /// holds for the next kinds.
     pub const PUT: u16 = 0x7E5;
     /// It has written, or failed.
     pub const PUT_DONE: u16 = 0x7E6;
@@ -150,11 +152,11 @@ pub mod marker {
     pub const FULL: u16 = 0x7E9;
     /// A task is ready because of a message; its response begins here, and not at a tick.
     pub const TOLD: u16 = 0x7EA;
-    /// The doorbell has rung as often as the core hears it in a tick; it is masked until the next one. The value is that number.
+    /// The doorbell has rung as often as the core accepts it in a tick; it is masked until the next tick. The value is that number.
     pub const RINGS: u16 = 0x7EB;
-    /// A job gave up what it waited for in a parallel section: the value is the port, as of [`PUT`].
+    /// A job gave up waiting in a parallel section: the value is the port, as for [`PUT`].
     pub const VAIN: u16 = 0x7EC;
-    /// What it began to take was of an earlier job and is dropped; the value is the same.
+    /// The item that it began to take belonged to an earlier job and is dropped; the value is the same.
     pub const DROPPED: u16 = 0x7ED;
 }
 

@@ -1,6 +1,6 @@
-//! What tile capabilities have quotas of.
+//! The resources for which tile capabilities have quotas.
 //!
-//! Why it exists: kernel and programs number quotas alike. What it deliberately does not know: how much there is of each.
+//! Why it exists: kernel and programs number quotas alike. What it deliberately does not know: the amount of each.
 
 use crate::dtu::codes;
 use crate::syscall::arguments::DeriveTile;
@@ -10,9 +10,9 @@ codes! {
     Quota: usize {
         /// Endpoints of its unit.
         Endpoints = 0,
-        /// Execution time of its hart in nanoseconds of each period.
+        /// Execution time of its hart in nanoseconds per period.
         Cpu = 1,
-        /// Traffic in bytes a second.
+        /// Traffic in bytes per second.
         NocRate = 2,
         /// Traffic in bytes at once.
         NocBurst = 3,
@@ -29,7 +29,7 @@ codes! {
 pub const QUOTAS: usize = Quota::ALL.len();
 
 impl DeriveTile {
-    /// What is asked for of each quota, or [`SHARE`](crate::syscall::SHARE).
+    /// The requested amount of each quota, or [`SHARE`](crate::syscall::SHARE).
     pub const fn quotas(&self) -> [u64; QUOTAS] {
         [
             self.endpoints,

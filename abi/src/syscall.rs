@@ -29,7 +29,7 @@ pub const SEL_TILE: u16 = 2;
 pub const SEL_MEMORY: u16 = 3;
 /// Where a manager finds the memory that holds the boot modules.
 pub const SEL_MODULES: u16 = 4;
-/// First of the selectors, up to [`SEL_SESSIONS`], at which no other activity places anything.
+/// First of the selectors, up to [`SEL_SESSIONS`], where no other activity places anything.
 pub const SEL_FREE: u16 = 16;
 /// First selector at which a manager places capabilities that the description gives to an activity, such as sessions.
 pub const SEL_SESSIONS: u16 = 448;
@@ -37,7 +37,7 @@ pub const SEL_SESSIONS: u16 = 448;
 pub const SEL_TILES: u16 = 512;
 /// Where a manager finds memory tile `m`: at this plus `m`.
 pub const SEL_MEMORIES: u16 = 768;
-/// Tiles that can be named by such selectors.
+/// The number of tiles that such selectors can name.
 pub const SEL_TILES_MAX: u16 = SEL_MEMORIES - SEL_TILES;
 /// Most activities in a chain in which each created the next one, beginning with the root manager.
 pub const LINEAGE_MAX: usize = 12;
@@ -59,16 +59,17 @@ pub const ABOUT: u32 = 58;
 pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
 /// Most imports of a nested manager.
 pub const SHARED_MAX: u16 = 32;
-/// Where an application that is no manager offers its services: this plus the number of the service. The environment states it at
-/// each receive gate of a service.
+/// Where an application other than a manager offers its services: this plus the number of the service. The environment states it at each
+/// receive gate of a service.
 pub const SEL_OFFERED: u16 = SEL_TILES;
 /// Most services of an application.
 pub const SERVICES_MAX: u16 = 4;
 /// Where a nested manager finds its part of the description.
 pub const SEL_DESCRIPTION: u16 = 5;
-/// Most pieces that are cut out of one memory; this bounds the search for a gap. Pieces can be cut further.
+/// Most pieces cut out of one memory; this bounds the search for a gap. Pieces can be cut further.
 pub const PIECES_MAX: u8 = 64;
-/// Pages of one [`Syscall::Map`] or [`Syscall::MapFrom`] at most: TileMux maps them in one piece, whoever more urgent wants the hart.
+/// Most pages of one [`Syscall::Map`] or [`Syscall::MapFrom`]: TileMux maps them in one piece, even if a more urgent activity wants the
+/// hart.
 pub const MAP_PAGES_MAX: u64 = 64;
 /// Most pages of one [`Syscall::SetPager`].
 pub const PAGED_PAGES_MAX: u64 = 0x3_E000;
@@ -106,7 +107,7 @@ codes! {
         NotReceiver = 12,
         /// TileMux or a server refused, or the channel is broken.
         Refused = 13,
-        /// As much of this kind is under way already.
+        /// As many operations of this kind are in progress as there may be.
         Busy = 14,
         /// The tile's memory windows are used up.
         NoWindow = 15,
@@ -122,7 +123,7 @@ codes! {
         NoQuota = 20,
         /// The caller's purse is empty.
         NoKernelMemory = 21,
-        /// Too many derivations in a row.
+        /// The chain of derivations is too long.
         TooDeep = 22,
         /// More credits than the gate has slots left.
         NoCredits = 23,
@@ -159,9 +160,9 @@ impl Handler for Given {
 calls! {
     /// Does nothing; measures a call.
     Nothing = 0 {}
-    /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`]: shared with the source. Rate and burst
-    /// come together. Processor time can only decrease: a budget takes its [`charge`](crate::time::charge) from each period of the
-    /// source's budget, and no priority is above the source's.
+    /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`] shares a quota with the source. Rate and burst
+    /// come together. Processor time can only decrease: a budget takes its [`charge`](crate::time::charge) from each period of the source's
+    /// budget, and no priority is above the source's.
     DeriveTile = 1 {
         /// A tile.
         source: u16,
@@ -174,7 +175,7 @@ calls! {
         budget: u64,
         /// The period in nanoseconds.
         period: u64,
-        /// Bytes a second on the network, or [`SHARE`].
+        /// Bytes per second on the network, or [`SHARE`].
         rate: u64,
         /// Bytes at once, or [`SHARE`].
         burst: u64,
@@ -230,8 +231,8 @@ calls! {
         tile: u16,
         /// The memory.
         memory: u16,
-        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Only who
-        /// started TileMux may give some (or the root manager, if the kernel did); when their window closes, the tile is lost.
+        /// Pages for the page tables of all activities that will live there at the same time; no activity can reach them. Only the activity
+        /// that started TileMux may give some (or the root manager, if the kernel did); when their window closes, the tile is lost.
         tables: u64,
     }
     /// Creates an activity and places [`SEL_ACTIVITY`], [`SEL_KERNEL_MEMORY`], [`SEL_TILE`] and [`SEL_MEMORY`] for it. It gets the
@@ -306,7 +307,7 @@ calls! {
         target: u16,
         /// Label that the receiver sees.
         label: u64,
-        /// Most messages under way.
+        /// Most messages outstanding.
         credits: u8,
     }
     /// Makes a gate or memory usable by an activity through an endpoint of its tile. Results: endpoint, bytes (the most of a
@@ -354,7 +355,7 @@ calls! {
         /// The caller's selector.
         target: u16,
     }
-    /// Revokes a capability and all that depends on it. When the reply comes, every endpoint that depended on it is invalid.
+    /// Revokes a capability and everything that depends on it. When the reply comes, every endpoint that depended on it is invalid.
     Revoke = 17 {
         /// The capability.
         selector: u16,
@@ -399,7 +400,7 @@ calls! {
     CreateSemaphore = 21 {
         /// Where it goes.
         target: u16,
-        /// How often it can be taken at once.
+        /// How often it can be taken without waiting.
         value: u32,
     }
     /// Takes a semaphore; waits until that is possible. [`SyscallError::Gone`] if an activity that could have raised the semaphore
@@ -429,8 +430,9 @@ calls! {
         /// The word, whose meaning is agreed: see [`REPORT_DONE`].
         value: u64,
     }
-    /// Gives an activity a pager, before it starts: page faults in a range of its addresses go there as messages of its TileMux. Page
-    /// tables for the range come from its tile, as for its memory. Without the gate's receiver it ends at its next fault there.
+    /// Gives an activity a pager, before it starts: page faults in a range of its addresses go to the pager as messages of its TileMux.
+    /// Page tables for the range come from its tile, as for its memory. Once the gate's receiver is gone, the activity ends at its next
+    /// fault in the range.
     SetPager = 27 {
         /// The activity.
         activity: u16,
@@ -452,14 +454,14 @@ calls! {
         address: u64,
         /// Offset into the memory, page aligned.
         offset: u64,
-        /// Pages, at most [`MAP_PAGES_MAX`]; at most one of them may be there already, because the client's tile writes back its lines.
+        /// Pages, at most [`MAP_PAGES_MAX`]; at most one of them may be mapped already, because the client's tile writes back its lines.
         pages: u64,
         /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's; 0 takes a page back.
         rights: u8,
     }
     /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at
-    /// [`crate::network::CARD_ADDRESS`], lets it use a part of the activity's memory, and sends its interrupts to a receive
-    /// endpoint. The activity keeps it to its end. Only the activity that started the tile's TileMux can give it.
+    /// [`crate::network::CARD_ADDRESS`], lets it use a part of the activity's memory, and sends its interrupts to a receive endpoint. The
+    /// activity keeps it until it ends. Only the activity that started the tile's TileMux can give it.
     GiveDevice = 31 {
         /// The tile.
         tile: u16,
@@ -481,10 +483,10 @@ calls! {
         /// The endpoint.
         endpoint: u16,
     }
-    /// Returns what is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds in
-    /// each period (of a whole tile: a second), bytes a second, bytes at once, page tables, and whether capabilities without a
-    /// budget can be derived from it; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free
-    /// slots, slots; of an activity: its number.
+    /// Returns what is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds per period (of
+    /// a whole tile: per second), bytes per second, bytes at once, page tables, and whether capabilities without a budget can be derived
+    /// from it; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots; of an activity: its
+    /// number.
     Query = 25 {
         /// The capability.
         selector: u16,
@@ -613,7 +615,7 @@ impl ServerRequest {
 /// An event about an activity, the result of [`Syscall::WaitEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It stopped; everything that it had is returned.
+    /// It stopped; everything that it had has been returned.
     Stopped(StopCause),
     /// It offers a service under this selector of its own.
     Service(u16),

@@ -1,9 +1,8 @@
 //! The messages between TileMux and the kernel, and the calls of applications to TileMux.
 //!
-//! On every user tile the kernel sets up the endpoints of this module before it starts TileMux, and places a
-//! [`TileMuxConfig`]. Requests of the kernel arrive as messages for [`crate::dtu::TILEMUX_ACTIVITY`]; a reply is one word, a
-//! [`TileMuxError`]. Notifications of TileMux go to the kernel without reply. Applications use `ecall` with
-//! the number of an [`Ecall`] in `a7`.
+//! On every user tile the kernel sets up the endpoints of this module before it starts TileMux, and places a [`TileMuxConfig`]. Requests
+//! of the kernel arrive as messages for [`crate::dtu::TILEMUX_ACTIVITY`]; a reply is one word, a [`TileMuxError`]. TileMux sends
+//! notifications to the kernel and gets no reply. Applications use `ecall` with the number of an [`Ecall`] in `a7`.
 
 use crate::dtu::codes;
 use crate::field::Field;
@@ -29,8 +28,8 @@ pub const PRINT_ENDPOINT: u16 = 8;
 /// Receive endpoint of TileMux for the kernel's answers to text and for pagers' answers: [`PRINT_REPLY_SLOTS`] slots of
 /// [`PRINT_REPLY_SLOT`] bytes. The label of the kernel's answers is 0.
 pub const PRINT_REPLY: u16 = 9;
-/// Slots of [`PRINT_REPLY`]: for text one more than messages under way, because an answer, and with it the credit for the next
-/// message, may come between TileMux's look at the buffer and that message; and one for a fault of each activity.
+/// Slots of [`PRINT_REPLY`]: for text one more than the messages outstanding, because an answer, and with it the credit for the next
+/// message, may come between TileMux's check of the buffer and that message; and one for a fault of each activity.
 pub const PRINT_REPLY_SLOTS: u8 = 18;
 /// Most bytes of text in a message.
 pub const PRINT_TEXT: usize = 128;
@@ -49,7 +48,7 @@ pub const fn request_distance(hertz: u64) -> u64 {
     (2_000_000 * 1_000_000_000_u64).div_ceil(if hertz == 0 { 1 } else { hertz })
 }
 
-/// Pieces of a request at most: one for each page table that it makes. Pages that lie around a border of the top level need four.
+/// The most pieces of a request: one for each page table that it makes. Pages around a boundary of the top level need four.
 pub const REQUEST_PIECES: u64 = 4;
 
 /// Most activities of a TileMux.
@@ -85,7 +84,7 @@ pub struct TileMuxConfig {
     pub harts: u64,
     /// [`request_distance`] of the tile.
     pub distance: u64,
-    /// Bytes of a line of its caches, which hold the bytes of memory.
+    /// Bytes of a line of its caches, if these hold data.
     pub line: u64,
 }
 
@@ -119,12 +118,13 @@ codes! {
         WrongState = 5,
         /// TileMux does not answer; only the kernel uses this code. Its tile is lost, the others continue.
         NoAnswer = 6,
-        /// A page table was made, and more is to do; only TileMux uses this code. It carries out the same request again, as the next one.
+        /// A page table was made, and more is left to do; only TileMux uses this code. It carries out the same request again as the next
+        /// one.
         Again = 7,
     }
 }
 
-/// Declares the requests: the enumeration, what each of them says, and both directions of their encoding.
+/// Declares the requests: the enumeration, the fields of each, and both directions of their encoding.
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {
         /// A request of the kernel.
@@ -153,7 +153,7 @@ macro_rules! requests {
         }
 
         impl Request {
-            /// The activity that it is about.
+            /// The activity that the request is about.
             pub const fn activity(&self) -> u16 {
                 match *self {
                     $(Request::$name { activity, .. } => activity,)+
@@ -202,14 +202,14 @@ requests! {
         /// Rights as in [`crate::syscall::MAP_READ`] and so on.
         rights: u8,
     }
-    /// Sets the token bucket that its traffic is charged to.
+    /// Sets the token bucket that pays for its traffic.
     SetBucket = 3 {
         /// The activity.
         activity: u16,
         /// Bucket of the tile's unit.
         bucket: u8,
     }
-    /// Sets its budget in nanoseconds a period, and its priority. Activities with a budget come before those without.
+    /// Sets its budget in nanoseconds per period, and its priority. Activities with a budget come before those without.
     SetBudget = 4 {
         /// The activity.
         activity: u16,
@@ -241,7 +241,7 @@ requests! {
         /// The activity.
         activity: u16,
     }
-    /// Page faults in a range go to a pager.
+    /// Sends page faults in a range to a pager.
     SetPager = 8 {
         /// The activity.
         activity: u16,

@@ -8,15 +8,15 @@
 //! because `ceil(k * x) <= k * ceil(x)`. So parts whose [`charge`]s add up to at most *Q* demand no more than the budget in every
 //! window, whatever their periods are. A part with a longer period is charged as a whole: it may use all of that at once.
 
-/// The least budget, in nanoseconds: a smaller one would be used up by the switches that it causes.
+/// The smallest budget, in nanoseconds: the switches that a smaller one causes would use it up.
 pub const LEAST_BUDGET: u64 = 10_000;
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
-/// Instead of a period: a whole processor, which is divided by rates; its parts have any period.
+/// Instead of a period: a whole processor, which is divided by rates; its parts may have any period.
 pub const WHOLE: u64 = 0;
 
-/// Nanoseconds that `budget` in each `period` takes from each period `of` of its source; [`WHOLE`] counts as a second. `None` if
-/// the numbers are invalid: a period of 0, or a budget that is longer than its period.
+/// Nanoseconds that `budget` in each `period` takes from each period `of` of its source; [`WHOLE`] counts as a second. `None` if the
+/// numbers are invalid: a period of 0, or a budget longer than its period.
 pub const fn charge(budget: u64, period: u64, of: u64) -> Option<u64> {
     if period == 0 || budget > period {
         return None;
@@ -28,8 +28,8 @@ pub const fn charge(budget: u64, period: u64, of: u64) -> Option<u64> {
     budget.checked_mul(of.div_ceil(period))
 }
 
-/// One budget and period from which all these parts can be derived: the one with the lowest rate whose period is one of theirs, and
-/// of several such the one with the shortest period. `None` without parts, and if the sum exceeds 64 bits.
+/// One budget and period from which all these parts can be derived: the one with the lowest rate whose period is one of theirs, and of
+/// several the one with the shortest period. `None` without parts, or if the sum exceeds 64 bits.
 pub fn enclose(parts: impl Iterator<Item = (u64, u64)> + Clone) -> Option<(u64, u64)> {
     let all = parts.clone();
     let sums = parts.filter_map(|(_, of)| {

@@ -1,7 +1,7 @@
 //! Messages as little-endian 64-bit words, and names in fixed fields.
 //!
 //! Why it exists: system calls and the protocol of TileMux travel as words, which every side can check field by field
-//! before it believes anything. What it deliberately does not know: what the words mean.
+//! before it relies on them. What it deliberately does not know: what the words mean.
 
 /// Bytes of a name (activity, gate, argument), padded with zeros.
 pub const NAME: usize = 32;

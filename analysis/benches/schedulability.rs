@@ -1,11 +1,11 @@
-//! Speed of the schedulability tests that studies call most: task sets a second on one core.
+//! Speed of the schedulability tests that studies call most often: task sets per second on one core.
 //!
 //! Sets are drawn as studies draw them: 20 tasks, periods log-uniform from 10 ms to 1 s in nanoseconds, utilisations summing
-//! to 50 % to 100 % of the processors (in steps over the sets), rate-monotonic order. The generator is in integers and
-//! seeded, so that every run times the same sets.
+//! to 50 % to 100 % of the processors (in steps over the sets), rate-monotonic order. The generator is seeded and uses
+//! integers, so every run times the same sets.
 //!
-//! At the end ratios of times that were measured in turn, which say more on a busy machine than times do: two cores over one,
-//! and phase three of the optimiser over a check of its answer (how many times longer than reading all it must read it takes).
+//! At the end come ratios of times measured alternately, which say more on a busy machine than times do: two cores over one,
+//! and phase three of the optimiser over a check of its answer (how many times longer it takes than reading its input).
 
 use bulkhead_analysis::mc2::ways::{ONE, Scratch, WayPlan, WayProblem};
 use bulkhead_analysis::schedulability::{
@@ -103,7 +103,7 @@ fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Sixteen ways, four processors, demands that fall with ways; as many problems as are feasible as are not.
+/// Sixteen ways, four processors, demands that fall with ways; half of the problems are feasible.
 fn way_problems() -> Vec<WayProblem> {
     let mut random = Random::new(0x0DDB_1A5E_5BAD_5EED);
     (0..64)
@@ -146,10 +146,10 @@ fn bench_ways(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The least of some measurements of two functions in turn, in seconds.
+/// The shortest of several alternating measurements of two functions, in seconds.
 fn in_turn(mut first: impl FnMut(), mut second: impl FnMut()) -> (f64, f64) {
     let mut least = (f64::MAX, f64::MAX);
-    // Many short rounds: on a busy machine some of them meet nobody.
+    // Many short rounds: on a busy machine some of them are undisturbed.
     for _ in 0..80 {
         let begin = Instant::now();
         first();
@@ -214,7 +214,7 @@ criterion_group!(benches, bench, bench_ways);
 
 fn main() {
     benches();
-    // `cargo test --benches` only wants to know that everything runs.
+    // `cargo test --benches` only checks that everything runs.
     if std::env::args().any(|a| a == "--bench") {
         ratios();
     }

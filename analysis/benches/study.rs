@@ -1,7 +1,7 @@
-//! Speed of the study: cost of a generated system with all nine schemes, and what a second thread brings, in one run.
+//! Speed of the study: the cost of a generated system with all nine schemes, and the gain from a second thread, in one run.
 //!
 //! The work: every 13th scenario (50, each choice of each category about equally often) at every second point of the axis, 16
-//! samples each. One thread and two take turns, so that both meet the same disturbances; the best of three rounds counts.
+//! samples each. One thread and two alternate, so both meet the same disturbances; the best of three rounds counts.
 
 use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
@@ -50,7 +50,7 @@ fn work(study: &Study, cells: &[(usize, u64)], threads: usize) -> (Duration, Cou
 }
 
 fn main() {
-    // `cargo test` builds and runs benches too: there only that they run.
+    // `cargo test` builds and runs benches, too, where they only have to run.
     let measured = std::env::args().any(|a| a == "--bench");
     let study = Study::new(StudyParameters::default()).expect("valid");
     let mut cells = cells(&study);

@@ -81,25 +81,25 @@ use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
 
-/// Cycles of a switch that finds everything in the caches, at most; `docs/promises.md` has the measured value.
+/// Maximum cycles of a switch that finds everything in the caches; `docs/promises.md` has the measured value.
 pub const SWITCH_CYCLES: u64 = 1500;
-/// Cache lines of TileMux and of an application's registers that a switch touches, at most.
+/// Maximum cache lines of TileMux and of an application's registers that a switch touches.
 pub const SWITCH_LINES: u64 = 96;
-/// Cycles of an interrupt that changes nothing, at most.
+/// Maximum cycles of an interrupt that changes nothing.
 pub const INTERRUPT_CYCLES: u64 = 400;
-/// Cycles of an interrupt by a message for somebody who is not less urgent and does not begin, at most.
+/// Maximum cycles of an interrupt by a message for an activity that is not less urgent and does not begin.
 pub const RECEIVED_CYCLES: u64 = 800;
-/// Cycles of a request of the kernel that finds everything in the caches, at most, besides the way to TileMux and back.
+/// Maximum cycles of a kernel request that finds everything in the caches, besides the way to TileMux and back.
 pub const REQUEST_CYCLES: u64 = 6000;
 /// Cache lines that it touches, at most: a page table of 64 that is cleared or a page of 64 that leaves, the entries of the pages, what
 /// TileMux itself uses. A request that needs more page tables is carried out in pieces, each of which counts as a request.
 pub const REQUEST_LINES: u64 = 128;
-/// Pieces of a budget at most (`exec::account`).
+/// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;
-/// Pieces that are shorter come back with the next one, in nanoseconds (`exec::tile`).
+/// Shorter pieces come back with the next one, in nanoseconds (`exec::tile`).
 pub const LEAST_RUN: u64 = 5_000;
 
-/// Why nothing can be said.
+/// Why no answer is possible.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AdmissionError {
     /// The hardware does not fit the description.
@@ -110,10 +110,10 @@ pub enum AdmissionError {
     Task(#[from] TaskError),
 }
 
-/// What one application was promised. Times in nanoseconds.
+/// The promise to one application. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reservation {
-    /// Name of the application, or `below MANAGER` for all that is below a manager with a `<cpu>`.
+    /// Name of the application, or `below MANAGER` for everything below a manager with a `<cpu>`.
     pub app: String,
     /// Greater is more urgent.
     pub priority: u8,
@@ -123,11 +123,11 @@ pub struct Reservation {
     pub period: u64,
     /// When a job must be done: the task's deadline, or the quota's period.
     pub deadline: u64,
-    /// When a job is done at worst; none if there is no bound.
+    /// The worst-case completion of a job; `None` if there is no bound.
     pub response: Option<u64>,
-    /// What a job takes of its quota at most: its cost, switches to it, and interrupts that hit it.
+    /// Maximum that a job takes from its quota: its cost, switches to it, and interrupts that hit it.
     pub charged: u64,
-    /// The quota does not pay for the task: what its jobs take in a period of the quota.
+    /// The quota does not pay for the task: this is what its jobs need per period of the quota.
     pub unpaid: Option<u64>,
 }
 
@@ -146,7 +146,7 @@ impl Reservation {
 pub struct TileAdmission {
     /// The tile.
     pub tile: u16,
-    /// A switch at most, in nanoseconds.
+    /// Maximum duration of a switch, in nanoseconds.
     pub switch: u64,
     /// Applications with a quota, the most urgent first.
     pub reservations: Vec<Reservation>,
@@ -163,7 +163,7 @@ pub fn tiles(system: &System) -> Result<Vec<TileAdmission>, AdmissionError> {
     realtime.map(|mux| tile(system, &chip, mux.tile)).collect()
 }
 
-/// A switch on a tile at most, in nanoseconds.
+/// Maximum duration of a switch on a tile, in nanoseconds.
 ///
 /// # Errors
 /// [`AdmissionError::Chip`] if the tile does not exist.
@@ -171,12 +171,12 @@ pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionE
     work(system, chip, tile, (SWITCH_CYCLES, SWITCH_LINES))
 }
 
-/// The kernel's requests to the TileMux of a tile, as a task above everybody.
+/// The kernel's requests to the TileMux of a tile, as a task above all others.
 ///
 /// # Errors
 /// [`AdmissionError::Chip`] if the tile does not exist.
 pub fn requests(system: &System, chip: &Chip, tile: u16) -> Result<Task, AdmissionError> {
-    // The timer's interrupt may come with everything in the caches only: the request, or who runs since, has just been there.
+    // The timer's interrupt always finds everything in the caches: the request, or the activity that ran since, has just been there.
     let cycles = SWITCH_CYCLES + REQUEST_CYCLES + RECEIVED_CYCLES;
     let cost = work(system, chip, tile, (cycles, SWITCH_LINES + REQUEST_LINES))?;
     let period = request_distance(chip.tile(tile)?.pipeline.clock.frequency.0);
@@ -189,14 +189,14 @@ pub fn requests(system: &System, chip: &Chip, tile: u16) -> Result<Task, Admissi
     })
 }
 
-/// Nanoseconds of so many cycles and lines of TileMux on a tile, at most.
+/// Maximum nanoseconds of this many cycles and lines of TileMux on a tile.
 fn work(
     system: &System,
     chip: &Chip,
     tile: u16,
     (cycles, lines): (u64, u64),
 ) -> Result<u64, AdmissionError> {
-    // TileMux lies in the first memory tile.
+    // TileMux is in the first memory tile.
     let memory = system.platform.memories.first().map_or(0, |m| m.id);
     let line = chip.line_read(tile, memory)?.uncontended();
     let found = chip.tile(tile)?;
@@ -207,7 +207,7 @@ fn work(
     Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
 }
 
-/// Nanoseconds until the hart has left an application, for the slowest one that is less urgent.
+/// Nanoseconds until the hart has left an application, for the slowest less urgent one.
 fn leave(system: &System, chip: &Chip, tile: u16, priority: u8) -> Result<u64, ChipError> {
     let mut most = 0;
     let apps = system.apps.iter();
@@ -244,7 +244,7 @@ struct Share<'a> {
 #[derive(Default)]
 struct Others {
     tasks: Vec<Task>,
-    /// By how much their budgets may be overrun, altogether, in nanoseconds.
+    /// The total by which their budgets may be overrun, in nanoseconds.
     overrun: u64,
 }
 
@@ -260,7 +260,7 @@ fn sporadic(cost: u64, cpu: Cpu) -> Task {
 }
 
 impl Share<'_> {
-    /// Everybody below a manager who was promised something: applications, and managers with a `<cpu>` of their own.
+    /// Everything below a manager with a promise: applications, and managers with their own `<cpu>`.
     fn holders(&self, manager: usize) -> Vec<(Holder, Cpu)> {
         let mut all = Vec::new();
         for (holder, cpu) in self.system.times_of(manager, self.tile) {
@@ -277,18 +277,18 @@ impl Share<'_> {
         all
     }
 
-    /// The demand of what may be divided further: a piece ends with its owner, who then gives nothing back of what it was overrun by.
+    /// The demand of time that may be divided further: a piece ends with its owner, which then repays none of its overrun.
     fn divided(&self, cpu: Cpu) -> Task {
         let budget = cpu.budget.nanoseconds();
         let switches = (2 * self.switch).saturating_mul(budget / LEAST_BUDGET);
         sporadic(budget.saturating_add(switches), cpu)
     }
 
-    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has.
+    /// Adds the possible demand of others than `whom` that are not less urgent, from a manager's time.
     fn others(&self, manager: usize, whom: Holder, priority: u8, all: &mut Others) {
         let is_inside = |below: usize| match whom {
             Holder::App(app) => self.system.is_within(self.system.manager_of(app), below),
-            // Of what itself has, a manager is not disturbed.
+            // A manager is not disturbed by what is in its own share.
             Holder::Manager(other) => other != below && self.system.is_within(other, below),
         };
         for (holder, cpu) in self.system.times_of(manager, self.tile) {
@@ -308,7 +308,7 @@ impl Share<'_> {
         }
     }
 
-    /// Adds what a manager has left, which it may give to anybody.
+    /// Adds a manager's remaining time, which it may give to any activity.
     fn rest(&self, manager: usize, cpu: Cpu, priority: u8, all: &mut Others) {
         let period = cpu.period.nanoseconds();
         let taken = self.system.time_taken(manager, self.tile, period);
@@ -320,7 +320,7 @@ impl Share<'_> {
     }
 }
 
-/// What a job takes of its quota besides switches. Times in nanoseconds.
+/// What a job takes from its quota besides switches. Times in nanoseconds.
 struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
@@ -332,10 +332,10 @@ struct Job {
 }
 
 impl Share<'_> {
-    /// What a job is charged at most, and how long it waits for budgets; `chunk`: when one budget is used up at worst. No wait: the
+    /// The maximum charge of a job, and how long it waits for budgets; `chunk`: when one budget is used up in the worst case. No wait: the
     /// quota does not pay for the jobs.
     fn charged(&self, job: &Job, cpu: Cpu, chunk: u64) -> (u64, Option<Time>) {
-        // What comes for it before it begins the first time may come at any moment of the period before.
+        // Messages that arrive before it first begins may arrive at any moment of the previous period.
         let own = job.cost.saturating_add(job.received);
         // A turn begins or ends with a switch.
         let turns = match job.turn {
@@ -348,7 +348,7 @@ impl Share<'_> {
         let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds().max(1));
         let distance = job.distance.nanoseconds().max(1);
         let time = |nanoseconds: u64| Time(nanoseconds.saturating_mul(1000));
-        // Jobs that use each budget in one piece: it is there as a whole with each job, or with each budget of one.
+        // Jobs that use each budget in one piece: each job, or each budget of one, finds it complete.
         let once = fixed.saturating_add(each);
         let jobs = period.div_ceil(distance);
         let shared = u128::from(once) * u128::from(jobs) + u128::from(LEAST_RUN);
@@ -382,7 +382,7 @@ impl Share<'_> {
             let Some(wait) = server.waits(time(charged), job.distance) else {
                 return (charged, None);
             };
-            // Longer waits begin more budgets; where that has no end, the quota does not pay.
+            // Longer waits begin more budgets; if that does not converge, the quota does not pay.
             let longer = chunk.saturating_add(wait.nanoseconds());
             if longer <= window {
                 return (charged, Some(wait));
@@ -393,7 +393,7 @@ impl Share<'_> {
 }
 
 impl Share<'_> {
-    /// What a job is charged and the response of jobs that share budgets, if these never run out; `None` if they may. `others`: tasks above.
+    /// The charge of a job and the response of jobs that share budgets, if these never run out; `None` if they may. `others`: tasks above.
     fn unbroken(
         &self,
         job: &Job,
@@ -434,7 +434,7 @@ impl Share<'_> {
     }
 }
 
-/// Whether somebody else on the tile is as urgent.
+/// Whether another holder on the tile is equally urgent.
 fn has_equals(all: &[(Holder, Cpu)], whom: Holder, cpu: Cpu) -> bool {
     let mut others = all.iter().filter(|(holder, _)| *holder != whom);
     others.any(|(_, other)| other.priority == cpu.priority)
@@ -482,7 +482,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         };
         let cost = given.and_then(|task| task.cost);
         let cost = cost.map_or(budget, |cost| cost.nanoseconds());
-        // A job that needs several budgets waits between them. Without a task it is its own quota.
+        // A job that needs several budgets waits between them. Without a task, the quota itself is the job.
         let distance = given.map_or(cpu.period, |task| {
             Time(task.period.0.saturating_sub(task.jitter.0))
         });
@@ -511,9 +511,9 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             }
             _ => (charged, response, waits.is_some()),
         };
-        // A job is released as late as this after its arrival, from which its deadline counts.
+        // A job is released this late after its arrival, from which its deadline counts.
         let jitter = given.map_or(0, |task| task.jitter.nanoseconds());
-        // What its jobs need in a period of the quota.
+        // What its jobs need per period of the quota.
         let needed = (u128::from(charged) * u128::from(period))
             .div_ceil(u128::from(distance.nanoseconds().max(1)));
         let needed = u64::try_from(needed)
@@ -570,8 +570,8 @@ mod tests {
         assert_eq!(tiles(&system), Ok(vec![]));
     }
 
-    /// 1 of 4 ms, 2 of 6 ms, 3 of 12 ms respond within 1, 3 and 10 ms (1 + 2 + 1 + 1 + 2 + 3 by hand), some switches, and the requests of the
-    /// kernel that fit in.
+    /// 1 of 4 ms, 2 of 6 ms and 3 of 12 ms respond within 1, 3 and 10 ms (1 + 2 + 1 + 1 + 2 + 3 by hand), plus some switches and the kernel
+    /// requests that fit in.
     #[test]
     fn response_times_are_those_of_the_test_and_some_switches() {
         let text = app("a", "quota=\"1ms\" period=\"4ms\"", "")
@@ -614,7 +614,7 @@ mod tests {
         assert!(without.holds() && !late.holds(), "{late:?}");
     }
 
-    /// 24 jobs of 10 us a budget of 20 ms in 48 ms: none waits for the budget, and none takes as long as all of it would.
+    /// 24 jobs of 10 us share a budget of 20 ms in 48 ms: none waits for the budget, and none takes as long as using all of it would.
     #[test]
     fn jobs_that_share_a_budget_that_never_runs_out_answer_as_jobs_do() {
         let response = |cost: &str| {
@@ -624,7 +624,7 @@ mod tests {
         };
         let short = response("10us");
         assert!(short.holds() && short.response < Some(200_000), "{short:?}");
-        // 49 of them (two periods and a job) are more than the budget: a piece that was joined to the last one may be missed.
+        // 49 of them (two periods and a job) exceed the budget: a piece joined to the last one may be missing.
         let long = response("400us");
         assert!(!long.holds(), "{long:?}");
     }
@@ -643,10 +643,10 @@ mod tests {
             ))
         };
         let quiet = response("<app name=\"b\" tile=\"2\" program=\"p\"/>");
-        // No message for it interrupts, and TileMux borrows of its bucket.
+        // No message for it interrupts, and TileMux does not borrow from its bucket.
         assert_eq!(beside(""), quiet);
         assert_eq!(beside("<limit noc=\"8MiB/s\"/>"), quiet);
-        // 50 accesses under way, each some 60 ns by itself.
+        // 50 outstanding accesses, each about 60 ns by itself.
         let leave = quiet - response("");
         assert!((2_000..10_000).contains(&leave), "{leave}");
     }
@@ -666,7 +666,7 @@ mod tests {
             .map(Reservation::holds)
             .collect();
         assert_eq!(holds, [true, false]);
-        // A job of 3 ms at 1 ms in each 2 ms waits for two more periods; three jobs in a period are more than the quota.
+        // A job of 3 ms at 1 ms per 2 ms waits for two more periods; three jobs per period exceed the quota.
         let slow = "<task period=\"20ms\" deadline=\"6ms\" cost=\"3ms\"/>";
         let often = "<task period=\"3ms\" cost=\"1ms\"/>";
         let text = app("slow", "quota=\"1ms\" period=\"2ms\"", slow)
@@ -680,7 +680,7 @@ mod tests {
                 .unwrap()
                 .clone()
         };
-        // 2 ms in each 15 ms need more than 1 ms in each 10 ms, although two budgets are there within each deadline.
+        // 2 ms per 15 ms need more than 1 ms per 10 ms, although two budgets are available within each deadline.
         let greedy = "<task period=\"15ms\" cost=\"2ms\"/>";
         let refused = tiles(&load(&app(
             "greedy",
@@ -689,7 +689,7 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // And for each job two switches, and a message before and after its begin.
+        // Plus, for each job, two switches, and a message before and after its begin.
         let (switch, received) = (10_662, 400);
         assert_eq!(refused[0].switch, switch);
         let extra = 2 * switch + 2 * received;

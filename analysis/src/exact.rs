@@ -21,12 +21,12 @@ pub fn ratio(numerator: impl Into<BigInt>, denominator: impl Into<BigInt>) -> Op
     (!denominator.is_zero()).then(|| Exact::new(numerator.into(), denominator))
 }
 
-/// The least integer that is not below `value`; `None` if it does not fit (or is negative).
+/// The smallest integer at least `value`; `None` if it does not fit (or is negative).
 pub fn ceiling(value: &Exact) -> Option<u64> {
     value.ceil().to_integer().to_u64()
 }
 
-/// The greatest integer that is not above `value`; `None` if it does not fit (or is negative).
+/// The largest integer at most `value`; `None` if it does not fit (or is negative).
 pub fn floor(value: &Exact) -> Option<u64> {
     value.floor().to_integer().to_u64()
 }

@@ -1,16 +1,15 @@
-//! What a caller of the kernel waits for others: at the kernel, and for its turn on a tile with time slices.
+//! How long a caller of the kernel waits for others: at the kernel, and for its turn on a tile with time slices.
 //!
-//! Why it exists: a system call is a message to a server that everybody shares. What it deliberately does not know: how long the caller's
-//! own calls take, and the way there and back ([`crate::communication`]).
+//! Why it exists: a system call is a message to a server shared by all. What it deliberately does not know: how long the caller's own calls
+//! take, and the way there and back ([`crate::communication`]).
 //!
 //! # Method and assumptions
-//! The kernel serves the highest priority first and does one piece of work at a time, which nobody interrupts: a call, or a step of a
-//! revocation. So a call waits for one piece of a lower priority that was begun before (non-preemptive blocking, as in
-//! [`crate::schedulability::fixed_priority`]), and while the caller has something to do at the kernel nobody of a lower priority is served.
-//! No piece takes longer than [`piece`] says for its kind: its steps are counted and bounded (`bulkhead_kernel::bounds`), its cycles are a
-//! measurement, taken twice, that a test holds the kernel to (`tests/system`, `calls`), with cold caches and beside storms of calls. So the
-//! caller's own pieces are taken to be as long, too, because others' pieces may have emptied the kernel's caches. Resource managers have
-//! nothing to do.
+//! The kernel serves the highest priority first and does one uninterruptible piece of work at a time: a call, or a step of a revocation. So
+//! a call waits for one lower-priority piece that was already begun (non-preemptive blocking, as in
+//! [`crate::schedulability::fixed_priority`]), and while the caller has work at the kernel, no lower priority is served. No piece takes
+//! longer than [`piece`] says for its kind: its steps are counted and bounded (`bulkhead_kernel::bounds`), its cycles are twice a measured
+//! value that a test holds the kernel to (`tests/system`, `calls`), with cold caches and beside storms of calls. The caller's own pieces
+//! are assumed to be equally long, because others' pieces may have emptied the kernel's caches. Resource managers are assumed to be idle.
 
 use crate::admission::{INTERRUPT_CYCLES, switch};
 use crate::communication::{Chip, ChipError};
@@ -18,14 +17,14 @@ use bulkhead_abi::syscall::Number;
 use bulkhead_model::System;
 use bulkhead_model::system::TilePolicy;
 
-/// Cycles of the kernel's hart that a caller waits for others at most: one piece of work that had begun and one message of a tile or a
-/// server that is heard before the call, each twice the longest that was measured (7093 and 3738). So much is also taken for a piece of
-/// which nothing is known.
+/// Maximum cycles of the kernel's hart that a caller waits for others: one piece of work that had begun, and one message of a tile or a
+/// server that is handled before the call, each twice the longest measured (7093 and 3738). This is also assumed for a piece of unknown
+/// length.
 pub const PIECE_CYCLES: u64 = 24_000;
 
-/// Cycles that a piece of this kind takes at most: twice the longest that was measured beside storms on `tiled-gem5` (the tiled OS's
-/// reference, section "What a call costs at most"), or [`PIECE_CYCLES`] where none was. `what`: the value of the kernel's marker, the
-/// number of a call, or from 64 on a step of a job, the answer of a server, the answer of a TileMux, and its notification.
+/// Maximum cycles of a piece of this kind: twice the longest measured beside storms on `tiled-gem5` (the tiled OS's reference, section
+/// "What a call costs at most"), or [`PIECE_CYCLES`] if none was measured. `what`: the value of the kernel's marker: the number of a call,
+/// or from 64 on a step of a job, the answer of a server, the answer of a TileMux, and its notification.
 pub fn piece(what: u64) -> u64 {
     match what {
         65 => return 20_000,
@@ -66,8 +65,8 @@ pub const fn priority(criticality: char) -> u8 {
     }
 }
 
-/// Nanoseconds that `calls` of an application take at the kernel at most, the waiting for others included. `work`: cycles of all pieces
-/// that they are ([`piece`]).
+/// Maximum nanoseconds that `calls` of an application take at the kernel, including waits for others. `work`: cycles of all pieces of these
+/// calls ([`piece`]).
 ///
 /// # Errors
 /// Why there is no bound.
@@ -92,14 +91,14 @@ pub fn calls(system: &System, app: usize, calls: u64, work: u64) -> Result<u64, 
     u64::try_from((cycles * 1_000_000_000).div_ceil(hertz)).map_err(|error| error.to_string())
 }
 
-/// What comes to an application each time that it was away from its tile.
+/// What an application incurs each time that it was off its tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// Nanoseconds until it runs, and for interrupts while it runs.
     pub wait: u64,
-    /// Cache lines that others may have taken from it, and that they may still be writing back.
+    /// Cache lines that others may have evicted, and that they may still be writing back.
     pub lines: u64,
-    /// Nanoseconds that it takes to read them again, if they wait for nobody.
+    /// Nanoseconds to read them again without waits for others.
     pub reload: u64,
 }
 
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(calls(&purses, tenant(&purses), 2, work), Ok(28_500));
         let alone = variant("m3/attack-kernel-memory", "alone");
         assert_eq!(calls(&alone, tenant(&alone), 2, work), Ok(4500));
-        // The attackers wait for everybody.
+        // The attackers wait for all.
         let hoard = purses.apps.iter().position(|app| app.name == "hoard-1");
         assert!(calls(&purses, hoard.expect("there"), 1, 1).is_err());
     }

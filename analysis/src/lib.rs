@@ -1,10 +1,10 @@
-//! Bounds: what a system may at worst do, computed from its description alone.
+//! Bounds: the worst that a system may do, computed from its description alone.
 //!
-//! Why it exists: a measurement shows what happened, a bound shows what can happen. The two must stay independent, so
-//! this crate reads the model and deliberately knows nothing of the simulated machine; parameters reach it only through
-//! the description. Verdicts are decided in exact integer or rational arithmetic. Floating point makes two things only: text (shares,
-//! widths, areas, ratios), and the curves from which the study of [`mc2`] generates costs. Those are tables, filled once by a portable
-//! `exp` and rounded up to integers ([`mc2::inflation`]); whatever decides after that, its stopping rule included, is exact.
+//! Why it exists: a measurement shows what happened, a bound shows what can happen. The two must stay independent, so this crate reads
+//! the model and deliberately knows nothing of the simulated machine; parameters reach it only through the description. Verdicts are
+//! decided in exact integer or rational arithmetic. Floating point is used for only two things: text (shares, widths, areas, ratios),
+//! and the curves from which the study of [`mc2`] generates costs. Those are tables, filled once by a portable `exp` and rounded up to
+//! integers ([`mc2::inflation`]); every later decision, including the stopping rule, is exact.
 
 pub mod admission;
 pub mod communication;
@@ -23,7 +23,7 @@ pub mod server;
 
 #[cfg(test)]
 mod tests {
-    /// A page without a test of its example would rot.
+    /// A page whose example has no test would rot.
     #[test]
     fn every_page_on_an_analysis_is_tested() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses");

@@ -1,22 +1,22 @@
 //! A described system of the one-shot RTOS as tasks: what the kernel and the other cores add to each job.
 //!
-//! Why it exists: the analysis of [`crate::schedulability::one_shot`] knows costs, and a description has the cost of a job alone. What it
-//! deliberately does not know: responses and flows; those follow from the task system that this module gives.
+//! Why it exists: the analysis of [`crate::schedulability::one_shot`] needs costs, but a description has only the cost of a job alone. What
+//! it deliberately does not know: responses and flows; those follow from the task system that this module returns.
 //!
 //! What is added to a job:
 //! - the switch to it ([`SWITCH`]);
-//! - the interrupts of the tick in it and before it, one for each tick that it touches ([`INTERRUPT`], and for each task of the core
+//! - the tick interrupts in it and before it, one for each tick that it touches ([`INTERRUPT`], and for each task of the core
 //!   [`INTERRUPT_TASK`]). Jobs of a busy period touch each of its ticks at least once, so no interrupt is forgotten between them;
 //! - for each channel that it writes or reads, the wait for the port's lock: the other side copies at most once meanwhile, from another core, and
 //!   may be interrupted while it has the lock;
 //! - for each channel that it writes, the wait on the network: packets of all others that cross one of its links ([`Load`]), each link counted;
-//! - accesses of others to its own memory, which takes the turns of its hart;
-//! - on a core with tasks that messages release, the interrupts of its doorbell: in each tick that the job touches as many as the kernel hears in a tick
-//!   ([`OneShot::rings`]), however often others ring. So nobody who rings can break these bounds.
+//! - accesses of others to its own memory, which take turns of its hart;
+//! - on a core with tasks that messages release, the interrupts of its doorbell: in each tick that the job touches, as many as the kernel
+//!   accepts per tick ([`OneShot::rings`]), however often others ring. So no ringing core can break these bounds.
 //!
-//! A task that messages release is sporadic: the kernel releases its jobs in ticks that are at least its period apart, so a release is less than a tick
-//! earlier than a period after the one before. A message is there when its store and its ring have passed the network and the interrupts of the reader's
-//! core.
+//! A task that messages release is sporadic: the kernel releases its jobs in ticks at least a period apart, so a release comes less than a
+//! tick earlier than a period after the previous one. A message has arrived when its store and its ring have passed the network and the
+//! interrupts of the reader's core.
 //!
 //! Kernel costs are cycles of a core in order with its code in a local memory. They are measured on `epiphany3` (docs/reference/one-shot.md) and
 //! rounded up; tests compare every bound with runs.
@@ -30,21 +30,21 @@ use bulkhead_model::tasks::{ChannelKind, TaskSystem};
 use bulkhead_model::units::Time;
 use std::collections::BTreeMap;
 
-/// Cycles from the end of a job to the first instruction of the next one, the end's own operation included.
+/// Cycles from the end of a job to the first instruction of the next one, including the end's own operation.
 pub const SWITCH: u64 = 250;
 /// Cycles of an interrupt of the tick.
 pub const INTERRUPT: u64 = 350;
-/// Cycles more for each task of the core.
+/// Additional cycles for each task of the core.
 pub const INTERRUPT_TASK: u64 = 40;
 /// Cycles of an interrupt of the doorbell.
 pub const RING: u64 = 350;
-/// Cycles more for each task of the core that messages release.
+/// Additional cycles for each task of the core that messages release.
 pub const RING_TASK: u64 = 150;
-/// Cycles more of an interrupt of the tick if the doorbell was masked until then.
+/// Additional cycles of a tick interrupt if the doorbell was masked until then.
 pub const UNMASK: u64 = 150;
-/// Cycles of a write that rings, more than of one that does not, without the answer for which it waits.
+/// Additional cycles of a write that rings, without the answer that it waits for.
 const RINGS_OTHERS: u64 = 40;
-/// Cycles in which the kernel or a job of the reader's core masks interrupts.
+/// Cycles for which the kernel or a job of the reader's core masks interrupts.
 const MASKED: u64 = 350;
 /// Cycles of an operation on a port on its own core, without copying.
 const OPERATION: u64 = 140;
@@ -52,18 +52,19 @@ const OPERATION: u64 = 140;
 const COPY: u64 = 6;
 /// Bytes of a word.
 const WORD: u64 = 8;
-/// Stores of another write of the same core that may still be under way when a write begins: the lock's, and a ring.
+/// Stores of an earlier write of the same core that may still be in transit when a write begins: the lock's, and a ring.
 const BEHIND: u64 = 2;
-/// Writes of one task that fall into one operation of another: its job may end and the next one begin.
+/// Writes of one task that fall within one operation of another: its job may end and the next one begin.
 const WRITES: u64 = 2;
-/// Words of a write beside the item: the owner of the lock, news, and the lock.
+/// Words of a write besides the item: the owner of the lock, news, and the lock.
 const WORDS: u64 = 3;
-/// Requests of a write that ask for an answer beside those for the lock: state and address of a port that was not open, and the positions of a queue.
+/// Requests of a write that need an answer, besides those for the lock: state and address of a port that was not open, and the positions of
+/// a queue.
 const QUESTIONS: u64 = 3;
-/// Cycles of an operation on a queue more than on a sampling port: its positions.
+/// Additional cycles of an operation on a queue compared with a sampling port: its positions.
 const POSITIONS: u64 = 40;
 
-/// What a channel's operations take at most, in cycles of a core.
+/// Maximum time of a channel's operations, in cycles of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Port {
     /// Routers between writer and reader.
@@ -72,23 +73,23 @@ pub struct Port {
     pub write: u64,
     /// Reading, alone.
     pub read: u64,
-    /// What writing waits for others.
+    /// How long writing waits for others.
     pub write_wait: u64,
-    /// What reading waits for others.
+    /// How long reading waits for others.
     pub read_wait: u64,
 }
 
 /// The bounds of a system's parts.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Its tasks, with everything that is added to their costs.
+    /// Its tasks, with everything added to their costs.
     pub tasks: TaskSystem,
     /// Its channels' ports.
     pub ports: Vec<Port>,
     /// For each task: cycles from the beginning of a job to its end.
     pub jobs: Vec<u64>,
-    /// Domains whose bounds hold only if all other cores of the chip behave, and why. Those of all others hold whatever cores without tasks, and
-    /// those of other domains, do.
+    /// Domains whose bounds hold only if all other cores of the chip behave, and why. The bounds of all other domains hold whatever cores
+    /// without tasks, and cores of other domains, do.
     pub assumes: Vec<(Option<String>, String)>,
 }
 
@@ -111,12 +112,12 @@ impl Bounds {
     }
 }
 
-/// What interrupts a core, in its cycles.
+/// What interrupts a core, in the core's cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
-    /// By its tick, once in each.
+    /// Interrupts of its tick, one per tick.
     pub tick: u64,
-    /// By its doorbell in all in each tick.
+    /// Interrupts of its doorbell per tick, in total.
     pub rings: u64,
 }
 
@@ -131,12 +132,13 @@ impl Interrupts {
         }
     }
 
-    /// Of an operation much shorter than a tick: it may touch two ticks, and one interrupt of a tick is between them.
+    /// For an operation much shorter than a tick: it may touch two ticks, with one tick interrupt between them.
     pub fn operation(self) -> u64 {
         self.tick + 2 * self.rings
     }
 
-    /// A job of so many cycles with the interrupts of all ticks that it touches, its own lengthening included; the greatest number if it never ends.
+    /// A job of this many cycles with the interrupts of all ticks that it touches, including those touched because of its own lengthening;
+    /// the maximum number if it never ends.
     fn job(self, job: u64, tick: u64) -> u64 {
         if self.tick + self.rings >= tick {
             return u64::MAX;
@@ -156,12 +158,12 @@ impl Interrupts {
     }
 }
 
-/// Reads them off a description: beside anything that other cores do, where guards and lengths allow that.
+/// Computes them from a description: they hold whatever other cores do, where guards and lengths allow that.
 pub fn bounds(system: &OneShot, platform: &Platform) -> Bounds {
     let none = vec![Rival::default(); system.tasks.channels.len()];
     let open = open(system, platform);
     let alone = with(system, platform, &none);
-    // Nobody is kept from anything: all the work for routes would be for nothing.
+    // No core is kept from anything, so computing routes would be pointless.
     if open.len() == system.domains("").len() {
         return Bounds {
             assumes: open,
@@ -186,10 +188,10 @@ struct Rival {
     read: u64,
 }
 
-/// Whose tasks they are; none: the system's.
+/// The domain of tasks; `None`: the system's.
 type Domain = Option<String>;
 
-/// What is open to other cores by right or because nothing guards it: at most one reason for each domain.
+/// What is open to other cores by right or for lack of a guard: at most one reason per domain.
 fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
     let mut all: Vec<(Domain, String)> = Vec::new();
     let mut put = |domain: &Domain, why: String| {
@@ -225,7 +227,7 @@ fn open(system: &OneShot, platform: &Platform) -> Vec<(Domain, String)> {
     all
 }
 
-/// What rivals add to each channel: all cores that are not of its domain. And where nothing bounds that, why: those channels get nothing.
+/// What rivals add to each channel: all cores outside its domain. Where nothing bounds that, the reason: those channels get nothing.
 fn beside_rivals(
     system: &OneShot,
     platform: &Platform,
@@ -260,10 +262,10 @@ fn beside_rivals(
             .tile(from)
             .map_or(1, |tile| tile.pipeline.store_buffer);
         let words = WORDS + channel.size.0;
-        // State, address and positions; an attempt that is under way when the lock is given back, and the one that takes it.
+        // State, address and positions; an attempt in progress when the lock is given back, and the one that takes it.
         let write = wait.write(QUESTIONS + 2, words, buffer.into());
         let longer = wait.held(words, buffer.into());
-        // What the reader waits for is a write.
+        // The reader waits for a write.
         let held = port.read_wait + longer;
         let patience = platform.tile(to).map_or(0, |tile| patience(&tile.pipeline));
         let name = &channel.name;
@@ -301,7 +303,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     let of_task = |task: usize| Interrupts::of(system, system.core(task));
     let per_task: Vec<Interrupts> = (0..tasks.tasks.len()).map(of_task).collect();
     let interrupt = |task: usize| per_task[task].operation();
-    // Without waits first: how long somebody may hold a lock alone.
+    // First without waits: how long a lock may be held alone.
     let mut ports: Vec<Port> = Vec::new();
     for (index, channel) in tasks.channels.iter().enumerate() {
         let hops = mesh.hops(system.core(channel.from), system.core(channel.to));
@@ -311,7 +313,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
             ChannelKind::Queue => (3, POSITIONS),
         };
         let alone = OPERATION + positions + COPY * moves(system, index);
-        // What was written must be there before the doorbell rings.
+        // What was written must have arrived before the doorbell rings.
         let (questions, ringing) = match channel.notify {
             true => (questions + 1, RINGS_OTHERS),
             false => (questions, 0),
@@ -346,16 +348,16 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         let own_core = &of_core[&system.core(channel.from)];
         let network = mesh.wait(&all, own_core, &loads[index]);
         if channel.notify {
-            // The ring is under way when the writer's job may end.
+            // The ring may be in transit when the writer's job ends.
             let network = network + mesh.round(port.hops);
             arrivals[index] = network + MASKED + interrupt(channel.to);
         }
         if port.hops == 0 {
-            // Both tasks are on one core, where none preempts the other.
+            // Both tasks are on one core, where neither preempts the other.
             continue;
         }
-        // Nobody reads a slice or result before it is written, nor writes one before the last is read: all jobs of a section end within the period of
-        // their release. The reader may see it before the writer's last acknowledgement and the lock are on their way.
+        // A slice or result is not read before it is written, nor written before the last one is read: all jobs of a section end within the
+        // period of their release. The reader may see it before the writer's last acknowledgement and the lock have completed.
         let (held_by_reader, held_by_writer) = match channel.parallel {
             Some(_) => (0, 0),
             None => (port.read + interrupt(channel.to), port.write),
@@ -370,7 +372,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     }
     let tick = mesh.cycles(TICK).max(1);
     let mut inflated = tasks.clone();
-    // The kernel releases each job a period after the one before, unless a message does.
+    // The kernel releases each job a period after the previous one, unless a message does.
     inflated.periodic = true;
     for (channel, arrival) in inflated.channels.iter_mut().zip(arrivals) {
         channel.transfer = mesh.time(arrival);
@@ -380,7 +382,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     }
     let mut jobs = Vec::new();
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
-        // Whatever its helpers do, a job gives up what has not come after its wait.
+        // Whatever its helpers do, a job gives up on what has not arrived after its wait.
         let cost = mesh.cycles(task.cost.unwrap_or(Time(0))) + mesh.cycles(task.wait);
         let outputs = system.outputs(index).into_iter();
         let waits: u64 = outputs.map(|channel| ports[channel].write_wait).sum();
@@ -408,7 +410,7 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     }
 }
 
-/// Stores that move an item: an item that is not aligned is stored byte by byte, one of a parallel section word by word.
+/// Stores that move an item: an unaligned item is stored byte by byte, an item of a parallel section word by word.
 fn moves(system: &OneShot, channel: usize) -> u64 {
     let bytes = system.bytes(channel);
     match system.tasks.channels[channel].parallel {
@@ -417,13 +419,13 @@ fn moves(system: &OneShot, channel: usize) -> u64 {
     }
 }
 
-/// Writes of a channel that fall into one operation of another one: one more if the writer's releases may be closer than its period.
+/// Writes of a channel that fall within one operation of another: one more if the writer's releases may be closer than its period.
 fn writes(tasks: &TaskSystem, channel: usize) -> u64 {
     WRITES + u64::from(tasks.told_by(tasks.channels[channel].from).is_some())
 }
 
 impl Mesh<'_> {
-    /// What writes of a channel do to others that make one operation meanwhile.
+    /// What writes of a channel do to others that perform one operation meanwhile.
     fn load(&self, system: &OneShot, index: usize, port: &Port) -> Load {
         let mut load = Load::default();
         if port.hops == 0 {
@@ -432,7 +434,7 @@ impl Mesh<'_> {
         let writes = writes(&system.tasks, index);
         let channel = &system.tasks.channels[index];
         let (from, to) = (system.core(channel.from), system.core(channel.to));
-        // While the reader has the lock, the writer asks again and again.
+        // While the reader has the lock, the writer keeps asking.
         let held = match channel.parallel {
             Some(_) => 0,
             None => port.read + Interrupts::of(system, to).operation(),
@@ -455,8 +457,8 @@ impl Mesh<'_> {
         load
     }
 
-    /// Cycles of a core that an operation of a channel waits for the packets of all others. Writes of one core follow each other: each has all its answers
-    /// before the next one begins, but for the last stores, which go ahead of those of the next one.
+    /// Cycles of a core for which an operation of a channel waits for the packets of all others. Writes of one core follow each other: each
+    /// has all its answers before the next one begins, except for the last stores, which precede those of the next one.
     fn wait(&self, all: &Load, own_core: &Load, own: &Load) -> u64 {
         let behind = BEHIND * self.packet(8);
         let links = own.links.keys();
@@ -482,7 +484,7 @@ mod tests {
         assert_eq!(interrupted(95, 10, 0), 115);
         assert_eq!(interrupted(0, 10, 0), 10);
         assert_eq!(interrupted(1, 100, 0), u64::MAX);
-        // Rings of 3 in each tick, and a job may touch one more tick than it has interrupts of the tick: 50 + 10 + 6, and 90 + 20 + 9.
+        // 3 rings per tick, and a job may touch one more tick than it has tick interrupts: 50 + 10 + 6, and 90 + 20 + 9.
         assert_eq!(interrupted(50, 10, 3), 66);
         assert_eq!(interrupted(90, 10, 3), 119);
     }
@@ -511,11 +513,11 @@ mod tests {
         let alone = pair(8, false);
         let port = alone.ports[0];
         assert_eq!(port.hops, 3);
-        // Two answers, each with three edges and an access more than measured at most.
+        // Two answers, each with at most three edges and an access more than measured.
         let answers = port.write - port.read;
         assert!((2 * 18..=2 * 24).contains(&answers), "{answers}");
         assert!(pair(40, false).ports[0].write > port.write);
-        // Another writer into the same memory, over the same last links, makes both wait longer.
+        // Another writer to the same memory, over the same last links, makes both wait longer.
         assert!(pair(8, true).ports[0].write_wait > port.write_wait);
     }
 }

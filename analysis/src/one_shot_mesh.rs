@@ -1,15 +1,16 @@
-//! The mesh of a one-shot system in cycles: hops, routes, packets, and what crosses links.
+//! The mesh of a one-shot system in cycles: hops, routes, packets, and the traffic on links.
 //!
-//! Why it exists: bounds of ports, and of what rivals add to them, count on the same links. What it deliberately does not know: who sends what.
+//! Why it exists: bounds of ports, and of what rivals add to them, use the same links. What it deliberately does not know: which core sends
+//! what.
 
 use bulkhead_model::platform::{Platform, Topology};
 use bulkhead_model::units::{Frequency, Time};
 use std::collections::BTreeMap;
 
-/// Cycles that a request may wait for the access that is under way in a memory: a fetch or an atomic operation.
+/// Maximum cycles that a request waits for the access in progress at a memory: a fetch or an atomic operation.
 pub(crate) const ACCESS: u64 = 2;
 
-/// What a channel's writes put on links, in cycles of the network, and into the memory of the reader's core.
+/// What a channel's writes put on links, in network cycles, and into the memory of the reader's core.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     pub(crate) links: BTreeMap<Link, u64>,
@@ -76,30 +77,30 @@ impl<'a> Mesh<'a> {
         u64::from(row.abs_diff(other_row) + column.abs_diff(other_column))
     }
 
-    /// Cycles of a core that some of the network take.
+    /// Cycles of a core that this many network cycles take.
     pub(crate) fn core_cycles(&self, cycles: u64) -> u64 {
         let network = self.platform.network.clock.frequency.0.max(1);
         let exact = u128::from(cycles) * u128::from(self.clock.0);
         u64::try_from(exact.div_ceil(u128::from(network))).unwrap_or(u64::MAX)
     }
 
-    /// Cycles of a core from a request of eight bytes to its answer, over so many hops, between tiles that meet nobody.
+    /// Cycles of a core from a request of eight bytes to its answer over this many hops, without other traffic.
     pub(crate) fn round(&self, hops: u64) -> u64 {
         let network = &self.platform.network;
         let way = 2 * u64::from(network.interface)
             + (hops + 1) * u64::from(network.router + network.link)
             + self.packet(8);
-        // Each side takes what arrives at its next edge; the memory serves an atomic operation in two.
+        // Each side accepts an arrival at its next edge; the memory serves an atomic operation in two cycles.
         self.core_cycles(2 * way) + 2 + 2 + ACCESS
     }
 
-    /// Cycles of a link for a packet of so many bytes.
+    /// Cycles of a link for a packet of this many bytes.
     pub(crate) fn packet(&self, bytes: u32) -> u64 {
         let network = &self.platform.network;
         u64::from((bytes + network.header).div_ceil(network.width.max(1)))
     }
 
-    /// Cycles of a link for a packet of a hart's access, on a plane: the longest.
+    /// Cycles of a link for the longest packet of a hart's access on a plane.
     pub(crate) fn cycles_of(&self, plane: u8) -> u64 {
         let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
         match plane {

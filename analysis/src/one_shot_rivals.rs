@@ -1,12 +1,13 @@
-//! What rivals on a mesh add to an operation on a port, whatever they do: cores that a guard keeps from the memories of a system.
+//! What rivals on a mesh add to an operation on a port, whatever they do. Rivals are cores that a guard keeps out of a system's memories.
 //!
-//! Why it exists: the analysis of systems counts the accesses that channels make. Where guards refuse all others, a rival still uses the links. It has only
-//! so many accesses under way (its store and load buffers; whoever loads such a system switches DMA engines off), and links take the next packet of each
-//! input port in turn; both bound what a packet can wait, without a word about the rival's program. What it deliberately does not know: tasks, and what an operation consists of.
+//! Why it exists: the analysis of systems counts the accesses that channels make. Where guards refuse all others, a rival still uses the
+//! links. Its outstanding accesses are limited (by its store and load buffers; the loader of such a system switches DMA engines off), and
+//! links take the next packet of each input port in turn. Together these bound a packet's wait without any assumption about the rival's
+//! program. What it deliberately does not know: tasks, and what an operation consists of.
 //!
-//! A packet that finds k packets before it in its input port of a link, with p other ports in use, lets at most k + (k + 1) p packets pass. Of rivals,
-//! k is at most what those have under way whose routes come through this port to this link. Requests of reads and their answers travel on other planes
-//! than stores and acknowledgements.
+//! A packet that finds k packets ahead of it in its input port of a link, with p other ports in use, lets at most k + (k + 1) p packets
+//! pass. For rivals, k is at most the number of outstanding packets of those whose routes pass through this port to this link. Read
+//! requests and their answers travel on different planes than stores and acknowledgements.
 
 use crate::one_shot_mesh::{Link, Load, Mesh};
 use bulkhead_model::platform::Pipeline;
@@ -14,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts of the kernel to take a lock (`software/oneshot/src/port.rs`).
 const ATTEMPTS: u64 = 1000;
-/// Rivals times tiles from which on routes are not told apart: every rival is everywhere.
+/// The product of rivals and tiles from which on routes are not distinguished: every rival is everywhere.
 const ROUTES: usize = 1 << 16;
-/// Input ports of a link at most, beside the one that a packet came through: four neighbours and two tiles.
+/// Maximum input ports of a link besides the one that a packet came through: four neighbours and two tiles.
 const PORTS: u64 = 5;
 
 /// Planes of the network.
@@ -27,7 +28,7 @@ const ACKNOWLEDGEMENTS: u8 = 2;
 /// A router's or tile's input: where a packet comes from, and the link that it takes there.
 type Turn = (u8, u32, (u32, u32));
 
-/// What an operation of a channel waits for rivals, in cycles of a core.
+/// How long an operation of a channel waits for rivals, in cycles of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// A request of the writer to the owner's memory, and its answer.
@@ -41,24 +42,26 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// A row of stores until the last one is acknowledged: `buffer` at a time are under way, and those of a time wait together.
+    /// A row of stores until the last one is acknowledged: `buffer` at a time are outstanding, and those of one batch wait together.
     fn stores(&self, count: u64, buffer: u64) -> u64 {
         count.div_ceil(buffer.max(1)) * (self.store + self.acknowledgement)
     }
 
-    /// A write of `count` words with so many questions, from its begin to the moment at which the lock is given back: the first exchange may wait
-    /// for the acknowledgement of the last write's release.
+    /// A write of `count` words with this many questions, from its beginning until the lock is given back: the first exchange may wait for
+    /// the acknowledgement of the previous write's release.
     pub fn write(&self, questions: u64, count: u64, buffer: u64) -> u64 {
         questions * self.round + self.stores(1 + count, buffer) + self.stores(1, 1)
     }
 
-    /// For how much longer a writer of `count` words has a port's lock: from the exchange at the memory to the store that gives the lock back there.
+    /// How much longer a writer of `count` words holds a port's lock: from the exchange at the memory to the store that gives the lock back
+    /// there.
     pub fn held(&self, count: u64, buffer: u64) -> u64 {
         self.answer + self.stores(count, buffer) + self.store
     }
 }
 
-/// For how many cycles at least an owner asks for a lock on its own core: in each attempt the value of an exchange, a count, and a branch back.
+/// Minimum cycles for which an owner asks for a lock on its own core: each attempt takes the value of an exchange, a count, and a branch
+/// back.
 pub fn patience(pipeline: &Pipeline) -> u64 {
     let back = match pipeline.predictor_entries {
         0 => u64::from(pipeline.branch_penalty),
@@ -69,11 +72,11 @@ pub fn patience(pipeline: &Pipeline) -> u64 {
 
 /// The rivals' packets.
 pub(crate) struct Rivals {
-    /// What they have under way that comes through a port to a link; none: everywhere everything.
+    /// Their outstanding packets that pass through a port to a link; `None`: everything is everywhere.
     through: Option<BTreeMap<Turn, u64>>,
-    /// The ports that they come through to a link.
+    /// The ports through which they come to a link.
     ports: BTreeMap<Link, BTreeSet<u32>>,
-    /// Loads and stores of all of them under way.
+    /// Outstanding loads and stores of all of them.
     loads: u64,
     stores: u64,
 }
@@ -85,7 +88,7 @@ impl Rivals {
         let buffers = |core: u16| {
             let pipeline = platform.tile(core).map(|tile| &tile.pipeline);
             pipeline.map_or((1, 1), |one| {
-                // A hart has room for one access at least.
+                // A hart has room for at least one access.
                 let room = |places: u32| u64::from(places.max(1));
                 (room(one.load_buffer), room(one.store_buffer))
             })
@@ -113,7 +116,7 @@ impl Rivals {
             };
             let (loads, stores) = buffers(core);
             let here = (core, tile.router);
-            // Of each kind, a rival counts once at a turn, however many routes lead there.
+            // A rival counts once per kind at a turn, however many routes lead there.
             let mut kinds: [BTreeSet<Turn>; 4] = Default::default();
             for &there in ends.iter().filter(|end| end.0 != core) {
                 let (to, back) = (mesh.links(here, there), mesh.links(there, here));
@@ -135,7 +138,7 @@ impl Rivals {
         all
     }
 
-    /// What packets between a channel's writer and the owner of its port wait for them; `load`: those of all channels.
+    /// How long packets between a channel's writer and the owner of its port wait for them. `load`: the load of all channels.
     pub(crate) fn waits(&self, mesh: &Mesh<'_>, (from, to): (u16, u16), load: &Load) -> Waits {
         if self.stores == 0 {
             return Waits::default();
@@ -152,7 +155,7 @@ impl Rivals {
         }
     }
 
-    /// Cycles of the network that a packet waits on its way. `first`: packets to rivals that its tile's memory may have before it.
+    /// Network cycles that a packet waits on its path. `first`: packets to rivals that its tile's memory may have ahead of it.
     fn path(&self, mesh: &Mesh<'_>, plane: u8, way: &[(u32, u32)], first: u64, load: &Load) -> u64 {
         let ahead = |link: (u32, u32)| {
             let work = load.links.get(&(plane, link.0, link.1)).copied();
@@ -170,7 +173,7 @@ impl Rivals {
         packets * mesh.cycles_of(plane)
     }
 
-    /// At a link: packets of rivals in the port that one came through, and the other ports that rivals come through.
+    /// At a link: packets of rivals in the port that a packet came through, and the other ports that rivals come through.
     fn turn(&self, turn: Turn) -> (u64, u64) {
         let (plane, from, (at, to)) = turn;
         let Some(through) = &self.through else {
@@ -183,7 +186,7 @@ impl Rivals {
     }
 }
 
-/// Each link of a way with the node before it. The first one has none.
+/// Each link of a path with the node before it. The first one has none.
 fn turns(plane: u8, way: &[(u32, u32)]) -> impl Iterator<Item = Turn> + '_ {
     let pairs = way.windows(2);
     pairs.map(move |pair| (plane, pair[0].0, pair[1]))

@@ -1,4 +1,5 @@
-//! The examples of the book's pages on analyses, as documentation tests: what they say compiles and is true.
+//! The examples from the book's pages on analyses, as documentation tests: they compile, and what they say
+//! is true.
 //!
 //! It deliberately holds nothing else, and exists in documentation tests only.
 

@@ -1,22 +1,21 @@
-//! What a request waits for at a server that serves one request at a time and never interrupts one.
+//! How long a request waits at a server that serves one request at a time, without preemption.
 //!
-//! Why it exists: m3-rtas24, section III-C: a server that is shared is a critical section; its clients must know how long others
-//! can hold it. What it deliberately does not know: how long a request of its own takes, and the way there and back.
+//! Why it exists: m3-rtas24, section III-C: a shared server is a critical section; its clients must know how long others can hold it. What
+//! it deliberately does not know: how long the client's own request takes, and the way there and back.
 //!
 //! # Method and assumptions
-//! A server looks at its gates `priority-0`, `priority-1`, ... in this order after each request, and the unit gives out the
-//! messages of a gate in the order of their slots, in a circle (m3-rtas24, section III-B3). So a request waits for at most one of a
-//! gate behind its own, that was begun before it came, and for each other slot of its own gate once; twice if the server may put
-//! requests off (a budget), because a slot is free again while its delayed request is served. Requests at gates before its own count
-//! with the budgets of their clients, as those of deferrable servers: each brings at most its budget and one request that began with
-//! what was left in every period, and once more at the begin (Strosnider, Lehoczky, Sha, IEEE Transactions on Computers 44(1),
-//! 1995). No request takes longer than the `limit` of its gate: the server's estimates hold. Without a limit, or without a budget
-//! where one is needed, there is no bound.
+//! A server checks its gates `priority-0`, `priority-1`, ... in this order after each request, and the unit hands out the messages of a
+//! gate in cyclic slot order (m3-rtas24, section III-B3). So a request waits for at most one request of a lower-priority gate that had
+//! begun before it arrived, and once for each other slot of its own gate; twice if the server may delay requests (a budget), because a slot
+//! is free again while its delayed request is served. Requests at higher-priority gates count with the budgets of their clients, like those
+//! of deferrable servers: in every period, each client contributes at most its budget plus one request that began with the remaining
+//! budget, and once more at the beginning (Strosnider, Lehoczky, Sha, IEEE Transactions on Computers 44(1), 1995). No request takes longer
+//! than the `limit` of its gate: the server's estimates hold. Without a limit, or without a budget where one is needed, there is no bound.
 
 use bulkhead_model::System;
 use bulkhead_model::units::{Dimension, parse};
 
-/// Rounds until the window of a bound is given up; each is one period of some client longer.
+/// Rounds after which the search for a window is given up; each round adds one period of some client.
 const ROUNDS: usize = 10_000;
 
 /// What a server grants to the clients of one gate. Times in nanoseconds.
@@ -26,14 +25,14 @@ pub struct Terms {
     pub slots: u64,
     /// Applications that send to it.
     pub clients: u64,
-    /// A request at most; none: anything.
+    /// Maximum duration of a request; `None`: unlimited.
     pub limit: Option<u64>,
-    /// Of each client in a period, if that is bounded: budget and period.
+    /// Budget and period of each client, if limited.
     pub budget: Option<(u64, u64)>,
 }
 
-/// The terms of an application's gates `priority-0` and on, from its arguments `limit`, `budget` and `period` (see
-/// `bulkhead_lib::server`); empty if it is no server.
+/// The terms of an application's gates `priority-0` and on, from its arguments `limit`, `budget` and `period` (see `bulkhead_lib::server`);
+/// empty if it is not a server.
 pub fn terms(system: &System, server: usize) -> Vec<Terms> {
     let Some(app) = system.apps.get(server) else {
         return Vec::new();
@@ -65,7 +64,7 @@ pub fn terms(system: &System, server: usize) -> Vec<Terms> {
         });
     }
     if app.services.len() > 1 {
-        // The services of an application take turns; how long a turn of another one takes is not looked at, so there is no bound.
+        // The services of an application take turns; the duration of another service's turn is not considered, so there is no bound.
         all.push(Terms {
             slots: 1,
             clients: 1,
@@ -76,7 +75,7 @@ pub fn terms(system: &System, server: usize) -> Vec<Terms> {
     all
 }
 
-/// Nanoseconds that a request at gate `own` waits for requests of others at most, if its own takes `request`; none without a bound.
+/// Maximum nanoseconds that a request at gate `own` waits for requests of others, if it takes `request` itself; `None` without a bound.
 pub fn waiting(gates: &[Terms], own: usize, request: u64) -> Option<u64> {
     let here = gates.get(own)?;
     let served = |gate: &Terms| gate.clients > 0;
@@ -102,7 +101,7 @@ pub fn waiting(gates: &[Terms], own: usize, request: u64) -> Option<u64> {
     for _ in 0..ROUNDS {
         let mut next = fixed;
         for &(each, period) in &before {
-            // Until it is begun; what comes later waits.
+            // Until it is begun; requests that arrive later wait.
             let periods = (window.checked_add(request)?).div_ceil(period) + 1;
             next = next.checked_add(each.checked_mul(periods)?)?;
         }
@@ -138,14 +137,15 @@ mod tests {
         assert_eq!(waiting(&[gate(4, 4, Some(25))], 0, 25), Some(75));
         assert_eq!(waiting(&[gate(4, 1, None)], 0, 25), Some(0));
         assert_eq!(waiting(&[gate(4, 2, None)], 0, 25), None);
-        // A budget of 30 (and one request of 10 that began with it) in 100: 40 in the period that the request comes in, and in the next one.
+        // A budget of 30 (and one request of 10 that began with it) per 100: 40 in the period in which the request arrives, and in the next
+        // one.
         let first = Terms {
             budget: Some((30, 100)),
             ..gate(1, 1, Some(10))
         };
         let gates = [first, gate(1, 1, Some(5))];
         assert_eq!(waiting(&gates, 1, 5), Some(80));
-        // What asks for more than there is has no bound.
+        // Demands beyond the capacity have no bound.
         let greedy = Terms {
             budget: Some((100, 100)),
             ..gate(1, 1, Some(100))
@@ -167,8 +167,8 @@ mod tests {
     }
 
     proptest! {
-        /// A server stepped request by request: gates in order, slots in a circle, attackers that ask again at once in any free
-        /// slot. The request of the one who is measured comes at any moment.
+        /// A server stepped request by request: gates in order, slots in cyclic order, attackers that immediately ask again in any free
+        /// slot. The measured request arrives at any moment.
         #[test]
         fn no_order_of_attackers_exceeds_the_bound(
             slots in 1u64..6,
@@ -186,7 +186,7 @@ mod tests {
             let mut taken = vec![0u8; slots as usize];
             let (mut position, mut now, mut arrived) = (0usize, 0u64, None);
             for (step, &(pick, share)) in moves.iter().enumerate() {
-                // Before the server looks, attackers fill any free slot; what is measured comes once.
+                // Before the server checks, attackers fill any free slot; the measured request comes once.
                 if own_gate_only && pick < taken.len() && taken[pick] == 0 && (arrived.is_some() || step != at) {
                     taken[pick] = 1;
                 }
@@ -204,12 +204,12 @@ mod tests {
                     Some(slot) => (limit * share / 100, Some(slot)),
                     None if lower > 0 => (low_limit * share / 100, None),
                     None => {
-                        // Nothing to do: what comes is served at once.
+                        // Nothing to do: a new request is served immediately.
                         now += 1;
                         continue;
                     }
                 };
-                // The slot is free when its request is over; mine may have come just after this one began.
+                // The slot is free when its request is over; the measured request may have arrived just after this one began.
                 if arrived.is_none() && step + 1 >= at && let Some(free) = taken.iter().position(|t| *t == 0) {
                     taken[free] = 2;
                     arrived = Some(now);

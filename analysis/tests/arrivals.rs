@@ -1,4 +1,4 @@
-//! Offsets in descriptions: used where arrivals are periodic and a test can, and otherwise said to be unused.
+//! Offsets in descriptions: used where arrivals are periodic and the test can use them, and otherwise reported as unused.
 
 use bulkhead_analysis::plan::{Kind, Plan, plan};
 use bulkhead_model::tasks::{self, TaskSystem};
@@ -8,7 +8,7 @@ fn load(text: &str) -> TaskSystem {
     load_tasks_text("t", text, &LoadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Two tasks of 2 ms in 4 ms with deadlines of 2 ms: they fit only if they never meet.
+/// Two tasks of 2 ms per 4 ms with deadlines of 2 ms: they fit only if they never meet.
 fn pair(policy: &str, arrivals: &str, more: &str) -> Plan {
     plan(&load(&format!(
         r#"<task-system name="pair">
@@ -32,7 +32,7 @@ fn offsets_count_where_arrivals_are_periodic() {
         assert!(exact.schedulable, "{policy}");
         assert_eq!(exact.notes, Vec::<String>::new(), "{policy}");
         assert_eq!(responses(&exact), [Some(2_000_000); 2], "{policy}");
-        // What is written is the same system, and it plans to itself.
+        // The output is the same system and plans to itself.
         let again = load(&tasks::write(&exact.system));
         assert_eq!(again, exact.system);
         assert!(plan(&again).unwrap().choices.is_empty(), "{policy}");
@@ -89,7 +89,7 @@ fn long_hyperperiods_are_left_to_other_tests() {
     );
 }
 
-/// Interrupts take from level C also where no task of levels A and B is: a handler of 1 ms in each 4 ms on one of two processors.
+/// Interrupts take from level C even without tasks of levels A and B: a handler of 1 ms per 4 ms on one of two processors.
 #[test]
 fn interrupts_take_from_level_c() {
     let with = |device: &str| {
@@ -102,9 +102,9 @@ fn interrupts_take_from_level_c() {
         late.and_then(|c| c.bound)
     };
     let device = r#"<device name="d" interrupt-period="4ms" interrupt-cost="1ms" core="0"/>"#;
-    // Rates 3/4 and 1, a shortage of at most 2 * 1 ms * 3/4 = 1.5 ms. A job that the handler interrupts stays where it is, so its rate
-    // of 1/4 and its 1.5 ms beyond that count once more for the other processor:
-    // x = (2 + 3 + 1.5) / (7/4 - 1/4 - 1/5 - 1/5) ms, and the cost.
+    // Rates 3/4 and 1, a shortage of at most 2 * 1 ms * 3/4 = 1.5 ms. A job that the handler interrupts stays where it is, so the
+    // handler's rate of 1/4 and its 1.5 ms beyond that count once more for the other processor: x = (2 + 3 + 1.5) / (7/4 - 1/4 - 1/5 -
+    // 1/5) ms, plus the cost.
     assert_eq!((with(""), with(device)), (Some(2_000_000), Some(7_909_091)));
     let flood = r#"<device name="d" interrupt-period="1ms" interrupt-cost="2ms" core="0"/>"#;
     assert_eq!(with(flood), None);

@@ -1,4 +1,4 @@
-//! Task systems made to keep an analysis busy for ever: every test answers soon.
+//! Task systems made to keep an analysis busy forever: every test answers quickly.
 //!
 //! Why it exists: descriptions and task-set files come from users. Windows of 2^52 units with periods of one unit, utilisations of
 //! exactly one and within a hair of it, and costs far above everything must lead to a verdict or to "no bound", not to a hang.

@@ -1,12 +1,12 @@
-//! Other analyses of network calculus on the chip's network, beside the bounds that are used.
+//! Other network calculus analyses of the chip's network, compared with the bounds in use.
 //!
-//! Why it exists: a method that is left out should be left out for a reason that can be tried. What it deliberately does not know: how
-//! the bounds that are used come about.
+//! Why it exists: a method should be left out only for a reason that can be tested. What it deliberately does not know: how the bounds
+//! in use are computed.
 //!
-//! PMOO takes the way of a transaction as one server and pays each rival's burst once, whatever the order of service. A rival's burst
-//! is what its token bucket lets pass at one moment: its limit and its credit. So PMOO's bound is at least the time without others plus,
-//! for each rival, as many of its transactions as that pays for, each at the server that it keeps busy longest. All else that PMOO
-//! counts (refills, latencies of servers) is left out here, so this is less than PMOO's bound.
+//! PMOO takes the path of a transaction as one server and pays each rival's burst once, whatever the order of service. A rival's burst
+//! is what its token bucket admits at one moment: its limit and its credit. So PMOO's bound is at least the time without others plus,
+//! for each rival, as many of its transactions as that pays for, each at the server that it keeps busy longest. Everything else that
+//! PMOO counts (refills, latencies of servers) is left out here, so this is less than PMOO's bound.
 
 use bulkhead_analysis::communication::{
     NetworkScenario, SystemBounds, TransactionId, transaction_bound,
@@ -14,7 +14,7 @@ use bulkhead_analysis::communication::{
 use bulkhead_model::{LoadOptions, System, load_system, system_names};
 use std::collections::BTreeSet;
 
-/// Less than PMOO's bound; `None` if somebody on the way has no arrival curve.
+/// Less than PMOO's bound; `None` if a flow on the path has no arrival curve.
 fn less_than_pmoo(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
     let victim = &scenario.sources[id.source].classes[id.class];
     let way: BTreeSet<usize> = victim.steps.iter().filter_map(|s| s.resource).collect();
@@ -49,7 +49,7 @@ fn less_than_pmoo(scenario: &NetworkScenario, id: TransactionId) -> Option<u128>
     Some(sum)
 }
 
-/// All variants of all systems of the catalog, and the same with everybody limited to little.
+/// All variants of all systems of the catalog, and the same with tight limits for all.
 fn systems() -> Vec<System> {
     let mut all = Vec::new();
     for name in system_names(&LoadOptions::default()) {
@@ -63,7 +63,7 @@ fn systems() -> Vec<System> {
     all
 }
 
-/// The order of service bounds each wait by what may be under way, and a bucket lets more pass at once than the slots of its tile hold.
+/// The order of service bounds each wait by what may be outstanding, and a bucket admits more at once than the slots of its tile hold.
 #[test]
 fn multiplexing_paid_once_is_never_less_than_the_bounds_that_are_used() {
     let (mut compared, mut nearest) = (0, u128::MAX);
@@ -76,7 +76,7 @@ fn multiplexing_paid_once_is_never_less_than_the_bounds_that_are_used() {
         for app in &mut system.apps {
             app.limit = app.limit.or(Some(limit));
         }
-        // Beside a memory that serves in any order, the kernel itself may have no bound.
+        // With a memory that serves in any order, the kernel itself may have no bound.
         let Ok(bounds) = SystemBounds::new(&system, &[]) else {
             continue;
         };

@@ -38,7 +38,7 @@ struct Slot {
 struct Queue {
     /// (input, slots in order of arrival); for arrival order one queue.
     inputs: Vec<(u16, VecDeque<usize>)>,
-    /// When what it served last goes on, if that keeps its order.
+    /// When the work it served last passes on, if the resource keeps order.
     last: u64,
     next: usize,
     busy: bool,
@@ -54,9 +54,9 @@ struct Simulation<'a> {
     sequence: u64,
     slots: Vec<Slot>,
     queues: Vec<Queue>,
-    /// For each tile the command under way, (source, class), how many transactions of it, and the slots that wait for it to end.
+    /// For each tile the current command, (source, class), its number of transactions, and the slots that wait for it to end.
     units: BTreeMap<u16, (TransactionId, u32, Vec<usize>)>,
-    /// Bytes times ticks a second, and waiting slots.
+    /// Bytes times ticks per second, and waiting slots.
     buckets: Vec<(i128, VecDeque<usize>)>,
     pauses: u64,
     /// For each class the longest wait for tokens and the longest time from then.
@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
         true
     }
 
-    /// A transaction is over; if it was its command's last, all that wait try to be the next, in any order.
+    /// A transaction is over; if it was its command's last, all that wait try to be next, in any order.
     fn ends(&mut self, slot: usize, now: u64) {
         let tile = self.scenario.sources[self.slots[slot].id.source].tile;
         if self.class(slot).pool != Some(Pool::Command) {
@@ -472,7 +472,7 @@ fn networks() -> impl Strategy<Value = (Vec<(bool, bool)>, Shape)> {
     })
 }
 
-/// The longest that the first class of source 0 takes for `length` transactions one after the other, and its bound.
+/// The maximum time of `length` consecutive transactions of the first class of source 0, and its bound.
 fn sequences(scenario: &NetworkScenario, seed: u64, length: u64) -> (u64, Bound) {
     let mut simulation = Simulation::new(scenario, seed, length, true);
     simulation.run(60_000);
@@ -599,7 +599,7 @@ fn a_tandem_by_hand() {
     serve(&mut scenario, 30);
     let together = transaction_bound(&scenario, id).unwrap();
     assert_eq!(together.path, 5 + 10 + 30 + 8 * 30);
-    // Where somebody comes to the link past the memory, nothing is joined.
+    // If a flow reaches the link without passing the memory, nothing is joined.
     let mut past = scenario.sources[1].classes[0].clone();
     past.steps.remove(1);
     scenario.sources[1].classes.push(past);
@@ -662,7 +662,7 @@ proptest! {
         let mut scenario = scenario(&resources, &shape);
         for source in &mut scenario.sources {
             source.tile /= 2;
-            // The first classes are commands, the second ones are or are accesses of harts.
+            // The first classes are commands; the second ones are commands or accesses of harts.
             for class in source.classes.iter_mut().take(if others { 1 } else { 2 }) {
                 class.pool = Some(Pool::Command);
             }
@@ -740,7 +740,7 @@ fn one_link_by_hand() {
     assert_eq!(bound.path, 73);
 }
 
-/// Numbers that stand at the edges of their types.
+/// Numbers at the limits of their types.
 fn edge() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),
@@ -753,7 +753,7 @@ fn edge() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    /// Whatever a scenario contains: an answer or an error, in finite time, and no panic.
+    /// Whatever a scenario contains: an answer or an error, in finite time, without a panic.
     #[test]
     fn no_scenario_panics(n in prop::collection::vec(edge(), 24), slots in prop::collection::vec(any::<u32>(), 3), flags: [bool; 4]) {
         let resource = |i: usize| Resource {

@@ -1,8 +1,9 @@
 //! Flows of descriptions whose applications also work for others: worked examples, and a simulation of their queues.
 //!
-//! The simulation knows no network and no formula: applications that begin by themselves have jobs at random moments, each job sends one
-//! message through each gate at any moment of its work, and a receiver takes the messages of one gate in order, gates in any order. So it shows
-//! less than a bound that counts a network, and more than a bound that forgets work. 150 systems in every test, more with `BULKHEAD_SYSTEMS`.
+//! The simulation knows neither network nor formulas: applications without senders have jobs at random moments, each job sends one message
+//! through each gate at any moment of its work, and a receiver takes the messages of one gate in order, and gates in any order. So it shows
+//! less than a bound that counts a network, and more than a bound that forgets work. 150 systems in every test, more with
+//! `BULKHEAD_SYSTEMS`.
 
 use bulkhead_analysis::plan::system::complete;
 use bulkhead_analysis::plan::system::{Verdict, judge};
@@ -45,7 +46,7 @@ fn unjudged(verdict: &Verdict) -> &str {
     &flow.expect("not judged").because
 }
 
-/// 64 KiB at 1 MiB/s take 62.5 ms, whoever else is there.
+/// 64 KiB at 1 MiB/s take 62.5 ms, whatever else is there.
 #[test]
 fn a_flow_waits_for_the_tokens_of_its_own_applications() {
     let apps = |limit: &str| {
@@ -61,7 +62,7 @@ fn a_flow_waits_for_the_tokens_of_its_own_applications() {
     assert!(bound(&apps(""), FLOW).expect("a bound") < MS);
 }
 
-/// A message each millisecond, and two milliseconds of work for each: no wait is long enough.
+/// A message every millisecond, and two milliseconds of work for each: no wait is long enough.
 #[test]
 fn who_gets_more_than_it_can_do_has_no_bound() {
     let apps = |cost: &str, own: &str| {
@@ -72,7 +73,7 @@ fn who_gets_more_than_it_can_do_has_no_bound() {
         )
     };
     assert_eq!(bound(&apps("2ms", "5ms"), FLOW), None);
-    // Whatever its own period says, there is a message each millisecond.
+    // Whatever its own period says, there is a message every millisecond.
     let (often, seldom) = (
         bound(&apps("200us", "1ms"), FLOW),
         bound(&apps("200us", "5ms"), FLOW),
@@ -80,7 +81,7 @@ fn who_gets_more_than_it_can_do_has_no_bound() {
     assert!(often.is_some() && seldom >= often, "{often:?}, {seldom:?}");
 }
 
-/// Two sensors, one actuator: while the message of one comes, the actuator may be at work for the other one.
+/// Two sensors, one actuator: when the message of one arrives, the actuator may be working for the other.
 #[test]
 fn who_also_works_for_others_is_judged_with_that_work() {
     let apps = |task: &str| {
@@ -98,13 +99,13 @@ fn who_also_works_for_others_is_judged_with_that_work() {
     let alone = alone.expect("a bound");
     // Each job begins with a switch of TileMux.
     assert!((110 * US..150 * US).contains(&alone), "{alone}");
-    // Of a sender every 10 ms there are two jobs at worst: one at the end of its period, the next one at the begin.
+    // A sender with a period of 10 ms has at worst two jobs: one at the end of its period, the next at the beginning.
     let seldom = bound(&apps("<task period='10ms' cost='10us'/>"), FLOW).expect("a bound");
     assert!(
         (alone + 200 * US..alone + 240 * US).contains(&seldom),
         "{seldom}"
     );
-    // One that is done 500 us after its arrival comes once in the 210 us.
+    // A sender that is done 500 us after its arrival sends once in the 210 us.
     let prompt = "<task period='10ms' deadline='500us' cost='10us'/>";
     let prompt = bound(&apps(prompt), FLOW).expect("a bound");
     assert!(
@@ -131,7 +132,7 @@ fn who_also_works_for_others_is_judged_with_that_work() {
     assert!(why.contains("it gets messages itself"), "{why}");
 }
 
-/// A page that is not there comes from somebody who also works for others.
+/// A missing page is provided by an application that also works for others.
 #[test]
 fn who_gets_pages_from_a_pager_is_not_judged() {
     let verdict = judged(
@@ -147,7 +148,7 @@ fn who_gets_pages_from_a_pager_is_not_judged() {
     );
 }
 
-/// What runs on the other chip is promised, too.
+/// What runs on the other chip also has promises.
 #[test]
 fn the_peer_is_judged() {
     let options = LoadOptions::default();
@@ -195,14 +196,14 @@ struct App {
     to: Vec<usize>,
 }
 
-/// A message: when it is there, who sent it, and which arrival of whom it comes from.
+/// A message: when it arrives, its sender, and the arrival that caused it.
 type Message = (u64, usize, (usize, u64));
 
 struct Drawn {
     text: String,
     flow: String,
     apps: Vec<App>,
-    /// The applications on the way are the first ones.
+    /// The applications on the path come first.
     way: usize,
 }
 
@@ -327,13 +328,13 @@ fn work(
     done
 }
 
-/// The longest time of a sample, from its arrival (before its jitter) to the end of the way.
+/// The longest time of a sample, from its arrival (before its jitter) to the end of the path.
 fn seen(drawn: &Drawn, random: &mut Random) -> u64 {
     let apps = &drawn.apps;
     let mut messages: Vec<Vec<Message>> = vec![Vec::new(); apps.len()];
     let mut arrived: BTreeMap<u64, u64> = BTreeMap::new();
     let mut worst = 0;
-    // Senders come before receivers: others, then the way.
+    // Senders come before receivers: others, then the path.
     for at in (drawn.way..apps.len()).chain(0..drawn.way) {
         let mut own = std::mem::take(&mut messages[at]);
         let mut app = App {

@@ -1,11 +1,10 @@
 //! More load is never better: every analysis for which that holds, with more cost, shorter periods and added tasks.
 //!
-//! Why it exists: a planner searches, and a test that becomes kinder when something gets worse would mislead it. Deadlines stay where
-//! periods shrink. What is not listed is not monotone by nature: bin packing (anomalies), Han and Tyan's transformation in
-//! periods (10 and 20 are harmonic, 9 and 20 are not), Devi and Anderson's tardiness in the least cost, which it subtracts,
-//! Baker's test of global earliest deadline first (on one processor (2, 13, 11), (7, 19), (3, 34, 29) is refused, and accepted with a
-//! first cost of 3).
-//! `schedulability::mc2` and `schedulability::memory_banks` have such tests beside the code.
+//! Why it exists: a planner searches, and a test that accepts more when something gets worse would mislead it. Deadlines stay where
+//! periods shrink. What is not listed is not monotone by nature: bin packing (anomalies), Han and Tyan's transformation in periods
+//! (10 and 20 are harmonic, 9 and 20 are not), Devi and Anderson's tardiness in the least cost, which it subtracts, Baker's test of
+//! global earliest deadline first (on one processor (2, 13, 11), (7, 19), (3, 34, 29) is refused, and accepted with a first cost of
+//! 3). `schedulability::mc2` and `schedulability::memory_banks` have such tests beside the code.
 
 use bulkhead_analysis::exact::{integer, ratio};
 use bulkhead_analysis::schedulability::memguard::{self, Regulation};
@@ -71,7 +70,7 @@ fn not_better(before: &[Option<u64>], after: &[Option<u64>]) -> Result<(), TestC
     Ok(())
 }
 
-/// A verdict as a bound: schedulable is 0, anything else none.
+/// A verdict as a bound: schedulable is 0, anything else is `None`.
 fn verdict(good: bool) -> Bounds {
     vec![good.then_some(0)]
 }

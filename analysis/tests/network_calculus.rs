@@ -53,7 +53,7 @@ fn numbers(item: &Value) -> Vec<Exact> {
         .collect()
 }
 
-/// The file of worked examples lies beside the checkout, which may be a worktree further down. Where it is not, there is nothing to read;
+/// The file of worked examples is next to the checkout, which may be a worktree further down. If it is missing, there is nothing to read;
 /// [`worked_examples`] has the same figures.
 #[test]
 fn oracle_file() {
@@ -244,7 +244,7 @@ fn refusals_say_where_and_why() {
     insta::assert_snapshot!(error, @"LUDB is not defined for arbitrary multiplexing");
 }
 
-/// Many flows over a long path, so that groups of flows are many: an answer in little time.
+/// Many flows over a long path, so that there are many groups of flows: an answer in little time.
 #[test]
 fn long_paths_have_an_answer() {
     let n = 40;
@@ -267,13 +267,13 @@ fn long_paths_have_an_answer() {
     }
 }
 
-/// What the simulation knows of a flow: rate, burst, path.
+/// What the simulation knows about a flow: rate, burst, path.
 type Sent = (u64, u64, Vec<usize>);
 
-/// Serves units slot by slot. A server of (rate, latency) idles for up to its latency when data comes to it while it is empty, and then does
-/// `rate` units by the end of each slot; they are at the next server in the slot after. Sources save tokens and send all of them at
-/// random moments, or always at once. For arbitrary order each server has priorities that change now and then, mostly with `victim` last.
-/// Returns the longest delay of each flow.
+/// Serves units slot by slot. A server of (rate, latency) idles for up to its latency when data reaches it while it is empty, and then
+/// serves `rate` units by the end of each slot; they reach the next server in the following slot. Sources save tokens and send all of them
+/// at random moments, or always immediately. For arbitrary order each server has priorities that change occasionally, mostly with `victim`
+/// last. Returns the longest delay of each flow.
 fn simulate(
     servers: &[(u64, u64)],
     flows: &[Sent],
@@ -303,8 +303,8 @@ fn simulate(
             }
             tokens[f] = (tokens[f] + rate).min(*burst);
         }
-        // Of what comes at the same moment on different ways, the victim's is last, mostly. What left one server together stays in order:
-        // otherwise data would be overtaken by data that came to that server later, and nothing would be first in, first out.
+        // Of data that arrives at the same moment on different paths, the victim's is mostly last. Data from one server stays in order:
+        // otherwise later data would overtake it, and service would not be first in, first out.
         if random.below(4) > 0 {
             groups.sort_by_key(|group| group.last().is_some_and(|(f, ..)| *f == victim));
         }
@@ -489,7 +489,7 @@ proptest! {
         }
     }
 
-    /// Whatever the network: an answer or an error, and no panic.
+    /// Whatever the network: an answer or an error, without a panic.
     #[test]
     fn no_network_panics(paths in prop::collection::vec(prop::collection::vec(0usize..5, 0..5), 0..4), rate in 0u32..9, burst in 0u32..9) {
         let network = Network {

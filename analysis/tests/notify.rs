@@ -1,8 +1,10 @@
-//! Channels whose messages release their readers, against a simulation that knows nothing of the analysis: no response, message or queue is beyond its bound.
+//! Channels whose messages release their readers, against a simulation independent of the analysis: no response, message or queue exceeds
+//! its bound.
 //!
-//! Time goes in units of a nanosecond. A job runs to its end; it reads one message somewhere before its last unit and writes one at most, mostly at its
-//! end; a message is there, behind those before it, after at most its transfer. A task that messages release looks at its channel when a message comes and
-//! when its job ends, and is released in ticks that are at least its period apart, as `bulkhead_exec_one_shot::notice::Told` does it.
+//! Time advances in units of a nanosecond. A job runs to its end; it reads one message somewhere before its last unit and writes at most
+//! one, mostly at its end; a message arrives, after earlier ones, within at most its transfer time. A task that messages release looks at
+//! its channel when a message comes and when its job ends, and is released in ticks that are at least its period apart, as
+//! `bulkhead_exec_one_shot::notice::Told` does it.
 
 use bulkhead_analysis::plan::{Kind, plan};
 use bulkhead_model::tasks::{Channel, ChannelKind, Policy, Task, TaskFlow, TaskSystem};
@@ -13,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Units in a tick.
 const TICK: u64 = 20;
 
-/// Numbers from a seed: proptest draws the seed, so that a case that fails can be shown again.
+/// Numbers from a seed: proptest draws the seed, so that a failing case can be reproduced.
 struct Draw(u64);
 
 impl Draw {
@@ -306,7 +308,7 @@ fn simulate(system: &TaskSystem, draw: &mut Draw, end: u64) -> Seen {
     seen
 }
 
-/// What the kernel does when a message has come, or a job has ended.
+/// What the kernel does when a message has arrived or a job has ended.
 fn look(
     system: &TaskSystem,
     ports: &[VecDeque<Message>],
@@ -352,7 +354,7 @@ proptest! {
     }
 }
 
-/// Most systems have bounds, and runs come near them: a bound that nobody reaches would say little.
+/// Most systems have bounds, and runs come near them: a bound that is never approached would say little.
 #[test]
 fn bounds_are_there_and_near() {
     let (mut with, mut without, mut nearest) = (0, 0, 0.0f64);

@@ -1,6 +1,6 @@
 //! Parallel sections against a simulation, unit by unit: no slice or result comes later than its bound.
 //!
-//! Costs that the analysis gets contain the wait of a section, as those of described systems do.
+//! The analysis receives costs that contain the wait of a section, like those of described systems.
 
 use bulkhead_analysis::plan::{Kind, plan};
 use bulkhead_model::tasks::{Channel, ChannelKind, Parallel, Policy, Task, TaskSystem};
@@ -28,12 +28,12 @@ struct Running {
     task: usize,
     /// Its period's number.
     number: u64,
-    /// What it still computes before it hands out or waits, and behind that.
+    /// Remaining computation before it hands out or waits, and after that.
     left: [u64; 2],
     waited: u64,
 }
 
-/// When each slice and result was there, from the release: the longest of each helper.
+/// When each slice and result arrived, from the release: the longest of each helper.
 fn simulate(tasks: &[Simulated], helpers: usize, before: u64, horizon: u64) -> Vec<[u64; 2]> {
     let cores = tasks.iter().map(|task| task.core).max().unwrap_or(0) + 1;
     let mut ready: Vec<(usize, u64)> = Vec::new();
@@ -50,7 +50,8 @@ fn simulate(tasks: &[Simulated], helpers: usize, before: u64, horizon: u64) -> V
             }
         }
         for (core, slot) in running.iter_mut().enumerate() {
-            // Who has nothing to wait for and nothing to do any more ends at once, and the next one begins in the same unit.
+            // A job with nothing to wait for and nothing left to do ends immediately, and the next one begins in the same
+            // unit.
             let waiting = loop {
                 if slot.is_none() {
                     *slot = begin(tasks, helpers, before, core, &mut ready);

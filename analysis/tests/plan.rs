@@ -1,5 +1,5 @@
-//! Plans and repairs, seen from outside: what is planned passes and plans to itself, what repairs repairs and is least,
-//! bounds are those of the literature and above what simulations show, and nothing hostile hangs or panics.
+//! Plans and repairs, seen from outside: a plan passes and plans to itself; a repair works and is minimal; bounds match the
+//! literature and are above what simulations show; and hostile input neither hangs nor panics.
 
 use bulkhead_analysis::plan::repair::{repaired, repairs};
 use bulkhead_analysis::plan::{Kind, PlanError, exchange, plan};
@@ -84,15 +84,15 @@ fn memory_phases_wait_for_the_other_processor_once() {
     let ms = |ms: u64| Some(ms * 1_000_000);
     let expected = vec![ms((3 + 3) + (3 + 2)), ms((4 + 3) + (3 + 3)), ms(10 + 2)];
     assert_eq!(bounds(&load("prem"), Kind::Response), expected);
-    // The lowest processor first: processor 0 still waits for the phase that is under way. `vision` lets every request of processor 0
-    // go first; those come between a release and its deadline, so the last of one period and the first of the next follow each other.
+    // The lowest processor first: processor 0 still waits for the phase in progress. `vision` lets every request of processor 0 go
+    // first; those come between a release and its deadline, so the last of one period and the first of the next follow each other.
     let mut system = load("prem");
     system.mutex = Some(tasks::MutexOrder::Core);
     let expected = vec![expected[0], expected[1], ms(10 + 2 * (1 + 2))];
     assert_eq!(bounds(&system, Kind::Response), expected);
 }
 
-/// The published chain of one-shot tasks by hand: response, then for each port transfer, a period of polling, a response.
+/// The published chain of one-shot tasks by hand: a response, then for each port a transfer, a polling period and a response.
 #[test]
 fn a_chain_is_added_up() {
     let system = load("one-shot");
@@ -262,7 +262,7 @@ proptest! {
         system.slice = us(slice);
         let bounds = bounds(&system, Kind::Response);
         let seen = round_robin(&parts, slice, &offsets, 3000);
-        // A bound rests on the task's own jobs not overlapping, and on nothing of the others.
+        // A bound relies on the task's own jobs not overlapping, and on nothing about the others.
         for (bound, seen) in bounds.iter().zip(seen) {
             if let Some(bound) = bound {
                 prop_assert!(seen * 1000 <= *bound, "{seen} us, bound {bound} ns");
@@ -270,7 +270,7 @@ proptest! {
         }
     }
 
-    /// A queue in a simulation of writer and reader at any moments that their bounds allow.
+    /// A queue in a simulation of writer and reader at any moments permitted by their bounds.
     #[test]
     fn queues_stay_below_the_bounds(
         write in (10u64..40, 1u64..10), read in (5u64..40, 1u64..5), transfer in 0u64..20,
@@ -312,7 +312,7 @@ proptest! {
             if waiting > 0 {
                 let message = queue[taken as usize];
                 taken += 1;
-                // From before the reader's first job on nothing is promised.
+                // Before the reader's first job, nothing is promised.
                 if message.0 >= phase {
                     worst_wait = worst_wait.max(start + read_cost - message.1);
                 }
@@ -393,7 +393,7 @@ fn round_robin(parts: &[Sliced], slice: u64, offsets: &[u64], horizon: u64) -> V
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(25))]
 
-    /// Each repair makes the system pass as it is written, and one unit less does not.
+    /// Each repair makes the original system pass, and one unit less does not.
     #[test]
     fn repairs_repair_and_are_least(system in systems()) {
         let Ok(failing) = plan(&system) else { return Ok(()) };
@@ -453,7 +453,7 @@ fn hostile_numbers_are_answered() {
                 Task::new("a", Time(1000), Time(1000)),
                 Task::new("b", longest, longest),
             ],
-            // All but a hair of the processor, and a job that must fit into hairs.
+            // Nearly all of the processor, and a job that must fit into the tiny rest.
             vec![
                 Task::new("a", Time(999_999_999_000), Time(1_000_000_000_000)),
                 Task::new("b", Time(1_000_000_000_000), longest),

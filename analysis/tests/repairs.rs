@@ -1,7 +1,7 @@
-//! Repairs against brute force: on small systems every value of every number is tried, one after the other.
+//! Repairs against brute force: on small systems every value of every number is tried in turn.
 //!
-//! Why it exists: a search by bisection sees few values. It must find a change wherever there is one, and none that is nearer may do.
-//! What it deliberately does not know: how the search goes, and whether a verdict is right; it asks the same plans.
+//! Why it exists: a search by bisection sees few values. It must find a change wherever there is one, and no nearer one may suffice.
+//! What it deliberately does not know: how the search works, and whether a verdict is right; it uses the same plans.
 
 use bulkhead_analysis::plan::plan;
 use bulkhead_analysis::plan::repair::{Number, Repair, repaired, repairs};
@@ -12,7 +12,7 @@ use bulkhead_random::Random;
 /// Systems of each kind, unless `BULKHEAD_SYSTEMS` says otherwise.
 const SYSTEMS: u64 = 20;
 
-/// A system of two or three tasks with times of a few nanoseconds that asks for about as much as there is.
+/// A system of two or three tasks with times of a few nanoseconds that demands about as much as the capacity.
 fn small(policy: &str, processors: u64, random: &mut Random) -> TaskSystem {
     let mut between = |least: u64, most: u64| least + random.below(most + 1 - least);
     let slice = match policy {

@@ -1,6 +1,6 @@
 //! The mixed-criticality kernel with its tables, simulated unit by unit, never exceeds its bounds.
 //!
-//! Why it exists: the schedulers' simulator in the library knows processors only. This one also needs slots that stay where they are when
+//! Why it exists: the schedulers' simulator in the library knows only processors. This one also has slots that stay where they are when
 //! jobs end early. The simulation shares no formula with the analyses.
 
 use bulkhead_analysis::schedulability::mc2::{self, LevelTask, Overheads, Processor, System};
@@ -19,8 +19,8 @@ struct Job {
 enum Arrivals {
     /// Levels A and B with the tables, level C from these offsets on, all exactly a period apart.
     Periodic(Vec<u64>),
-    /// All at random times at least a period apart, half of them exactly that; drawn from the seed for each task. A job that arrives within a slot
-    /// waits for the next one, if so said, or gets the rest.
+    /// All at random times at least a period apart, half of them exactly that; drawn from the seed for each task. A job that arrives within
+    /// a slot waits for the next one or gets the rest, as configured.
     Sporadic { seed: u64, waits: bool },
 }
 
@@ -81,8 +81,8 @@ fn run(queue: &mut Vec<Job>, index: usize, now: u64) -> Option<(usize, u64)> {
 /// Longest responses of levels A and B (for each processor) and of level C.
 type Seen = (Vec<Vec<u64>>, Vec<Vec<u64>>, Vec<u64>);
 
-/// The kernel's three levels with all costs as `level` estimates them: level A in the slots of its table only, level B by
-/// rate-monotonic priority in what that leaves, level C by global earliest deadline first on the processors that are free.
+/// The kernel's three levels with all costs as estimated by `level`: level A only in the slots of its table, level B by rate-monotonic
+/// priority in what that leaves, level C by global earliest deadline first on the free processors.
 fn kernel(system: &System, arrivals: &Arrivals, level: usize) -> Seen {
     let tables: Vec<_> = (0..system.processors.len())
         .map(|p| mc2::table(system, p).unwrap())
@@ -252,7 +252,7 @@ fn within_bounds(system: &System, arrivals: &Arrivals) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// The same system, whose jobs need not come with the tables.
+/// The same system with jobs that need not follow the tables.
 fn sporadic(mut system: System) -> System {
     let all: Vec<Option<Vec<Option<Time>>>> = (0..system.processors.len())
         .map(|p| {

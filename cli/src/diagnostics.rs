@@ -1,6 +1,6 @@
 //! Errors on the terminal: cause, place in the file, remedy.
 //!
-//! What it deliberately does not know: which errors there are beyond their texts and places.
+//! What it deliberately does not know: anything about errors except their texts and places.
 
 use bulkhead_model::Diagnostic as Problem;
 use bulkhead_runner::Error;
@@ -10,7 +10,7 @@ use miette::{
 use std::fmt;
 use std::io::{IsTerminal, Write};
 
-/// A problem of a description, as miette wants it.
+/// A problem in a description, in the form that miette needs.
 #[derive(Debug)]
 struct Shown {
     message: String,
@@ -50,7 +50,7 @@ impl Diagnostic for Shown {
     }
 }
 
-/// Whether the line at `start` and its neighbours are fit to be shown: a file of one endless line is not.
+/// Whether the line at `start` and its neighbours can be shown: a file with one endless line cannot.
 fn is_short(text: &str, start: usize) -> bool {
     const SHOWN_MAX: usize = 2000;
     let (before, after) = text.split_at(text.floor_char_boundary(start));
@@ -109,7 +109,7 @@ pub fn render(error: &Error, fancy: bool) -> String {
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    // Names have hyphens and slashes: lines break between words only.
+    // Names have hyphens and slashes, so lines break only between words.
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(110)
         .with_break_words(false)
@@ -126,7 +126,7 @@ pub fn render(error: &Error, fancy: bool) -> String {
 /// Prints an error.
 pub fn show(error: &Error) {
     let fancy = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    // A reader who has gone away is no error.
+    // A reader that has gone away is not an error.
     let _ = std::io::stderr().write_all(render(error, fancy).as_bytes());
 }
 
@@ -142,7 +142,7 @@ mod tests {
         insta::assert_snapshot!(render(&errors.into(), false));
     }
 
-    /// An endless line is not shown, its place is.
+    /// An endless line is not shown, but its place is.
     #[test]
     fn endless_lines_are_not_shown() {
         let text = format!(

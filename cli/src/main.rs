@@ -1,7 +1,7 @@
 //! The one binary, `bulkhead`.
 //!
-//! Why it exists: a user meets Bulkhead here. What it deliberately does not know: how anything is done; it reads
-//! arguments, calls the runner and shows what comes back.
+//! Why it exists: this is where users meet Bulkhead. What it deliberately does not know: how anything is done;
+//! it reads arguments, calls the runner and shows the result.
 #![forbid(unsafe_code)]
 
 mod arguments;

@@ -1,6 +1,6 @@
 //! Progress of long work on the terminal.
 //!
-//! What it deliberately does not know: what is done. Nothing is shown where standard error is no terminal.
+//! What it deliberately does not know: what is done. It shows nothing if standard error is not a terminal.
 
 use bulkhead_runner::progress::{Progress, Stage};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};

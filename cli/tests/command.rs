@@ -112,13 +112,13 @@ fn bad_input_is_explained_and_nothing_runs() {
     assert!(!folder.path().join("out").exists(), "nothing was run");
 }
 
-/// Makes an application with these options and runs it; gives the output and the console.
+/// Creates an application with these options and runs it. Returns the output and the console.
 fn made_and_run(options: &[&str]) -> (String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let new = [&["new", "blink"], options].concat();
     let made = bulkhead(folder.path(), &new);
     assert!(made.status.success(), "{}", text(&made.stderr));
-    // The command that it prints works as it is.
+    // The command that it prints works unchanged.
     let printed = text(&made.stdout);
     let command = printed.lines().last().expect("a line");
     let command = command.split_once(" run ").expect("a command").1;

@@ -1,6 +1,6 @@
-//! What `--json` prints, beside the schemas of `docs/schemas`: of quick commands here, of runs and audits in `report`.
+//! The output of `--json` against the schemas in `docs/schemas`: quick commands here, runs and audits in `report`.
 //!
-//! A schema names every field and allows no other, so a field that comes, goes or changes its type fails here until its schema does the same.
+//! A schema names every field and allows no others, so a field that is added, removed or retyped fails here until its schema changes, too.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn schema(name: &str) -> jsonschema::Validator {
     jsonschema::validator_for(&schema).expect("the schema is one")
 }
 
-/// What a command prints with `--json`.
+/// The output of a command with `--json`.
 fn printed(arguments: &[&str]) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_bulkhead"))
         .args(arguments)

@@ -1,4 +1,4 @@
-//! `bulkhead study` as users meet it: killed and resumed, wrong patterns, results for machines.
+//! `bulkhead study` as users meet it: killed and resumed, invalid patterns, results for machines.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -18,14 +18,15 @@ fn study(folder: &Path, arguments: &[&str]) -> Output {
 
 fn counts(folder: &Path) -> String {
     let text = std::fs::read_to_string(folder.join("counts.csv")).expect("counts are there");
-    // All but how the study was asked for.
+    // Everything except how the study was requested.
     text.lines()
         .filter(|l| !l.starts_with("# command"))
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-/// Killed without warning as soon as something is counted, and resumed: the same digits as in one go, with one thread or two.
+/// Killed without warning as soon as something is counted, and resumed: the same digits as in one run, with one thread or
+/// two.
 #[test]
 fn killed_and_resumed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -93,8 +94,8 @@ fn wrong_questions_are_refused() {
     }
 }
 
-/// A resumed study with another pattern: command and scenarios of the folder are those that were asked for last, and a quick
-/// study stays one.
+/// A study resumed with another pattern: the folder records the command and scenarios of the last request, and a quick study
+/// stays quick.
 #[test]
 fn resumed_with_another_pattern() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -130,7 +131,7 @@ fn resumed_with_another_pattern() {
     assert_eq!(identity["scenarios"].as_array().map(Vec::len), Some(1));
 }
 
-/// A study of a variant says so, is resumed as one, and is no study of the frozen model.
+/// A study of a variant says so, is resumed as one, and is not a study of the frozen model.
 #[test]
 fn variants_stay_variants() {
     let folder = tempfile::tempdir().expect("a folder");

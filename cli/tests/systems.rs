@@ -1,4 +1,4 @@
-//! `plan` and `check` of systems with a chip: what is open is chosen, what is written holds, repairs repair.
+//! `plan` and `check` of systems with a chip: open parameters are chosen, what is written holds, and repairs work.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -20,7 +20,7 @@ fn json(output: &Output) -> serde_json::Value {
         .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
-/// A loop over three tiles, with hogs that have no limit.
+/// A loop over three tiles, with unlimited hogs.
 fn control(deadline: &str) -> String {
     let task = r#"<task period="1ms" cost="5us" accesses="40"/>"#;
     format!(
@@ -40,7 +40,8 @@ fn control(deadline: &str) -> String {
     )
 }
 
-/// Limits follow from the flow's deadline; what is written passes the check, plans to itself, and a larger rate would not do.
+/// Limits follow from the flow's deadline. What is written passes the check and plans to itself, and a larger rate would
+/// fail.
 #[test]
 fn limits_follow_from_deadlines() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -82,7 +83,7 @@ fn limits_follow_from_deadlines() {
         (holds["kind"].as_str(), holds["holds"].as_bool()),
         (Some("flow"), Some(true))
     );
-    // A little more for the hogs, and the loop is late.
+    // With slightly more for the hogs, the loop is late.
     let kib: u64 = rate.trim_end_matches("KiB/s").parse().expect("in KiB/s");
     let more: Vec<String> = ["hog-1", "hog-2"]
         .iter()
@@ -96,11 +97,11 @@ fn limits_follow_from_deadlines() {
     let said = text(&late.stdout);
     assert!(said.contains("flow latency of loop"), "{said}");
     assert!(said.contains("--set 'flow[loop]@deadline="), "{said}");
-    // What is complete plans to itself.
+    // A complete description plans to itself.
     let again = bulkhead(folder.path(), &["plan", "planned.xml", "--export", "xml"]);
     let planned = std::fs::read_to_string(folder.path().join("planned.xml")).expect("is there");
     assert_eq!(text(&again.stdout), planned);
-    // No limit helps against a deadline that the loop misses alone.
+    // No limit helps against a deadline that the loop misses even alone.
     std::fs::write(folder.path().join("loop.xml"), control("20us")).expect("writes");
     let failing = bulkhead(folder.path(), &["plan", "loop.xml", "--out", "other.xml"]);
     assert_eq!(failing.status.code(), Some(3));
@@ -108,7 +109,7 @@ fn limits_follow_from_deadlines() {
     assert!(text(&failing.stdout).contains("flows are late even so"));
 }
 
-/// What nobody judged is never called good: not by exit code 0, not in the text, not for machines.
+/// What was not judged is never called good: not by exit code 0, not in the text, not for machines.
 #[test]
 fn a_system_without_costs_is_not_called_good() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -143,7 +144,7 @@ fn shared(mux: &str, radar: &str) -> String {
     )
 }
 
-/// Time slices are too coarse for the radar: fixed priorities with quotas are chosen, and admitted.
+/// Time slices are too coarse for the radar: fixed priorities with quotas are chosen and admitted.
 #[test]
 fn shared_tiles_get_policies_slices_and_quotas() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -158,14 +159,14 @@ fn shared_tiles_get_policies_slices_and_quotas() {
         "{planned}"
     );
     assert!(
-        // The switches that its jobs pay for are in it.
+        // The switches that its jobs pay for are included.
         planned.contains(r#"<cpu quota="2022124ns" period="10000000ns"/>"#),
         "{planned}"
     );
     // What was written holds by itself.
     let again = json(&bulkhead(folder.path(), &["plan", "planned.xml", "--json"]));
     assert_eq!(again["verdict"]["outcome"], "held", "{again}");
-    // A policy that is given stays: with time slices nothing holds, and repairs are changes that do.
+    // A given policy is kept: with time slices nothing holds, and the repairs are changes that do.
     write(shared(
         r#"<tilemux tile="2" policy="throughput"/>"#,
         "1500us",
@@ -190,7 +191,7 @@ fn shared_tiles_get_policies_slices_and_quotas() {
     );
 }
 
-/// Each repair that `check` names makes it hold, and a unit less does not.
+/// Each repair named by `check` makes it hold, and one unit less does not.
 #[test]
 fn repairs_repair() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -227,7 +228,7 @@ fn repairs_repair() {
     }
 }
 
-/// More applications than tiles: those without a place share what may be shared.
+/// More applications than tiles: those without a tile share what may be shared.
 #[test]
 fn applications_share_what_may_be_shared() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -257,7 +258,7 @@ fn applications_share_what_may_be_shared() {
         "{}",
         text(&refused.stderr)
     );
-    // Formats of task sets hold no system.
+    // Formats for task sets cannot hold a system.
     write(system(r#"<tilemux tile="7"/>"#));
     let csv = bulkhead(folder.path(), &["plan", "m.xml", "--export", "csv"]);
     assert_eq!(csv.status.code(), Some(2));

@@ -1,6 +1,6 @@
 //! Task systems on the command line: the tutorial's commands with their output, exit codes, formats and bad input.
 //!
-//! `BLESS=1 cargo test -p bulkhead --test tasks` writes the outputs of `docs/tasks.md` anew; read them before they are committed.
+//! `BLESS=1 cargo test -p bulkhead --test tasks` rewrites the outputs in `docs/tasks.md`; read them before committing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs every "```console shown" block of the page, whose first line is the command, and gives the page with the outputs.
+/// Runs every "```console shown" block of the page, whose first line is the command. Returns the page with the outputs.
 fn replay(page: &str, folder: &Path) -> String {
     let mut out = String::new();
     let mut lines = page.lines();
@@ -233,12 +233,12 @@ fn tasks_of_a_system_are_judged() {
     let (code, out, errors) = check();
     assert_eq!(code, Some(0), "{errors}");
     assert!(out.contains("400us") && out.contains("holds"), "{out}");
-    // Beyond its deadline even alone is a mistake of the description, as ever.
+    // A cost beyond the deadline even alone is a mistake in the description, as always.
     file("1100us");
     assert_eq!(check().0, Some(2));
 }
 
-/// Everything that is divided, given away twice: what fails, by how much, and what helps.
+/// Everything that can be divided, given away twice: what fails, by how much, and what helps.
 #[test]
 fn each_kind_of_constraint_says_by_how_much_it_fails() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -261,7 +261,7 @@ fn each_kind_of_constraint_says_by_how_much_it_fails() {
     let output = bulkhead(folder.path(), &["check", "e.xml"]);
     assert_eq!(output.status.code(), Some(3), "{}", text_of(&output));
     insta::assert_snapshot!(text(&output.stdout));
-    // Without what fails for good, the rest can be repaired one by one.
+    // Without the parts that cannot be repaired, the rest can be repaired one by one.
     let output = bulkhead(
         folder.path(),
         &["check", "six-tasks", "--set", "brake@deadline=900us"],

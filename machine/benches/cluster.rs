@@ -1,8 +1,9 @@
-//! What a cluster costs, beside a tile with the same caches for one hart: cycles of the chip, and time of the host.
+//! What a cluster costs compared with a tile that has the same caches for one hart: cycles of the chip, and time of the host.
 //!
-//! The second level answers after 12 cycles on both, of which the cluster has two for each way. For instructions of the host,
-//! `valgrind --tool=cachegrind --cache-sim=no BINARY one KERNEL ROUNDS HARTS` (0: the tile without a cluster), twice; or
-//! `BINARY together busy|sharing|mixed HARTS TICKS`, all harts at once, which also prints the machine's digest.
+//! The second level answers after 12 cycles on both; on the cluster, these include two for each direction. To count the
+//! host's instructions, run `valgrind --tool=cachegrind --cache-sim=no BINARY one KERNEL ROUNDS HARTS` (0: the tile without a
+//! cluster), twice; or `BINARY together busy|sharing|mixed HARTS TICKS`, all harts at once, which also prints the machine's
+//! digest.
 //!
 //! `cargo bench -p bulkhead-machine --bench cluster [kernel...]`
 
@@ -20,7 +21,7 @@ use common::{Program, S0, S1, S2, S3, T0, T1, T2, ZERO};
 use programs::{KERNELS, Kernel, best_of_three, build};
 use std::time::Instant;
 
-/// The chip of `single`; with a cluster of so many harts, if any.
+/// The chip of `single`; with a cluster of this many harts, if any.
 fn chip(harts: u16) -> PlatformConfig {
     let mut config = whole::platform(1, false);
     let tile = &mut config.tiles[0];
@@ -37,7 +38,7 @@ fn chip(harts: u16) -> PlatformConfig {
     config
 }
 
-/// A loop that loads and stores memory of its own, for ever.
+/// An endless loop that loads and stores its own memory.
 fn busy(port: u64) -> Program {
     let mut p = Program::default();
     p.li(S0, MEMORY_BASE + 0x10_0000 + 0x1000 * port);
@@ -48,7 +49,7 @@ fn busy(port: u64) -> Program {
     p
 }
 
-/// A loop that adds to a word that all harts share, for ever.
+/// An endless loop that adds to a word shared by all harts.
 fn sharing(_: u64) -> Program {
     let mut p = Program::default();
     p.li(S0, MEMORY_BASE + 0x10_0000).addi(T0, ZERO, 1);
@@ -57,7 +58,8 @@ fn sharing(_: u64) -> Program {
     p
 }
 
-/// A loop through 48 KiB of its own, with a store now and then, and an addition to a word that all share in each round.
+/// A loop through 48 KiB of its own memory with occasional stores, and an addition to a word shared by all harts in each
+/// round.
 fn mixed(port: u64) -> Program {
     let mut p = Program::default();
     p.li(S0, MEMORY_BASE + 0x10_0000).addi(S3, ZERO, 1);
@@ -71,7 +73,7 @@ fn mixed(port: u64) -> Program {
     p
 }
 
-/// A machine whose harts all run this.
+/// A machine on which all harts run this program.
 fn together(harts: u16, program: fn(u64) -> Program) -> Machine {
     let mut machine = Machine::new(&chip(harts)).expect("valid");
     for port in 0..usize::from(harts.max(1)) {
@@ -84,7 +86,7 @@ fn together(harts: u16, program: fn(u64) -> Program) -> Machine {
     machine
 }
 
-/// Million instructions a second of so many harts, the best of three.
+/// Million instructions per second of this many harts, the best of three.
 fn rate(harts: u16, program: fn(u64) -> Program, ticks: u64) -> f64 {
     let run = || {
         let mut machine = together(harts, program);

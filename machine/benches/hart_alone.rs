@@ -1,4 +1,5 @@
-//! The hart on a minimal bus: flat memory and two small caches. Shows what the hart itself costs.
+//! The hart on a minimal bus, with flat memory and two small caches. Shows what the hart itself
+//! costs.
 
 use bulkhead_machine::hart::*;
 use object::{Object, ObjectSegment};
@@ -17,7 +18,7 @@ impl Cache {
             tags: vec![[u64::MAX; 8]; sets],
         }
     }
-    /// LRU by order in the set.
+    /// LRU by order within the set.
     fn hit(&mut self, physical: u64) -> bool {
         let line = physical >> 6;
         let index = line as usize & (self.tags.len() - 1);
@@ -108,7 +109,7 @@ impl Bus for SmallBus {
     fn marker(&mut self, _: u64, _: u16, _: u64, _: bool) {}
 }
 
-/// Runs a program to its end; gives the number of instructions.
+/// Runs a program to its end. Returns the number of instructions.
 pub fn run(program: &Path) -> u64 {
     let bytes = std::fs::read(program).expect("the program is there");
     let file = object::File::parse(&*bytes).expect("an ELF file");

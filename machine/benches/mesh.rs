@@ -1,5 +1,5 @@
-//! What tiles of a mesh cost the host: busy ones alone, among a thousand that do nothing, a thousand busy ones, and a thousand that wake up each
-//! millisecond. In nanoseconds of wall time for each instruction, the best of three.
+//! What tiles of a mesh cost the host: busy tiles alone, busy tiles among a thousand idle ones, a thousand busy ones, and a thousand that
+//! wake up every millisecond. In nanoseconds of wall time per instruction, the best of three.
 //!
 //! `cargo bench -p bulkhead-machine --bench mesh`
 
@@ -12,7 +12,7 @@ use bulkhead_machine::machine::{Machine, RunLimit};
 use common::*;
 use std::time::Instant;
 
-/// A loop that loads and stores its own memory, for ever.
+/// An endless loop that loads and stores its own memory.
 fn busy() -> Program {
     let mut p = Program::default();
     p.li(S0, MEMORY_BASE + 0x4000);
@@ -22,7 +22,7 @@ fn busy() -> Program {
     p
 }
 
-/// Wakes up each millisecond, counts to 100 and sleeps.
+/// Wakes up every millisecond, counts to 100 and sleeps.
 fn mostly_idle() -> Program {
     let mut p = Program::default();
     p.addi(T0, ZERO, 0x80).csr(1, 0x304, T0);

@@ -27,7 +27,7 @@ pub const KERNELS: [Kernel; 6] = [
     kernel("chase", 60, 20),
 ];
 
-/// Builds a kernel with this many rounds and gives the path of the program.
+/// Builds a kernel with this many rounds. Returns the path of the program.
 pub fn build(kernel: &str, rounds: u64) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/programs");
     let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{kernel}-{rounds}"));
@@ -59,7 +59,7 @@ pub fn build(kernel: &str, rounds: u64) -> PathBuf {
     output
 }
 
-/// Processor seconds of this thread; wall-clock seconds where the system does not tell.
+/// Processor seconds of this thread, or wall-clock seconds if the system does not report them.
 fn processor_seconds(origin: Instant) -> f64 {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
@@ -70,7 +70,7 @@ fn processor_seconds(origin: Instant) -> f64 {
         )
 }
 
-/// The result of a function and the least processor time of three calls.
+/// The result of a function, and the least processor time of three calls.
 pub fn best_of_three<T>(mut function: impl FnMut() -> T) -> (T, f64) {
     let origin = Instant::now();
     let mut once = || {

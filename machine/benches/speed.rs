@@ -1,5 +1,5 @@
-//! How fast the simulator is, in million instructions a second and as a ratio to QEMU's translator. Both are measured in
-//! seconds of processor time, the best of three, so that other work on the computer disturbs little.
+//! The simulator's speed, in million instructions per second and as a ratio to QEMU's translator. Both are measured in
+//! seconds of processor time, the best of three, so that other work on the computer has little effect.
 //!
 //! `cargo bench -p bulkhead-machine --bench speed [kernel...]`
 
@@ -30,7 +30,7 @@ fn main() {
         let (instructions, seconds) = best_of_three(|| whole::run(&program));
         let (_, alone) = best_of_three(|| hart_alone::run(&program));
         let mips = |instructions: u64, seconds: f64| instructions as f64 / seconds / 1e6;
-        // QEMU runs so many rounds more that its start does not matter, and its start is subtracted too.
+        // QEMU runs enough additional rounds that its start does not matter, and its start time is subtracted as well.
         let qemu = match (
             startup,
             qemu_seconds(kernel.name, kernel.rounds * kernel.qemu_factor),
@@ -65,7 +65,7 @@ fn main() {
                 best_of_three(|| whole::run_tiles(&program, tiles, milliseconds));
             instructions as f64 / seconds / 1e6
         };
-        // The same simulated span for both, so that the start of the programs weighs the same.
+        // The same simulated span for both, so that the start of the programs has the same weight.
         let (one, eight) = (speed(1, 20), speed(8, 20));
         println!(
             "{:10} {one:8.1} {eight:8.1} {:8.2}",

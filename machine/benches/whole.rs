@@ -1,5 +1,5 @@
-//! The whole machine with every timing model on: one tile as the catalogue's platform `single`, or eight tiles with
-//! data transfer units.
+//! The whole machine with every timing model on: one tile as in the catalogue's platform `single`, or eight tiles with data
+//! transfer units.
 
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE};
 use bulkhead_machine::config::*;
@@ -32,7 +32,7 @@ fn unit() -> DtuConfig {
     }
 }
 
-/// The figures of `catalog/platforms/single.xml`; with units where `tiled`.
+/// The figures of `catalog/platforms/single.xml`; with units if `tiled`.
 pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
     let hart = HartConfig {
         ticks_per_cycle: 4,
@@ -104,12 +104,12 @@ pub fn instructions(machine: &Machine) -> u64 {
         .sum()
 }
 
-/// Runs a program to its end on one tile; gives the number of instructions.
+/// Runs a program to its end on one tile. Returns the number of instructions.
 pub fn run(program: &Path) -> u64 {
     run_on(&platform(1, false), program).0
 }
 
-/// Runs a program to its end on a chip without units; gives the number of instructions and of ticks.
+/// Runs a program to its end on a chip without units. Returns the numbers of instructions and ticks.
 pub fn run_on(config: &PlatformConfig, program: &Path) -> (u64, u64) {
     let mut machine = Machine::new(config).expect("a valid platform");
     load(&mut machine, 0, program);
@@ -121,8 +121,8 @@ pub fn run_on(config: &PlatformConfig, program: &Path) -> (u64, u64) {
     (instructions(&machine), machine.now())
 }
 
-/// Runs a program on this many tiles, each with memory of its own in the same memory tile, for this many milliseconds of the
-/// chip; gives the number of instructions of all.
+/// Runs a program for this many milliseconds of the chip on this many tiles, each with its own memory in the same memory
+/// tile. Returns the number of instructions of all tiles.
 pub fn run_tiles(program: &Path, tiles: u16, milliseconds: u64) -> u64 {
     let mut machine = Machine::new(&platform(tiles, true)).expect("a valid platform");
     for tile in 0..tiles {

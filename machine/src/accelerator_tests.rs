@@ -1,4 +1,4 @@
-//! Whole chips with streaming units: results, pipelines, clients in turn, and a unit in the hands of an attacker.
+//! Whole chips with streaming units: results, pipelines, clients in turn, and a unit controlled by an attacker.
 
 use super::*;
 use crate::accelerator::{AcceleratorConfig, Operation, stream::Stream};
@@ -10,7 +10,7 @@ use bulkhead_abi::words::Name;
 use zerocopy::{FromZeros, IntoBytes};
 
 const ACTIVITY: u16 = 5;
-/// Where things lie in a unit's own memory: environment, receive buffer, buffer for replies, four pages of heap and one more.
+/// The layout of a unit's own memory: environment, receive buffer, buffer for replies, four pages of heap and one more.
 const PAGES: [u64; 8] = [
     0x30000, 0x31000, 0x32000, 0x33000, 0x34000, 0x35000, 0x36000, 0x37000,
 ];
@@ -28,7 +28,7 @@ fn unit(operation: Operation) -> AcceleratorConfig {
     }
 }
 
-/// Tile 0 and as many more clients as asked for have harts; then come the units. Tile `t` has megabyte `t` of the memory.
+/// Tile 0 and the given number of further clients have harts; then come the units. Tile `t` has megabyte `t` of the memory.
 fn chip(clients: u16, units: &[Operation]) -> Machine {
     let tiles = clients + units.len() as u16;
     let mut config = platform(PlatformKind::Tiled, tiles, 1);
@@ -80,7 +80,7 @@ fn region(activity: u16, base: u64, size: u64, rights: u64) -> Endpoint {
     })
 }
 
-/// A client of a unit: its regions in the memory tile, and the unit behind.
+/// A client of a unit: its regions in the memory tile, and the next unit.
 struct Client {
     /// First endpoint, and number of the activity minus [`ACTIVITY`].
     number: u16,
@@ -254,8 +254,8 @@ fn a_unit_computes_what_it_is_asked_to() {
             memory[OUT as usize..(OUT + BYTES) as usize] == result,
             "{operation:?}"
         );
-        // Four rows of 1000 bytes fit a page: 5 pieces of 20 + 1000 cycles of two ticks for rows; without rows, 4 of 4096 bytes
-        // and one of 3616: 4 * (20 + 1024) + 20 + 904 cycles.
+        // Four rows of 1000 bytes fit in a page: 5 pieces of 20 + 1000 cycles of two ticks for rows. Without rows, 4 pieces of
+        // 4096 bytes and one of 3616: 4 * (20 + 1024) + 20 + 904 cycles.
         let cycles = match operation {
             Operation::Edge => 5 * (20 + 4000 / 4),
             _ => 4 * (20 + 4096 / 4) + 20 + 3616 / 4,
@@ -268,7 +268,7 @@ fn a_unit_computes_what_it_is_asked_to() {
 #[test]
 fn a_bad_request_or_a_missing_right_is_answered() {
     let cases = [
-        // Rows of nothing, a piece that is no rows, a piece of the middle of nothing, more than the whole.
+        // Rows of zero bytes, a piece that is not whole rows, an empty piece in the middle, and more than the whole.
         (Request::whole(BYTES, 0), true),
         (Request::whole(BYTES, 333), true),
         (
@@ -392,7 +392,7 @@ fn clients_take_turns_and_keep_their_streams() {
             "{number}"
         );
     }
-    // They ended within one piece of each other: nobody waited for the whole of the other's image.
+    // They ended within one piece of each other: neither waited for the whole of the other's image.
     assert!(
         first.0.abs_diff(second.0) < 40_000,
         "{} {}",
@@ -448,7 +448,7 @@ fn a_rogue_unit_stays_within_its_endpoints() {
                 "{at:#x}"
             );
         }
-        // What it may only read is as it was.
+        // Memory that it may only read is unchanged.
         assert!(
             memory[IN as usize..(IN + BYTES) as usize]
                 .iter()

@@ -1,13 +1,13 @@
-//! Times of streaming units on a whole chip, against closed forms: what overlaps, and what a change of clients costs.
+//! Times of streaming units on a whole chip, against closed forms: what overlaps, and what a change of client costs.
 
 use super::*;
 use bulkhead_abi::accelerator::PIECE;
 
-/// Bytes of the memory gates here.
+/// Bytes of the memory gates in these tests.
 const ROOM: u64 = 40 * PIECE;
 
-/// Ticks from the request to the answer of a copy of this many pieces, and those of its data path for one piece, which it first reads
-/// from the second level.
+/// Ticks from the request to the answer of a copy of this many pieces, and the ticks of its data path for one piece. The unit first
+/// reads a piece from the second level.
 fn copy(pieces: u64, bytes_per_cycle: u32) -> (Tick, Tick) {
     let mut config = platform(PlatformKind::Tiled, 2, 1);
     let unit = AcceleratorConfig {
@@ -38,13 +38,13 @@ fn copy(pieces: u64, bytes_per_cycle: u32) -> (Tick, Tick) {
     (end - begin.expect("it asked").tick, piece)
 }
 
-/// Refreshes and rows of the memory that a transfer finds so or otherwise, in ticks, for one of its two transfers.
+/// How much refreshes and open or closed rows can change one of a piece's two transfers, in ticks.
 const MEMORY: u64 = 400;
 
 #[test]
 fn transfers_hide_behind_a_slow_data_path() {
-    // 4096 cycles a piece: reading and writing one takes much less. So n pieces take what the first one needs to come, n times
-    // the data path, and what the last one needs to go.
+    // 4096 cycles per piece: reading and writing a piece takes much less. So n pieces take the arrival of the first one, n times the
+    // data path, and the departure of the last one.
     let (one, piece) = copy(1, 1);
     let (half, _) = copy(17, 1);
     let (many, _) = copy(33, 1);
@@ -52,7 +52,7 @@ fn transfers_hide_behind_a_slow_data_path() {
         (many - half).abs_diff(16 * piece) <= MEMORY,
         "{many} {half} {piece}"
     );
-    // One piece alone finds cold caches, so what is not data path is at most as much as there.
+    // A single piece finds cold caches, so the time outside the data path is at most as long as for it.
     let rest = many - 33 * piece;
     assert!(
         rest > 0 && rest <= one - piece + MEMORY,
@@ -62,19 +62,19 @@ fn transfers_hide_behind_a_slow_data_path() {
 
 #[test]
 fn a_fast_data_path_hides_behind_transfers() {
-    // 64 cycles a piece: the transfers are all that counts, one after the other, for the unit has one command at a time.
+    // 64 cycles per piece: only the transfers count, one after the other, because the unit runs one command at a time.
     let (one, piece) = copy(1, 64);
     let (many, _) = copy(33, 64);
     let transfers = (many - one) / 32;
-    // What one piece takes alone is its two transfers, the data path, and what request and answer take.
+    // A single piece takes its two transfers, the data path, and the request and answer.
     assert!(transfers < one - piece, "{transfers} {one} {piece}");
     let (twice, _) = copy(17, 64);
-    // Every piece more costs the same.
+    // Every additional piece costs the same.
     assert!(
         (many - twice).abs_diff(16 * transfers) <= 16 * MEMORY / 8,
         "{many} {twice} {transfers}"
     );
-    // Without overlap the data path would come on top of them.
+    // Without overlap, the data path would be added to the transfers.
     let (slower, other) = copy(33, 32);
     let grown = slower.abs_diff(many);
     assert!(grown < 32 * (other - piece) / 4, "{grown} {other} {piece}");
@@ -117,7 +117,7 @@ fn a_change_of_clients_costs_what_the_description_says() {
     };
     let (free, changes) = both(0);
     let (costly, same) = both(1000);
-    // Piece by piece in turn: 16 pieces, all but the first of another client than the one before.
+    // Alternating piece by piece: 16 pieces, all but the first from a different client than the piece before.
     assert_eq!((changes, same), (15, 15));
     // A cycle has two ticks.
     assert!(
@@ -128,7 +128,8 @@ fn a_change_of_clients_costs_what_the_description_says() {
 
 #[test]
 fn a_client_with_an_empty_bucket_delays_nobody_else() {
-    // The second client copies the same alone, beside one without a limit, and beside one whose bucket is empty most of the time.
+    // The second client makes the same copy alone, beside a client without a limit, and beside one whose bucket is empty most of the
+    // time.
     let run = |rival: Option<u8>, rate: u64| {
         let mut config = platform(PlatformKind::Tiled, 3, 1);
         config.tiles[2].accelerator = Some(unit(Operation::Copy));
@@ -161,11 +162,11 @@ fn a_client_with_an_empty_bucket_delays_nobody_else() {
     let [_, alone] = run(None, 0);
     let [_, equal] = run(Some(0), 0);
     let [slow, beside] = run(Some(1), rate);
-    // Both transfers of each piece wait for their bytes, but for what is in the bucket at first.
+    // Both transfers of each piece wait for their bytes, except for the bytes initially in the bucket.
     let bytes = 2 * 16 * PIECE - 4096;
     let ticks = |bytes: u64| bytes * 4_000_000_000 / rate;
     assert!(slow >= ticks(bytes) && slow < ticks(bytes + 8192), "{slow}");
-    // Beside it the other client waits for a piece in its way now and then, never for its tokens.
+    // Beside that client, it occasionally waits for a piece, but never for the other client's tokens.
     assert!(beside < equal, "{alone} {beside} {equal}");
     assert!(beside - alone < ticks(512), "{alone} {beside}");
 }

@@ -1,8 +1,8 @@
 //! Cables: the fate of a frame between two network cards.
 //!
-//! Why it exists: a frame that has left a card arrives at the other end after the cable's delay; or not at all, or twice, or later than the
-//! next one, if the description says so. Random decisions come from one seeded stream for each direction, so the n-th frame of a direction
-//! always has the same fate. What it deliberately does not know: cards.
+//! Why it exists: a frame that has left a card arrives at the other end after the cable's delay. If the description says so, it may be
+//! lost, arrive twice, or arrive later than the next one. Random decisions come from one seeded stream for each direction, so the n-th
+//! frame of a direction always has the same fate. What it deliberately does not know: cards.
 
 use crate::device::network::Frame;
 use crate::types::{Tick, TileId};
@@ -10,7 +10,7 @@ use crate::types::{Tick, TileId};
 /// Of a million frames.
 pub const MILLION: u32 = 1_000_000;
 
-/// Faults of a cable, in frames of a million.
+/// Faults of a cable, per million frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Frames that are lost.
@@ -46,13 +46,13 @@ pub struct CableConfig {
     pub from: TileId,
     /// The tile at the other end; `None`: it is on another chip.
     pub to: Option<TileId>,
-    /// Ticks from the moment when a frame has left to the moment when it has arrived.
+    /// Ticks from a frame's departure until its arrival.
     pub delay: Tick,
     /// Its faults.
     pub faults: Faults,
     /// Seed of the random decisions.
     pub seed: u64,
-    /// Number of the direction that leaves `from`: 0, or 1 on the chip of a cable's other end.
+    /// Number of the direction that leaves `from`: 0, or 1 on the chip at a cable's other end.
     pub number: u64,
 }
 
@@ -64,11 +64,11 @@ pub struct Direction {
     random: u64,
 }
 
-/// A frame on its way: when it arrives.
+/// A frame in transit, and when it arrives.
 pub type Arrival = (Tick, Frame);
 
 impl Direction {
-    /// The direction with this number, 0 or 1, of a cable.
+    /// The direction of a cable with this number, 0 or 1.
     pub fn new(config: &CableConfig, number: u64) -> Self {
         Self {
             delay: config.delay,
@@ -77,7 +77,7 @@ impl Direction {
         }
     }
 
-    /// Least ticks from one end to the other.
+    /// Minimum ticks from one end to the other.
     pub fn delay(&self) -> Tick {
         self.delay
     }
@@ -92,7 +92,7 @@ impl Direction {
         ((u128::from(z) * u128::from(MILLION)) >> 64) as u32
     }
 
-    /// A frame has left the card at `end`. Three draws for each frame, so that one kind of fault does not change which frames suffer
+    /// A frame has left the card at `end`. Every frame takes three draws, so that one kind of fault does not change which frames suffer
     /// another.
     pub fn carry(&mut self, end: Tick, frame: Frame) -> Vec<Arrival> {
         let [lost, twice, late] = [

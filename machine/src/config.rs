@@ -1,9 +1,8 @@
 //! Configuration of a machine in plain structures.
 //!
-//! Why it exists: the machine must not know the description language, and tests want to build a chip in a few lines.
-//! Whoever builds a configuration has chosen a tick that divides every clock; `cycle` fields are ticks a cycle of the
-//! component's clock, and latencies are in cycles of that clock. `PlatformConfig::validate` checks what the machine
-//! relies on.
+//! Why it exists: the machine must not know the description language, and tests want to build a chip in a few lines. The builder of a
+//! configuration chooses a tick that divides every clock. `cycle` fields are ticks per cycle of the component's clock, and latencies
+//! are in cycles of that clock. `PlatformConfig::validate` checks what the machine relies on.
 
 pub mod cluster;
 pub mod dma;
@@ -27,8 +26,8 @@ pub use dma::DmaConfig;
 pub use memory_map::MemoryMap;
 pub use prefetcher::{PrefetcherConfig, PrefetcherKind};
 
-/// Memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
-/// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
+/// Memories begin at multiples of this for the caches, and protection windows at multiples of it within their memories. So the low bits
+/// of both kinds of address are equal, and a hart uses these bits to choose which lines it remembers.
 pub const HOME_ALIGNMENT: u64 = 0x1000;
 
 /// A chip.
@@ -38,17 +37,17 @@ pub struct PlatformConfig {
     pub name: String,
     /// How memory is reached.
     pub kind: PlatformKind,
-    /// Ticks a second: the least common multiple of all clocks.
+    /// Ticks per second: the least common multiple of all clocks.
     pub ticks_per_second: u64,
     /// Frequency of the `time` CSR and of `mtime` in hertz; divides `ticks_per_second`.
     pub timebase_hz: u64,
     /// Processing tiles.
     pub tiles: Vec<TileConfig>,
-    /// Memory tiles; their numbers follow no order but differ from those of the processing tiles.
+    /// Memory tiles. Their numbers follow no order but differ from those of the processing tiles.
     pub memories: Vec<MemoryConfig>,
-    /// The network that joins all tiles.
+    /// The network that connects all tiles.
     pub network: NetworkConfig,
-    /// Cables between network cards of this chip, or from one to another chip.
+    /// Cables between network cards of this chip, or from this chip to another.
     pub cables: Vec<CableConfig>,
     /// Seed of the pseudo-random replacement.
     pub seed: u64,
@@ -59,9 +58,9 @@ pub struct PlatformConfig {
 pub enum PlatformKind {
     /// No DTUs: every tile has all memory tiles at the same addresses ([`MemoryMap`]), the first one at `abi::memory_map::MEMORY_BASE`.
     Bare,
-    /// Each tile's memory windows are backed by memory endpoints of its DTU.
+    /// The memory endpoints of each tile's DTU back the tile's memory windows.
     Tiled,
-    /// Each tile has a local memory and no caches; the tiles read and write each other's.
+    /// Each tile has a local memory and no caches; the tiles read and write each other's memories.
     Mesh,
 }
 
@@ -78,11 +77,11 @@ pub struct TileConfig {
     pub l1d: Option<CacheConfig>,
     /// Second-level cache, shared by instructions and data, and by the harts of a cluster.
     pub l2: Option<CacheConfig>,
-    /// There are several harts with coherent first levels in place of one hart.
+    /// Several harts with coherent first levels instead of one hart.
     pub cluster: Option<ClusterConfig>,
-    /// Local memory in place of caches, on meshes.
+    /// Local memory instead of caches, on meshes.
     pub local_memory: Option<LocalMemoryConfig>,
-    /// A DMA engine beside the local memory.
+    /// A DMA engine next to the local memory.
     pub dma: Option<DmaConfig>,
     /// Data transfer unit; needed on tiled platforms.
     pub dtu: Option<DtuConfig>,
@@ -129,23 +128,23 @@ impl TileConfig {
 /// A local memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalMemoryConfig {
-    /// Bytes: pages of 4 KiB, at most what the tile's window has below its registers.
+    /// Bytes: a multiple of 4 KiB, at most what the tile's window has below its registers.
     pub size: u64,
     /// Ticks a cycle.
     pub cycle: Tick,
-    /// Banks, each with so many consecutive bytes; a power of two.
+    /// Banks, each of consecutive bytes; a power of two.
     pub banks: u32,
-    /// Ports of a bank: 1, for the hart and the network, or 2, one for each.
+    /// Ports per bank: 1 for both the hart and the network, or 2, one for each.
     pub ports: u32,
-    /// Bytes that a port moves in a cycle: a power of two from 8 to 64.
+    /// Bytes that a port moves per cycle: a power of two from 8 to 64.
     pub width: u32,
-    /// Cycles from a request of the network at a port to the answer. What a load of the own hart takes is in its pipeline.
+    /// Cycles from a network request at a port to its answer. The time of a load by the tile's own hart is part of the hart's pipeline.
     pub latency: u64,
-    /// Rules of the guard that looks at requests of other tiles; 0: there is no guard.
+    /// Rules of the guard that checks requests of other tiles; 0: no guard.
     pub guard: u32,
 }
 
-/// 32 KiB in four banks of one port of eight bytes, with one tick a cycle.
+/// 32 KiB in four banks with one port of eight bytes, with one tick per cycle.
 impl Default for LocalMemoryConfig {
     fn default() -> Self {
         Self {
@@ -173,33 +172,33 @@ pub struct MemoryConfig {
     pub router: u16,
 }
 
-/// Which line a cache gives up.
+/// Which line a cache replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// The least recently used.
     Lru,
     /// Tree of direction bits; ways must be a power of two.
     TreePlru,
-    /// Pseudo-random, seeded; ways without a line come first, so a program that invalidates lines chooses what its next fills replace.
+    /// Pseudo-random, seeded. Ways without a line come first, so a program that invalidates lines chooses what its next fills replace.
     Random,
-    /// Pseudo-random, seeded, among all ways, with a line or without.
+    /// Pseudo-random, seeded, among all ways, with or without a line.
     RandomAny,
 }
 
 /// A cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Bytes in all; `size / (ways * line)` sets, a power of two.
+    /// Total bytes; `size / (ways * line)` sets, a power of two.
     pub size: u64,
     /// Ways: 1 to 64.
     pub ways: u32,
-    /// Bytes of a line, a power of two from 16 to 128.
+    /// Bytes per line, a power of two from 16 to 128.
     pub line: u32,
     /// Ticks a cycle.
     pub cycle: Tick,
     /// Cycles of a hit. For a first-level cache this is already in the hart's load-to-use latency.
     pub latency: u64,
-    /// Misses that may be under way at once: 1 to 64.
+    /// Maximum number of outstanding misses: 1 to 64.
     pub mshrs: u32,
     /// Replacement.
     pub replacement: Replacement,
@@ -209,7 +208,7 @@ pub struct CacheConfig {
     pub prefetcher: Option<PrefetcherConfig>,
 }
 
-/// 16 KiB in four ways of 64-byte lines, with one tick a cycle.
+/// 16 KiB in four ways of 64-byte lines, with one tick per cycle.
 impl Default for CacheConfig {
     fn default() -> Self {
         Self {
@@ -241,11 +240,11 @@ pub struct DtuConfig {
     pub tlb_latency: u64,
     /// Bytes of a local access.
     pub block: u32,
-    /// Local accesses under way at once.
+    /// Maximum number of outstanding local accesses.
     pub parallel: u32,
     /// Cycles between two refills of the token buckets.
     pub refill: u64,
-    /// Greatest limit that a token bucket can be given, in bytes.
+    /// Maximum limit that a token bucket can be given, in bytes.
     pub bucket_limit: u64,
     /// Start-up cycles of a read.
     pub read: u64,
@@ -255,30 +254,30 @@ pub struct DtuConfig {
     pub send: u64,
     /// Start-up cycles of a reply.
     pub reply: u64,
-    /// Cycles to accept a message that arrives.
+    /// Cycles to accept an arriving message.
     pub receive: u64,
     /// Cycles of a fetch.
     pub fetch: u64,
     /// Cycles of an acknowledgement.
     pub acknowledge: u64,
-    /// Chunks of a transfer under way at once.
+    /// Maximum number of outstanding chunks of a transfer.
     pub outstanding: u32,
-    /// The cache of the tile that local data moves through.
+    /// The cache of the tile through which local data moves.
     pub port: UnitPort,
 }
 
 /// The cache that a unit is attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnitPort {
-    /// The first-level data cache, beside the hart.
+    /// The first-level data cache, like the hart.
     First,
-    /// The second level, or the first-level data cache where there is none.
+    /// The second level, or the first-level data cache if there is none.
     #[default]
     Second,
 }
 
-/// The unit of the tiled OS as its authors model it in gem5 (`catalog/platforms/tiled-2ghz.xml` names the sources), with
-/// one tick a cycle; but eight chunks under way, so that whoever tests the unit also tests that they overlap.
+/// The unit of the tiled OS as its authors model it in gem5 (`catalog/platforms/tiled-2ghz.xml` names the sources), with one tick per
+/// cycle; but with eight outstanding chunks, so that tests of the unit also cover their overlap.
 impl Default for DtuConfig {
     fn default() -> Self {
         Self {
@@ -307,7 +306,7 @@ impl Default for DtuConfig {
 /// A DRAM channel. Latencies in cycles of its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DramConfig {
-    /// Ticks a cycle of the command clock; data moves twice a cycle.
+    /// Ticks per cycle of the command clock; data moves twice per cycle.
     pub cycle: Tick,
     /// Banks.
     pub banks: u32,
@@ -331,13 +330,13 @@ pub struct DramConfig {
     pub refresh: u64,
     /// Fixed latency of the controller before the banks.
     pub frontend: u64,
-    /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one the schedule of a request is
-    /// fixed when it arrives, by the values above.
+    /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one, the schedule of a request is
+    /// fixed when it arrives, using the values above.
     pub controller: Option<ControllerConfig>,
 }
 
-/// DDR3-1600 with one tick a cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of
-/// 2 Gbit 160 ns: 128 cycles), one channel of 64 bits.
+/// DDR3-1600 with one tick per cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of 2 Gbit 160 ns: 128 cycles), one
+/// channel of 64 bits.
 impl Default for DramConfig {
     fn default() -> Self {
         Self {
@@ -363,14 +362,14 @@ impl Default for DramConfig {
 pub enum Topology {
     /// One router for all tiles.
     Crossbar,
-    /// `columns` x `rows` routers in a mesh, several tiles at each.
+    /// A mesh of `columns` x `rows` routers, each with several tiles.
     StarMesh {
         /// Routers in a row.
         columns: u16,
         /// Rows.
         rows: u16,
     },
-    /// `columns` x `rows` routers in a mesh, one tile at each.
+    /// A mesh of `columns` x `rows` routers, each with one tile.
     Mesh {
         /// Routers in a row.
         columns: u16,
@@ -386,10 +385,10 @@ pub enum Channels {
     Shared,
     /// One network for reads, one for writes and messages.
     Split,
-    /// One network for requests of reads, one for everything that carries data away (writes, and what was read), one for
-    /// acknowledgements of writes.
+    /// One network for read requests, one for everything that carries data (writes, and read data), and one for acknowledgements of
+    /// writes.
     Acknowledged {
-        /// Cycles between two packets on a link of the first network, at least.
+        /// Minimum cycles between two packets on a link of the first network.
         read_interval: u64,
     },
 }
@@ -401,25 +400,25 @@ pub struct NetworkConfig {
     pub topology: Topology,
     /// Ticks a cycle.
     pub cycle: Tick,
-    /// Bytes that a link moves in a cycle.
+    /// Bytes that a link moves per cycle.
     pub width: u32,
     /// Cycles of a link, at least 1.
     pub link: u64,
     /// Cycles from the head of a packet in a router to the output link.
     pub router: u64,
-    /// Cycles of a tile's network interface, for each direction.
+    /// Cycles of a tile's network interface, in each direction.
     pub interface: u64,
     /// Bytes of a packet's header.
     pub header: u32,
-    /// Bytes of payload of a packet at most.
+    /// Maximum payload bytes of a packet.
     pub chunk: u32,
     /// Sharing of links.
     pub channels: Channels,
-    /// Packets that the input buffer of a router has room for, for each link that comes in and each network; `None`: there is no limit.
+    /// Packets that a router's input buffer holds, for each incoming link and each network; `None`: no limit.
     pub credits: Option<u32>,
 }
 
-/// A crossbar of 16 bytes a cycle that reads and writes share, with one tick a cycle.
+/// A crossbar of 16 bytes per cycle shared by reads and writes, with one tick per cycle.
 impl Default for NetworkConfig {
     fn default() -> Self {
         Self {
@@ -561,7 +560,7 @@ impl PlatformConfig {
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
         }
-        // The caches' tags name all of the memories, and what is in none.
+        // The caches' tags must be able to name all of the memories, and addresses that belong to none.
         let sizes = self.memories.iter().map(|memory| memory.size);
         let all: u64 = sizes
             .map(|size| size.next_multiple_of(HOME_ALIGNMENT))

@@ -6,9 +6,9 @@
 use crate::hart::UnhandledTrap;
 use crate::types::{Owner, Tick, TileId};
 
-/// Bytes of the stack that are kept, from the stack pointer up.
+/// Bytes of the stack that are kept, upwards from the stack pointer.
 pub const STACK: u64 = 64 * 1024;
-/// Number of crashes kept for each tile, the first ones: a program that is restarted again and again may crash forever.
+/// Number of crashes kept per tile. The first ones are kept, because a program that is restarted again and again may crash forever.
 pub const KEPT: usize = 64;
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
@@ -16,7 +16,7 @@ pub(crate) const PAGE: u64 = 4096;
 /// A program that crashed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crashed {
-    /// When its multiplexer reported it: the moment of the marker.
+    /// When its multiplexer reported it: the time of the marker.
     pub at: Tick,
     /// Tile and activity.
     pub owner: Owner,
@@ -24,7 +24,7 @@ pub struct Crashed {
     pub trap: UnhandledTrap,
     /// Integer registers `x0` to `x31`.
     pub registers: [u64; 32],
-    /// Pages of its stack that were mapped: virtual address and contents.
+    /// The mapped pages of its stack: virtual address and contents.
     pub(crate) stack: Vec<(u64, Vec<u8>)>,
 }
 
@@ -66,7 +66,7 @@ fn word(stack: &[(u64, Vec<u8>)], address: u64) -> Option<u64> {
     Some(u64::from_le_bytes(word))
 }
 
-/// The physical address of a byte that a program in user mode may read, by Sv39 (privileged specification 20211203, section 4.4);
+/// The physical address of a byte that a program in user mode may read, by Sv39 (privileged specification 20211203, section 4.4).
 /// `read` returns a word of physical memory.
 pub(crate) fn physical(
     translation: u64,

@@ -1,9 +1,9 @@
 //! The order of events: a queue sorted by (time, component, sequence).
 //!
-//! Why it exists: two events at one moment must always be taken in one order, whatever order the host inserted them in.
-//! The component (a number that the owner of a queue gives to each source of events) decides first; the sequence only
-//! separates events of one component, which that component inserts in an order of its own. What it deliberately does not
-//! know: what an event means.
+//! Why it exists: two events at the same moment must always be processed in the same order, whatever order the host
+//! inserted them in. The component (a number that the owner of a queue gives to each source of events) decides first.
+//! The sequence only separates events of one component, which inserts them in a fixed order. What it deliberately does
+//! not know: what an event means.
 
 use crate::types::Tick;
 use std::cmp::Ordering;
@@ -35,7 +35,7 @@ impl<E> PartialOrd for Entry<E> {
     }
 }
 impl<E> Ord for Entry<E> {
-    // Reversed: the standard heap returns the greatest first and the queue needs the earliest.
+    // Reversed: the standard heap returns the greatest element first, but the queue needs the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -77,7 +77,7 @@ impl<E> EventQueue<E> {
         });
     }
 
-    /// The time of the first event, [`Tick::MAX`] without one.
+    /// The time of the first event, or [`Tick::MAX`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Tick {
         self.next

@@ -1,7 +1,7 @@
 //! What all tiles share: the network, the memory tiles, the ledger.
 //!
-//! Why it exists: tiles run one after the other, each for a window of time; everything that they can disturb each other with
-//! is in one place with one order of events. What it deliberately does not know: harts, caches, DTUs.
+//! Why it exists: tiles run one after the other, each for a window of time. Everything through which they can disturb each
+//! other is in one place, with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
 use crate::config::PlatformConfig;
 use crate::dram::MemoryController;
@@ -33,7 +33,7 @@ fn arrival_order(memory: u16, source: u32) -> u32 {
     u32::from(memory) * (OWN + 1) + source
 }
 
-/// Where an access lies in a memory, if it does.
+/// The range of an access in a memory, if it is inside.
 fn range(memory: &[u8], address: u64, bytes: u32) -> Option<std::ops::Range<usize>> {
     let end = address.checked_add(bytes as u64)?;
     (end <= memory.len() as u64).then_some(address as usize..end as usize)
@@ -52,13 +52,14 @@ fn remote_answer(value: u64, bytes: u8) -> PacketKind {
 pub struct Fabric {
     /// The network.
     pub network: Network,
-    /// Memory tiles, in the order of the configuration.
+    /// Memory tiles, in configuration order.
     pub memories: Vec<MemoryTile>,
-    /// Their bytes, apart because harts use them with every load and store. The host gives pages when they are touched.
+    /// Their bytes, stored separately because harts use them with every load and store. The host allocates pages when they
+    /// are touched.
     pub ram: Vec<Vec<u8>>,
     /// All waits.
     pub ledger: Ledger,
-    /// Takes reports, if any are wanted.
+    /// Receives reports, if any are wanted.
     pub observer: Option<Box<dyn Observer>>,
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,
@@ -67,12 +68,12 @@ pub struct Fabric {
     decision: Tick,
     /// The time of the last event.
     now: Tick,
-    /// For each processing tile: its requests without answer, and the requests on their way to it.
+    /// For each processing tile: its unanswered requests, and the requests in transit to it.
     busy: Vec<u32>,
 }
 
 impl Fabric {
-    /// An idle fabric. Tiles have positions: processing tiles first, then memory tiles, in the order of the configuration.
+    /// An idle fabric. Tiles have positions: processing tiles first, then memory tiles, in configuration order.
     pub fn new(config: &PlatformConfig) -> Self {
         let mut places: Vec<(TileId, u16, bool)> = Vec::new();
         places.extend(config.tiles.iter().map(|t| (t.id, t.router, false)));
@@ -116,7 +117,7 @@ impl Fabric {
         position.is_some_and(|position| position < self.processing)
     }
 
-    /// Takes a packet from a processing tile; gives the time of its first event.
+    /// Takes a packet from a processing tile. Returns the time of its first event.
     ///
     /// # Errors
     /// The packet, if its source or destination does not exist.
@@ -145,7 +146,7 @@ impl Fabric {
         self.busy[position] != 0
     }
 
-    /// Processes the next event; gives a packet that will arrive at a processing tile.
+    /// Processes the next event. Returns a packet that will arrive at a processing tile, if any.
     pub fn step(&mut self) -> Option<Delivery> {
         self.now = self.next_time();
         let packets = self.network.next_time().min(self.arrivals.next_time());
@@ -187,7 +188,7 @@ impl Fabric {
         let (address, bytes, write) = match &packet.kind {
             PacketKind::ReadRequest { address, bytes } => (*address, *bytes, false),
             PacketKind::WriteRequest { address, bytes, .. } => (*address, *bytes, true),
-            // A conditional store that fails needs nothing of the chips.
+            // A conditional store that fails needs no access to the chips.
             PacketKind::Remote {
                 address,
                 bytes,
@@ -209,7 +210,7 @@ impl Fabric {
             }
             PacketKind::AtomicWrite { address, bytes, .. } => (*address, (*bytes).into(), true),
             PacketKind::Message { .. } => {
-                // No receive endpoints here. The refusal costs nothing but the way.
+                // There are no receive endpoints here. The refusal costs only its travel time.
                 let kind = PacketKind::MessageResponse {
                     error: DtuError::ReceiverGone as u8,
                 };
@@ -250,7 +251,7 @@ impl Fabric {
                     )
                 }
             };
-            // Bytes have the order of arrival: an atomic operation happens now, and then its result goes to the chips.
+            // Bytes change in order of arrival: an atomic operation happens now, and then its result goes to the chips.
             match packet.kind {
                 PacketKind::Remote {
                     address,
@@ -281,7 +282,7 @@ impl Fabric {
                 data: Some(data), ..
             } = &packet.kind
             {
-                // Panics if the packet has other data than it says.
+                // Panics if the packet's data does not match its description.
                 ram[range.clone()].copy_from_slice(data);
             }
             if let Some(line) = packet.line.take() {
@@ -348,7 +349,7 @@ impl Fabric {
         self.answers(index);
     }
 
-    /// Sends what a memory's controller has served.
+    /// Sends the answers of what a memory's controller has served.
     fn answers(&mut self, index: usize) {
         for (at, packet, account, kind) in self.memories[index].dram.answers() {
             self.served(index, at, packet, account, kind);

@@ -180,8 +180,8 @@ fn bad_requests_are_refused() {
 }
 
 proptest! {
-    /// Random requests of four tiles to two memories over every shape: each transaction's delay is service + waits to the
-    /// tick, all waits together are the ledger, and a tile alone never waits for others.
+    /// Random requests of four tiles to two memories over every topology: each transaction's delay is service + waits to
+    /// the tick, the sum of all waits equals the ledger, and a tile that is alone never waits for others.
     #[test]
     fn transactions_account_for_every_tick(
         shape in 0usize..3,

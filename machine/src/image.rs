@@ -1,8 +1,8 @@
 //! Programs as files: static RISC-V ELF images, and the source locations of program counters.
 //!
-//! Why it exists: the machine runs binaries from other sources, so a file that cannot work must be refused with the reason, and an
-//! address in a report must become a function, a file and a line. It does not know memory maps or tiles: the loader of an image
-//! provides the memory's range.
+//! Why it exists: the machine runs binaries from other sources, so a file that cannot work must be refused with a reason, and an
+//! address in a report must be translated to a function, a file and a line. It does not know memory maps or tiles: the loader of
+//! an image provides the memory's range.
 
 use object::elf::{EM_RISCV, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP, PT_LOAD};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
@@ -21,14 +21,14 @@ pub struct Segment {
     pub data: Vec<u8>,
     /// Bytes in memory, at least as many as in the file; the rest is zero.
     pub size: u64,
-    /// Leading bytes that belong to no section: the file's own headers, which GNU ld likes to map.
+    /// Leading bytes that belong to no section: the file's own headers, which GNU ld tends to map.
     pub headers: u64,
 }
 
 /// The reason why a file cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
-    /// It is no ELF file but, for example, a script.
+    /// It is not an ELF file but, for example, a script.
     #[error("{name}: not an ELF file")]
     NotElf {
         /// The file.
@@ -124,7 +124,7 @@ pub struct Image {
     pub name: String,
     /// Address of the first instruction.
     pub entry: u64,
-    /// What to load, in the order of the file.
+    /// What to load, in file order.
     pub segments: Vec<Segment>,
     symbols: BTreeMap<String, u64>,
 }
@@ -140,7 +140,7 @@ impl Image {
             name: name.clone(),
             what: what.to_string(),
         };
-        // The identification is checked by hand, to distinguish errors that the user can repair.
+        // The identification is checked by hand, to distinguish errors that the user can fix.
         if bytes.get(..4) != Some(&object::elf::ELFMAG) {
             return Err(ImageError::NotElf { name });
         }
@@ -237,7 +237,7 @@ impl Image {
         })
     }
 
-    /// Drops file headers that the linker mapped before the start of memory: they are no part of the program, and with
+    /// Drops file headers that the linker mapped before the start of memory. They are not part of the program; with
     /// `ld -Ttext=ADDRESS` they come just before it.
     pub fn trim_headers(&mut self, memory_start: u64) {
         for segment in &mut self.segments {
@@ -311,7 +311,7 @@ fn machine_name(machine: u16) -> String {
     }
 }
 
-/// Global and local symbols with a name. A global symbol wins over local ones of its name.
+/// Named global and local symbols. A global symbol takes precedence over local ones of the same name.
 fn symbols(bytes: &[u8]) -> BTreeMap<String, u64> {
     let mut map = BTreeMap::new();
     let Ok(file) = object::File::parse(bytes) else {
@@ -379,7 +379,7 @@ impl fmt::Debug for Resolver {
 }
 
 impl Resolver {
-    /// A resolver for an ELF file. Missing or damaged debug information only makes its answers shorter.
+    /// A resolver for an ELF file. Missing or damaged debug information only makes its answers less complete.
     pub fn new(bytes: &[u8]) -> Self {
         let Ok(file) = object::File::parse(bytes) else {
             return Self {
@@ -393,7 +393,7 @@ impl Resolver {
             let section = section.and_then(|index| file.section_by_index(index).ok());
             section.is_some_and(|section| section.kind() == object::SectionKind::Text)
         };
-        // Assembly need not say that a symbol is a function.
+        // Assembly does not always mark a symbol as a function.
         let mut functions: Vec<_> = file
             .symbols()
             .filter(|s| match s.kind() {
@@ -403,7 +403,7 @@ impl Resolver {
             })
             .filter(|s| !s.is_undefined() && s.section_index().is_some())
             .filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_owned())))
-            // `$x` and `.L` mark instruction sets and places, not functions.
+            // `$x` and `.L` mark instruction sets and local labels, not functions.
             .filter(|(_, _, name)| !name.is_empty() && !name.starts_with(['$', '.']))
             .collect();
         functions.sort();
@@ -458,13 +458,13 @@ impl Resolver {
         Location {
             function: self.function(pc),
             file: line.as_ref().and_then(|l| l.file).map(str::to_owned),
-            // Line 0 means that the compiler knows none.
+            // Line 0 means that the compiler knows no line.
             line: line.and_then(|l| l.line).filter(|&l| l != 0),
         }
     }
 
-    /// The inlined functions around an address, the innermost first, each with the place in it; the last one is the function of
-    /// [`Resolver::resolve`]. Empty if nothing is known.
+    /// The inlined functions around an address, the innermost first, each with the place within it; the last one is the function
+    /// of [`Resolver::resolve`]. Empty if nothing is known.
     pub fn inlined(&self, pc: u64) -> Vec<Location> {
         let lines = self.lines.as_ref();
         let Some(lines) = lines.filter(|_| self.is_code(pc)) else {

@@ -1,14 +1,14 @@
 //! The simulated chip: harts, caches, networks, memories and data transfer units, with exact and repeatable timing.
 //!
-//! Why it exists: the product measures who delays whom on a chip, so it needs a chip whose every wait can be attributed
-//! and whose every run gives the same ticks. What it deliberately does not know: descriptions in XML, the software that
-//! it runs, bounds, reports. It takes plain configuration ([`config`]), bytes to load and commands to run, and gives back
-//! statistics, a ledger of waits, markers and traces.
+//! Why it exists: the product measures which software delays which on a chip, so it needs a chip on which every wait can
+//! be attributed and every run gives the same ticks. What it deliberately does not know: descriptions in XML, the
+//! software that it runs, bounds, reports. It takes plain configuration ([`config`]), bytes to load and commands to run,
+//! and returns statistics, a ledger of waits, markers and traces.
 //!
 //! Nothing here may depend on host time, host threads, hash order or addresses: the digest of a run is part of the tests.
 #![warn(missing_docs)]
 
-/// Tests inside the crate use the programs of those outside.
+/// Tests inside the crate share programs with those outside.
 #[cfg(test)]
 extern crate self as bulkhead_machine;
 

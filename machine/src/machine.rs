@@ -1,16 +1,16 @@
 //! The machine: tiles, fabric, and the loop that drives them.
 //!
-//! Why it exists: it decides who acts next. What it deliberately does not know: what they do.
+//! Why it exists: it decides which part acts next. What it deliberately does not know: what the parts do.
 //!
-//! **Conservative windows.** A tile acts on the fabric only through the network: a packet that it hands over at `t` is first
-//! seen by the fabric at `t + entry` (interface), and an event of the fabric at `t` is first seen by a tile at `t + exit`
-//! (serialisation, link, interface). So if no tile can hand over a packet before `t`, the fabric may process every event
-//! before `t + entry`. A tile for which something is under way may run up to `n + exit`, `n` being the fabric's next event;
-//! and every tile up to the next possible command of another tile's unit + `across` (entry, injection link, router, exit).
-//! Within its window a tile takes its own events and its hart's blocks in the order of their times. Hence the order in which
-//! a tile sees things depends only on their times, never on how windows fall: a tile that shares nothing has the same
-//! timeline whatever others do. This is the conservative scheme of Chandy and Misra (IEEE Transactions on Software
-//! Engineering 5, 1979) with the network's latency as lookahead.
+//! **Conservative windows.** A tile acts on the fabric only through the network: a packet that it hands over at `t` is first seen
+//! by the fabric at `t + entry` (interface), and an event of the fabric at `t` is first seen by a tile at `t + exit`
+//! (serialisation, link, interface). So if no tile can hand over a packet before `t`, the fabric may process every event before
+//! `t + entry`. A tile with something in transit to it may run up to `n + exit`, where `n` is the fabric's next event. Every tile
+//! may run up to the next possible command of another tile's unit + `across` (entry, injection link, router, exit). Within its
+//! window, a tile processes its own events and its hart's blocks in time order. Hence the order in which a tile sees events
+//! depends only on their times, never on the boundaries of windows: a tile that shares nothing has the same timeline whatever
+//! others do. This is the conservative scheme of Chandy and Misra (IEEE Transactions on Software Engineering 5, 1979) with the
+//! network's latency as lookahead.
 
 mod cables;
 mod counters;
@@ -56,7 +56,7 @@ pub enum MachineError {
         /// Length.
         bytes: u64,
     },
-    /// A tile has no guard, or one with room for fewer rules than these.
+    /// A tile has no guard, or its guard has room for fewer than this many rules.
     #[error("the guard of tile {0} has no room for {1} rules")]
     NoRules(TileId, usize),
 }
@@ -64,7 +64,7 @@ pub enum MachineError {
 /// How far to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimit {
-    /// Not beyond this moment (since the machine was made).
+    /// Stop at this moment at the latest (counted from the machine's creation).
     pub ticks: Tick,
 }
 
@@ -131,18 +131,18 @@ pub struct Machine {
     /// Clusters, and the order of them and of the tiles beside them.
     parts: Parts,
     fabric: Fabric,
-    /// Of each tile, kept together because every window looks at all of them.
+    /// Per tile. Kept together because every window examines all of them.
     times: Vec<Times>,
     now: Tick,
     entry: Tick,
     exit: Tick,
-    /// Least time from the hand-over of a packet to its arrival at another tile.
+    /// Minimum time from the hand-over of a packet to its arrival at another tile.
     across: Tick,
     cables: Cables,
 }
 
 impl Machine {
-    /// A machine after reset: all harts halted, memory zero.
+    /// A machine after reset: all harts are halted and memory is zero.
     ///
     /// # Errors
     /// If the configuration is not valid.
@@ -215,7 +215,7 @@ impl Machine {
             .ok_or(MachineError::NoTile(id))
     }
 
-    /// Bytes of a memory tile, for tools. Newer ones may be in caches ([`Machine::peek`]).
+    /// Bytes of a memory tile, for tools. Newer bytes may be in caches ([`Machine::peek`]).
     ///
     /// # Errors
     /// If there is no such memory tile.
@@ -224,7 +224,7 @@ impl Machine {
         Ok(&self.fabric.ram[memory.ok_or(MachineError::NoMemory(id))?])
     }
 
-    /// Reads memory as a tile's hart finds it, through its caches, without any effect.
+    /// Reads memory as a tile's hart sees it, through its caches, without any effect.
     ///
     /// # Errors
     /// If there is no such tile, or the range is not in its memory.
@@ -246,7 +246,7 @@ impl Machine {
         }
     }
 
-    /// Puts bytes into a memory tile, without timing, and into every cache that has them.
+    /// Writes bytes to a memory tile and to every cache that has them, without timing.
     ///
     /// # Errors
     /// If there is no such memory tile, or the range is not in it.
@@ -277,8 +277,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Where a physical address of a tile lies: memory tile and address there. On a tiled platform the unit's windows
-    /// must have been configured.
+    /// Translates a physical address of a tile to a memory tile and the address there. On a tiled platform the unit's windows must
+    /// have been configured.
     fn place(&self, tile: TileId, physical: u64) -> Option<(TileId, u64)> {
         match self.config.kind {
             PlatformKind::Bare => {
@@ -296,7 +296,7 @@ impl Machine {
         }
     }
 
-    /// Puts bytes at a physical address of a tile, without timing.
+    /// Writes bytes at a physical address of a tile, without timing.
     ///
     /// # Errors
     /// If there is no such tile, or the range is not in its memory.
@@ -340,7 +340,7 @@ impl Machine {
         self.tile(tile)?.unit().ok_or(MachineError::NoTile(tile))
     }
 
-    /// A tile's hart; of a cluster, that at the first port ([`Machine::cluster_hart`]).
+    /// A tile's hart. For a cluster, the hart at the first port ([`Machine::cluster_hart`]).
     ///
     /// # Errors
     /// If there is no such tile.
@@ -354,8 +354,8 @@ impl Machine {
         }
     }
 
-    /// Lets a tile's hart go on at `pc` from now on, as a fault of the hardware or an attacker would: what it does or waits for is
-    /// abandoned. A hart that was not started stays halted, and one that sleeps goes on there when it is woken.
+    /// Makes a tile's hart continue at `pc` from now on, as a hardware fault or an attacker would. The hart abandons its current
+    /// work and waits. A hart that was not started stays halted, and a sleeping one continues there when it is woken.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -372,7 +372,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Starts a tile's hart (of a cluster, that at the first port) at `pc` in machine mode, with these values in `a0` and `a1`.
+    /// Starts a tile's hart (for a cluster, the hart at the first port) at `pc` in machine mode, with these values in `a0` and
+    /// `a1`.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -395,8 +396,7 @@ impl Machine {
     }
 
     /// Gives a tile's streaming unit a client as a boot ROM would: an activity, its token bucket and its mappings (virtual
-    /// address, tile-physical address, pages). Tells whether there is such a unit and the client has the gates that it
-    /// needs.
+    /// address, tile-physical address, pages). Returns whether there is such a unit and the client has the gates that it needs.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -412,7 +412,7 @@ impl Machine {
         Ok(found.adopt(&mut self.fabric, activity, bucket, mappings))
     }
 
-    /// What the streaming units did: tile, ticks in which data streamed through, bytes.
+    /// What the streaming units did: tile, ticks during which data streamed through, bytes.
     pub fn accelerators(&self) -> Vec<(TileId, Tick, u64)> {
         let mut all: Vec<(TileId, Tick, u64)> = self
             .tiles
@@ -426,7 +426,7 @@ impl Machine {
         all
     }
 
-    /// Says where the `tohost` word of a tile's program lies.
+    /// Sets the address of the `tohost` word of a tile's program.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -442,7 +442,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Restricts the ways that fills of a cache may use: bit i for way i.
+    /// Restricts the ways that a cache may fill: bit i for way i.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -456,7 +456,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What a tile printed; empty without a console.
+    /// The output of a tile; empty without a console.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -487,7 +487,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Tiles that marked more than is kept, and how many of each were not kept.
+    /// Tiles with more markers than are kept, and how many of each were dropped.
     pub fn unkept_markers(&self) -> Vec<(u16, u64)> {
         let tiles = self.tiles.iter().map(|t| (t.id(), t.markers_lost()));
         let mesh = self.mesh.tiles.iter().map(|t| (t.id(), t.markers_lost()));
@@ -497,8 +497,8 @@ impl Machine {
         all.filter(|(_, lost)| *lost > 0).collect()
     }
 
-    /// All markers, sorted by time, then tile, then order of execution. Of each tile the first four million are kept,
-    /// at most three of them of kinds that only applications know ([`Statistics::markers_lost`] counts the others).
+    /// All markers, sorted by time, then tile, then order of execution. Per tile, the first four million are kept, at most three
+    /// million of them of kinds that only applications know ([`Statistics::markers_lost`] counts the others).
     pub fn markers(&self) -> Vec<Marker> {
         let mut all: Vec<Marker> = Vec::new();
         for tile in &self.tiles {
@@ -513,7 +513,7 @@ impl Machine {
         all
     }
 
-    /// Begins to keep a tile's timeline (from now on, empty); of one stride every event, if that is wanted.
+    /// Starts a new timeline of a tile. Records every event of one stride, if wanted.
     ///
     /// # Errors
     /// If there is no such tile.
@@ -530,7 +530,7 @@ impl Machine {
         Ok(self.tile(tile)?.timeline())
     }
 
-    /// What was kept of programs that crashed, sorted by time, then tile. Not part of the digest: it follows from the run.
+    /// What was kept of crashed programs, sorted by time, then tile. Not part of the digest, because it follows from the run.
     pub fn crashes(&self) -> Vec<Crashed> {
         let all = self.tiles.iter().flat_map(|tile| tile.crashes());
         let mut all: Vec<Crashed> = all.cloned().collect();
@@ -538,7 +538,7 @@ impl Machine {
         all
     }
 
-    /// How long each activity of a tile with a multiplexer had the hart and wanted it.
+    /// For each activity of a tile with a multiplexer, how long it had the hart and how long it wanted the hart.
     pub fn processor_times(&self) -> Vec<ProcessorTime> {
         self.tiles
             .iter()
@@ -557,7 +557,7 @@ impl Machine {
         times.collect()
     }
 
-    /// Books who waited for a hart or a service up to now, on every tile.
+    /// Records all waits for a hart or a service up to now, on every tile.
     fn settle_waits(&mut self) {
         for tile in &mut self.tiles {
             tile.settle_waits(self.now, &mut self.fabric.ledger);
@@ -571,7 +571,7 @@ impl Machine {
         );
     }
 
-    /// For every activity, the time that it was ready and did not have the hart is what is booked.
+    /// For every activity, the time during which it was ready without having the hart equals what is booked.
     fn all_waits_are_booked(&self) -> bool {
         let bookings = self.fabric.ledger.bookings();
         let booked = |owner| {
@@ -584,31 +584,31 @@ impl Machine {
         times.iter().all(|time| booked(time.owner) == time.waited)
     }
 
-    /// The time that requests waited to be fetched is what is booked for the services of their tile.
+    /// The time for which requests waited to be fetched equals what is booked for the services of their tile.
     fn all_requests_are_booked(&self) -> bool {
         let times = self.requests_times();
         let mut times = times.iter();
         times.all(|one| self.fabric.ledger.requests_of(one.tile) == one.waited)
     }
 
-    /// The observer that takes reports from now on.
+    /// Sets the observer that receives reports from now on.
     pub fn set_observer(&mut self, observer: Option<Box<dyn Observer>>) {
         self.fabric.observer = observer;
     }
 
-    /// Takes the observer away, to get the trace from it.
+    /// Removes the observer, to get the trace from it.
     pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
         self.fabric.observer.take()
     }
 
-    /// Bytes that each link carried by owner, by number of the link. They are in no statistics: their sums are.
+    /// Bytes that each link carried, by owner and number of the link. Not part of the statistics, which contain their sums.
     pub fn carried(&self) -> Vec<Vec<(Owner, u64)>> {
         let links = self.fabric.network.carried();
         links.map(<[_]>::to_vec).collect()
     }
 
-    /// Runs until something ends the run. `progress` is called now and then with the current moment; it cannot change
-    /// anything. A run can be continued by another call.
+    /// Runs until something ends the run. `progress` is called occasionally with the current moment; it cannot change anything.
+    /// Another call can continue the run.
     pub fn run(&mut self, limit: RunLimit, mut progress: Option<&mut dyn FnMut(Tick)>) -> Outcome {
         for tile in &mut self.tiles {
             tile.clear_end();
@@ -649,10 +649,10 @@ impl Machine {
             first = first.min(times.next);
             packet = packet.min(times.packet);
         }
-        // No frame that leaves from now on is at the other end of its cable before this.
+        // No frame that leaves from now on reaches the other end of its cable before this moment.
         let cables = later(first.min(self.fabric.next_time()), self.cables.lookahead);
         packet = packet.min(cables);
-        // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
+        // The fabric goes first; it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
             if next >= later(packet, self.entry) || next >= limit {
@@ -693,7 +693,7 @@ impl Machine {
         let mut ended = false;
         for (i, tile) in self.tiles.iter_mut().enumerate() {
             let others = if i == who { second } else { command };
-            // Nothing for this tile is under way: somebody else would have to be reached first and send it something.
+            // Nothing for this tile is in transit: another tile would have to be reached first and send it something.
             let others = if self.fabric.may_arrive(i) {
                 arrival.min(later(others, self.across))
             } else {

@@ -1,10 +1,10 @@
-//! What others cannot change, and what the host cannot change.
+//! What other tiles cannot change, and what the host cannot change.
 
 use super::*;
 
 #[test]
 fn tiles_that_share_nothing_do_not_disturb_each_other() {
-    // On a crossbar, tiles with memory tiles of their own share no link.
+    // On a crossbar, tiles with their own memory tiles share no link.
     let alone = streams(4, &[0]);
     let with_others = streams(4, &[0, 1, 2, 3]);
     assert_eq!(timeline(&alone, 0), timeline(&with_others, 0));
@@ -14,7 +14,7 @@ fn tiles_that_share_nothing_do_not_disturb_each_other() {
     let ledger = disturbed.ledger();
     let culprits = ledger.culprits_of(Owner::new(0, dtu::TILEMUX_ACTIVITY), false);
     assert!(culprits.iter().filter(|b| b.culprit.tile != 0).count() == 3);
-    // Alone, nobody but itself and the refresh is to blame.
+    // Alone, only the tile itself and the refresh cause waits.
     assert!(
         alone
             .ledger()
@@ -24,7 +24,7 @@ fn tiles_that_share_nothing_do_not_disturb_each_other() {
     );
 }
 
-/// Streams with a step, with or without stores, for ever.
+/// Endless streams with a given step, with or without stores.
 fn walker(bytes: u64, step: i32, store: bool) -> Program {
     let mut p = Program::default();
     p.li(S0, MEMORY_BASE + 0x10000)
@@ -44,7 +44,7 @@ fn walker(bytes: u64, step: i32, store: bool) -> Program {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
-    /// Whatever adversaries do on routers and memories of their own, the victim's timeline is the same to the tick.
+    /// Whatever adversaries do on their own routers and memories, the victim's timeline is the same to the tick.
     #[test]
     fn no_adversary_reaches_a_tile_that_shares_nothing(
         victim in (12u32..18, 1i32..30, proptest::prelude::any::<bool>()),
@@ -89,7 +89,7 @@ fn equal_runs_have_equal_digests() {
     assert_ne!(a.digest(), c.digest());
 }
 
-/// Runs to `end` in pieces of 1 to 300 ticks: windows fall anywhere.
+/// Runs to `end` in pieces of 1 to 300 ticks, so windows end anywhere.
 pub(super) fn in_pieces(machine: &mut Machine, end: Tick) -> Outcome {
     let mut step = 1u64;
     loop {
@@ -120,7 +120,7 @@ fn windows_do_not_change_messages() {
     let outcome = whole.run(LIMIT, None);
     let mut pieces = messages();
     assert_eq!(in_pieces(&mut pieces, LIMIT.ticks), outcome);
-    // The other tile may have gone on for a part of a window after the end, so markers and latencies are compared.
+    // The other tile may have continued for part of a window after the end, so markers and latencies are compared.
     assert_eq!(whole.markers(), pieces.markers());
     assert_eq!(whole.ledger().latencies(), pieces.ledger().latencies());
 }

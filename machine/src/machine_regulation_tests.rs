@@ -1,15 +1,15 @@
-//! Token buckets and harts: what is let through, who waits, and how an interrupt gets a hart off an access that waits.
+//! Token buckets and harts: what is admitted, who waits, and how an interrupt gets a hart off a waiting access.
 
 use super::isolation::in_pieces;
 use super::*;
 use bulkhead_abi::dtu::PRIVILEGED_CREDIT;
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIME, CLINT_MTIMECMP};
 
-/// Marks what the timer's handler has taken.
+/// Marks the interrupts taken by the timer's handler.
 const TAKEN: u16 = 0x101;
 const T3: u32 = 28;
 const T4: u32 = 29;
-/// Cycles of the timer between two interrupts: 20 us.
+/// Timer cycles between two interrupts: 20 us.
 const DISTANCE: i32 = 200;
 
 impl Program {
@@ -17,8 +17,8 @@ impl Program {
         self.word(csr << 20 | rs << 15 | 1 << 12 | 0x73)
     }
 
-    /// The rest runs in user mode, with access to everything. A timer interrupt every [`DISTANCE`] is taken in machine mode and marked
-    /// with its number, if wanted.
+    /// The rest runs in user mode, with access to everything. If wanted, a timer interrupt every [`DISTANCE`] is taken in machine mode
+    /// and marked with its number.
     fn user(&mut self, timer: bool) -> &mut Self {
         self.li(T0, 0x1f).li(T1, u64::MAX >> 10);
         self.csrw(0x3b0, T1).csrw(0x3a0, T0);
@@ -43,7 +43,7 @@ impl Program {
         let here = self.here();
         let to = |at: usize| ((here - base) * 4) as u32 + at as u32;
         self.0[handler_at] |= to(0) << 20;
-        // The handler: marks, sets the timer again, returns.
+        // The handler: marks, resets the timer, returns.
         self.addi(T4, T4, 1).marker(T4, TAKEN.into());
         self.addi(T2, T2, DISTANCE)
             .store(T2, T3, 0)
@@ -54,7 +54,7 @@ impl Program {
     }
 }
 
-/// Streams in user mode, 80 KiB again and again: a load, and a store if `store`.
+/// Streams through 80 KiB repeatedly in user mode: a load, and a store if `store`.
 fn hog(store: bool, timer: bool) -> Program {
     let mut p = Program::default();
     p.user(timer);
@@ -99,7 +99,7 @@ fn waited(machine: &Machine) -> Tick {
 
 #[test]
 fn token_buckets_slow_cache_misses_down() {
-    // 64 MB/s: in 200 us at most 12800 bytes and the initial amount of 64; two lines may be pushed out for the last.
+    // 64 MB/s: in 200 us at most 12800 bytes and the initial amount of 64; the last access may evict two lines.
     let mut machine = regulated(&hog(true, false), 64_000_000, 64, 4096);
     assert_eq!(
         machine.run(RunLimit { ticks: 800_000 }, None),
@@ -107,12 +107,12 @@ fn token_buckets_slow_cache_misses_down() {
     );
     let bytes = moved(&machine);
     assert!(bytes <= 12_800 + 64 + 2 * 64 && bytes > 11_000, "{bytes}");
-    // Nearly all of the time is a wait for tokens, and booked as that.
+    // Nearly all of the time is a wait for tokens, and is recorded as such.
     let waited = waited(&machine);
     assert!((700_000..=800_000).contains(&waited), "{waited}");
 }
 
-/// A store that hits and a line that is written to memory, again and again: no line is missed, and the traffic is regulated nevertheless.
+/// A store that hits and a line that is written to memory, repeatedly: there are no misses, yet the traffic is regulated.
 #[test]
 fn token_buckets_slow_cache_management_down() {
     for what in [1, 2] {
@@ -143,11 +143,11 @@ fn machine_mode_borrows_and_no_more() {
     machine.run(RunLimit { ticks: 800_000 }, None);
     let bytes = moved(&machine);
     let credit = u64::from(PRIVILEGED_CREDIT);
-    // The last lines before the credit was gone: as many as there are miss registers, each pushing out two.
+    // The last lines before the credit was used up: as many as there are miss registers, each evicting two.
     let posted = 8 * 2 * 64;
     assert!(bytes > 11_000 + credit, "{bytes}");
     assert!(bytes <= 12_800 + 64 + credit + posted, "{bytes}");
-    // Where the kernel allows nothing, it waits as applications do.
+    // If the kernel allows nothing, TileMux waits like an application.
     let mut machine = regulated(&stream(0x14000), 64_000_000, 64, 4096);
     machine.run(RunLimit { ticks: 800_000 }, None);
     let bytes = moved(&machine);
@@ -157,13 +157,13 @@ fn machine_mode_borrows_and_no_more() {
     );
 }
 
-/// How long after the timer each of its interrupts was taken.
+/// How long after the timer fired each of its interrupts was taken.
 fn delays(machine: &Machine) -> Vec<Tick> {
     let markers = machine.markers();
     let taken: Vec<_> = markers.iter().filter(|m| m.kind == TAKEN).collect();
     let distance = DISTANCE as Tick * 400;
     let first = taken.first().map_or(0, |m| m.tick);
-    // The timer's grid: the first is late by less than a distance.
+    // The timer's grid: the first interrupt is late by less than one distance.
     let phase = first / 400 * 400;
     let delay = |m: &&Marker| {
         (m.tick + distance)
@@ -182,10 +182,10 @@ fn an_interrupt_gets_the_hart_off_an_access_that_waits() {
         machine.run(RunLimit { ticks: 16_000_000 }, None);
         let delays = delays(&machine);
         assert!(delays.len() > 150, "{}", delays.len());
-        // A bucket that cannot be left would cost up to 4 000 000 ticks; a memory access takes a few hundred.
+        // A wait that cannot be interrupted would cost up to 4 000 000 ticks; a memory access takes a few hundred.
         let worst = delays.iter().max().copied().unwrap_or(0);
         assert!(worst < 2000, "{worst}");
-        // What is withdrawn has taken no tokens, and what waits goes on with its place: 4 ms bring 256 bytes.
+        // A withdrawn access has taken no tokens, and a waiting one keeps its place: 4 ms bring 256 bytes.
         let bytes = moved(&machine);
         let credit = u64::from(PRIVILEGED_CREDIT);
         assert!(
@@ -197,8 +197,7 @@ fn an_interrupt_gets_the_hart_off_an_access_that_waits() {
 
 #[test]
 fn an_access_that_is_withdrawn_is_made_again_and_only_once() {
-    // The counter in memory is incremented by every turn; without an access twice or not at all, the sum of all words is the number
-    // of turns.
+    // Every turn increments the counter in memory. If no access happens twice or not at all, the sum of all words is the number of turns.
     let turns = |timer: bool| {
         let mut p = Program::default();
         p.user(timer);

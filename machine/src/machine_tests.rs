@@ -21,7 +21,7 @@ const S1: u32 = 9;
 const A0: u32 = 10;
 const A1: u32 = 11;
 
-/// A program as instruction words; labels are indices of words.
+/// A program as instruction words; labels are word indices.
 #[derive(Default)]
 struct Program(Vec<u32>);
 
@@ -176,7 +176,7 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
 
 const LIMIT: RunLimit = RunLimit { ticks: 400_000_000 };
 
-/// Gives a tile a megabyte of a memory tile as its first window.
+/// Gives a tile one megabyte of a memory tile as its first window.
 fn give_memory(machine: &mut Machine, tile: TileId, memory: TileId, base: u64) {
     let endpoint = MemoryEndpoint {
         activity: dtu::TILEMUX_ACTIVITY,
@@ -220,7 +220,7 @@ fn prints_and_exits() {
     ));
     assert_eq!(machine.console(0).unwrap(), b"hello");
     let stats = machine.statistics();
-    // Straight-line code: every instruction once; the branch after the store belongs to its block.
+    // Straight-line code: every instruction once; the branch after the store belongs to the store's block.
     assert_eq!(stats.harts[0].counters.instructions as usize, p.here());
 }
 
@@ -229,7 +229,7 @@ fn tohost_ends_the_run_at_the_store() {
     let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();
     let mut p = Program::default();
     p.li(A0, MEMORY_BASE + 0x2000).addi(A1, ZERO, 7);
-    // A neighbour of the word first: the line is then in the cache and dirty.
+    // First a neighbour of the word, so that the line is in the cache and dirty.
     p.store(A1, A0, 8)
         .store(A1, A0, 16)
         .marker(A1, 0x100)
@@ -242,7 +242,7 @@ fn tohost_ends_the_run_at_the_store() {
     let Outcome::Exit { at, code: 3, .. } = outcome else {
         panic!("{outcome:?}")
     };
-    // One cycle, or a few for the line to arrive, after the marker.
+    // One cycle after the marker, or a few while the line arrives.
     assert!(at - machine.markers()[0].tick < 1000);
 }
 
@@ -298,12 +298,12 @@ fn timer_interrupt_wakes() {
     assert!((20_000..20_100).contains(&at), "{at}");
 }
 
-/// Loads with a dependent chain, so that each latency is seen alone.
+/// Loads in a dependent chain, so that each latency is seen separately.
 fn chain(offsets: &[u64]) -> Program {
     let mut p = Program::default();
-    // Every word of memory is zero, so a loaded value added to an address changes nothing but makes it wait.
+    // Every word of memory is zero, so adding a loaded value to an address only makes the address wait.
     p.li(S0, MEMORY_BASE).addi(T1, ZERO, 0);
-    // Once round to get the code of the measured part into the instruction cache.
+    // One round first, to bring the code of the measured part into the instruction cache.
     p.addi(S1, ZERO, 0);
     p.addi(T2, ZERO, 2);
     let mut q = Program::default();
@@ -319,10 +319,10 @@ fn chain(offsets: &[u64]) -> Program {
     p
 }
 
-/// Ticks between markers of the chain, less those of a hit.
+/// Ticks between markers of the chain, minus those of a hit.
 fn latencies(kind: PlatformKind, offsets: &[u64]) -> Vec<Tick> {
     let mut config = platform(kind, 1, 1);
-    // Refresh would disturb; the instruction side would as well.
+    // Refresh would disturb the measurement, and so would the instruction side.
     config.memories[0].dram.refresh_interval = 0;
     config.tiles[0].l1i = Some(cache(65536, 2));
     let mut machine = Machine::new(&config).unwrap();
@@ -356,9 +356,9 @@ fn load_latencies_of_the_levels() {
     for kind in [PlatformKind::Bare, PlatformKind::Tiled] {
         let ticks = latencies(kind, &offsets);
         let hit = ticks[0];
-        // In the second run 0x50040, used last in the first one, is still in the first level. Every further access of the
-        // set misses it (five lines in four ways, LRU) and hits the second: 12 cycles instead of 2 until the dependent
-        // instruction can issue, of 2 ticks each.
+        // In the second run, 0x50040, the last address used in the first run, is still in the first level. Every further
+        // access to the set misses there (five lines in four ways, LRU) and hits the second level: 12 cycles instead of 2
+        // until the dependent instruction can issue, of 2 ticks each.
         assert_eq!(ticks[1], hit, "{kind:?}");
         for (i, t) in ticks[2..].iter().enumerate() {
             assert_eq!(*t, hit + (12 - 2) * 2, "{kind:?} {i}: {ticks:?}");
@@ -395,7 +395,7 @@ fn miss_latency_is_the_sum_of_its_parts() {
     );
 }
 
-/// Streams over `bytes` of memory for ever, storing to every line, with a marker for each pass.
+/// Endless streams over `bytes` of memory with a store to every line and a marker for each pass.
 fn stream(bytes: u64) -> Program {
     let mut p = Program::default();
     p.li(S0, MEMORY_BASE + 0x10000)
@@ -421,7 +421,7 @@ fn timeline(machine: &Machine, tile: TileId) -> Vec<(Tick, u64)> {
         .collect()
 }
 
-/// A machine where tile t streams over the memory tiles given, run for 600 us.
+/// A machine on which tile t streams over the given memory tiles, run for 600 us.
 fn streams(memories: u16, of: &[u16]) -> Machine {
     let mut machine = Machine::new(&platform(PlatformKind::Tiled, 4, memories)).unwrap();
     for (tile, memory) in of.iter().enumerate() {
@@ -500,7 +500,7 @@ fn messages() -> Machine {
         p.addi(T0, ZERO, 2).store(T0, A0, 8);
         p.li(A0, DTU_BASE).li(S0, page);
     };
-    // Runs a command with opcode `opcode`, endpoint, argument in the upper half; waits until it is done.
+    // Runs a command given by opcode, endpoint, and argument in the upper half, and waits until it is done.
     let command = |p: &mut Program, command: Command| {
         p.li(T0, command.0).store(T0, A0, 0);
         let wait = p.here();
@@ -600,7 +600,7 @@ fn two_tiles_exchange_messages() {
         .iter()
         .map(|m| (m.kind, m.value))
         .collect();
-    // Each send ends without error (0) and the answer is 42.
+    // Each send ends without an error (0) and the answer is 42.
     assert_eq!(values, [(0x100, 0), (0x101, 0), (0x102, 42)].repeat(3));
     let client = Owner::new(0, dtu::TILEMUX_ACTIVITY);
     let latency = machine

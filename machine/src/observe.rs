@@ -3,8 +3,8 @@
 //! Why it exists: traces must cost nothing when they are not wanted and must never change a tick. Components report facts; an
 //! [`Observer`] (see [`crate::trace`]) turns them into a file. What it deliberately does not know: file formats.
 //!
-//! Reports of one tile, of the links and of the banks each come in an order of their own; moments of different sources are
-//! not sorted against each other, because tiles run in windows.
+//! The reports of each tile, of the links and of the banks are each in time order, but reports of different sources are not
+//! ordered relative to each other, because tiles run in windows.
 
 use crate::device::network::{Fate, Frame};
 use crate::dram::BankActivity;
@@ -12,14 +12,14 @@ use crate::dtu::Observation;
 use crate::noc::LinkActivity;
 use crate::types::{Owner, Tick, TileId};
 
-/// Something that software marked with a hint instruction.
+/// A mark that software made with a hint instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Marker {
     /// The moment.
     pub tick: Tick,
     /// The tile.
     pub tile: TileId,
-    /// The activity that was current.
+    /// The current activity.
     pub activity: u16,
     /// A code of `abi::marker::MarkerKind`, or an application's own.
     pub kind: u16,
@@ -43,29 +43,29 @@ pub enum HartState {
 pub struct Missing {
     /// Events.
     pub events: u64,
-    /// The moment of the first one: before it the trace is complete.
+    /// The time of the first missing event; before it, the trace is complete.
     pub from: Option<Tick>,
 }
 
-/// Takes reports. It cannot influence the machine.
+/// Receives reports. It cannot influence the machine.
 pub trait Observer: Send {
-    /// A tile's data transfer unit reports at a moment.
+    /// A tile's data transfer unit makes a report.
     fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation);
     /// A link sent a packet.
     fn link(&mut self, activity: &LinkActivity);
-    /// A bank of a memory tile worked.
+    /// A bank of a memory tile did work.
     fn bank(&mut self, memory: TileId, activity: &BankActivity);
     /// A hart's state changed.
     fn hart(&mut self, at: Tick, tile: TileId, state: HartState);
     /// Another activity became current on a tile.
     fn activity(&mut self, at: Tick, owner: Owner);
-    /// Software marked something.
+    /// Software made a mark.
     fn marker(&mut self, marker: &Marker);
-    /// The fate of a frame at a tile's network card, or on the cable behind it. Observers need not implement this.
+    /// The fate of a frame at a tile's network card or on the cable behind it. Observers need not implement this.
     fn frame(&mut self, _at: Tick, _tile: TileId, _frame: &Frame, _fate: Fate) {}
     /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
     fn bytes(&self) -> Vec<u8>;
-    /// Events that had no room and are missing in it.
+    /// Events missing from the trace because there was no room.
     fn missing(&self) -> Missing {
         Missing::default()
     }

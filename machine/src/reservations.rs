@@ -1,12 +1,12 @@
 //! A memory that performs requests: loads, stores, and atomic operations with reservations.
 //!
-//! Why it exists: local memories and external memory perform the same requests of harts on a mesh, each at one moment. What it deliberately does not
-//! know: when that is, and what it costs.
+//! Why it exists: local memories and external memory perform the same requests of harts on a mesh, each request at one moment. What it
+//! deliberately does not know: when that moment is, and what the request costs.
 
 use crate::hart::{LineBytes, RemoteOperation, modify};
 use crate::types::TileId;
 
-/// Reservations of eight bytes: at most one for each tile.
+/// Reservations of eight bytes, at most one per tile.
 #[derive(Clone, Debug, Default)]
 pub struct Reservations(Vec<(TileId, u64)>);
 
@@ -16,7 +16,7 @@ const fn word(offset: u64) -> u64 {
 }
 
 impl Reservations {
-    /// Some bytes (at least one) are written: reservations there end.
+    /// At least one byte is written: reservations there end.
     #[inline]
     pub fn end(&mut self, offset: u64, bytes: u64) {
         if !self.0.is_empty() {
@@ -43,14 +43,14 @@ impl Reservations {
         kept
     }
 
-    /// Writes the low bytes of a value; reservations there end.
+    /// Writes the low bytes of a value. Reservations there end.
     #[inline]
     pub fn write(&mut self, memory: &mut [u8], offset: u64, bytes: u8, value: u64) {
         self.end(offset, bytes.into());
         LineBytes::write(memory, offset, bytes, value);
     }
 
-    /// Performs a tile's request on a memory. Returns the value of the answer.
+    /// Performs a tile's request on a memory. Returns the value for the answer.
     pub fn perform(
         &mut self,
         memory: &mut [u8],

@@ -1,4 +1,4 @@
-//! Tiles with two harts: shared memory, interrupts, and what the second hart spares the first.
+//! Tiles with two harts: shared memory, interrupts, and how the second hart relieves the first.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn two_harts() -> Machine {
     machine
 }
 
-/// Starts the second hart; leaves the unit's privileged page in A0.
+/// Starts the second hart. Leaves the unit's privileged page in A0.
 fn start_second(p: &mut Program) {
     p.li(A0, DTU_BASE + 0x1000)
         .li(T0, SECOND)
@@ -79,12 +79,12 @@ fn both_harts_count_in_shared_memory() {
     assert_eq!(value(0x100), Some(2 * ROUNDS));
     assert_eq!(value(0x101), Some(2 * ROUNDS));
     assert_eq!(value(0x102), Some(1));
-    // One report for each hart.
+    // One report per hart.
     assert_eq!(machine.statistics().harts.len(), 3);
 }
 
-/// A chip on which tile 1 sends `messages` to an activity of tile 0 that does not run. The first hart of tile 0 computes; the
-/// second one, if it is started, acknowledges core requests.
+/// A chip on which tile 1 sends `messages` to an activity of tile 0 that is not running. The first hart of tile 0 computes;
+/// the second one, if it is started, acknowledges core requests.
 fn storm_begins(messages: u64) -> Machine {
     let mut machine = two_harts();
     let receive = Endpoint::Receive(ReceiveEndpoint {
@@ -131,7 +131,7 @@ fn storm_begins(messages: u64) -> Machine {
     second
         .li(A0, DTU_BASE + 0x1000)
         .li(T0, 1 << 11)
-        // mie: external interrupts wake; none is taken, as mstatus has them off.
+        // mie: external interrupts wake the hart; none is taken, because mstatus disables them.
         .word(0x304 << 20 | T0 << 15 | 2 << 12 | 0x73);
     let wait = second.here();
     second
@@ -190,14 +190,14 @@ fn messages_for_others_interrupt_the_second_hart_and_leave_the_first_alone() {
     };
     assert!(of(&quiet, 0x200).is_empty());
     let seen = of(&stormy, 0x200);
-    // Several messages may come before one acknowledgement; each announcement names activity and endpoint.
+    // Several messages may arrive before one acknowledgement. Each announcement names an activity and an endpoint.
     assert!((1..=20).contains(&seen.len()), "{}", seen.len());
     assert!(
         seen.iter()
             .all(|(_, value)| value & 0xFFFF == 9 && value >> 16 & 0xFFFF == 8)
     );
-    // The first hart computes as if nothing had come, to the tick: a round takes as long as it did before. (Its start, when
-    // code came from memory, met the traffic of the other tile.)
+    // The first hart computes to the tick as if nothing had arrived: a round takes as long as before. (At its start, when
+    // code came from memory, it met the traffic of the other tile.)
     let rounds = |machine: &Machine| -> Vec<Tick> {
         let moments = of(machine, 0x100);
         moments

@@ -1,7 +1,7 @@
 //! All counters of a machine, as plain values in a fixed order.
 //!
 //! Why it exists: reports, tests and the digest of a run read one structure instead of the parts. It does not know what the numbers
-//! mean; each part documents its own.
+//! mean; each part documents its own counters.
 
 use crate::cache::CacheStatistics;
 use crate::dram::DramStatistics;
@@ -15,9 +15,9 @@ use crate::types::{Owner, Tick, TileId};
 pub struct Statistics {
     /// The moment up to which the machine has run.
     pub ticks: Tick,
-    /// Markers that were not kept because a tile made too many.
+    /// Markers dropped because a tile made too many.
     pub markers_lost: u64,
-    /// Harts, by tile; a tile's second hart after its first.
+    /// Harts, by tile; a tile's second hart follows its first.
     pub harts: Vec<HartReport>,
     /// Caches, by tile, level and owner.
     pub caches: Vec<CacheReport>,
@@ -32,7 +32,7 @@ pub struct Statistics {
 pub struct HartReport {
     /// The tile.
     pub tile: TileId,
-    /// Ticks a cycle of the hart.
+    /// Ticks per cycle of the hart.
     pub cycle: Tick,
     /// The counters.
     pub counters: HartStatistics,

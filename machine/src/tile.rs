@@ -1,8 +1,8 @@
 //! A processing tile: a hart, its caches, its data transfer unit and its small devices.
 //!
-//! Why it exists: it is the glue between parts that do not know each other. It implements the hart's [`Bus`] and the
-//! unit's [`Env`], and takes the events of the tile in order. What it deliberately does not know: other tiles. All that
-//! leaves goes through the fabric's network.
+//! Why it exists: it is the glue between parts that do not know each other. It implements the hart's [`Bus`] and the unit's
+//! [`Env`], and processes the tile's events in order. What it deliberately does not know: other tiles. Everything that leaves
+//! goes through the fabric's network.
 
 mod accelerator;
 mod arrivals;
@@ -49,13 +49,13 @@ pub enum TileEvent {
     Packet(Box<Packet>),
     /// The unit asked for it.
     Unit(DtuEvent),
-    /// The network card asked for it, or a frame has arrived.
+    /// The network card asked for this event, or a frame has arrived.
     Card(CardEvent),
 }
 
-/// Markers kept for each tile (40 bytes each): a program may mark for ever.
+/// Markers kept per tile (40 bytes each), because a program may make marks forever.
 const MARKERS_MAX: usize = 1 << 22;
-/// Room among them for kinds of the chip's own interface, which say who is who: no other markers take it.
+/// Room reserved among them for kinds of the chip's own interface, which identify activities: no other markers use it.
 const MARKERS_KEPT: usize = MARKERS_MAX / 4;
 
 /// Sources of events of one tick, in their order.
@@ -66,7 +66,7 @@ const FROM_UNIT: u32 = FROM_INTERFACE + 1;
 const FROM_CARD: u32 = FROM_UNIT + 1;
 const FROM_CABLE: u32 = FROM_CARD + 1;
 
-/// What a device wants from the hart, to be done when the hart does not run.
+/// What a device wants from the hart. Applied while the hart is not running.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Line(InterruptLine, bool),
@@ -120,15 +120,15 @@ struct Local {
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
-    /// The tile has said that it hands no packet to the network before this tick, and none for another processing tile before the
-    /// second one.
+    /// The tile has announced that it hands no packet to the network before the first tick, and none for another processing tile
+    /// before the second one.
     announced: (Tick, Tick),
     /// Everything before this tick has happened here.
     past: Tick,
     signals: Vec<Signal>,
-    /// Lines and requests for lines that leave when the unit, which caused them, has acted and can charge them.
+    /// Lines and requests for lines caused by the unit. They leave once the unit has acted and can charge them.
     deferred: Vec<(Tick, Packet)>,
-    /// Since when an access of each hart waits for tokens, and when it asks again.
+    /// Since when an access of each hart has waited for tokens, and when it asks again.
     asked: [Option<(Tick, Tick)>; 2],
     /// The bucket of the current activity regulates, or a hart waits for tokens.
     holds_back: bool,
@@ -136,19 +136,19 @@ struct Local {
     regulated: bool,
     /// There is a second hart.
     second_hart: bool,
-    /// Its software interrupt register.
+    /// The second hart's software interrupt register.
     second_software: bool,
-    /// Misses under way that it waits for.
+    /// Outstanding misses that the second hart waits for.
     second_tokens: Vec<u32>,
-    /// What the hart that ran last has used, so that the other one must ask for it again.
+    /// What the last running hart has used, so that the other one must ask for it again.
     used: Used,
     /// What a streaming unit reads and writes.
     accesses: Accesses,
-    /// The hart is to come back at the end of its block.
+    /// The hart must return at the end of its block.
     recall: bool,
     clint: Clint,
-    /// When the timer reaches its compare register. Not in the queue, so that a program that writes the register again and
-    /// again does not fill it.
+    /// When the timer reaches its compare register. Not in the queue, so that a program that keeps writing the register does not
+    /// fill the queue.
     timer_at: Tick,
     uart: Option<Uart>,
     card: CardPlace,
@@ -159,7 +159,7 @@ struct Local {
     markers_lost: u64,
     /// Programs that crashed here.
     crashes: Vec<Crashed>,
-    /// The owner of the hart and the activities that wait for it, as TileMux reports them.
+    /// The owner of the hart and the activities waiting for it, as reported by TileMux.
     processor: Processor,
     /// What the tile sees, if it is to be compared.
     timeline: Option<Box<Timeline>>,
@@ -169,7 +169,7 @@ struct Local {
 pub struct Tile {
     hart: Hart,
     second: Option<Box<Second>>,
-    /// In place of the hart, which is never started then.
+    /// Replaces the hart, which is then never started.
     accelerator: Option<Box<Accelerator>>,
     unit: Option<Dtu>,
     caches: Hierarchy,
@@ -334,32 +334,32 @@ impl Tile {
         self.local.uart.as_ref()
     }
 
-    /// The console, to feed it.
+    /// The console, to feed it input.
     pub fn uart_mut(&mut self) -> Option<&mut Uart> {
         self.local.uart.as_mut()
     }
 
-    /// Says where the program's `tohost` word lies.
+    /// Sets the address of the program's `tohost` word.
     pub fn set_tohost(&mut self, physical: u64) {
         self.local.htif = Htif::new(physical);
     }
 
-    /// What software marked, in order of time.
+    /// The software's markers, in time order.
     pub fn markers(&self) -> &[Marker] {
         &self.local.markers
     }
 
-    /// Markers that were not kept, because there were too many.
+    /// Number of markers dropped because there were too many.
     pub fn markers_lost(&self) -> u64 {
         self.local.markers_lost
     }
 
-    /// What was kept of programs that crashed, in order of time.
+    /// What was kept of crashed programs, in time order.
     pub fn crashes(&self) -> &[Crashed] {
         &self.local.crashes
     }
 
-    /// Books who waited for the hart, or for a service, up to now.
+    /// Records all waits for the hart or for a service up to now.
     pub fn settle_waits(&mut self, now: Tick, ledger: &mut Ledger) {
         self.local.processor.settle(now, ledger);
         if let Some(unit) = &mut self.unit {
@@ -367,7 +367,7 @@ impl Tile {
         }
     }
 
-    /// Times of the hart and waits for services begin here.
+    /// Restarts the times of the hart and the waits for services at this moment.
     pub fn forget_waits(&mut self, now: Tick) {
         self.local.processor.forget();
         if let Some(unit) = &mut self.unit {
@@ -375,12 +375,12 @@ impl Tile {
         }
     }
 
-    /// The owners of the hart, and the activities that waited for it.
+    /// The owner of the hart, and the activities that waited for it.
     pub fn processor(&self) -> &Processor {
         &self.local.processor
     }
 
-    /// Begins to keep the tile's timeline; of one stride every event, if that is wanted.
+    /// Starts a new timeline of the tile. Records every event of one stride, if wanted.
     pub fn watch(&mut self, record: Option<u64>) {
         self.local.timeline = Some(Box::new(Timeline::new(record)));
     }
@@ -390,12 +390,12 @@ impl Tile {
         self.local.timeline.as_deref()
     }
 
-    /// How the tile ended, if it did.
+    /// How the tile ended, if it has.
     pub fn end(&self) -> Option<(Tick, End)> {
         self.local.end
     }
 
-    /// Forgets how the tile ended, so that a next run can go on.
+    /// Forgets how the tile ended so that the next run can continue.
     pub fn clear_end(&mut self) {
         self.local.end = None;
     }
@@ -411,7 +411,7 @@ impl Tile {
         self.runnable = true;
     }
 
-    /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    /// A started hart abandons its current work and waits, and continues at `pc`, no earlier than `at`.
     pub fn divert(&mut self, at: Tick, pc: u64) {
         self.hart.divert(pc, at);
         self.runnable |= !self.hart.is_halted();
@@ -432,7 +432,7 @@ impl Tile {
         self.local.queue.push(at, source, TileEvent::Packet(packet));
     }
 
-    /// Takes over what changed in the unit: windows, owner.
+    /// Applies what changed in the unit: windows, owner.
     pub fn synchronise(&mut self, fabric: &Fabric) {
         let Some(unit) = &self.unit else { return };
         self.local.synchronise(unit, &mut self.caches, fabric);
@@ -460,15 +460,15 @@ impl Tile {
         self.second.as_ref().map_or(Tick::MAX, |s| s.next_time())
     }
 
-    /// A moment before which this tile hands no packet to the network: a hart's miss leaves after the second level has
-    /// looked, a command of the unit after its start-up.
+    /// A moment before which this tile hands no packet to the network: a hart's miss leaves after the second-level look-up, and a
+    /// command of the unit after its start-up.
     #[inline]
     pub fn next_packet(&self) -> Tick {
         let hart = later(self.hart_time(), self.hart_lookahead);
         hart.min(self.local.next_event())
     }
 
-    /// A moment before which this tile hands no packet for another processing tile to the network: commands of the unit
+    /// A moment before which this tile hands no packet for another processing tile to the network: commands of the unit must
     /// start up first.
     #[inline]
     pub fn next_command(&self) -> Tick {
@@ -476,7 +476,8 @@ impl Tile {
         hart.min(self.local.next_event())
     }
 
-    /// Takes all events and blocks before `horizon`, or fewer: nothing that the tile itself asks for may be overtaken.
+    /// Processes all events and blocks before `horizon`, or fewer, so that the tile never overtakes anything that it asked for
+    /// itself.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.local.limit = Tick::MAX;
         self.local.announced = (self.next_packet(), self.next_command());
@@ -484,16 +485,16 @@ impl Tile {
             let event = self.local.next_event();
             let end = horizon.min(self.local.limit);
             if cfg!(debug_assertions) {
-                // Whatever window had ended here, this is what the tile would have said.
+                // This is what the tile would have announced, had its window ended here.
                 self.local.announced = (self.next_packet(), self.next_command());
             }
-            // A tile that ended the run stops at once: without other tiles, its window may be without end.
+            // A tile that ended the run stops at once: without other tiles, its window may be endless.
             if self.local.end.is_some() {
                 return;
             }
             let second = self.second_time();
             if self.runnable && self.hart.time() < event.min(end) && self.hart.time() <= second {
-                // Of one tick, the first hart comes first.
+                // Within one tick, the first hart goes first.
                 let other = later(second, 1);
                 self.run_hart(event.min(end).min(other), other, fabric);
             } else if second < event.min(end) {
@@ -558,7 +559,7 @@ impl Tile {
         }
     }
 
-    /// Hands over what devices want from the hart, and tells the unit if the hart is awake.
+    /// Hands the devices' requests to the hart, and tells the unit if the hart is awake.
     fn settle(&mut self, now: Tick, fabric: &mut Fabric) {
         loop {
             self.apply_signals(now);
@@ -586,7 +587,7 @@ impl Tile {
     }
 
     fn take_event(&mut self, fabric: &mut Fabric) {
-        // Of one tick, the timer comes first.
+        // Within one tick, the timer comes first.
         if self.local.timer_at <= self.local.queue.next_time() {
             let now = std::mem::replace(&mut self.local.timer_at, Tick::MAX);
             self.local.now = now;
@@ -682,13 +683,13 @@ impl Tile {
     }
 }
 
-/// Least time from a miss of the hart to its packet.
+/// Minimum time from a miss of the hart to its packet.
 fn miss_lookahead(config: &TileConfig) -> Tick {
     config.l2.as_ref().map_or(0, |c| c.latency * c.cycle)
 }
 
-/// Least time from a write of the hart to a register of the unit to a packet of the command. Harts without units reach each
-/// other through memory, so that they must not be far apart either.
+/// Minimum time from a hart's write to a register of the unit until the command's packet. Harts without units reach each other
+/// through memory, so they must not be far apart either.
 fn command_lookahead(config: &TileConfig) -> Tick {
     config.dtu.as_ref().map_or(miss_lookahead(config), |d| {
         d.read.min(d.write).min(d.send).min(d.reply) * d.cycle

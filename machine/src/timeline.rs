@@ -1,9 +1,9 @@
 //! Everything that a tile sees, as a sequence of (tick, event): the timeline that the non-interference check compares.
 //!
-//! Why it exists: "undisturbed" means that everything that happens on a tile happens in the same order at the same ticks. A
-//! tile's behaviour is a function of its own state and of what reaches it, so its timeline is every packet that arrives,
-//! every event of its unit and its timer, every stop of its hart and every marker of its software. What it deliberately
-//! does not know: other tiles, and which events matter.
+//! Why it exists: "undisturbed" means that everything on a tile happens in the same order at the same ticks. A tile's behaviour
+//! depends only on its own state and on what reaches it, so its timeline consists of every arriving packet, every event of its unit
+//! and its timer, every stop of its hart and every marker of its software. What it deliberately does not know: other tiles, and
+//! which events matter.
 //!
 //! A timeline is kept as a streaming hash with a checkpoint every [`STRIDE`] events. Two timelines that differ have different
 //! checkpoints; a second run then records the events of one stride in full.
@@ -23,7 +23,7 @@ pub const STRIDE: u64 = 1024;
 pub enum Event {
     /// The timer reached its compare register.
     Timer,
-    /// The tile's unit reached a moment that it had asked for.
+    /// A moment that the tile's unit had asked for has come.
     Unit(DtuEvent),
     /// A packet arrived completely.
     Packet {
@@ -156,12 +156,12 @@ impl fmt::Display for Event {
     }
 }
 
-/// The timeline of a tile. A comparison of two timelines shows whether the tile saw the same in two runs.
+/// The timeline of a tile. Comparing the timelines of two runs shows whether the tile saw the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Events so far.
     pub events: u64,
-    /// Two independent hashes: both miss a difference with a probability of only 2^-128.
+    /// Two independent hashes: the probability that both miss a difference is only 2^-128.
     pub hash: [u64; 2],
     /// Moment of the last event.
     pub last: Tick,

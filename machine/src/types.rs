@@ -1,13 +1,14 @@
-//! The few types that every part of the machine shares, so that the parts need not know each other for them.
+//! The few types that all parts of the machine share, so that the parts need not know each other for them.
 
 /// A moment or a span in ticks. One tick is the reciprocal of the least common multiple of all the platform's clocks, so
 /// every clock edge is an integer.
 pub type Tick = u64;
 
-/// A span after a moment. [`Tick::MAX`] is no moment and a span without end, so nothing comes after it.
+/// The moment one span after another moment. [`Tick::MAX`] means "never" as a moment and "endless" as a span, so nothing
+/// comes after it.
 ///
 /// # Panics
-/// If the sum of others has no place in a tick: a run would have to last for centuries.
+/// If the sum of other values overflows a tick, which would take a run of centuries.
 #[inline(always)]
 pub fn later(at: Tick, span: Tick) -> Tick {
     match at.checked_add(span) {
@@ -45,13 +46,13 @@ impl Owner {
     }
 }
 
-/// Greatest length of a cache line in bytes, so that a line has room in a packet.
+/// Maximum length of a cache line in bytes, so that a line fits in a packet.
 pub const LINE_MAX: usize = 128;
 
 /// A cache line outside a cache: in a packet or a buffer. Shorter lines use the first bytes.
 pub type Line = [u8; LINE_MAX];
 
-/// The bytes of an access to a tile's memory, which move when the line is there.
+/// The bytes of an access to a tile's memory. They move when the line is present.
 #[derive(Debug)]
 pub enum Block<'a> {
     /// They come from memory.
@@ -76,7 +77,7 @@ impl Block<'_> {
     }
 }
 
-/// The next edge of a clock with `cycle` ticks a cycle, at or after `at`.
+/// The next edge of a clock with `cycle` ticks per cycle, at or after `at`.
 pub const fn align(at: Tick, cycle: Tick) -> Tick {
     let rest = at % cycle;
     if rest == 0 { at } else { at + (cycle - rest) }

@@ -1,6 +1,6 @@
-//! A tile hands nothing to the network before the moment that it has announced, whatever comes from outside: otherwise the network or other
-//! tiles are beyond that moment already. The machine itself checks it (`Local::check_announced`, `Tile::deliver`); these tests bring it to
-//! where that could fail.
+//! A tile hands nothing to the network before the moment that it has announced, whatever comes from outside; otherwise the network or other
+//! tiles would already be beyond that moment. The machine itself checks this (`Local::check_announced`, `Tile::deliver`); these tests take
+//! it to where it could fail.
 
 mod common;
 
@@ -12,11 +12,11 @@ use common::*;
 
 /// Far enough from the program to be in other lines.
 const DATA: u64 = MEMORY_BASE + 0x8_0000;
-/// Where the handler of interrupts is.
+/// The address of the interrupt handler.
 const HANDLER: u64 = 0x3_0000;
 const PAGE: u64 = 4096;
 const FENCE_I: u32 = 0x0000_100f;
-/// Where a hart is diverted to: a line that nobody has fetched.
+/// Where a hart is diverted to: a line that has never been fetched.
 const ELSEWHERE: u64 = MEMORY_BASE + 0x4_0000;
 const SEEN: u32 = 0x100;
 
@@ -28,8 +28,8 @@ fn run_until(machine: &mut Machine, ticks: u64) {
     );
 }
 
-/// A hart that waits for a line is diverted. It used to go on when the line had arrived, but at the moment at which it had begun to wait, so
-/// that its fetch entered the network in the past.
+/// A hart that waits for a line is diverted. It used to continue when the line arrived, but at the time when it had begun to wait, so its
+/// fetch entered the network in the past.
 #[test]
 fn a_hart_that_is_diverted_while_it_waits_goes_on_from_now() {
     let config = platform(PlatformKind::Tiled, 1);
@@ -50,7 +50,7 @@ fn a_hart_that_is_diverted_while_it_waits_goes_on_from_now() {
         machine.divert_hart(0, ELSEWHERE).expect("tile");
         run_until(&mut machine, at + 20_000);
         let seen = machine.markers();
-        // The fetch needs memory, and so does the access that was under way.
+        // The fetch needs memory, and so does the outstanding access.
         assert_eq!(seen.len(), 1, "{at}");
         let after = seen[0].tick - at;
         assert!((200..2_000).contains(&after), "{at}: {after}");
@@ -92,22 +92,22 @@ impl Random {
     }
 }
 
-/// Bytes that the programs use, more than the second level has.
+/// Bytes that the programs use, more than the second level holds.
 const RANGE: u64 = 256 << 10;
-/// The code of every program is here, and behind it, one after the other, are pieces in lines of their own.
+/// The code of every program is here, followed by pieces in lines of their own.
 const PIECES: u64 = 64;
 /// The page in memory that every unit reads and writes.
 const SHARED: u64 = 12 << 20;
 /// Bytes per second of a bucket that holds back.
 const SLOW: u64 = 200_000_000;
 
-/// A loop of random steps: loads, stores and atomic operations with and without misses, cache management, commands of the unit that are
-/// waited for or not, messages, sleep, a timer that is due at once or soon, waits for interrupts, jumps to lines that are not there.
+/// A loop of random steps: loads, stores and atomic operations with and without misses, cache management, commands of the unit with and
+/// without waiting for them, messages, sleep, a timer that is due immediately or soon, waits for interrupts, and jumps to absent lines.
 fn random_program(random: &mut Random, tile: u16, tiles: u16) -> Program {
     let mut p = Program::default();
     p.unit().li(S1, DATA).li(S2, RANGE - 8).addi(S0, S1, 0);
     p.li(S3, CLINT_BASE + CLINT_MTIMECMP);
-    // Interrupts of the timer and of the unit end waits; they are taken, too, by a handler that puts the timer off.
+    // Interrupts of the timer and of the unit end waits. A handler also takes them and rearms the timer.
     p.li(T0, MEMORY_BASE + HANDLER).csr(1, 0x305, T0);
     p.addi(T0, ZERO, 0x88).csr(2, 0x304, T0).csr(2, 0x300, T0);
     let again = p.here();
@@ -163,7 +163,7 @@ fn random_program(random: &mut Random, tile: u16, tiles: u16) -> Program {
                 p.or(T0, T0, T2).sd(T0, A0, COMMAND);
             }
             12 => {
-                // Due at once, or after some of its ticks of 100 ns.
+                // Due immediately, or after some of its 100 ns ticks.
                 p.li(T0, CLINT_BASE + CLINT_MTIME).ld(T0, T0, 0);
                 p.addi(T0, T0, random.below(4) as i32).sd(T0, S3, 0);
                 if random.below(2) == 0 {
@@ -171,7 +171,7 @@ fn random_program(random: &mut Random, tile: u16, tiles: u16) -> Program {
                 }
             }
             14 | 15 => {
-                // Lines of a tile are written back, or its hart starts anew.
+                // Lines of a tile are written back, or its hart is restarted.
                 let to = random.below(tiles.into()) as u16;
                 let (argument, command) = match random.below(3) {
                     0 => (MEMORY_BASE, ExternalOpcode::StartHart),
@@ -200,11 +200,11 @@ fn random_program(random: &mut Random, tile: u16, tiles: u16) -> Program {
     p
 }
 
-/// Puts the timer off, and the interrupt of the unit out.
+/// Postpones the timer, and clears the unit's interrupt.
 fn handler() -> Program {
     let mut p = Program::default();
     p.csr(1, 0x340, T0).addi(T0, ZERO, -1).sd(T0, S3, 0);
-    // The scratch register gives it back.
+    // The scratch register restores it.
     p.word(0x340 << 20 | 2 << 12 | T0 << 7 | 0x73).mret();
     p
 }
@@ -217,7 +217,7 @@ fn disturb(machine: &mut Machine, random: &mut Random, tiles: u16) {
         0 => machine.divert_hart(tile, MEMORY_BASE).expect("tile"),
         1 => machine.start_hart(tile, MEMORY_BASE, 0, 0).expect("tile"),
         2 => {
-            // Its window is away for a while, but no longer than it has lines in its caches to run from.
+            // Its window is absent for a while, but no longer than the tile can run from the lines in its caches.
             set(machine, tile, 0, memory(13 << 20, SHARE, TLB_READ));
             let ticks = machine.now() + random.below(60);
             run_until(machine, ticks);
@@ -233,8 +233,8 @@ fn disturb(machine: &mut Machine, random: &mut Random, tiles: u16) {
     }
 }
 
-/// Random tiles and a random world, on lines: every packet that leaves too early, and every packet that comes to a tile that is beyond its
-/// time, is a panic. In a debug build, what a tile would have said is checked after every event and every block.
+/// Random tiles and a random world, on lines. Every packet that leaves too early, and every packet that reaches a tile already beyond its
+/// time, causes a panic. In a debug build, what a tile would have announced is checked after every event and every block.
 #[test]
 fn nothing_leaves_before_it_was_announced() {
     for seed in 1..=24u64 {

@@ -8,7 +8,7 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
 use common::*;
 
-/// Behind the programs of eight harts.
+/// After the programs of eight harts.
 const DATA: u64 = 0x20_0000;
 const LIMIT: RunLimit = RunLimit { ticks: 20_000_000 };
 const MTVEC: u32 = 0x305;
@@ -25,7 +25,7 @@ fn word(machine: &Machine, address: u64) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Starts a program on each hart, each at a place of its own.
+/// Starts a program on each hart, each at its own place.
 fn machine(config: &PlatformConfig, programs: &[Program]) -> Machine {
     let mut machine = Machine::new(config).expect("valid");
     for (port, program) in programs.iter().enumerate() {
@@ -88,8 +88,8 @@ fn counters_of_many_harts_are_exact() {
     }
 }
 
-/// Why a reservation holds its line: of eight harts that loop over LR and SC, none ever succeeds without that. (Four do, because the look-up
-/// of the next request takes longer than what is between LR and SC.)
+/// Why a reservation holds its line: without that, none of eight harts that loop over LR and SC ever succeeds. (Four do, because the
+/// look-up of the next request takes longer than the code between LR and SC.)
 #[test]
 fn without_a_hold_no_conditional_store_of_many_harts_succeeds() {
     let mut config = cluster(8);
@@ -100,7 +100,7 @@ fn without_a_hold_no_conditional_store_of_many_harts_succeeds() {
     assert_eq!((end, word(&machine, data(0))), (Outcome::Limit, 0));
 }
 
-/// Every stretch that somebody waited is in an account of a request, and the other way round.
+/// Every recorded wait appears in the account of a request, and vice versa.
 fn waits_are_booked(machine: &Machine) {
     let ledger = machine.ledger();
     for (owner, booked) in ledger.totals() {
@@ -163,7 +163,8 @@ fn waits_of_contending_harts_are_booked_exactly() {
     }
 }
 
-/// A pseudo-random walk over so many lines, with loads, stores and atomic additions. Returns the program and the sum of what it loads.
+/// A pseudo-random walk over this many lines, with loads, stores and atomic additions. Returns the program and the sum of the loaded
+/// values.
 fn walk(seed: u64, base: u64, lines: u64, rounds: u64) -> (Program, u64) {
     let mut p = Program::default();
     let (mut state, mut memory, mut sum) = (seed, vec![0u64; lines as usize], 0u64);
@@ -198,7 +199,7 @@ fn walk(seed: u64, base: u64, lines: u64, rounds: u64) -> (Program, u64) {
 
 #[test]
 fn one_hart_computes_what_it_computes_with_flat_memory() {
-    // More lines than the first level has, and more than the second.
+    // More lines than the first level has, and more than the second level.
     for (seed, lines) in [(1, 16), (2, 512), (3, 4096)] {
         let (program, sum) = walk(seed, data(0), lines, 1500);
         for harts in [1, 4] {
@@ -211,12 +212,12 @@ fn one_hart_computes_what_it_computes_with_flat_memory() {
     }
 }
 
-/// Programs of harts that share lines, in every way.
+/// Programs for harts that share lines in every way.
 fn contending(harts: u16) -> Vec<Program> {
     let program = |port: u16| {
         let mut p = Program::default();
         let how = [Add::Amo, Add::Reserved, Add::Lock][usize::from(port) % 3];
-        // Lines that it shares with all, more than a first level has.
+        // Lines shared with all harts, more than a first level holds.
         let (walk, _) = walk(u64::from(port) + 7, data(16), 512, 300);
         p.words_of(&walk);
         let end = p.here();
@@ -256,7 +257,7 @@ fn the_length_of_a_window_changes_nothing() {
     }
 }
 
-/// Blocks with many loads run up to the horizon and not beyond it: what they find does not depend on it.
+/// Blocks with many loads run up to the horizon and not beyond it: the values they load do not depend on it.
 #[test]
 fn the_length_of_a_window_changes_no_value() {
     let mut reader = Program::default();
@@ -294,7 +295,7 @@ fn the_length_of_a_window_changes_no_value() {
     }
 }
 
-/// Blocks of many loads end at nothing; yet no load after the store was performed finds the old value.
+/// No event ends a block of many loads; yet no load after the store was performed returns the old value.
 #[test]
 fn no_load_is_older_than_its_time() {
     for rounds in 300..330 {
@@ -323,7 +324,7 @@ fn no_load_is_older_than_its_time() {
         let stored = markers.iter().find(|m| u32::from(m.kind) == BEFORE);
         let stored = stored.expect("the store is performed").tick;
         let mut loads = markers.iter().filter(|m| u32::from(m.kind) == SEEN);
-        // A load, the instruction that uses it and the marker are ten ticks at most.
+        // A load, the instruction that uses it, and the marker take at most ten ticks.
         let old = loads.find(|m| m.tick > stored + 10 && m.value == 0);
         assert_eq!(old, None, "stored at {stored}");
     }
@@ -378,14 +379,14 @@ fn nothing_is_seen_before_it_is_stored() {
     for rounds in 1000..1030 {
         for writing in [0, 1] {
             let [stored, seen] = times(rounds, writing, false);
-            // Up, look-up, down for the store's line; the same and a probe for the load's.
+            // Up, look-up and down for the store's line; the same and a probe for the load's.
             assert!(seen > stored + 2 * (2 + 12 + 2), "{stored} {seen}");
             assert_eq!(times(rounds, writing, true), [stored, seen]);
         }
     }
 }
 
-/// A hart that sleeps until its software interrupt, then marks, and goes on at what `after` does.
+/// A hart that sleeps until its software interrupt, marks it, and continues with what `after` does.
 fn sleeper(trap: u64, after: impl Fn(&mut Program)) -> (Program, Program) {
     let mut p = Program::default();
     p.li(T0, trap)
@@ -408,7 +409,7 @@ fn an_interrupt_of_another_hart_takes_the_way_up_and_down() {
     sender.addi(T2, ZERO, 2000);
     let wait = sender.here();
     sender.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
-    // A store of eight bytes sets the interrupts of two harts; the other one has none at port 10.
+    // A store of eight bytes sets the interrupts of two harts; port 10 has no second one.
     sender.li(S0, CLINT_BASE + 4 * 8).li(S1, 1 << 32);
     sender.marker(ZERO, BEFORE).sd(S1, S0, 0).word(WFI);
     let trap = MEMORY_BASE + 0x4_0000;
@@ -420,13 +421,13 @@ fn an_interrupt_of_another_hart_takes_the_way_up_and_down() {
     let at = |kind| markers.iter().find(|m| u32::from(m.kind) == kind).unwrap();
     let (sent, taken) = (at(BEFORE), at(SEEN));
     assert_eq!((sent.activity, taken.activity), (0, 1));
-    // Both ways are eight ticks; the handler comes from memory.
+    // Both directions take eight ticks; the handler comes from memory.
     assert!(taken.tick > sent.tick + 8, "{sent:?} {taken:?}");
 }
 
 #[test]
 fn the_console_has_the_bytes_in_the_order_of_time() {
-    // Each hart prints its letter again and again, at a rate of its own.
+    // Each hart prints its letter repeatedly, at its own rate.
     let program = |port: u64| {
         let mut p = Program::default();
         p.li(S0, UART_BASE)
@@ -444,7 +445,7 @@ fn the_console_has_the_bytes_in_the_order_of_time() {
     let programs: Vec<_> = (0..4).map(program).collect();
     let mut machine = machine(&cluster(4), &programs);
     idle(&mut machine);
-    // A marker costs nothing: the store follows in the same moment's order.
+    // A marker costs nothing: the store follows at the same moment.
     let markers = machine.markers();
     let expected: Vec<u8> = markers.iter().map(|m| m.value as u8).collect();
     let found = machine.console(0).unwrap();

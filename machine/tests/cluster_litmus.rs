@@ -1,14 +1,14 @@
 //! Litmus tests on the harts of a cluster (RISC-V memory model, RVWMO). Caches are coherent, so nothing is flushed.
 //!
-//! Each test runs with many random starts: waits, lines of the variables, who has a line before, seldom a second level that is too
-//! small. What the model forbids never happens. Which relaxed outcomes must appear was fixed before the first run, from what the
-//! pipeline does: a store that misses waits in the store buffer while later loads and stores hit, and a load that misses does not keep
-//! later accesses from hitting. So without fences SB, MP, LB, S, R and 2+2W must appear; WRC and IRIW may; coherence of one place is
-//! never broken.
+//! Each test runs with many random starts: waits, lines of the variables, which hart has a line beforehand, and occasionally a second
+//! level that is too small. What the model forbids never happens. The relaxed outcomes that must appear were fixed before the first run,
+//! from what the pipeline does: a store that misses waits in the store buffer while later loads and stores hit, and a load that misses
+//! does not keep later accesses from hitting. So without fences SB, MP, LB, S, R and 2+2W must appear; WRC and IRIW may; coherence of one
+//! place is never broken.
 //!
-//! The same for harts that execute out of order, fixed before their first run: SB and MP must appear, also MP whose first load has a late
-//! address; LB never, because a store becomes visible when it retires, after the loads before it have their values; S, R, 2+2W, WRC and
-//! IRIW may.
+//! For harts that execute out of order, the outcomes were also fixed before their first run: SB and MP must appear, including MP whose
+//! first load has a late address; LB never, because a store becomes visible when it retires, after the loads before it have their values;
+//! S, R, 2+2W, WRC and IRIW may.
 
 mod common;
 
@@ -23,7 +23,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 const LINES: u64 = 64;
 const DATA: u64 = MEMORY_BASE + 0x8_0000;
 const BARRIERS: u64 = DATA - 0x1000;
-/// Registers of a thread: addresses of the variables, a barrier, what its loads found, a value.
+/// Registers of a thread: addresses of the variables, a barrier, the values of its loads, a value.
 const ADDRESS: u32 = 18;
 const THREADS: u32 = 20;
 const BARRIER: u32 = 21;
@@ -46,11 +46,11 @@ enum Do {
     W(u32, u32),
     /// Loads.
     R(u32),
-    /// Loads from an address that depends on what the last load found.
+    /// Loads from an address that depends on the previous load's value.
     RDependent(u32),
-    /// Loads from an address that is known late, and depends on no load.
+    /// Loads from an address that is known late and depends on no load.
     RLate(u32),
-    /// Stores what depends on what the last load found.
+    /// Stores a value that depends on the previous load's value.
     WDependent(u32, u32),
     /// Adds with acquire and release semantics; the old value is a result.
     Add(u32, u32),
@@ -58,7 +58,7 @@ enum Do {
     Reserved(u32, u32),
     /// Loads with LR and acquire semantics.
     Acquire(u32),
-    /// Swaps with release semantics, as a store-release.
+    /// Swaps with release semantics, like a store-release.
     Release(u32, u32),
     /// A fence of everything.
     F,
@@ -78,10 +78,10 @@ impl Do {
 struct Start {
     wait: [i32; 4],
     lines: [u64; 2],
-    /// Which variables a thread has loaded before, and which it has written (0) before.
+    /// Which variables a thread has loaded beforehand, and to which it has written 0 beforehand.
     old: [u8; 4],
     owned: [u8; 4],
-    /// Which thread is at which port: by so many the ports go round.
+    /// How far the assignment of threads to ports is rotated.
     turn: usize,
     small: bool,
     out_of_order: bool,
@@ -92,7 +92,7 @@ fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
     p.addi(S0, ZERO, 2)
         .addi(THREADS, ZERO, threads as i32)
         .li(BARRIER, BARRIERS);
-    // The first round uses lines of its own: it fetches the instructions.
+    // The first round uses its own lines: it fetches the instructions.
     for variable in 0..2 {
         let own = DATA + 0x1_0000 + 0x1000 * number as u64 + 64 * variable;
         p.li(ADDRESS + variable as u32, own);
@@ -175,7 +175,7 @@ fn thread(ops: &[Do], start: &Start, number: usize, threads: usize) -> Program {
     p
 }
 
-/// What the loads found, in the order of threads, and what the variables are at the end.
+/// The values loaded, in thread order, and the final values of the variables.
 fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let count = threads.len();
     let mut config = cluster(count as u16);
@@ -375,12 +375,12 @@ fn coherence_of_one_place() {
     never(&[&[W(X, 1), W(X, 2)], &[R(X), R(X), R(X)]], |o| {
         !o[..3].is_sorted() || o[3] != 2
     });
-    // The address of the first load is late, so out of order the second one is made before it, and must be repeated.
+    // The address of the first load is late, so out of order the second one is made first and must be repeated.
     never(&[&[W(X, 1)], &[RLate(X), R(X)]], |o| o[..2] == [1, 0]);
     never(&[&[W(X, 1), W(X, 2)], &[RLate(X), RLate(X), R(X)]], |o| {
         !o[..3].is_sorted() || o[3] != 2
     });
-    // A thread finds its own store, and others agree on the order of two.
+    // A thread sees its own store, and others agree on the order of two.
     never(&[&[W(X, 1), R(X)], &[W(X, 2), R(X)]], |o| {
         o[0] == 0 || o[1] == 0
     });
@@ -398,6 +398,6 @@ fn atomic_operations_are_atomic() {
         &[&[Reserved(X, 1)], &[Reserved(X, 2)], &[Reserved(X, 3)]],
         sum,
     );
-    // A store between load-reserved and store-conditional makes it fail: 2 or 3 at the end, never 1.
+    // A store between load-reserved and store-conditional makes the latter fail: 2 or 3 at the end, never 1.
     never(&[&[Reserved(X, 1)], &[W(X, 2)]], |o| !matches!(o[1], 2 | 3));
 }

@@ -1,4 +1,4 @@
-//! Whose fills take which ways of a cluster's second level, and which line they replace, in closed form.
+//! Which ways of a cluster's second level each hart fills, and which lines the fills replace, in closed form.
 
 mod common;
 
@@ -9,7 +9,7 @@ use bulkhead_machine::ledger::{Level, Resource};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use common::*;
 
-/// Sets of the second level. Lines that are so many lines apart are in one set, and in one set of the first level.
+/// Sets of the second level. Lines that are this many lines apart share a set, in the first level as well.
 const SETS: u64 = 256;
 const WAYS: u64 = 4;
 /// In a set of its own.
@@ -28,12 +28,12 @@ fn chip(harts: u16, replacement: Replacement, fills: &[u64]) -> PlatformConfig {
     config
 }
 
-/// The address of a line in a set in which there are no programs. Each hart has lines of its own.
+/// The address of a line in a set without programs. Each hart has its own lines.
 fn line(port: usize, set: u64, number: u64) -> u64 {
     MEMORY_BASE + 0x10_0000 * (1 + port as u64) + 64 * (180 + set + SETS * number)
 }
 
-/// Loads so many lines of one set in turn, each after the one before it.
+/// Loads this many lines of one set in turn, each after the previous one.
 fn turns(port: usize, lines: u64, rounds: i32) -> Program {
     let mut p = Program::default();
     p.li(S2, 64 * SETS).addi(S1, ZERO, rounds);
@@ -71,7 +71,7 @@ fn misses(config: &PlatformConfig, program: impl Fn(i32) -> Program) -> u64 {
     after(20) - after(10)
 }
 
-/// A hart that uses as many lines of a set as it has ways misses no more; with one line more, least recently used misses always.
+/// A hart that uses as many lines of a set as it has ways has no more misses; with one line more, least recently used always misses.
 #[test]
 fn a_hart_has_as_many_lines_as_ways() {
     for replacement in [Replacement::Lru, Replacement::TreePlru, Replacement::Random] {
@@ -91,8 +91,8 @@ fn a_hart_has_as_many_lines_as_ways() {
     }
 }
 
-/// Another hart's fills evict a hart's lines, and the ledger says so; not if each has ways of its own. With a random choice: by least recent use, a
-/// hart that hits more often than the other one fills would keep its lines without ways of its own.
+/// Another hart's fills evict a hart's lines, and the ledger says so, unless each hart has its own ways. The choice is random: with least
+/// recently used, a hart that hits more often than the other one fills would keep its lines even without its own ways.
 #[test]
 fn fills_of_another_hart_reach_ways_that_both_may_fill() {
     let beside = |fills: &[u64]| {
@@ -128,12 +128,12 @@ fn fills_of_another_hart_reach_ways_that_both_may_fill() {
     );
 }
 
-/// A hit is a hit in any way: a line that another hart has brought stays readable.
+/// A hit is a hit in any way: a line brought by another hart stays readable.
 #[test]
 fn a_hart_hits_in_ways_that_it_may_not_fill() {
     let config = chip(2, Replacement::Lru, &[0b0001, 0b1110]);
     let mut reader = Program::default();
-    // Until the other hart is done, and its lines are in the second level.
+    // Until the other hart is done and its lines are in the second level.
     let (flag, shared) = (RESULT, line(1, 0, 0));
     reader.li(S3, flag);
     let wait = reader.here();
@@ -163,7 +163,7 @@ fn a_hart_hits_in_ways_that_it_may_not_fill() {
     idle.word(WFI);
     let with = second(&run(&config, &[reader, writer()]), 0);
     let without = second(&run(&config, &[idle, writer()]), 0);
-    // Three loads more, and no miss more.
+    // Three more loads and no more misses.
     assert_eq!(with.misses, without.misses);
 }
 
@@ -177,7 +177,7 @@ fn load_word(p: &mut Program, to: u32, base: u32) {
     p.word(base << 15 | 2 << 12 | to << 7 | 0x03);
 }
 
-/// Registers do at run time what the description does at the start; what would lock every way is not taken.
+/// Registers do at run time what the description does at the start; a value that would lock every way is ignored.
 #[test]
 fn software_locks_ways() {
     let locking = |locked: u64, lines, rounds| {
@@ -206,7 +206,7 @@ fn software_locks_ways() {
     }
 }
 
-/// Locking data does not lock instructions, and a hart that locks another one's ways limits that one only.
+/// Locking data does not lock instructions, and a hart that locks another hart's ways limits only that hart.
 #[test]
 fn each_hart_and_kind_has_a_register_of_its_own() {
     let config = chip(2, Replacement::Lru, &[]);
@@ -221,7 +221,7 @@ fn each_hart_and_kind_has_a_register_of_its_own() {
         });
         assert_eq!(more, if limited { 20 } else { 0 }, "register {offset}");
     }
-    // Behind the last hart nothing answers.
+    // Nothing answers after the last hart.
     let mut p = Program::default();
     p.li(S3, LOCKDOWN_BASE + LOCKDOWN_FIRST);
     store_word(&mut p, ZERO, S3, 16);
@@ -232,7 +232,7 @@ fn each_hart_and_kind_has_a_register_of_its_own() {
     assert!(!matches!(end, Outcome::Idle { .. }), "{end:?}");
 }
 
-/// A program that flushes a line before it brings another one keeps all others, if invalid ways come first.
+/// A program that flushes a line before it brings another one keeps all others if invalid ways come first.
 #[test]
 fn invalidation_drives_allocation() {
     let sets = 16;
@@ -243,7 +243,7 @@ fn invalidation_drives_allocation() {
             for _ in 0..WAYS {
                 p.ld(T0, S0, 0).addi(T0, T0, 0).add(S0, S0, S2);
             }
-            // The third is flushed, and the fifth comes.
+            // The third line is flushed, and the fifth arrives.
             p.li(T1, line(0, set, 2)).cbo(2, T1).word(FENCE);
             p.ld(T0, S0, 0).addi(T0, T0, 0);
         }
@@ -257,7 +257,7 @@ fn invalidation_drives_allocation() {
         p.word(WFI);
         p
     };
-    // With the misses of instructions, which are the same for all.
+    // Includes the misses of instructions, which are the same for all.
     let missed = |replacement| {
         let machine = run(&chip(1, replacement, &[]), &[program()]);
         second(&machine, 0).misses

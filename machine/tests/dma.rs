@@ -1,5 +1,5 @@
-//! DMA engines of a mesh: closed forms of their transfers, descriptors, errors, interrupts, and what they leave of other tiles. (Order and independence
-//! of windows: `dma_order.rs`.)
+//! DMA engines of a mesh: closed forms of their transfers, descriptors, errors, interrupts, and what they leave untouched on other tiles.
+//! (Order and independence of windows: `dma_order.rs`.)
 
 mod common;
 
@@ -14,17 +14,18 @@ use bulkhead_machine::types::{Tick, TileId};
 use common::dma::*;
 use common::*;
 
-/// Ticks of a packet with so many bytes after its header over so many hops, as in `mesh.rs`.
+/// Ticks of a packet with this many bytes after its header over this many hops, as in `mesh.rs`.
 const fn trip(hops: u64, payload: u64) -> Tick {
     1 + 3 * (1 + hops) + (8 + payload).div_ceil(8) + 1 + 1
 }
 
-/// Ticks from the begin of a request to the arrival of its answer, at a memory with a cycle of two ticks.
+/// Ticks from the beginning of a request to the arrival of its answer, at a memory with a cycle of two ticks.
 const fn there_and_back(there: Tick, back: Tick) -> Tick {
     there.next_multiple_of(2) + 2 + back
 }
 
-/// A machine whose tile 0 has made these transfers, one on each channel, started one after the other; all accesses of its engine.
+/// A machine whose tile 0 has made these transfers, one on each channel, started one after the other; also returns all accesses of its
+/// engine.
 fn transferred(config: &PlatformConfig, transfers: &[[u64; 8]]) -> (Machine, Vec<Ended>) {
     let mut machine = Machine::new(config).expect("valid");
     machine.keep_transactions();
@@ -44,7 +45,7 @@ fn transferred(config: &PlatformConfig, transfers: &[[u64; 8]]) -> (Machine, Vec
     (machine, all)
 }
 
-/// Begins and ends of the accesses of a kind, in the order of their begins.
+/// Begins and ends of the accesses of one kind, in the order of their begins.
 fn times(all: &[Ended], transaction: Transaction) -> Vec<(Tick, Tick)> {
     let of = all.iter().filter(|one| one.transaction == transaction);
     let mut times: Vec<_> = of.map(|one| (one.begin, one.end)).collect();
@@ -88,7 +89,7 @@ fn reads_of_another_tile_leave_one_in_eight_cycles() {
     let begin = reads(&all)[0].0;
     let back = there_and_back(trip(3, 0), trip(3, 8));
     for (number, (read, write)) in reads(&all).iter().zip(writes(&all)).enumerate() {
-        // The engine asks in every cycle of two ticks; the link takes a request in 16.
+        // The engine asks in every cycle of two ticks; the link accepts one request per 16 ticks.
         let asked = begin + 2 * number as u64;
         let came = begin + 16 * number as u64 + back;
         assert_eq!(*read, (asked, came));
@@ -113,11 +114,11 @@ fn one_port_serves_reads_and_writes_in_turn() {
         let (first, last) = (reads(&all)[0].0, writes(&all)[49].1);
         last - first
     };
-    // Another bank: an element a cycle. Read, cycle, write, cycle.
+    // Another bank: one element per cycle. Read, cycle, write, cycle.
     assert_eq!(local(DATA + 0x2000, 1), 2 * 49 + 4);
-    // The same bank: two turns for each element; the last one waits for no other.
+    // The same bank: two turns per element; the last one waits for no other.
     assert_eq!(local(DATA + 0x400, 1), 4 * 49 + 4);
-    // Two ports help the hart, not the engine, which has one of them.
+    // Two ports help the hart, not the engine, which uses only one of them.
     assert_eq!(local(DATA + 0x400, 2), 4 * 49 + 4);
 }
 
@@ -210,7 +211,7 @@ fn a_descriptor_in_memory_is_read_word_by_word() {
     for word in 0..8 {
         assert_eq!(reads[3 + word].0, end + 2 * word as u64);
     }
-    // The last word is there after a cycle; then the startup.
+    // The last word has arrived after a cycle; then the startup.
     assert_eq!(reads[11].0, reads[10].1 + 2 * 5);
     assert_eq!(register(&machine, 0, 0, COMPLETED), 2);
     assert_eq!(
@@ -225,7 +226,7 @@ fn channels_take_turns_and_wait_for_each_other() {
     config.tiles[0].dma.as_mut().unwrap().channels = 3;
     let to = |row| contiguous(3, MEMORY_BASE + DATA, window(1, row) + DATA, 60);
     let (machine, all) = transferred(&config, &[to(0), to(1), to(2)]);
-    // The engine begins one read in each cycle, whichever channel it is for.
+    // The engine begins one read per cycle, whichever channel it is for.
     let begins: Vec<Tick> = {
         let waits = machine.dma(0).unwrap().waited;
         assert!(waits > 0);
@@ -265,7 +266,7 @@ fn channels_take_turns_and_wait_for_each_other() {
     );
 }
 
-/// Everything that anybody waited for is booked once: by the accesses of harts and engines at ports, links and turns.
+/// Every wait is recorded exactly once: by accesses of harts and engines at ports, links and turns.
 #[test]
 fn all_waits_are_booked_exactly() {
     let mut config = with_dma(3, 3);
@@ -428,7 +429,7 @@ fn what_does_not_exist_ends_a_transfer_with_its_address() {
             EXTERNAL_MEMORY + (1 << 20),
         ),
         (words(0x4000, good), Cause::ReadNothing, 0x4000),
-        // Its own registers are not across the network, and another tile's must exist.
+        // The tile's own registers are not across the network, and another tile's must exist.
         (words(good, registers), Cause::WriteNothing, registers),
         (
             words(good, window(1, 0) + TILE_REGISTERS + 0x18),
@@ -457,7 +458,7 @@ fn what_does_not_exist_ends_a_transfer_with_its_address() {
     ] {
         first[NEXT as usize / 8] = next;
         let (machine, _) = transferred(&with_dma(2, 2), &[first]);
-        // An address that is no multiple of eight is an error of the descriptor that has it.
+        // An address that is not a multiple of eight is an error of the descriptor that contains it.
         match cause {
             Cause::Descriptor => assert_eq!(register(&machine, 0, 0, COMPLETED), 0),
             _ => assert_eq!(register(&machine, 0, 0, ERROR_ADDRESS), next),
@@ -483,7 +484,7 @@ fn a_busy_channel_takes_no_orders_but_stop() {
     p.sd(S2, S0, CONTROL).li(T2, 300);
     let wait = p.here();
     p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
-    // None of this has an effect.
+    // None of these writes has an effect.
     p.sd(ZERO, S0, NEXT)
         .sd(ZERO, S0, SOURCE)
         .sd(S2, S0, CONTROL);
@@ -532,7 +533,7 @@ fn an_interrupt_comes_at_the_end_and_goes_when_it_is_taken_back() {
     assert!(marked(&machine, 0, SEEN).is_some());
 }
 
-/// What an engine may do to another tile is what its hart may: without a guard everything, with one what the rules say.
+/// An engine may do to another tile what its hart may: without a guard everything, with one what the rules say.
 #[test]
 fn a_guard_refuses_an_engine_as_it_refuses_a_hart() {
     let rules = [GuardRule {
@@ -580,7 +581,7 @@ fn a_guard_refuses_an_engine_as_it_refuses_a_hart() {
         window(1, 0) + DATA + 16
     );
     assert_eq!(shut.refused()[0].1.from, 0);
-    // It reads nothing that the rules do not say, not even as all bits set.
+    // It reads nothing outside the rules, not even as all bits set.
     let read = contiguous(3, window(1, 0) + DATA + 8, MEMORY_BASE + DATA, 2);
     let shut = attack(true, read);
     let got = [0, 8].map(|at| word(&shut, MEMORY_BASE + DATA + at));
@@ -596,7 +597,8 @@ fn a_guard_refuses_an_engine_as_it_refuses_a_hart() {
     }
 }
 
-/// Another tile's engine, programmed from outside, would write its tile's memory past the guard, which does not look at the own engine.
+/// Another tile's engine, programmed from outside, would write its own tile's memory past the guard, which does not check the tile's own
+/// engine.
 #[test]
 fn nobody_orders_a_guarded_tile_to_copy() {
     for guarded in [false, true] {

@@ -1,4 +1,4 @@
-//! The order of what DMA engines write, and that no result depends on windows, visits, numbers, or tiles that share nothing.
+//! The order in which DMA engines' writes appear; and no result depends on windows, visits, numbers, or tiles that share nothing.
 
 mod common;
 
@@ -10,21 +10,21 @@ use bulkhead_machine::types::{Tick, TileId};
 use common::dma::*;
 use common::*;
 
-/// What tells a reader that data are there.
+/// The sign that tells a reader that the data has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
     /// The descriptor's flag, in the reader's memory.
     Flag,
     /// The channel's status, which the hart beside the engine reads.
     Status,
-    /// The channel's interrupt, for which the hart beside the engine waits.
+    /// The channel's interrupt, which the hart beside the engine waits for.
     Interrupt,
 }
 
 const ELEMENTS: u32 = 24;
 
-/// Tile 0's engine copies words that are not 0 to a place; whoever sees the sign reads the last and the first of them there. Returns the tick at which it
-/// saw the sign; it asserts that the data were there.
+/// Tile 0's engine copies nonzero words to a place; the reader that sees the sign reads the last and the first of them there. Returns the
+/// tick at which it saw the sign. Asserts that the data had arrived.
 struct Copy {
     config: PlatformConfig,
     /// Rounds before the start.
@@ -42,7 +42,7 @@ impl Copy {
         Self {
             config: {
                 let mut config = with_dma(2, 2);
-                // Every other one waits for credits.
+                // Every second run waits for credits.
                 config.network.credits = (rounds % 2 == 0).then_some(1);
                 config
             },

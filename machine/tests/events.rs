@@ -12,7 +12,7 @@ const DATA: u64 = MEMORY_BASE + 0x10_0000;
 const LINE: u64 = 64;
 const LIMIT: RunLimit = RunLimit { ticks: 50_000_000 };
 const S4: u32 = 20;
-/// The first of the registers that get the counters at the end.
+/// The first of the registers that hold the counters at the end.
 const COUNTS: u32 = 21;
 const MCAUSE: u32 = 0x342;
 const MEPC: u32 = 0x341;
@@ -40,7 +40,7 @@ impl Chip {
         .expect("a hart")
     }
 
-    /// Runs a program on the first hart until nothing happens any more.
+    /// Runs a program on the first hart until nothing more happens.
     fn run(self, program: &Program) -> Machine {
         let mut machine = self.machine();
         program.start(&mut machine, 0);
@@ -69,7 +69,7 @@ impl Counting for Program {
     fn put(&mut self, index: u32, value: u64) -> &mut Self {
         self.li(T0, value).csr(1, 0xb00 + index, T0)
     }
-    /// Touches so many lines, each once its predecessor is there. `S1` is the number of those that were asked for. Uses `S0`, `T1`.
+    /// Touches this many lines, each after its predecessor has arrived. `S1` is the number of lines requested. Uses `S0`, `T1`.
     fn lines(&mut self, count: u64, store: bool) -> &mut Self {
         self.li(S0, DATA).addi(S1, ZERO, 0).li(S2, count);
         self.jump_to_line();
@@ -83,7 +83,7 @@ impl Counting for Program {
     }
 }
 
-/// Counts while a program runs that is in the instruction cache from its first round on; returns the counts of the second round.
+/// Counts events of a program that is in the instruction cache from its first round on. Returns the counts of the second round.
 fn count(chip: Chip, events: &[Event], lines: u64, store: bool) -> Vec<u64> {
     let mut p = Program::default();
     p.li(S3, 2);
@@ -106,7 +106,7 @@ fn count(chip: Chip, events: &[Event], lines: u64, store: bool) -> Vec<u64> {
         .collect()
 }
 
-/// First levels have 256 lines, second levels 1024, both four ways and LRU: lines used in turn hit all, or none.
+/// First levels have 256 lines and second levels 1024, both four ways and LRU: lines used in turn hit always or never.
 #[test]
 fn accesses_misses_refills_and_write_backs_have_closed_forms() {
     use Event::*;
@@ -140,14 +140,15 @@ fn instructions_by_kind_have_closed_forms() {
     use Event::*;
     for chip in [Chip::Tile, Chip::Cluster(2)] {
         let found = count(chip, &[Load, Store, Branch, Trap, Interrupt], 100, false);
-        // The branch of a jump, those of the loop and that of the rounds.
+        // The branch of a jump, those of the loop, and that of the rounds.
         assert_eq!(found, [100, 0, 102, 0, 0], "{chip:?}");
         let found = count(chip, &[Load, Store], 100, true);
         assert_eq!(found, [0, 100], "{chip:?}");
     }
 }
 
-/// The handler of the interrupt, which is enabled then. It notes its cause, where it was, the counter and how many lines were asked for, and ends.
+/// The interrupt's handler, with the interrupt enabled. It records its cause, the interrupted address, the counter and the number of lines
+/// requested, and ends.
 fn interrupted(p: &mut Program) -> Label {
     let over = p.here();
     p.addi(ZERO, ZERO, 0).jump_to_line();
@@ -167,7 +168,7 @@ fn interrupted(p: &mut Program) -> Label {
     handler
 }
 
-/// Touches lines that no cache has, in two rounds; in the second, in which only lines of data come, the first counter overflows with event
+/// Touches lines that no cache has, in two rounds. In the second, in which only data lines arrive, the first counter overflows with event
 /// number `after`. Returns the branch of the loop.
 fn overflows(p: &mut Program, event: Event, after: u64) -> Label {
     interrupted(p);
@@ -180,7 +181,7 @@ fn overflows(p: &mut Program, event: Event, after: u64) -> Label {
     end
 }
 
-/// Each event that a line causes comes once for each line, so the interrupt comes at the line with the number of the event.
+/// Each event that a line causes comes once per line, so the interrupt comes at the line whose number is that of the event.
 #[test]
 fn an_interrupt_comes_at_the_exact_event() {
     use Event::*;
@@ -208,7 +209,7 @@ fn an_interrupt_comes_at_the_exact_event() {
                     (OVERFLOW | event as u64, 8),
                     "{case}"
                 );
-                // Behind the load, or behind the instruction that waited for it.
+                // After the load, or after the instruction that waited for it.
                 let behind = |load: u64| MEMORY_BASE + 4 * (end.index() as u64 - load);
                 assert!([4, 3, 2].map(behind)[1..].contains(&at), "{case}: {at:#x}");
             }
@@ -216,7 +217,7 @@ fn an_interrupt_comes_at_the_exact_event() {
     }
 }
 
-/// Instructions are counted one by one, also within a block.
+/// Instructions are counted one by one, even within a block.
 #[test]
 fn the_counter_of_instructions_interrupts_behind_each() {
     for chip in [Chip::Tile, Chip::Cluster(1)] {
@@ -240,7 +241,7 @@ fn the_counter_of_instructions_interrupts_behind_each() {
     }
 }
 
-/// A line that comes while the hart is in WFI wakes it up.
+/// A line that arrives while the hart is in WFI wakes it.
 #[test]
 fn an_overflow_ends_wfi() {
     for chip in [Chip::Tile, Chip::Cluster(1)] {
@@ -257,7 +258,7 @@ fn an_overflow_ends_wfi() {
     }
 }
 
-/// A counter whose overflow bit is set asks for nothing; writing a counter is no overflow; the pending bit is software's to clear.
+/// A counter whose overflow bit is set requests no interrupt; writing a counter is not an overflow; software clears the pending bit.
 #[test]
 fn the_overflow_bit_disables_the_interrupt() {
     for chip in [Chip::Tile, Chip::Cluster(1)] {
@@ -284,7 +285,7 @@ fn the_overflow_bit_disables_the_interrupt() {
         let machine = chip.run(&p);
         let hart = chip.hart(&machine, 0);
         let found = [0, 1, 2, 3, 4, 5, 6].map(|index| hart.register(COUNTS as usize + index));
-        // Counter 4 had 5, then 15 loads to go to 0 with the tenth, then 10 more.
+        // Counter 4 starts 10 loads before 0: the first 15 loads take it to 5, and the last 10 to 15.
         assert_eq!(
             found,
             [0, 3, 1 << OVERFLOW_INTERRUPT, 3 << 3, 0, 0, 15],
@@ -293,7 +294,7 @@ fn the_overflow_bit_disables_the_interrupt() {
     }
 }
 
-/// What a mode does is counted for it: the instructions of user mode are those between MRET and ECALL, MRET counts for machine mode, and
+/// Each instruction counts for its mode: the instructions of user mode are those between MRET and ECALL; MRET counts for machine mode;
 /// ECALL does not retire.
 #[test]
 fn counters_count_in_the_modes_that_they_are_for() {
@@ -324,16 +325,16 @@ fn counters_count_in_the_modes_that_they_are_for() {
             let machine = chip.run(&p);
             let hart = chip.hart(&machine, 0);
             let [users, machines, all] = [0, 1, 2].map(|i| hart.register(COUNTS as usize + i));
-            // Machine mode: from behind the write of the counter on, and the read of counter 3 in the handler.
+            // Machine mode: from after the write of the counter, plus the read of counter 3 in the handler.
             assert_eq!((users, machines), (user, machine_mode + 1), "{chip:?}");
-            // Counter 5 began earlier by the instructions that set counter 4 up, and is read one instruction later.
+            // Counter 5 began earlier by the instructions that set up counter 4, and is read one instruction later.
             let set_up = 2 * 17 + 2;
             assert_eq!(all, users + machines + set_up + 1, "{chip:?}");
         }
     }
 }
 
-/// Each hart counts what the second level did for it, and the moment of an interrupt does not depend on windows.
+/// Each hart counts what the second level did for it, and the time of an interrupt does not depend on windows.
 #[test]
 fn counts_of_harts_are_their_own_and_independent_of_windows() {
     let program = |after: u64| {
@@ -344,7 +345,7 @@ fn counts_of_harts_are_their_own_and_independent_of_windows() {
     let run = |step: u64| {
         let mut machine = Machine::new(&cluster(3)).expect("valid");
         for (port, after) in [100u64, 30, 60].into_iter().enumerate() {
-            // Programs at different places; data of their own, so that nobody finds lines of others.
+            // Programs at different places with their own data, so that no hart finds another's lines.
             let p = program(after);
             let base = 0x2_0000 * port as u64;
             let moved = shifted(&p, base);
@@ -379,7 +380,7 @@ fn counts_of_harts_are_their_own_and_independent_of_windows() {
     }
 }
 
-/// A program that was assembled for the start of memory, its constants for its own place: handler and data.
+/// A program that was assembled for the start of memory, with its constants (handler and data) adjusted for its own place.
 fn shifted(p: &Program, base: u64) -> Vec<u8> {
     let mut bytes = p.bytes();
     let (old, add) = (MEMORY_BASE >> 16 & 0xff, base >> 16);
@@ -409,7 +410,7 @@ fn shifted(p: &Program, base: u64) -> Vec<u8> {
     bytes
 }
 
-/// Delegated to supervisor mode, which sees overflow bits of counters that it may read only, and clears the pending bit itself.
+/// Delegated to supervisor mode, which sees the overflow bits only of counters that it may read, and clears the pending bit itself.
 #[test]
 fn the_interrupt_can_be_delegated() {
     for chip in [Chip::Tile, Chip::Cluster(1)] {
@@ -431,7 +432,7 @@ fn the_interrupt_can_be_delegated() {
         p.li(T0, 1 << OVERFLOW_INTERRUPT)
             .csr(1, 0x303, T0)
             .csr(1, 0x304, T0);
-        // Supervisor mode may read counter 3, not 4. Both overflow, with the second load and with the first.
+        // Supervisor mode may read counter 3 but not 4. They overflow with the second load and with the first.
         p.li(T0, 1 << 3).csr(1, 0x306, T0);
         p.select(3, Event::Load as u64).put(3, u64::MAX - 1);
         p.select(4, Event::Load as u64).put(4, u64::MAX);

@@ -1,4 +1,5 @@
-//! The guard at a local memory's port: what it admits, what a refused request costs and changes, and that no program changes its rules.
+//! The guard at a local memory's port: what it admits, what a refused request costs and changes, and that no program can change its
+//! rules.
 
 mod common;
 
@@ -12,7 +13,7 @@ use common::*;
 const LIMIT: RunLimit = RunLimit { ticks: 1_000_000 };
 const BEFORE: u32 = 0x100;
 const SEEN: u32 = 0x101;
-/// What tile 0 may read and write, and only read, of tile 1.
+/// The part of tile 1 that tile 0 may read and write, and the part that it may only read.
 const OPEN: u64 = 0x2000;
 const READ_ONLY: u64 = 0x2010;
 const CLOSED: u64 = 0x2020;
@@ -39,7 +40,7 @@ fn rules() -> [GuardRule; 2] {
     ]
 }
 
-/// A chip on which tile 1 is closed but for the rules, with known words in its memory.
+/// A chip on which tile 1 is closed except for the rules, with known words in its memory.
 fn chip() -> Machine {
     let mut machine = Machine::new(&guarded(4)).expect("valid");
     machine.set_guard(1, &rules()).expect("it has room");
@@ -71,15 +72,15 @@ fn what_is_refused_changes_nothing_and_is_told() {
     let mut p = Program::default();
     let at = |offset| window(1, 0) + offset;
     p.addi(S1, ZERO, 77);
-    // Loads: two that are allowed, one that is not.
+    // Loads: two that are allowed and one that is not.
     for (number, offset) in [OPEN, READ_ONLY, CLOSED].into_iter().enumerate() {
         p.li(S0, at(offset)).ld(S2 + number as u32, S0, 0);
     }
-    // Stores: one that is allowed, and two that are not; code, too.
+    // Stores: one that is allowed and two that are not, including one to code.
     for offset in [OPEN + 8, READ_ONLY, CLOSED, 0] {
         p.li(S0, at(offset)).sd(S1, S0, 0);
     }
-    // An exchange where only loads are allowed looks like a lock that is taken; a reservation alone is a load, and the store fails.
+    // An exchange where only loads are allowed looks like a taken lock; a reservation alone is a load, and the store fails.
     p.li(S0, at(READ_ONLY)).amo(1, 0, 21, S0, S1);
     p.amo(2, 0, 22, S0, ZERO).amo(3, 0, 23, S0, S1);
     // The doorbell, the start, and a register that answers to loads.
@@ -101,7 +102,7 @@ fn what_is_refused_changes_nothing_and_is_told() {
     assert_eq!(seen, [0x1111, 0x3333, all, all, 0x3333, 1, all]);
     let words = [OPEN, OPEN + 8, READ_ONLY, CLOSED, 0].map(|offset| word(&machine, 1, offset));
     assert_eq!(words, [0x1111, 77, 0x3333, 0x4444, 0]);
-    // Nobody started it, or rang.
+    // Its hart was not started, and its doorbell was not rung.
     let other = machine.hart(1).expect("a hart");
     assert_eq!(
         (other.is_halted(), other.statistics().instructions),
@@ -142,7 +143,7 @@ fn a_refused_request_costs_the_network_what_another_one_costs() {
     }
 }
 
-/// A flood that is refused takes no turn of the owner's hart; one that is allowed does.
+/// A refused flood takes no turn of the owner's hart; an allowed one does.
 #[test]
 fn what_is_refused_takes_no_turn_at_a_port() {
     let waited = |offset: u64| {
@@ -165,14 +166,15 @@ fn what_is_refused_takes_no_turn_at_a_port() {
     assert!(waited(OPEN) > 0);
 }
 
-/// No register of the page changes the rules, from inside or from outside; what is no register traps. The own hart is not guarded.
+/// No register of the page changes the rules, from inside or outside; an address without a register traps. The tile's own hart is not
+/// guarded.
 #[test]
 fn no_program_changes_the_rules() {
     for tile in [0, 1, 2] {
         let mut machine = chip();
         let handler = 0x1000;
         let mut h = Program::default();
-        // Whatever traps is passed over: csrr t0, mepc; addi t0, t0, 4; csrw mepc, t0; mret
+        // Every trap skips its instruction: csrr t0, mepc; addi t0, t0, 4; csrw mepc, t0; mret
         h.word(0x3410_22f3).addi(T0, T0, 4).word(0x3412_9073).mret();
         machine
             .load_tile(tile, MEMORY_BASE + handler, &h.bytes())
@@ -182,7 +184,7 @@ fn no_program_changes_the_rules() {
         p.li(S0, window(1, 0) + TILE_REGISTERS).li(S1, u64::MAX);
         p.li(T2, 512);
         let again = p.here();
-        // All but the start: that of the own tile would begin again at an address without code.
+        // All but the start: starting the tile's own hart would restart it at an address without code.
         p.addi(T1, T2, -(512 - 1));
         let over = p.here();
         p.word(0);
@@ -193,7 +195,7 @@ fn no_program_changes_the_rules() {
             .addi(T2, T2, -1)
             .branch(1, T2, ZERO, again);
         p.word(FENCE);
-        // And then a write that is refused to all but the owner.
+        // Then a write that is refused to every tile but the owner.
         p.li(S0, window(1, 0) + CLOSED)
             .addi(S1, ZERO, 5)
             .sd(S1, S0, 0);

@@ -1,5 +1,5 @@
-//! Two harts of a tile: they find each other's stores, end each other's reservations, and whatever they do, memory ends as the programs
-//! say.
+//! Two harts of a tile: they see each other's stores and end each other's reservations, and whatever they do, memory ends up as the
+//! programs say.
 
 mod common;
 
@@ -10,14 +10,14 @@ use bulkhead_machine::types::Tick;
 use common::*;
 use proptest::prelude::*;
 
-/// Where the programs of both harts are in the tile's memory, and their data.
+/// Where the programs of both harts and their data are in the tile's memory.
 const FIRST: u64 = 0x1_0000;
 const SECOND: u64 = 0x4_0000;
 const DATA: u64 = MEMORY_BASE + 0x8_0000;
 const FOUND: u32 = 0x100;
 const WORDS: u64 = 0x3000 / 8;
 
-/// Runs both programs to their ends; in windows of this length, if one is given.
+/// Runs both programs to their ends, in windows of this length if one is given.
 fn run(programs: [&Program; 2], small: bool, window: Option<Tick>) -> Machine {
     let mut config = two_harts();
     if small {
@@ -52,11 +52,11 @@ fn found(machine: &Machine) -> Vec<u64> {
     found.map(|m| m.value).collect()
 }
 
-/// Reserves a word, waits, and stores into it if the reservation is still there.
+/// Reserves a word, waits, and stores to it if the reservation still exists.
 fn reserver(rounds: u64) -> Program {
     let mut p = Program::default();
     p.start_second(SECOND).li(S0, DATA);
-    // The line is there before.
+    // The line is present beforehand.
     p.ld(T0, S0, 0).word(FENCE).amo(2, 0, T1, S0, ZERO);
     p.li(T2, rounds);
     let wait = p.here();
@@ -65,7 +65,7 @@ fn reserver(rounds: u64) -> Program {
     p
 }
 
-/// Stores what a word has already.
+/// Stores the value that a word already has.
 fn same_again(offset: u64, twice: bool) -> Program {
     let mut p = Program::default();
     p.li(S0, DATA).ld(T0, S0, offset).word(FENCE);
@@ -79,8 +79,7 @@ fn same_again(offset: u64, twice: bool) -> Program {
     p
 }
 
-/// A reservation belongs to the line: it ends with a store of the other hart, whatever the value, also if that hart had written the line
-/// before.
+/// A reservation belongs to the line: a store of the other hart ends it whatever the value, even if that hart had written the line before.
 #[test]
 fn a_store_of_the_other_hart_ends_a_reservation() {
     const KEPT: u64 = 0;
@@ -97,7 +96,7 @@ fn a_store_of_the_other_hart_ends_a_reservation() {
     assert_eq!(outcome(4000, &same_again(64, true)), [KEPT]);
 }
 
-/// Both count with load-reserved and store-conditional, and with an atomic operation, in words of one line.
+/// Both count with load-reserved and store-conditional and with an atomic operation, in words of one line.
 fn counter(first: bool) -> Program {
     let mut p = Program::default();
     if first {
@@ -128,14 +127,14 @@ fn no_count_is_lost() {
     }
 }
 
-/// What a hart does to the words that are its own: every second one of a line.
+/// What a hart does to its own words, every second word of a line.
 #[derive(Clone, Copy, Debug)]
 enum Do {
     /// Adds a number to a word, and the word to a sum.
     Change(u64, i32),
-    /// Only the second half of it.
+    /// Only adds a word to the sum.
     Look(u64),
-    /// Adds to the first word, which is everybody's.
+    /// Adds to the first word, which all share.
     Count,
     /// Manages a word's line, or fetches it ahead.
     Manage(u32, u64),
@@ -210,7 +209,8 @@ fn program(of: usize, operations: &[Do]) -> Program {
     p
 }
 
-/// What both programs leave in memory and what they find, in the order of its size: each hart alone changes its words, and all counts add up.
+/// What both programs leave in memory and what they load, in the order of their lengths: each hart alone changes its own words, and all
+/// counts add up.
 fn expected(programs: [&[Do]; 2]) -> (Vec<u8>, Vec<u64>) {
     let mut words = vec![0u64; WORDS as usize];
     let mut sums = Vec::new();
@@ -256,7 +256,7 @@ proptest! {
         let (data, sums) = expected([&first, &second]);
         prop_assert_eq!(&whole.1, &sums);
         prop_assert!(whole.0 == data);
-        // The length of a window changes nothing, not even the time.
+        // The length of a window changes nothing, not even times.
         prop_assert!(pieces == whole);
     }
 }

@@ -18,10 +18,10 @@ use proptest::test_runner::{Config, TestRunner};
 
 /// Lines in which variables may be.
 const LINES: u64 = 64;
-/// The first of those that are in external memory on a mesh.
+/// The first of the lines that are in external memory on a mesh.
 const EXTERNAL: u64 = 48;
 const DATA: u64 = 0x8_0000;
-/// Bytes between the programs of the threads, where they share a memory.
+/// Bytes between the programs of threads that share a memory.
 const CODE: u64 = 0x1_0000;
 /// Harts that execute out of order.
 const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
@@ -33,7 +33,7 @@ const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
     memory_ports: 1,
     float_units: 1,
 };
-/// Registers of a thread: addresses of the variables, what its loads found, a value.
+/// Registers of a thread: addresses of the variables, the values of its loads, a value.
 const ADDRESS: u32 = 18;
 const FOUND: u32 = 24;
 const VALUE: u32 = 30;
@@ -45,7 +45,7 @@ enum Do {
     W(u32, u32),
     /// Loads.
     R(u32),
-    /// Loads from an address that depends on what the last load found.
+    /// Loads from an address that depends on the previous load's value.
     RDependent(u32),
     /// Adds with acquire and release semantics; the old value is a result.
     Add(u32, u32),
@@ -61,14 +61,13 @@ enum Chip {
     Caches,
     /// In the local memories of a mesh of 2 x 2 tiles, and in its external memory.
     Mesh,
-    /// In the memory of one tile, of whose two harts each has a thread.
+    /// In the memory of one tile; each of its two harts runs a thread.
     Harts,
     /// In one memory, behind the caches of two clusters, or of a cluster and a tile beside it.
     Clusters,
 }
 const CHIPS: [Chip; 4] = [Chip::Caches, Chip::Mesh, Chip::Harts, Chip::Clusters];
-/// Kinds of the markers with which the first thread of [`Chip::Harts`] says what its loads found; the second thread's come after
-/// them.
+/// Kinds of the markers with which the first thread of [`Chip::Harts`] reports its loads; the second thread's follow.
 const LOADED: u32 = 0x100;
 const LOADS: u32 = 16;
 
@@ -77,15 +76,14 @@ impl Chip {
         match self {
             Chip::Caches | Chip::Harts | Chip::Clusters => MEMORY_BASE + DATA + line * 64,
             Chip::Mesh if line >= EXTERNAL => EXTERNAL_MEMORY + line * 0x40,
-            // Two variables of one tile are in different banks or in one.
+            // Two variables of one tile are in different banks or in the same one.
             Chip::Mesh => window(line & 1, line >> 1 & 1) + 0x1000 + (line >> 2) * 0x200,
         }
     }
 }
 
-/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, whether reads and
-/// writes have a network each, which controller the memory has, if it has a queue, and how many credits
-/// links have, if they need some.
+/// One start: rounds that each thread waits, lines of the variables, lines that are in a thread's cache beforehand, whether reads and
+/// writes have separate networks, which controller the memory has if it has a queue, and how many credits links have if they need them.
 #[derive(Clone, Debug)]
 struct Start {
     wait: [i32; 4],
@@ -174,7 +172,7 @@ fn place(number: usize) -> (u16, usize) {
     (number as u16 % 2, number / 2)
 }
 
-/// What the loads found, in the order of threads, and what the variables are at the end.
+/// The values loaded, in thread order, and the final values of the variables.
 fn outcome(chip: Chip, threads: &[&[Do]], start: &Start) -> Vec<u64> {
     let mut config = match chip {
         Chip::Caches => platform(PlatformKind::Bare, threads.len() as u16),
@@ -269,7 +267,7 @@ fn count(chip: Chip, threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> b
     count_of(false, chip, threads, cases, wanted)
 }
 
-/// [`count`] of harts that execute in order or out of order.
+/// [`count`] for harts that execute in order or out of order.
 fn count_of(
     out_of_order: bool,
     chip: Chip,
@@ -334,7 +332,7 @@ fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
 fn store_buffering() {
     let forbidden = |o: &[u64]| o[..2] == [0, 0];
     never(&[&[W(X, 1), F, R(Y)], &[W(Y, 1), F, R(X)]], forbidden);
-    // Harts that share a cache ask it in the order of their programs, so their late stores show nowhere.
+    // Harts that share a cache access it in program order, so their late stores are never visible.
     for chip in [Chip::Caches, Chip::Mesh, Chip::Clusters] {
         let threads: [&[Do]; 2] = [&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]];
         for out_of_order in [false, true] {
@@ -413,7 +411,7 @@ fn coherence_of_one_place() {
     never(&[&[W(X, 1), W(X, 2)], &[R(X), R(X), R(X)]], |o| {
         !o[..3].is_sorted() || o[3] != 2
     });
-    // A thread finds its own store.
+    // A thread sees its own store.
     never(&[&[W(X, 1), R(X)], &[W(X, 2), R(X)]], |o| {
         o[0] == 0 || o[1] == 0
     });

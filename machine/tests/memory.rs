@@ -1,7 +1,7 @@
-//! Tiles that fill one memory, with each kind of controller.
+//! Tiles that write to one memory, with each kind of controller.
 //!
-//! Chips without data transfer units: every tile writes a part of its own of the memory again and again, in lines that push each
-//! other out of its caches. What is in memory in the end, who waited for whom, and how long all of it took.
+//! Chips without data transfer units: every tile repeatedly writes its own part of the memory, in lines that evict each other
+//! from its caches. The tests check the final contents of memory, which tile waited for which, and how long everything took.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn part(tile: TileId) -> u64 {
     0x10_0000 * (u64::from(tile) + 1)
 }
 
-/// Adds 1 to the first word of each line of the tile's part, twice, and flushes every line in the end.
+/// Adds 1 to the first word of each line of the tile's part, twice, and flushes every line at the end.
 fn writer(tile: TileId) -> Program {
     let mut p = Program::default();
     let each = |p: &mut Program, work: &dyn Fn(&mut Program)| {
@@ -44,7 +44,7 @@ fn writer(tile: TileId) -> Program {
     p
 }
 
-/// Runs all writers to their end; gives the moment.
+/// Runs all writers to their end. Returns the end time.
 fn written(controller: Option<usize>) -> (Machine, Tick) {
     let mut config = platform(PlatformKind::Bare, TILES);
     if let Some(which) = controller {
@@ -74,7 +74,7 @@ fn what_was_written_is_in_memory_and_every_wait_is_somebodys() {
                 assert_eq!(word, 2, "tile {tile}, line {line:#x}, {controller:?}");
             }
         }
-        // The culprit is a tile that was there and not the victim, except for refreshes.
+        // Except for refreshes, the culprit is an existing tile other than the victim.
         let mut resources = BTreeSet::new();
         for booking in machine.ledger().bookings() {
             let refresh = booking.resource == Resource::Refresh(MEMORY);
@@ -92,6 +92,6 @@ fn what_was_written_is_in_memory_and_every_wait_is_somebodys() {
         panic!("five runs");
     };
     println!("{arrival} {in_order} {first_ready} {late_writes} {slots}");
-    // Half the accesses are writes, so the bus turns all the time unless writes come in drains; slots close every row.
+    // Half the accesses are writes, so the bus keeps turning around unless writes come in drains; slots close every row.
     assert!(late_writes < first_ready && first_ready <= in_order && in_order < slots);
 }

@@ -16,7 +16,7 @@ use common::*;
 const BEFORE: u32 = 0x100;
 const SEEN: u32 = 0x101;
 const LIMIT: RunLimit = RunLimit { ticks: 1_000_000 };
-/// Where programs keep data: another bank than their code's.
+/// Where programs keep data: in a different bank than their code.
 const DATA: u64 = 0x2000;
 
 fn marked(machine: &Machine, tile: TileId, kind: u32) -> Option<Tick> {
@@ -33,13 +33,13 @@ fn word(machine: &Machine, physical: u64) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Ticks of a packet with so many bytes after its header over so many hops between routers, as the configuration of [`mesh`] says:
-/// interface, injection and hops of three cycles each, the tail, link and interface.
+/// Ticks of a packet with this many bytes after its header over this many hops between routers, as configured by [`mesh`]: interface,
+/// injection and hops of three cycles each, the tail, link and interface.
 const fn trip(hops: u64, payload: u64) -> Tick {
     1 + 3 * (1 + hops) + (8 + payload).div_ceil(8) + 1 + 1
 }
 
-/// Ticks until the answer to a request is taken: the memory and the hart take what comes at their clocks' next edge, of two ticks.
+/// Ticks until the answer to a request is taken: the memory and the hart take what arrives at the next edge of their clocks, of two ticks.
 const fn there_and_back(there: Tick, back: Tick) -> Tick {
     (there.next_multiple_of(2) + 2 + back).next_multiple_of(2)
 }
@@ -57,7 +57,7 @@ fn took(build: impl Fn(&mut Program)) -> Tick {
 
 #[test]
 fn the_own_memory_takes_what_the_pipeline_says() {
-    // In one line of code: the addresses are set up before.
+    // In one line of code; the addresses are set up beforehand.
     for address in [MEMORY_BASE + DATA, window(0, 0) + DATA] {
         let between = |build: &dyn Fn(&mut Program)| {
             took(|p| {
@@ -80,7 +80,7 @@ fn the_own_memory_takes_what_the_pipeline_says() {
             p.ld(T0, S0, 0).addi(T0, T0, 1);
         });
         assert_eq!(used, nothing + 6);
-        // Reading and writing takes the port for two cycles, and the next access waits for it.
+        // Reading and writing occupies the port for two cycles, and the next access waits for it.
         let after = between(&|p| {
             p.amo(0, 0, T0, S0, S1).ld(T1, S0, 8).addi(T1, T1, 1);
         });
@@ -104,7 +104,7 @@ fn a_remote_access_takes_its_hops() {
                 p.marker(ZERO, SEEN);
             })
         };
-        // A store is posted: it costs the hart a cycle.
+        // A store is posted: it costs the hart one cycle.
         assert_eq!(
             between(&|p| {
                 p.sd(S1, S0, 0);
@@ -112,13 +112,14 @@ fn a_remote_access_takes_its_hops() {
             4,
             "{hops} hops"
         );
-        // A fence waits for it: there, a cycle of the memory, and the acknowledgement. The marker before takes a cycle, the fence one.
+        // A fence waits for the store: the way there, a memory cycle, and the acknowledgement. The marker before takes a cycle, and the
+        // fence one.
         let fence = between(&|p| {
             p.sd(S1, S0, 0).word(FENCE);
         });
         let answer = there_and_back(trip(hops, 8), trip(hops, 0));
         assert_eq!(fence, 2 + answer + 2, "{hops} hops");
-        // A load brings eight bytes back.
+        // A load returns eight bytes.
         let load = between(&|p| {
             p.ld(T0, S0, 0).addi(T0, T0, 1);
         });
@@ -156,7 +157,7 @@ fn stores_follow_each_other_eight_times_as_fast_as_loads() {
     assert!((1024..1200).contains(&loads), "{loads}");
 }
 
-/// Two tiles beside tile 5 of a 4 x 4 mesh store into its memory at the same time, with a port that takes 20 ticks.
+/// Two tiles next to tile 5 of a 4 x 4 mesh store to its memory at the same time, with a port that takes 20 ticks.
 #[test]
 fn two_writers_at_one_port() {
     let mut config = mesh(4, 4);
@@ -181,7 +182,7 @@ fn two_writers_at_one_port() {
     let late = [4, 6].map(|tile| seen(&both, tile) - alone[0]);
     let bookings = both.ledger().bookings();
     let (first, second) = if late[0] == 0 { (4, 6) } else { (6, 4) };
-    // The link into the tile takes two ticks for each, and the port until its next turn 20.
+    // The link into the tile takes two ticks for each, and the port 20 until its next turn.
     assert_eq!(late.iter().sum::<Tick>(), 20, "{late:?}");
     let waits: Vec<_> = bookings
         .iter()
@@ -197,7 +198,7 @@ fn two_writers_at_one_port() {
     assert!(bookings.iter().all(|b| b.victim.tile == second));
 }
 
-/// The owner's hart reads its own memory all the time, and a tile beside it, too: with one port they wait for each other, with two they do not.
+/// The owner's hart and a tile next to it both read its memory all the time: with one port they wait for each other, with two they do not.
 #[test]
 fn the_owner_shares_a_single_port() {
     let run = |ports: u32| {
@@ -238,7 +239,7 @@ fn the_owner_shares_a_single_port() {
     assert_eq!(run(2), (0, 0));
 }
 
-/// The cause and the value of a trap that a program on tile 0 of a 2 x 2 mesh runs into; the program ends at a handler.
+/// The cause and the value of a trap of a program on tile 0 of a 2 x 2 mesh; the program ends in a handler.
 fn trap(build: impl Fn(&mut Program)) -> (u64, u64) {
     let mut machine = Machine::new(&mesh(2, 2)).unwrap();
     let handler = 0x1000;
@@ -264,7 +265,7 @@ fn what_is_not_there_traps_with_its_address() {
     let registers = window(1, 0) + TILE_REGISTERS;
     let size = 32 << 10;
     for (address, aligned) in [
-        // No such tile; beyond the size of a memory, the own one, too; between memory and registers; no such register; beyond the
+        // No such tile; beyond the size of a memory, including the tile's own; between memory and registers; no such register; beyond the
         // registers; beyond external memory; nothing at all.
         (window(2, 0), true),
         (window(0, 2), true),
@@ -278,7 +279,7 @@ fn what_is_not_there_traps_with_its_address() {
         (EXTERNAL_MEMORY + (1 << 20), true),
         (EXTERNAL_MEMORY << 20, true),
         (0x4000, true),
-        // A misaligned access to another tile is said to be that.
+        // A misaligned access to another tile is reported as misaligned.
         (window(1, 0) + 4, false),
     ] {
         let causes = match aligned {
@@ -302,12 +303,12 @@ fn what_is_not_there_traps_with_its_address() {
         });
         assert_eq!(atomic, (causes.1, address), "{address:#x}");
     }
-    // Registers do nothing in one step.
+    // Registers do not support atomic operations.
     let atomic = trap(|p| {
         p.li(S0, registers + TILE_DOORBELL).amo(0, 0, T1, S0, T1);
     });
     assert_eq!(atomic, (store, registers + TILE_DOORBELL));
-    // Instructions come from the own memory.
+    // Instructions come from the tile's own memory.
     for address in [window(1, 0), EXTERNAL_MEMORY, registers] {
         // jalr
         let jump = trap(|p| {
@@ -315,7 +316,7 @@ fn what_is_not_there_traps_with_its_address() {
         });
         assert_eq!(jump, (fetch, address));
     }
-    // The own window is the own memory.
+    // The tile's own window is its own memory.
     assert_eq!(
         trap(|p| {
             p.li(S0, window(0, 0) + DATA + 1).ld(T1, S0, 0);
@@ -327,7 +328,7 @@ fn what_is_not_there_traps_with_its_address() {
 #[test]
 fn a_tile_starts_another_and_both_ring() {
     let mut machine = Machine::new(&mesh(2, 2)).unwrap();
-    // Tile 3 says who it is, rings at tile 0 and waits for a ring.
+    // Tile 3 reports its number, rings tile 0 and waits for a ring.
     let mut other = Program::default();
     // csrr t0, mhartid
     other.li(S0, window(0, 0) + DATA).sd(A0, S0, 0);
@@ -338,7 +339,7 @@ fn a_tile_starts_another_and_both_ring() {
     other.addi(T0, ZERO, 8).csr(1, 0x304, T0).word(WFI);
     other.li(S1, CLINT_BASE + CLINT_MSIP).ld(T0, S1, 0);
     other.sd(T0, S0, 16).sd(ZERO, S1, 0);
-    // The line falls when the block is over.
+    // The line falls when the block ends.
     let rest = other.here();
     other.word(WFI).jump(rest);
     machine
@@ -360,7 +361,7 @@ fn a_tile_starts_another_and_both_ring() {
     let rest = p.here();
     p.word(WFI).jump(rest);
     p.start(&mut machine, 0);
-    // Tile 0's second WFI never ends: its doorbell was lowered.
+    // Tile 0's second WFI never ends, because its doorbell was lowered.
     let end = machine.run(LIMIT, None);
     assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
     let hart = machine.hart(0).unwrap();
@@ -405,14 +406,14 @@ fn atomics_of_all_tiles(config: &PlatformConfig, sum: u64) {
     assert_eq!(word(&machine, locked), 16 * 50);
 }
 
-/// The controller of external memory performs atomic operations as the port of a local memory does: a read of its chips, then a write, which finds the
-/// row open.
+/// The controller of external memory performs atomic operations like the port of a local memory: a read of its chips, then a write, which
+/// finds the row open.
 #[test]
 fn an_atomic_operation_of_external_memory_is_a_read_and_a_write() {
     let between = |build: &dyn Fn(&mut Program)| {
         took(|p| {
             p.li(S0, EXTERNAL_MEMORY + 0x100).addi(S1, ZERO, 1);
-            // The row is open, and the hart's reservation has ended by a store.
+            // The row is open, and a store has ended the hart's reservation.
             p.amo(2, 0, T0, S0, 0).word(FENCE);
             p.sd(S1, S0, 0).word(FENCE).jump_to_line();
             p.marker(ZERO, BEFORE);
@@ -435,7 +436,7 @@ fn an_atomic_operation_of_external_memory_is_a_read_and_a_write() {
     let failed = between(&|p| {
         p.amo(3, 0, T0, S0, S1).addi(T0, T0, 1);
     });
-    // Tile 0 and the memory have router 0. What all have in common: two instructions of two ticks each.
+    // Tile 0 and the memory share router 0. All have in common: two instructions of two ticks each.
     let empty = there_and_back(trip(0, 0), trip(0, 0)) - 2;
     let near = |a: Tick, b: Tick| a.abs_diff(b) <= 2;
     // An answer is taken at the next edge of the hart's clock.
@@ -465,7 +466,7 @@ fn external_memory_is_read_and_written() {
     assert_eq!(word(&machine, EXTERNAL_MEMORY + 0x100), 0x1234);
 }
 
-/// A writer stores to a flag after so many rounds, a reader polls it, a third tile spins or sleeps.
+/// A writer stores to a flag after this many rounds, a reader polls it, and a third tile spins or sleeps.
 struct Flag {
     config: PlatformConfig,
     rounds: i32,
@@ -489,7 +490,7 @@ impl Flag {
         }
     }
 
-    /// When the flag was stored, and when it was seen, and whether the data before it were.
+    /// When the flag was stored, when it was seen, and whether the data before it had arrived.
     fn times(&self, run: impl FnOnce(&mut Machine)) -> [Tick; 2] {
         let flag = self.home + DATA;
         let mut machine = Machine::new(&self.config).expect("valid");
@@ -523,7 +524,7 @@ fn at_once(machine: &mut Machine) {
 #[test]
 fn nothing_is_seen_before_it_is_stored() {
     for rounds in 100..120 {
-        // In the writer's, the reader's, the third one's, and nobody's memory; beside a third tile that spins or not.
+        // In the writer's, the reader's, the third tile's, and an unused tile's memory; beside a third tile that spins or not.
         for (column, row) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
             let flag = Flag::new(rounds, window(column, row));
             let [stored, seen] = flag.times(at_once);

@@ -1,5 +1,5 @@
-//! Windows that move or close while lines of them are in the caches: a dirty line goes to the memory that it comes from, and the kernel's
-//! command is what makes memory safe to give away.
+//! Windows that move or close while their lines are in the caches: a dirty line goes to the memory that it comes from, and the kernel's
+//! command makes it safe to give memory away.
 
 mod common;
 
@@ -10,15 +10,15 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
 use common::*;
 
-/// The tile's program is in window 1, its data in window 0, which is given other memory.
+/// The tile's program is in window 1, its data in window 0, which later gets other memory.
 const CODE: u64 = MEMORY_BASE + PMP_WINDOW_SIZE;
 const CODE_MEMORY: u64 = 4 << 20;
 const DATA: u64 = MEMORY_BASE;
 const OLD: u64 = 5 << 20;
 const NEW: u64 = 6 << 20;
-/// Words by which the test and the program tell each other how far they are, behind the program.
+/// Words after the program with which the test and the program tell each other their progress.
 const GO: u64 = CODE + 0x1_0000;
-/// What the program reads to push all other lines out of its caches.
+/// What the program reads to evict all other lines from its caches.
 const OTHERS: u64 = CODE + 0x2_0000;
 const LINES: u64 = 64;
 const SEEN: u32 = 0x100;
@@ -46,7 +46,7 @@ fn run_until(machine: &mut Machine, ticks: Tick) {
     );
 }
 
-/// Lets the program go on to its next step.
+/// Lets the program continue with its next step.
 fn go(machine: &mut Machine, step: u64) {
     let put = machine.load_tile(1, GO, &step.to_le_bytes());
     put.expect("memory");
@@ -69,14 +69,14 @@ fn wait_for(p: &mut Program, step: i32) {
     p.ld(T0, T1, 0).branch(1, T0, T2, again);
 }
 
-/// Reads so much that nothing else stays in the caches.
+/// Reads enough to evict everything else from the caches.
 fn push_out(p: &mut Program) {
     p.li(S0, OTHERS).li(S1, OTHERS + (128 << 10));
     let line = p.here();
     p.ld(T0, S0, 0).addi(S0, S0, 64).branch(1, S0, S1, line);
 }
 
-/// Writes a number into each line of a page, and keeps the lines. Then, step by step, it pushes them out and looks at the page again.
+/// Writes a number into each line of a page and keeps the lines. Then, step by step, it evicts them and reads the page again.
 fn hoarder() -> Program {
     let mut p = Program::default();
     p.li(S0, DATA).li(S1, DATA + 64 * LINES).li(T0, 77);
@@ -109,7 +109,7 @@ fn a_dirty_line_goes_home_whatever_its_window_means() {
         go(&mut machine, 1);
         assert_eq!(words(&machine, OLD), [77; 64]);
         assert_eq!(words(&machine, NEW), [0; 64]);
-        // It finds the lines again when the memory comes back.
+        // It finds the lines again when the memory is mapped again.
         set(&mut machine, 1, 0, memory_at(OLD));
         go(&mut machine, 2);
         assert_eq!(seen(&machine), [77; 64]);
@@ -124,7 +124,7 @@ fn a_line_stays_in_the_caches_while_its_window_is_elsewhere() {
     run_until(&mut machine, 310_000);
     set(&mut machine, 1, 0, memory_at(OLD));
     run_until(&mut machine, 310_100);
-    // Memory has not got the lines: they are where they were.
+    // Memory does not have the lines: they are still in the caches.
     assert_eq!(words(&machine, OLD), [0; 64]);
     let mut there = [0; 8];
     machine
@@ -133,7 +133,7 @@ fn a_line_stays_in_the_caches_while_its_window_is_elsewhere() {
     assert_eq!(u64::from_le_bytes(there), 77);
 }
 
-/// The kernel's tile gives the command for the page when its step comes.
+/// The kernel's tile gives the command for the page at its step.
 fn kernel() -> Program {
     let mut p = Program::default();
     let command = external_command(ExternalOpcode::WriteBack, 0, LINES as u16);
@@ -150,8 +150,8 @@ fn kernel() -> Program {
     p
 }
 
-/// The kernel takes a page away from a tile that keeps dirty lines of it, and gives it to somebody who writes it: with the command nothing of
-/// the old bytes comes there, however late the tile pushes out its lines; without it, it does.
+/// The kernel takes a page from a tile that keeps dirty lines of it, and gives it to an owner that writes it. With the command, no old
+/// bytes get there, however late the tile evicts its lines; without it, they do.
 #[test]
 fn hoarded_lines_do_not_come_to_the_next_owner() {
     for commanded in [true, false] {
@@ -173,7 +173,7 @@ fn hoarded_lines_do_not_come_to_the_next_owner() {
             assert_eq!(words(&machine, OLD), [77; 64]);
         }
         set(&mut machine, 1, 0, Endpoint::Invalid);
-        // The new owner's unit writes the memory, so no cache of the old owner learns of it: the same as a transfer by tile 0.
+        // The new owner's unit writes the memory, so no cache of the old owner notices: equivalent to a transfer by tile 0.
         set(&mut machine, 0, 11, memory_at(OLD));
         let mut owner = Program::default();
         owner.unit().li(S0, MEMORY_BASE + 0x8_0000).li(T0, 99);
@@ -193,7 +193,7 @@ fn hoarded_lines_do_not_come_to_the_next_owner() {
     }
 }
 
-/// Stores rising numbers, into lines that miss and one that hits, for ever.
+/// Stores increasing numbers forever, into lines that miss and one that hits.
 fn counter() -> Program {
     let mut p = Program::default();
     p.li(S2, DATA).li(S3, DATA + (256 << 10)).addi(T0, ZERO, 1);
@@ -206,8 +206,8 @@ fn counter() -> Program {
     p
 }
 
-/// A window that moves in the middle of everything: what was stored before goes to the old memory or nowhere, what is stored afterwards to the
-/// new one.
+/// A window moves during all kinds of activity: what was stored before goes to the old memory or is lost; what is stored afterwards goes to
+/// the new one.
 #[test]
 fn no_store_goes_to_the_memory_that_comes_after() {
     let range = |machine: &Machine, base: u64| {
@@ -221,7 +221,7 @@ fn no_store_goes_to_the_memory_that_comes_after() {
         let mut machine = chip_with(&counter());
         run_until(&mut machine, at);
         set(&mut machine, 1, 0, memory_at(NEW));
-        // By then all old lines have been pushed out.
+        // By then all old lines have been evicted.
         run_until(&mut machine, at + 500_000);
         let (old, new) = (range(&machine, OLD), range(&machine, NEW));
         let (Some(last), Some(first)) = (old.1, new.0) else {

@@ -1,7 +1,7 @@
-//! In which order tiles that share memory see each other's accesses.
+//! The order in which tiles that share memory see each other's accesses.
 //!
-//! Chips without data transfer units: every tile has the whole memory, through caches that know nothing of those of other tiles. What
-//! is stored is seen when it has been flushed, and what is loaded is new when the line has been flushed before.
+//! Chips without data transfer units: every tile has the whole memory, through caches that know nothing of other tiles' caches. A
+//! store is visible once it has been flushed, and a load gets the new value if its line was flushed beforehand.
 
 mod common;
 
@@ -17,7 +17,7 @@ const BEFORE: u32 = 0x100;
 const SEEN: u32 = 0x101;
 const LIMIT: RunLimit = RunLimit { ticks: 200_000 };
 
-/// Stores 1 to the flag after so many rounds of a loop, and flushes it if `flush`.
+/// Stores 1 to the flag after this many rounds of a loop, and flushes it if `flush`.
 fn writer(rounds: i32, flush: bool) -> Program {
     let mut p = Program::default();
     p.li(S0, FLAG).addi(S1, ZERO, 1).addi(T2, ZERO, rounds);
@@ -31,7 +31,7 @@ fn writer(rounds: i32, flush: bool) -> Program {
     p
 }
 
-/// Looks at the flag until it is set, with a new line each time if `flush`.
+/// Reads the flag until it is set, fetching a new line each time if `flush`.
 fn reader(flush: bool) -> Program {
     let mut p = Program::default();
     p.li(S0, FLAG);
@@ -44,7 +44,7 @@ fn reader(flush: bool) -> Program {
     p
 }
 
-/// Uses nothing but its own first-level caches, or sleeps.
+/// Uses only its own first-level caches, or sleeps.
 fn third(busy: bool) -> Program {
     let mut p = Program::default();
     p.word(if busy { 0x13 } else { WFI }).spin();
@@ -115,7 +115,7 @@ fn nothing_is_seen_before_it_is_stored() {
         for (writing, reading) in [(0, 1), (1, 0), (1, 2), (2, 0)] {
             let flag = Flag::new(rounds, writing, reading);
             let [stored, seen] = flag.times(at_once);
-            // There and back again: interface, link, router, link, interface, the memory's way, each at least once.
+            // There and back again: interface, link, router, link, interface and the memory, each at least once.
             assert!(seen > stored + 50, "{stored} {seen}");
             let busy = Flag { busy: true, ..flag };
             assert_eq!(busy.times(at_once), [stored, seen], "tile {}", busy.third);
@@ -151,7 +151,7 @@ fn the_length_of_a_window_changes_nothing() {
     }
 }
 
-/// A controller with a queue serves in an order of its own; the promises are the same.
+/// A controller with a queue serves in its own order; the promises are the same.
 #[test]
 fn controllers_that_reorder_keep_the_order_of_memory() {
     for which in 0..CONTROLLERS {
@@ -171,7 +171,7 @@ fn controllers_that_reorder_keep_the_order_of_memory() {
 
 #[test]
 fn the_order_of_visits_and_the_numbers_of_tiles_change_nothing() {
-    // A mesh: the ports of a router are directions, whatever the tiles are called and whichever comes first in the list.
+    // A mesh: a router's ports are directions, whatever the tiles' numbers and their order in the list.
     let mesh = |order: [usize; 3]| {
         let mut config = platform(PlatformKind::Bare, 3);
         config.network.topology = Topology::Mesh {
@@ -193,7 +193,7 @@ fn the_order_of_visits_and_the_numbers_of_tiles_change_nothing() {
             flag.config = mesh(order);
             assert_eq!(flag.times(at_once), expected, "{order:?}");
         }
-        // The tiles at routers 0 and 1 change names.
+        // The tiles at routers 0 and 1 swap numbers.
         let mut renamed = Flag::new(rounds, 1, 0);
         renamed.config = mesh([0, 1, 2]);
         renamed.config.tiles[0].router = 1;
@@ -202,7 +202,7 @@ fn the_order_of_visits_and_the_numbers_of_tiles_change_nothing() {
     }
 }
 
-/// Runs a program on one tile until it waits for ever.
+/// Runs a program on one tile until it waits forever.
 fn alone(build: impl FnOnce(&mut Program)) -> Machine {
     let mut machine = bare_chip(1);
     let mut p = Program::default();
@@ -241,7 +241,7 @@ fn each_operation_does_what_it_says() {
     // What was stored is lost.
     assert_eq!(value(&with(Some(CBO_INVAL))), (0, 0));
     assert_eq!(value(&with(Some(CBO_ZERO))), (0, 0));
-    // A line that is clean stays, and one that was flushed comes again.
+    // A line that is clean stays, and one that was flushed is fetched again.
     let misses = |what: u32, address: u32| {
         let machine = alone(|p| {
             p.ld(T0, S0, 0).cbo(what, address).word(FENCE).ld(T1, S0, 8);
@@ -327,7 +327,7 @@ fn lower_modes_need_permission() {
     assert_eq!(cause(1 << 6, CBO_FLUSH).0, 8);
     assert_eq!(cause(1 << 6, CBO_INVAL).0, 2);
     assert_eq!(cause(1 << 7, CBO_ZERO), (8, 0));
-    // The operating system may turn an invalidation into a flush, so that nobody gets old bytes of others back.
+    // The operating system may turn an invalidation into a flush, so that no program recovers old bytes of others.
     assert_eq!(cause(1 << 4, CBO_INVAL), (8, 0x1234));
     assert_eq!(cause(3 << 4, CBO_INVAL), (8, 0));
 }

@@ -1,5 +1,5 @@
-//! The memory path seen through both pipelines: what a load waits for by the size of the working set, one after the other and
-//! independent ones.
+//! The memory path seen through both pipelines: how long a load waits, by the size of the working set, for dependent and for independent
+//! loads.
 //!
 //! A chain of loads cannot overlap, so both pipelines see the same latency, up to a few cycles. Independent loads that miss overlap out of
 //! order as far as the cache has miss registers.
@@ -35,8 +35,8 @@ const OUT_OF_ORDER: IntervalConfig = IntervalConfig {
     float_units: 2,
 };
 
-/// Half-cycles per load of a walk over lines of `size` bytes, after one round of warming up. `chain`: each load gives the next
-/// address; otherwise each value is used at once, and the addresses are computed.
+/// Half-cycles per load of a walk over lines of `size` bytes, after one warm-up round. `chain`: each load gives the next address;
+/// otherwise each value is used at once, and the addresses are computed.
 fn walk(config: &PlatformConfig, size: u64, chain: bool) -> u64 {
     let lines = size / 64;
     let time = |loads: u64| {
@@ -50,7 +50,7 @@ fn walk(config: &PlatformConfig, size: u64, chain: bool) -> u64 {
             false => p.ld(A1, S0, 0).add(S3, S3, A1).addi(S2, S2, 0),
         };
         if !chain {
-            // The next line, 37 lines behind, in the working set.
+            // The next line: 37 lines further, within the working set.
             p.add(T0, T0, T2).and(T0, T0, A0).add(S0, S1, T0);
         }
         p.addi(T1, T1, -1).branch(1, T1, ZERO, round).word(WFI);

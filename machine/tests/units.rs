@@ -29,7 +29,7 @@ fn markers(machine: &Machine, tile: TileId, kind: u16) -> Vec<(u64, u64)> {
     wanted.map(|m| (m.tick, m.value)).collect()
 }
 
-/// Reads pages by DMA for ever, and touches a new line of its own memory after each.
+/// Reads pages by DMA forever, and touches a new line of its own memory after each.
 fn transfers_and_misses() -> Program {
     let mut program = Program::default();
     program
@@ -52,8 +52,8 @@ fn transfers_and_misses() -> Program {
 
 #[test]
 fn transfers_and_misses_together_keep_the_rate() {
-    // 80 MB/s with a burst of 4096 bytes, in 500 us (2e6 ticks): at most 40000 + 4096 bytes. Both kinds of traffic draw on
-    // the one bucket. At least nine tenths of it are used: the tile always wants more.
+    // 80 MB/s with a burst of 4096 bytes, in 500 us (2e6 ticks): at most 40000 + 4096 bytes. Both kinds of traffic use the same bucket.
+    // At least nine tenths of it are used, because the tile always wants more.
     let (rate, limit, ticks) = (80_000_000, 4096, 2_000_000);
     let mut machine = chip(2);
     set(&mut machine, 1, 8, memory(4 << 20, 4096, TLB_READ));
@@ -68,15 +68,15 @@ fn transfers_and_misses_together_keep_the_rate() {
     let most = rate * ticks / 4_000_000_000 + limit;
     assert!(moved <= most, "{moved} bytes of at most {most}");
     assert!(moved >= most * 9 / 10, "{moved} bytes of at most {most}");
-    // Without the bucket it is far more.
+    // Without the bucket, far more traffic passes.
     let mut free = chip(2);
     set(&mut free, 1, 8, memory(4 << 20, 4096, TLB_READ));
     transfers_and_misses().start(&mut free, 1);
     run(&mut free, ticks);
     let counters = &free.statistics().memories[0].counters;
     assert!(counters.read_bytes > 10 * most);
-    // Waiting for tokens is booked against the tile itself, who waits nearly all the time. A request begins when its tokens are there, of
-    // both kinds.
+    // Waits for tokens are charged to the tile itself, which waits nearly all the time. For both kinds, a request begins when its tokens
+    // are available.
     let owner = Owner::new(1, TILEMUX_ACTIVITY);
     let ledger = machine.ledger();
     let bookings = ledger.bookings();
@@ -98,7 +98,7 @@ fn only_recipients_that_do_not_run_interrupt() {
     set(&mut machine, 0, 9, send(1, 9, UNLIMITED_CREDITS));
     set(&mut machine, 1, 8, receive(5, 0x2_0000, 8, NO_ENDPOINT));
     set(&mut machine, 1, 9, receive(6, 0x3_0000, 8, NO_ENDPOINT));
-    // Tile 0 sends five messages to the activity that runs, then one to the other, then five more.
+    // Tile 0 sends five messages to the running activity, then one to the other, then five more.
     let mut sender = Program::default();
     sender.unit();
     for endpoint in [8, 8, 8, 8, 8, 9, 8, 8] {
@@ -107,7 +107,7 @@ fn only_recipients_that_do_not_run_interrupt() {
         sender.srli(T0, T0, 24).andi(T0, T0, 0xFF).marker(T0, 0x100);
     }
     sender.spin();
-    // Tile 1: activity 5 current, external interrupts enabled, counts for ever. The handler is placed first.
+    // Tile 1: activity 5 is current, external interrupts are enabled, and it counts forever. The handler comes first.
     let mut receiver = Program::default();
     let skip = receiver.here();
     receiver.word(0x0000_0013); // the jump over the handler, below
@@ -147,8 +147,8 @@ fn only_recipients_that_do_not_run_interrupt() {
     assert_eq!(of_running.unread.count_ones(), 7);
 }
 
-/// Pokes its unit at random for ever: any register with any value; command registers with plausible values, so that many
-/// commands come about; privileged registers.
+/// Pokes its unit at random forever: any register with any value; command registers with plausible values, so that many commands actually
+/// run; privileged registers.
 fn hostile(seed: u64) -> Program {
     let mut program = Program::default();
     program
@@ -156,7 +156,7 @@ fn hostile(seed: u64) -> Program {
         .li(S0, seed)
         .li(S2, DTU_SIZE - 8)
         .li(S3, MEMORY_BASE);
-    // A pending, never taken timer interrupt keeps the sleep command from stopping the attack.
+    // A pending timer interrupt that is never taken keeps the sleep command from stopping the attack.
     program.li(T0, CLINT_BASE + CLINT_MTIMECMP).sd(ZERO, T0, 0);
     program.addi(T0, ZERO, 1 << 7).csr(2, 0x304, T0);
     let random = |program: &mut Program| {
@@ -186,8 +186,8 @@ fn hostile(seed: u64) -> Program {
     program.andi(T0, S0, 0xFF).sd(T0, A0, SIZE);
     random(&mut program);
     program.andi(T0, S0, 0x7F8).sd(T0, A0, ARGUMENT);
-    // A plausible command: opcode 0 to 7, endpoint 8 to 11, argument a slot's offset or a small number. (The writes of
-    // anything anywhere try the others.)
+    // A plausible command: opcode 0 to 7, endpoint 8 to 11, argument a slot's offset or a small number. (The random writes to any
+    // register try the others.)
     random(&mut program);
     program
         .andi(T0, S0, 7)
@@ -202,7 +202,7 @@ fn hostile(seed: u64) -> Program {
         .slli(T1, T1, 32)
         .or(T0, T0, T1);
     program.sd(T0, A0, COMMAND);
-    // A privileged command with any argument; every second time TileMux becomes current again.
+    // A privileged command with any argument; every second time, TileMux becomes current again.
     random(&mut program);
     program.addi(T2, ZERO, 1).slli(T2, T2, 12).add(T2, T2, A0);
     program.sd(S0, T2, PRIVILEGED_ARGUMENT & 0xFFF);
@@ -221,7 +221,7 @@ fn hostile(seed: u64) -> Program {
     program
 }
 
-/// Endpoints of a tile, without what using a right changes.
+/// A tile's endpoints, without what changes when a right is used.
 fn rights(machine: &Machine, tile: TileId) -> Vec<String> {
     let unit = machine.unit(tile).expect("tile");
     let mut rights = Vec::new();
@@ -274,7 +274,7 @@ fn a_hostile_tile_harms_nobody() {
             8,
             receive(TILEMUX_ACTIVITY, 0x8_0000, 4, 16),
         );
-        // Tile 1 answers whatever comes, for ever.
+        // Tile 1 answers every message, forever.
         let mut server = Program::default();
         server.unit();
         let again = server.here();
@@ -323,7 +323,7 @@ fn a_hostile_tile_harms_nobody() {
             markers(&machine, 1, 0x200).len() > 2,
             "hardly a message came through"
         );
-        // Memory: its own share, and the receive buffer of tile 1 that it may send to.
+        // Memory: its own share, and the receive buffer of tile 1, to which it may send.
         let after = machine.memory(MEMORY).expect("memory");
         for (at, (old, new)) in memory.iter().zip(after).enumerate() {
             let at = at as u64;
@@ -430,9 +430,9 @@ fn a_trace_is_valid_repeatable_and_free() {
     );
     let bytes = bytes.expect("trace");
     assert_eq!(record(true).2.as_ref(), Some(&bytes));
-    // The golden hash over statistics, ledger, markers and trace: the same on every host and build. The program is made
-    // instruction by instruction above, so no compiler takes part. A change of the timing model changes it on purpose;
-    // then say in the commit which rule changed.
+    // The golden hash over statistics, ledger, markers and trace: the same on every host and build. The program is made instruction by
+    // instruction above, so no compiler is involved. A change of the timing model changes it on purpose; the commit must then say which
+    // rule changed.
     let golden = Sha256::new()
         .chain_update(digest)
         .chain_update(&bytes)
@@ -469,7 +469,7 @@ fn a_trace_is_valid_repeatable_and_free() {
     assert_eq!(depth.sum::<i32>(), 0);
 }
 
-/// Says all that TileMux and the kernel say.
+/// Emits all markers that TileMux and the kernel emit.
 fn schedule(program: &mut Program) {
     let since = Since {
         activity: 7,

@@ -1,4 +1,4 @@
-//! Data transfer units and the lines of the caches: when the bytes of a transfer are seen, and that no others move.
+//! Data transfer units and the lines of the caches: when the bytes of a transfer become visible, and that no others move.
 
 mod common;
 
@@ -14,7 +14,7 @@ use common::*;
 
 /// Where the unit's data is in the tile's share.
 const DATA: u64 = MEMORY_BASE + 0x4_0000;
-/// What is copied, in the memory tile, behind the shares of the tiles.
+/// The data to copy, in the memory tile after the shares of the tiles.
 const FAR: u64 = 8 << 20;
 const PAGE: u64 = 4096;
 const CHUNK: u64 = 512;
@@ -33,7 +33,7 @@ fn page() -> Vec<u8> {
     (0..PAGE).map(|i| (i * 7 % 251) as u8 | 1).collect()
 }
 
-/// A chip with the page to be copied, and a right for each tile to read and write it.
+/// A chip with the page to copy, and a right for each tile to read and write it.
 fn chip_with(port: UnitPort) -> Machine {
     let mut machine = chip_of(&config(port));
     machine
@@ -65,7 +65,7 @@ fn marked(machine: &Machine, kind: u32) -> Vec<(Tick, u64)> {
     wanted.map(|m| (m.tick, m.value)).collect()
 }
 
-/// Reads a page by DMA and meanwhile looks at the last word of each chunk until it is there, first in its caches with `before`.
+/// Reads a page by DMA and meanwhile polls the last word of each chunk until it arrives; the words are already in its caches if `before`.
 fn poll(before: bool) -> Program {
     let mut p = Program::default();
     p.unit().li(S0, DATA).addi(S1, ZERO, 8).addi(S2, S0, 0);
@@ -119,7 +119,7 @@ fn no_byte_is_seen_before_it_arrived() {
             for ((at, _), arrived) in seen.iter().zip(arrived) {
                 assert!(*at > arrived, "seen at {at}, arrived at {arrived}");
             }
-            // The unit's own way lies between: eight blocks of 64 bytes, four at a time.
+            // The unit's own latency lies in between: eight blocks of 64 bytes, four at a time.
             let (seen, cycle) = (seen[7].0, 2);
             assert!(
                 last > arrived[7] && seen > last - 40 * cycle && seen < last + 400,
@@ -139,7 +139,7 @@ fn work() -> Program {
     p.ld(T0, S0, 0).addi(T0, T0, 5).sd(T0, S0, 0);
     p.addi(S0, S0, 8).branch(1, S0, S1, word);
     p.command(Command::new(Opcode::Write, 8, 0), DATA, PAGE, PAGE);
-    // Not on a line's boundary.
+    // Not at a line boundary.
     for offset in [0, 40, 1000] {
         let send = Command::new(Opcode::Send, 9, NO_ENDPOINT.into());
         p.command(send, DATA + offset, 200, 0);
@@ -194,7 +194,7 @@ fn a_unit_moves_what_it_is_told_to() {
     }
 }
 
-/// Transfers into and out of its memory for ever, and writes lines of its own.
+/// Transfers data into and out of its memory forever, and writes its own lines.
 fn busy() -> Program {
     let mut p = Program::default();
     p.unit().li(S0, DATA);
@@ -206,8 +206,8 @@ fn busy() -> Program {
     p
 }
 
-/// The kernel takes a tile's memory away, or gives it another one, whatever is under way there: nothing of the old memory comes to the new
-/// one, and the unit's command ends.
+/// The kernel takes a tile's memory away, or replaces it, whatever is in progress there: nothing from the old memory reaches the new one,
+/// and the unit's command ends.
 #[test]
 fn a_window_that_closes_or_moves_takes_nothing_along() {
     const ELSEWHERE: u64 = 5 << 20;
@@ -223,7 +223,7 @@ fn a_window_that_closes_or_moves_takes_nothing_along() {
                     false => Endpoint::Invalid,
                 };
                 set(&mut machine, 1, 0, now);
-                // The hart finds nothing to fetch; what the unit and the caches have under way ends.
+                // The hart can fetch nothing; what is in progress in the unit and the caches completes.
                 machine.run(
                     RunLimit {
                         ticks: at + 100_000,
@@ -237,7 +237,7 @@ fn a_window_that_closes_or_moves_takes_nothing_along() {
                     None,
                 );
                 let there = &machine.memory(MEMORY).expect("it exists")[ELSEWHERE as usize..];
-                // Blocks of the transfer that was under way may come to the new memory, which is the tile's own; no line of the old.
+                // Blocks of the transfer in progress may reach the new memory, which is the tile's own, but no line of the old memory.
                 let program = busy().bytes();
                 assert!(!there.windows(16).any(|w| w == &program[..16]));
                 let data = (DATA - MEMORY_BASE) as usize;
@@ -250,7 +250,7 @@ fn a_window_that_closes_or_moves_takes_nothing_along() {
     }
 }
 
-/// A window ends in the middle of a line, whose rest belongs to somebody else: nothing of it is read or written.
+/// A window ends in the middle of a line whose rest belongs to another owner: nothing of it is read or written.
 #[test]
 fn a_line_that_is_not_all_in_the_window_does_not_move() {
     let mut machine = chip_with(UnitPort::Second);
@@ -280,7 +280,7 @@ fn a_line_that_is_not_all_in_the_window_does_not_move() {
     );
 }
 
-/// Writes a number into each line of a page, again and again if `busy`.
+/// Writes a number into each line of a page, repeatedly if `busy`.
 fn hoarder(busy: bool) -> Program {
     let mut p = Program::default();
     let again = p.here();
@@ -294,8 +294,8 @@ fn hoarder(busy: bool) -> Program {
     p
 }
 
-/// The kernel: gives the command for so many lines, unless it is to be left out, and looks into memory. It marks outcome and time of
-/// the command, then what the lines have in memory.
+/// The kernel: gives the command for this many lines, unless the test omits it, and reads memory. It marks outcome and time of the
+/// command, then the lines' contents in memory.
 fn taker(lines: Option<u16>) -> Program {
     let mut p = Program::default();
     p.unit().li(S0, 5000);
@@ -324,7 +324,7 @@ fn taker(lines: Option<u16>) -> Program {
 
 const OUTCOME: u32 = 0x101;
 
-/// What memory has when the kernel looks; what the command said; how long it took.
+/// The contents of memory when the kernel reads it; the outcome of the command; how long it took.
 fn taken(port: UnitPort, lines: Option<u16>, busy: bool) -> (Vec<u64>, Vec<u64>, Tick) {
     let mut machine = chip_with(port);
     hoarder(busy).start(&mut machine, 1);
@@ -358,10 +358,11 @@ fn taken(port: UnitPort, lines: Option<u16>, busy: bool) -> (Vec<u64>, Vec<u64>,
     (values(of_kernel(SEEN)), values(outcome), took)
 }
 
-/// How long the command takes for 64 dirty lines beside so many tiles that transfer pages without a pause.
+/// How long the command takes for 64 dirty lines beside this many tiles that transfer pages without pause.
 #[test]
 fn the_command_beside_rivals_ends() {
-    // A line waits for one chunk of each rival at its link and at the memory, eight times as long as a line, and four lines are under way.
+    // A line waits for one chunk of each rival at its link and at the memory; a chunk is eight times as long as a line, and four lines are
+    // outstanding.
     let alone = beside_rivals(0);
     for rivals in [0, 2, 6] {
         let took = beside_rivals(rivals);

@@ -1,10 +1,10 @@
 //! Canonical XML: every default and every placement written out, every quantity in one unit.
 //!
 //! Why it exists: the resource manager on the chip reads the description with few lines of code, and a result can record
-//! exactly what was run. What it deliberately does not know: how the description looked before.
+//! exactly what was run. What it deliberately does not know: how the original description looked.
 //!
 //! Sizes are in `B`, rates in `B/s`, times in `ns`, frequencies in `Hz`. The output is a valid description; reading it
-//! gives the same model. What is absent (a limit, a task) stays absent; variants are left out, because the output is one
+//! gives the same model. Absent parts (a limit, a task) stay absent. Variants are left out because the output is one
 //! run.
 
 use crate::platform::{self, Platform};
@@ -33,7 +33,7 @@ pub fn platform(platform: &Platform) -> String {
     writer.finish()
 }
 
-/// A description as it was written, changes included: elements and attributes in their order, without comments.
+/// A description as it was written, changes included: elements and attributes in order, without comments.
 pub fn description(root: &Element) -> String {
     fn visit(writer: &mut Writer, element: &Element) {
         writer.start(&element.name);

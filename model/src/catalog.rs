@@ -64,7 +64,7 @@ pub const PLATFORMS: &[(&str, &str)] = &[
     ("zcu102", include_str!("../../catalog/platforms/zcu102.xml")),
 ];
 
-/// Names that entries had before, which lead to them wherever a name may stand: the old one, then the entry's.
+/// Former names of entries, which still work wherever a name is allowed: the old name, then the entry's.
 const ALIASES: &[(&str, &str)] = &[("tiled-gem5", "tiled-2ghz"), ("tiled-fpga", "tiled-star")];
 
 /// Names and texts of the systems.
@@ -212,7 +212,7 @@ pub const TASKS: &[(&str, &str)] = &[
 /// The system that runs if none is named.
 pub const DEFAULT_SYSTEM: &str = "quickstart";
 
-/// Name and text of an entry, by its name or one that it had before.
+/// Name and text of an entry, by its current or former name.
 pub(crate) fn find(
     table: &[(&'static str, &'static str)],
     name: &str,

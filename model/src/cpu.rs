@@ -1,7 +1,7 @@
 //! Quotas of computing time.
 //!
-//! Why it exists: applications, managers and tasks have them, and all are bounded alike. What it deliberately does not know: who has one,
-//! and how TileMux enforces it.
+//! Why it exists: applications, managers and tasks have quotas, and all are bounded in the same way. What it deliberately does not know:
+//! the owners of quotas, and how TileMux enforces them.
 
 use crate::units::Time;
 use serde::Serialize;
@@ -13,17 +13,17 @@ pub struct Cpu {
     pub budget: Time,
     /// The period.
     pub period: Time,
-    /// Greater is more urgent; 0 on tiles with the policy `throughput`, where it means nothing.
+    /// A greater value is more urgent; 0 and meaningless on tiles with the policy `throughput`.
     pub priority: u8,
 }
 
 impl Cpu {
-    /// How long a job may wait for budgets in all, beside the response time of its last one, if jobs of this cost come at least
-    /// `distance` apart. `None`: the quota does not pay for them.
+    /// The total time that a job may wait for budgets, besides the response time of its last one, if jobs of this cost arrive at least
+    /// `distance` apart. `None`: the quota cannot pay for them.
     ///
-    /// A budget comes back one period after the work that used it was released. If a job's budgets are all back before the next job comes,
-    /// it waits only between them. Otherwise whatever was used before is back within a period, so k consecutive jobs have what they need
-    /// after as many periods as budgets.
+    /// A budget comes back one period after the work that used it was released. If all of a job's budgets are back before the next job
+    /// arrives, it waits only between them. Otherwise everything used earlier is back within a period, so k consecutive jobs have what
+    /// they need after as many periods as budgets.
     pub fn waits(self, cost: Time, distance: Time) -> Option<Time> {
         const JOBS: u128 = 10_000;
         let [cost, distance, budget, period] =
@@ -55,7 +55,7 @@ impl Cpu {
     }
 }
 
-/// A share in millionths of a period, in whole nanoseconds, at least one.
+/// A share of a period, given in millionths, in whole nanoseconds, at least one.
 pub(crate) fn share_of(period: Time, millionths: u32) -> Time {
     let nanoseconds = u128::from(period.0 / 1000) * u128::from(millionths) / 1_000_000;
     Time(u64::try_from(nanoseconds.max(1) * 1000).unwrap_or(u64::MAX))

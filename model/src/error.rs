@@ -1,6 +1,6 @@
 //! What can be wrong with a description.
 //!
-//! Why it exists: a user must learn file, line, column, cause and remedy, and several mistakes at once. What it
+//! Why it exists: a user must learn file, line, column, cause and remedy, for several mistakes at once. What it
 //! deliberately does not know: how a terminal shows it; the command line turns a [`Diagnostic`] into coloured text.
 
 use std::fmt;
@@ -23,13 +23,13 @@ pub enum Problem {
     /// Not well-formed XML.
     #[error("not well-formed XML: {0}")]
     Malformed(String),
-    /// Elements in elements beyond any use.
+    /// Elements nested deeper than any use.
     #[error("elements are nested more than {limit} deep")]
     TooDeep {
         /// Greatest depth.
         limit: usize,
     },
-    /// An element that does not exist, or not here.
+    /// An element that does not exist, or not in this place.
     #[error("unknown element <{element}> in {parent}")]
     UnknownElement {
         /// Its name.
@@ -37,7 +37,7 @@ pub enum Problem {
         /// The enclosing element, or "the file".
         parent: String,
     },
-    /// An attribute that does not exist, or not here.
+    /// An attribute that does not exist, or not in this place.
     #[error("unknown attribute `{attribute}` of <{element}>")]
     UnknownAttribute {
         /// Its name.
@@ -85,7 +85,7 @@ pub enum Problem {
         /// What is wrong.
         cause: UnitError,
     },
-    /// A value that is no number, boolean, name or word of a list.
+    /// A value that is not a number, boolean, name or word of a list.
     #[error("{element}@{attribute}: `{value}` is not {wanted}")]
     BadValue {
         /// The element.
@@ -129,7 +129,7 @@ pub enum Problem {
         /// The name.
         name: String,
     },
-    /// Several applications on a tile that is for one.
+    /// Several applications on a tile meant for one.
     #[error("tile {tile} cannot be shared: `{first}` and `{second}` are both placed on it")]
     TileNotShared {
         /// The tile.
@@ -139,7 +139,7 @@ pub enum Problem {
         /// The second one.
         second: String,
     },
-    /// An application on a tile that runs none.
+    /// An application on a tile that cannot run one.
     #[error("tile {tile} is {what} and runs no application")]
     TileNotUsable {
         /// The tile.
@@ -147,7 +147,7 @@ pub enum Problem {
         /// The kernel's tile or a memory tile.
         what: &'static str,
     },
-    /// A program where a streaming unit is, or a unit's client where none is.
+    /// A program on a streaming unit, or a unit's client where there is no unit.
     #[error("tile {tile} has no {}, which `{name}` needs", if *.is_unit { "streaming unit" } else { "hart" })]
     Unit {
         /// The tile.
@@ -171,7 +171,7 @@ pub enum Problem {
         /// What does not exist.
         cause: String,
     },
-    /// A send gate that leads to something that does not receive.
+    /// A send gate that leads to something that cannot receive.
     #[error("gate `{gate}` leads to `{target}`, which is {found} and receives no messages")]
     GateType {
         /// The gate.
@@ -181,7 +181,7 @@ pub enum Problem {
         /// What that gate is.
         found: &'static str,
     },
-    /// More messages under way than slots.
+    /// More outstanding messages than slots.
     #[error("the senders to `{gate}` have {credits} credits in all, but it has {slots} slots")]
     Credits {
         /// The receive gate as `app/gate`.
@@ -197,7 +197,7 @@ pub enum Problem {
         /// As written.
         size: String,
     },
-    /// More endpoints than there are.
+    /// More endpoints than exist.
     #[error("the gates on tile {tile} need {needed} endpoints, but its DTU has {endpoints}")]
     Endpoints {
         /// The tile.
@@ -207,14 +207,14 @@ pub enum Problem {
         /// Endpoints of the unit.
         endpoints: u64,
     },
-    /// More memory than there is.
+    /// More memory than exists.
     #[error("memory tile {memory} has {available} for applications, but they ask for {needed}")]
     Memory {
         /// The memory tile.
         memory: u64,
         /// Bytes that may be given away.
         available: String,
-        /// Bytes that are asked for.
+        /// Bytes requested.
         needed: String,
     },
     /// A rate that the link cannot carry.
@@ -294,7 +294,7 @@ pub enum Problem {
         /// As given.
         text: String,
     },
-    /// A path that leads nowhere.
+    /// A path that matches nothing.
     #[error("nothing matches `{segment}` of the path `{path}`")]
     PathUnmatched {
         /// The part that fails.
@@ -356,7 +356,7 @@ impl Problem {
 /// One error with its place and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What is wrong; boxed, because results carry it.
+    /// What is wrong. Boxed, because results carry it.
     pub problem: Box<Problem>,
     /// Where. `None` only if there is no text at all (an unreadable file).
     pub span: Option<Span>,
@@ -402,7 +402,7 @@ impl Diagnostic {
         self.span.as_ref().map(|span| span.source.text.as_str())
     }
 
-    /// Bytes of the text that the error is about.
+    /// The bytes of the text that the error concerns.
     pub fn range(&self) -> Option<Range<usize>> {
         self.span.as_ref().map(|span| span.start..span.end)
     }
@@ -412,7 +412,7 @@ impl Diagnostic {
         self.span.as_ref().map(Span::position)
     }
 
-    /// The cause in one sentence, with the variant if it is only wrong there.
+    /// The cause in one sentence, with the variant if it is wrong only there.
     pub fn message(&self) -> String {
         match &self.variant {
             Some(variant) => format!("{} (in variant `{variant}`)", self.problem),
@@ -442,8 +442,8 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Puts errors into the order of their places in each file, and leaves out repetitions: a mistake that several
-    /// variants share is one mistake.
+    /// Sorts errors by their places in each file and removes repetitions: a mistake shared by several variants is
+    /// one mistake.
     pub fn new(mut list: Vec<Diagnostic>) -> Self {
         let mut seen: Vec<Diagnostic> = Vec::new();
         list.retain(|error| {

@@ -1,18 +1,18 @@
-//! Files of the host that a user names: read up to a limit, or refused.
+//! Host files named by a user: read up to a limit, or refused.
 //!
-//! Why it exists: a name on the command line or in a description can be that of a pipe that nobody writes to, or of a device that never
-//! ends. All input passes here, so that neither hangs nor fills the memory. What it deliberately does not know: what is in the file.
+//! Why it exists: a name on the command line or in a description may refer to a pipe without a writer, or to a device that never ends. All
+//! input passes through here, so neither hangs the program nor fills its memory. What it deliberately does not know: what is in the file.
 
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes of a text at most: descriptions, overrides, task files, results of studies.
+/// Maximum bytes of a text: descriptions, overrides, task files, results of studies.
 pub const TEXT_LIMIT: u64 = 16 << 20;
-/// Bytes of a program or module at most.
+/// Maximum bytes of a program or module.
 pub const BINARY_LIMIT: u64 = 1 << 30;
-/// Entries of a folder at most.
+/// Maximum entries of a folder.
 pub const ENTRIES_LIMIT: usize = 100_000;
 
 fn refused(why: impl Display) -> Error {
@@ -31,11 +31,11 @@ fn size(bytes: u64) -> String {
 /// Reads a regular file of at most this many bytes.
 ///
 /// # Errors
-/// What the system says; [`ErrorKind::InvalidInput`] for a folder, a pipe, a device or a socket, and for a file that is larger, also
-/// if it only becomes so while it is read.
+/// The system's error; [`ErrorKind::InvalidInput`] for a folder, a pipe, a device or a socket, and for a file that is larger or becomes
+/// larger while it is read.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
-    // Opening a pipe would wait for somebody who writes to it, so the kind is asked first; and the opened file again, because the name may
-    // mean something else by then.
+    // Opening a pipe would wait for a writer, so the kind is checked first; and the opened file is checked again, because the name may
+    // refer to something else by then.
     let check = |about: std::fs::Metadata| match about.is_file() {
         true if about.len() > limit => Err(refused(format!("it is larger than {}", size(limit)))),
         true => Ok(about.len()),
@@ -48,7 +48,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let file = File::open(path)?;
     let length = check(file.metadata()?)?;
     let mut bytes = Vec::new();
-    // Files that make their contents up say that they are empty.
+    // Files with generated contents report that they are empty.
     bytes.try_reserve_exact(usize::try_from(length).unwrap_or(0))?;
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
@@ -60,7 +60,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
 /// The same for UTF-8 text of at most [`TEXT_LIMIT`] bytes.
 ///
 /// # Errors
-/// As for [`read`]; [`ErrorKind::InvalidData`] if it is no such text.
+/// As for [`read`]; [`ErrorKind::InvalidData`] if it is not such a text.
 pub fn read_text(path: &Path) -> Result<String, Error> {
     let bytes = read(path, TEXT_LIMIT)?;
     let text = String::from_utf8(bytes);
@@ -70,7 +70,7 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
 /// The paths in a folder in their order, at most [`ENTRIES_LIMIT`].
 ///
 /// # Errors
-/// What the system says; [`ErrorKind::InvalidInput`] for more.
+/// The system's error; [`ErrorKind::InvalidInput`] if there are more.
 pub fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
     let all = std::fs::read_dir(folder)?.take(ENTRIES_LIMIT + 1);
     let mut all = all
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(entries(folder.path()).expect("one"), [path]);
     }
 
-    /// Issue 11, finding 11: each of these hung, or read until the memory ended.
+    /// Issue 11, finding 11: each of these hung, or was read until memory ran out.
     #[test]
     #[cfg(unix)]
     fn devices_pipes_and_sockets_are_refused_at_once() {
@@ -126,7 +126,7 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}", path.display());
             assert!(error.to_string().contains("not a regular file"), "{error}");
         }
-        // A regular file by its kind, but one that says it is empty.
+        // By its kind a regular file, but one that claims to be empty.
         let made_up = Path::new("/proc/self/status");
         if made_up.exists() {
             assert!(read(made_up, 10).is_err());

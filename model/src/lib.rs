@@ -1,11 +1,11 @@
 //! Descriptions of chips and of the software on them: XML in, a validated and typed model out.
 //!
 //! Why it exists: one file says everything about a system, every mistake in it is explained with file, line, column, cause
-//! and remedy, and nothing runs before the description is right. What it deliberately does not know: the machine that is
-//! built from a platform, and the binaries that a system names.
+//! and remedy, and nothing runs before the description is right. What it deliberately does not know: the machine built
+//! from a platform, and the binaries named by a system.
 //!
-//! [`load_system`] and [`load_platform`] are the way in. A loaded [`System`] has all references resolved, all defaults
-//! filled in and everything placed; [`canonical::for_chip`] writes it for the resource manager on the chip.
+//! [`load_system`] and [`load_platform`] are the entry points. A loaded [`System`] has all references resolved, all
+//! defaults filled in and everything placed; [`canonical::for_chip`] writes it for the resource manager on the chip.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

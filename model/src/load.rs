@@ -1,7 +1,7 @@
 //! From a name or a file to a validated model.
 //!
-//! Why it exists: it joins the steps in the one right order: read, include, override, find the platform, validate, and the
-//! same again for each variant. What it deliberately does not know: the rules themselves.
+//! Why it exists: it performs the steps in the only correct order: read, include, override, find the platform, validate, and the same again
+//! for each variant. What it deliberately does not know: the rules themselves.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,20 +18,21 @@ use crate::tasks::{self, TaskSystem};
 use crate::text::suggestion;
 use crate::tree::{self, Attribute, Element};
 
-/// How to load. The default changes nothing, knows the built-in catalog, and does not check programs.
+/// How to load. The default changes nothing, uses the built-in catalog, and does not check programs.
 #[derive(Default, Clone)]
 pub struct LoadOptions<'a> {
     /// Changes `PATH=VALUE` (see [`crate::overrides`]), applied in order, before those of a variant.
     pub overrides: Vec<String>,
     /// Known programs; `None`: program names are not checked.
     pub programs: Option<&'a dyn Programs>,
-    /// Folders with `platforms/NAME.xml` and `systems/NAME.xml` that are looked at before the built-in catalog.
+    /// Folders with `platforms/NAME.xml` and `systems/NAME.xml` that are searched before the built-in catalog.
     pub catalogs: Vec<PathBuf>,
-    /// Tasks of the one-shot RTOS may lack a core, and all of them a priority: for whoever chooses them. What depends on cores is not checked then.
+    /// Tasks of the one-shot RTOS may lack a core, and all of them a priority, because the caller will choose them. What depends on cores
+    /// is not checked then.
     pub open: bool,
 }
 
-/// Loads a system and all its variants: a file, or a name of the catalog.
+/// Loads a system and all its variants from a file or by a name of the catalog.
 pub fn load_system(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<System, Errors> {
     let path = path.as_ref();
     let (source, folder) = find(path, "system", catalog::SYSTEMS, options)?;
@@ -51,12 +52,12 @@ pub fn load_system_text(
     load(&source, None, None, options)
 }
 
-/// The elements of a system's description with everything included and the options' changes made, but not its platform's
-/// where that is another file, and without the changes of variants: for whoever writes the description anew
-/// ([`crate::canonical::description`]). Only [`load_system`] checks it.
+/// The elements of a system's description with everything included and the options' changes applied, but without its platform if that is
+/// another file, and without the changes of variants. For rewriting a description ([`crate::canonical::description`]). Only [`load_system`]
+/// checks it.
 ///
 /// # Errors
-/// What makes it no description at all, and changes that reach nothing in it.
+/// If it is not a description at all, or a change matches nothing in it.
 pub fn description(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<Element, Errors> {
     let path = path.as_ref();
     let (source, folder) = find(path, "system", catalog::SYSTEMS, options)?;
@@ -70,7 +71,7 @@ pub fn description(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<
     Ok(tree)
 }
 
-/// Loads a platform: a file, or a name of the catalog.
+/// Loads a platform from a file or by a name of the catalog.
 pub fn load_platform(
     path: impl AsRef<Path>,
     options: &LoadOptions<'_>,
@@ -102,7 +103,7 @@ fn load_platform_source(
     platform::read(&tree, &mut errors).ok_or_else(|| Errors::new(errors))
 }
 
-/// Every platform that can be named: those of the options' folders and the built-in ones.
+/// Every platform that can be named: those in the options' folders and the built-in ones.
 pub fn platform_names(options: &LoadOptions<'_>) -> Vec<String> {
     names("platforms", catalog::PLATFORMS, options)
 }
@@ -120,7 +121,7 @@ pub fn task_system_names(options: &LoadOptions<'_>) -> Vec<String> {
 /// What a description is, by its outermost element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// `<system>`, or nothing that is known: loading it as a system says what is wrong.
+    /// `<system>`, or an unknown element, which loading as a system will report.
     System,
     /// `<system paradigm="one-shot">`: tasks, with a chip and programs.
     OneShot,
@@ -132,7 +133,8 @@ pub enum Root {
     Schedcat(String, String),
 }
 
-/// Looks at the outermost element of a file, or of an entry of the catalog: systems go before task systems, and those before platforms.
+/// Determines the outermost element of a file or of an entry of the catalog. Systems take precedence over task systems, and those over
+/// platforms.
 pub fn root(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Root {
     let path = path.as_ref();
     let found = find(path, "system", catalog::SYSTEMS, options)
@@ -157,7 +159,7 @@ fn is_one_shot(tree: &Element) -> bool {
     tree.name == "system" && paradigm.is_some_and(|word| word.value == "one-shot")
 }
 
-/// Loads a task system: a file, or a name of the catalog.
+/// Loads a task system from a file or by a name of the catalog.
 pub fn load_tasks(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<TaskSystem, Errors> {
     let (source, _) = find(path.as_ref(), "task", catalog::TASKS, options)?;
     load_tasks_source(&source, options)
@@ -240,7 +242,7 @@ fn read_file(path: &Path) -> Result<Arc<Source>, String> {
     }))
 }
 
-/// Whether a reference means a file, not a name of the catalog.
+/// Whether a reference means a file rather than a name of the catalog.
 fn is_file_reference(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "xml") || path.is_absolute()
 }
@@ -316,7 +318,7 @@ fn file_source(path: &Path) -> Result<Found, Diagnostic> {
     ))
 }
 
-/// What the steps of loading share.
+/// Shared state of the loading steps.
 struct Loader<'a> {
     folder: Option<&'a Path>,
     options: &'a LoadOptions<'a>,
@@ -334,7 +336,7 @@ fn load(
     let loader = Loader { folder, options };
     let mut system = loader.system(tree.clone(), &overrides)?;
 
-    // Changes from the command line may also touch the variants themselves.
+    // Changes from the command line may also affect the variants themselves.
     let mut changed = tree.clone();
     let variant_only: Vec<Override> = overrides
         .iter()
@@ -387,7 +389,7 @@ impl Loader<'_> {
             .find(|child| child.name == "platform")
             .and_then(|element| platform::read(element, &mut errors));
         let Some(platform) = platform else {
-            // Structural errors of the system itself are worth knowing at once.
+            // Structural errors of the system itself are reported at once.
             if tree.name != "system" || errors.is_empty() {
                 crate::node::read_root(&tree, "system", &mut errors);
             }
@@ -400,7 +402,7 @@ impl Loader<'_> {
         system.ok_or_else(|| Errors::new(errors))
     }
 
-    /// The system on the other chip: a file, a name of the catalog, or the element inside. Changes do not reach it.
+    /// The system on the other chip: a file, a name of the catalog, or the nested element. Changes do not affect it.
     fn peer(&self, tree: &Element) -> Result<Option<Peer>, Errors> {
         let Some(node) = tree.children.iter().find(|child| child.name == "peer") else {
             return Ok(None);
@@ -453,7 +455,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Replaces the attribute `platform` by the platform's element; gives the place of the attribute, if there was one.
+    /// Replaces the attribute `platform` by the platform's element. Returns the place of the attribute, if there was one.
     fn add_platform(&self, tree: &mut Element) -> Result<Option<Span>, Diagnostic> {
         let inside = tree.children.iter().find(|child| child.name == "platform");
         let attribute = tree.attribute("platform");
@@ -535,7 +537,7 @@ impl Loader<'_> {
             }
         }
         tree.children.retain(|child| child.name != "variant");
-        // An override from the command line may be meant for something that this variant leaves out.
+        // An override from the command line may concern something that this variant leaves out.
         let count = overrides.len();
         let mut kept = Vec::new();
         for (index, change) in changes.into_iter().enumerate() {
@@ -554,7 +556,7 @@ impl Loader<'_> {
     }
 }
 
-/// All runs of a system count in the same ticks and cycles; otherwise a table would compare what cannot be compared.
+/// All runs of a system count in the same ticks and cycles; otherwise a table would compare incomparable values.
 fn other_clocks(variant: &Element) -> Diagnostic {
     Diagnostic::new(
         Problem::Inconsistent("the variant changes the platform's clocks".into()),
@@ -563,7 +565,7 @@ fn other_clocks(variant: &Element) -> Diagnostic {
     )
 }
 
-/// Carries out a `<without>`: removes the element, and gates and flows that lead to its applications.
+/// Executes a `<without>`: removes the element, and gates and flows that lead to its applications.
 fn remove(tree: &mut Element, without: &Element) -> Result<(), Diagnostic> {
     let [attribute] = without.attributes.as_slice() else {
         return Err(Diagnostic::new(
@@ -590,7 +592,7 @@ fn remove(tree: &mut Element, without: &Element) -> Result<(), Diagnostic> {
             suggestion(&attribute.value, &known, kind),
         ));
     }
-    // What is gone may have namesakes below other managers that stay.
+    // What is removed may have namesakes below other managers that stay.
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     removed.iter().for_each(|element| apps(element, &mut gone));
     apps(tree, &mut left);
@@ -644,25 +646,24 @@ fn drop_references(element: &mut Element, gone: &[String]) {
         .for_each(|child| drop_references(child, gone));
 }
 
-/// The path that identifies a file, whatever way it was named.
+/// The path that identifies a file, however it was named.
 fn same_file(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Files that are included one in another at most, and all together.
+/// Maximum nesting of includes, and maximum total number.
 const INCLUDES: (usize, usize) = (tree::DEPTH_LIMIT, 1000);
 
-/// The files that are open, and how much has been included: a few small files that include each other twice would be a tree without
-/// bound.
+/// The open files, and how much has been included: a few small files that include each other twice would be an unbounded tree.
 struct Includes {
-    /// From the description to the file that is being read.
+    /// From the description to the file being read.
     open: Vec<PathBuf>,
     files: usize,
     elements: usize,
 }
 
 impl Includes {
-    /// Of a description, which may be no file.
+    /// For a description, which may not be a file.
     fn of(description: Option<PathBuf>) -> Self {
         Self {
             open: description.into_iter().collect(),
@@ -671,7 +672,7 @@ impl Includes {
         }
     }
 
-    /// Counts a file that was read; why it is too much, if it is.
+    /// Counts a file that was read. Returns why it is too much, if it is.
     fn count(&mut self, included: &Element) -> Result<(), String> {
         fn elements(element: &Element) -> usize {
             1 + element.children.iter().map(elements).sum::<usize>()
@@ -750,7 +751,7 @@ fn expand(
         })?;
         let mut included = tree::parse(&source)?;
         if !matches!(included.name.as_str(), "domain" | "manager") {
-            // A system that includes itself is a cycle, and is reported as one above; anything else has the wrong root.
+            // A system that includes itself is a cycle and is reported as such above; anything else has the wrong root.
             return Err(Diagnostic::new(
                 Problem::UnknownElement {
                     element: included.name.clone(),

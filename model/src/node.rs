@@ -1,7 +1,7 @@
 //! From the raw tree to typed values, by the tables of the language.
 //!
 //! Why it exists: structure, units and ranges of all attributes are checked in one place, and all mistakes are collected.
-//! What it deliberately does not know: rules that join several elements.
+//! What it deliberately does not know: rules that involve several elements.
 
 use crate::error::{Diagnostic, Problem};
 use crate::grammar::{self, AttributeRule, ElementRule, Kind, NAME_MAX};
@@ -33,7 +33,7 @@ pub enum Quota {
 pub enum Value {
     /// [`Kind::Name`], [`Kind::Text`] and [`Kind::Choice`].
     Text(String),
-    /// [`Kind::Integer`], and [`Kind::Credits`], 0 for `unlimited`.
+    /// [`Kind::Integer`]; also [`Kind::Credits`], with 0 for `unlimited`.
     Integer(u64),
     /// [`Kind::Boolean`].
     Boolean(bool),
@@ -51,7 +51,7 @@ pub enum Value {
     Quota(Quota),
 }
 
-/// An element whose attributes and children are all known and well typed.
+/// An element whose attributes and children are all known and have the right types.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its rule.
@@ -63,7 +63,7 @@ pub struct Node {
     pub children: Vec<Node>,
 }
 
-/// A programming error: the code asks for an attribute that the tables do not have, or as another type.
+/// A programming error: the code asks for an attribute that the tables do not have, or with the wrong type.
 macro_rules! getter {
     ($(#[$doc:meta])* $name:ident, $maybe:ident, $variant:ident, $type:ty) => {
         $(#[$doc])*
@@ -97,7 +97,7 @@ impl Node {
             .map(|value| &value.1)
     }
 
-    /// The place of the attribute's value; that of the element's name if the value is a default.
+    /// The place of the attribute's value, or of the element's name if the value is a default.
     pub fn place(&self, attribute: &str) -> &Span {
         self.values
             .iter()
@@ -105,7 +105,7 @@ impl Node {
             .map_or(&self.span, |value| &value.2)
     }
 
-    /// Whether the description gives the attribute; a default is not given.
+    /// Whether the description gives the attribute, rather than using its default.
     pub fn gives(&self, attribute: &str) -> bool {
         self.place(attribute) != &self.span
     }
@@ -148,7 +148,7 @@ impl Node {
     getter!(/// A part of a period.
         quota, maybe_quota, Quota, Quota);
 
-    /// The value if it is a time of whatever kind.
+    /// The value if it is any kind of time.
     pub fn as_time(&self, attribute: &str) -> Option<Time> {
         match self.value(attribute) {
             Some(
@@ -159,7 +159,7 @@ impl Node {
     }
 }
 
-/// Reads an element that must have the name `wanted`. `None` if something is wrong; then `errors` says what.
+/// Reads an element that must be named `wanted`. `None` if something is wrong; `errors` then says what.
 pub fn read_root(element: &Element, wanted: &str, errors: &mut Vec<Diagnostic>) -> Option<Node> {
     let before = errors.len();
     if element.name != wanted {
@@ -319,7 +319,7 @@ pub fn unknown_attribute(name: &str, rule: &ElementRule, span: &Span) -> Diagnos
     )
 }
 
-/// A value as a file could have it, for the help of a missing attribute.
+/// A value as it might appear in a file, for the help of a missing attribute.
 fn example(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, .. } => min.to_string(),
@@ -494,7 +494,7 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
     use units::UnitError;
     match cause {
         UnitError::Missing { number } => {
-            // The unit that is meant most often, so that the example looks like something one would write.
+            // The most common unit, so that the example looks realistic.
             let likely = match wanted {
                 Dimension::Size => "B",
                 Dimension::Rate => "B/s",
@@ -504,7 +504,7 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
                 Dimension::Cycles => "cycles",
             };
             let list = wanted.unit_list();
-            // Nothing of something is hardly ever meant.
+            // A zero quantity is hardly ever intended.
             let is_zero = number.trim_matches(['0', '.']).is_empty();
             let number = if is_zero { "1" } else { number };
             format!("write a unit after it, such as {number}{likely}; possible are {list}")

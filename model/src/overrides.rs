@@ -6,7 +6,7 @@
 //! A path is a list of segments, separated by `/`, and an attribute: `hog/limit@noc`. A segment matches elements by their `name` or `id` (a
 //! `<tilemux>` by its tile), or by their tag (`app`), or by both (`app[hog]`); `*` matches any characters. The first segment may match
 //! anywhere; each further segment matches elements inside the previous one. The root's attributes are `@duration`. An element that may
-//! occur only once, such as `<limit>`, is added where it is missing. Every match is changed; a path without any match is an error.
+//! occur only once, such as `<limit>`, is added if it is missing. Every match is changed; a path without a match is an error.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::source::{Source, Span};
 use crate::text::suggestion;
 use crate::tree::{Attribute, Element};
 
-/// Name of the source of values from the command line.
+/// Name of the source of command-line values.
 pub const COMMAND_LINE: &str = "--set";
 
 /// One change.
@@ -70,7 +70,7 @@ fn syntax(text: &str, span: &Span) -> Diagnostic {
     )
 }
 
-/// Applies the changes in their order to a description.
+/// Applies the changes to a description, in order.
 pub fn apply_overrides(root: &mut Element, overrides: &[Override]) -> Result<(), Diagnostic> {
     overrides.iter().try_for_each(|change| apply(root, change))
 }
@@ -158,7 +158,7 @@ fn anywhere(element: &Element, segment: &str, path: &mut Path, found: &mut Vec<P
     }
 }
 
-/// Whether `segment` is meant for `element`.
+/// Whether `segment` matches `element`.
 fn matches(element: &Element, segment: &str) -> bool {
     match segment
         .strip_suffix(']')
@@ -193,7 +193,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     text.ends_with(end)
 }
 
-/// Adds an element that may occur once; gives its index.
+/// Adds an element that may occur once. Returns its index.
 fn insert(root: &mut Element, path: &[usize], tag: &str, change: &Override) -> Option<usize> {
     let parent = at_mut(root, path)?;
     let child = grammar::element(&parent.name)?

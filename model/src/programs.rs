@@ -1,11 +1,11 @@
-//! The names of programs, as a description may use them.
+//! Program names that a description may use.
 //!
-//! Why it exists: a name that no program has is refused before anything runs. What it deliberately does not know: what programs are and how
+//! Why it exists: an unknown program name is refused before anything runs. What it deliberately does not know: what programs are and how
 //! they are built.
 
 /// The programs that a system may name. The runner knows them; the model only asks.
 pub trait Programs {
-    /// Whether there is a program with this name.
+    /// Whether a program with this name exists.
     fn contains(&self, name: &str) -> bool;
     /// All names, for suggestions.
     fn names(&self) -> Vec<String>;

@@ -1,6 +1,6 @@
 //! Texts and places in them.
 //!
-//! Why it exists: every error names file, line and column, also when a value came from the command line. What it
+//! Why it exists: every error names file, line and column, even when a value came from the command line. What it
 //! deliberately does not know: XML.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// A stretch of a source, in bytes.
+/// A range of a source, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The text.
@@ -26,7 +26,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The stretch `range` of `source`.
+    /// The range `range` of `source`.
     pub fn new(source: &Arc<Source>, range: std::ops::Range<usize>) -> Self {
         Self {
             source: source.clone(),

@@ -1,6 +1,6 @@
 //! Small pieces of English for messages: lists of alternatives and "did you mean".
 //!
-//! Why it exists: every message that names something unknown should offer what is known, in one style. What it
+//! Why it exists: every message about an unknown name should offer the known ones, in one style. What it
 //! deliberately does not know: what the names mean.
 
 /// `a`, `a or b`, `a, b or c`.
@@ -12,7 +12,7 @@ pub fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// The known name that is most like `wrong`, if one is like it at all.
+/// The known name most similar to `wrong`, if any is similar.
 pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -25,7 +25,7 @@ pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// Help for an unknown name: "did you mean `x`?", followed by what there is.
+/// Help for an unknown name: "did you mean `x`?", followed by the known names.
 pub fn suggestion(wrong: &str, known: &[&str], noun: &str) -> String {
     const SHOWN: usize = 16;
     let mut help = String::new();

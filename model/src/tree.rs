@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::error::{Diagnostic, Problem};
 use crate::source::{Source, Span};
 
-/// Deepest nesting of elements that is read; far beyond any description, and safe for recursion.
+/// Maximum nesting of elements: far beyond any description, and safe for recursion.
 pub const DEPTH_LIMIT: usize = 32;
-/// Most elements of one file.
+/// Maximum elements of one file.
 pub const ELEMENT_LIMIT: u32 = 100_000;
 
 /// An attribute with its places.
@@ -33,9 +33,9 @@ pub struct Element {
     pub name: String,
     /// The place of the name.
     pub span: Span,
-    /// Attributes in the order of the file.
+    /// Attributes in file order.
     pub attributes: Vec<Attribute>,
-    /// Elements inside, in the order of the file.
+    /// Elements inside, in file order.
     pub children: Vec<Element>,
     /// The place of text that is not white space.
     pub text: Option<Span>,
@@ -49,7 +49,7 @@ impl Element {
             .find(|attribute| attribute.name == name)
     }
 
-    /// What identifies the element among its siblings: its `name`, or its `id`; of a multiplexer its tile.
+    /// What identifies the element among its siblings: its `name` or its `id`; for a multiplexer, its tile.
     pub fn identity(&self) -> Option<&str> {
         let tile = || self.attribute("tile").filter(|_| self.name == "tilemux");
         self.attribute("name")
@@ -97,7 +97,7 @@ fn convert(
         .children()
         .find(|child| child.is_text() && child.text().is_some_and(|text| !text.trim().is_empty()))
         .map(|child| {
-            // The place of the first character, not of the line break before it.
+            // The place of the first character, not of the preceding line break.
             let text = child.text().unwrap_or_default();
             let blank = text.len() - text.trim_start().len();
             let start = child.range().start + blank;
@@ -137,7 +137,7 @@ fn malformed(source: &Arc<Source>, error: &roxmltree::Error) -> Diagnostic {
         .next()
         .map_or(0, char::len_utf8);
     let span = Span::new(source, start..start + width);
-    // The library's texts end in " at line:column", which our place already says.
+    // The library's messages end in " at line:column", which our place already gives.
     let message = error.to_string();
     let position = format!(" at {}", error.pos());
     let message = message.replacen(&position, "", 1);

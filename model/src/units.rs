@@ -1,10 +1,10 @@
 //! Quantities with units, exactly.
 //!
 //! Why it exists: a description says `8MiB/s` or `13.75ns`, never a bare number, and no rounding may creep in between
-//! the file and the machine. What it deliberately does not know: files, positions, and which attribute wants what.
+//! the file and the machine. What it deliberately does not know: files, positions, and what each attribute requires.
 //!
-//! Every quantity is an integer in a base unit: bytes, bytes a second, picoseconds, hertz, millionths. A decimal
-//! fraction is accepted where the value is whole in the base unit.
+//! Every quantity is an integer in a base unit: bytes, bytes per second, picoseconds, hertz, millionths. A decimal
+//! fraction is accepted if the value is whole in the base unit.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Size(pub u64);
 
-/// A rate in bytes a second.
+/// A rate in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Rate(pub u64);
 
@@ -168,7 +168,7 @@ impl Dimension {
         crate::text::alternatives(&names)
     }
 
-    /// The unit that is written so but for small and capital letters.
+    /// The unit that differs only in upper and lower case.
     pub fn unit_in_other_case(self, unit: &str) -> Option<&'static str> {
         let mut names = self.units().iter().map(|known| known.0);
         names.find(|name| name.eq_ignore_ascii_case(unit))
@@ -182,7 +182,7 @@ impl Dimension {
     }
 
     fn factor(self, unit: &str) -> Option<u64> {
-        // The micro sign and the Greek letter, which look the same.
+        // The micro sign and the Greek letter look the same.
         let unit = match unit {
             "\u{b5}s" | "\u{3bc}s" => "us",
             other => other,
@@ -194,7 +194,7 @@ impl Dimension {
     }
 }
 
-/// Why a text is no quantity of the wanted dimension.
+/// Why a text is not a quantity of the required dimension.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// A number without a unit.
@@ -203,14 +203,14 @@ pub enum UnitError {
         /// The number as written.
         number: String,
     },
-    /// A unit of another dimension, or none that is known.
+    /// A unit of another dimension, or an unknown one.
     #[error("`{unit}` is not a unit of {}", wanted.noun())]
     Wrong {
         /// The unit as written.
         unit: String,
         /// What was wanted.
         wanted: Dimension,
-        /// What the unit would be right for.
+        /// The dimension for which the unit would be right.
         belongs: Option<Dimension>,
     },
     /// Not a decimal number.
@@ -221,7 +221,7 @@ pub enum UnitError {
         /// What was wanted.
         wanted: Dimension,
     },
-    /// More than the base unit can count in 64 bits.
+    /// Larger than the base unit can count in 64 bits.
     #[error("`{text}` is too large: it does not fit 64 bits in {}", wanted.base())]
     Overflow {
         /// What was written.
@@ -273,7 +273,7 @@ pub fn parse(text: &str, dimension: Dimension) -> Result<u64, UnitError> {
         text: text.into(),
         wanted: dimension,
     };
-    // Trailing zeros of a fraction say nothing, and dropping them keeps the power of ten small.
+    // Trailing zeros of a fraction carry no information, and dropping them keeps the power of ten small.
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > 18 {
         return Err(UnitError::NotWhole {

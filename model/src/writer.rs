@@ -1,7 +1,7 @@
 //! XML as text: elements with indentation, attributes, quantities in one unit.
 //!
 //! Why it exists: platforms, systems and task systems are written back as descriptions. What it deliberately does not know: which elements
-//! there are.
+//! exist.
 
 use crate::units::{Frequency, Rate, Size, Time};
 

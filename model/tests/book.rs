@@ -18,7 +18,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Blocks of code in XML, with the line that they begin at.
+/// XML code blocks, with the line at which each begins.
 fn blocks(text: &str) -> Vec<(usize, String)> {
     let mut all = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -41,7 +41,7 @@ fn complete_descriptions_are_valid() {
         for (line, block) in blocks(&text) {
             let name = format!("{}:{line}", page.display());
             let options = LoadOptions::default();
-            // What is left out is written so.
+            // Omitted parts are written as "...".
             if block.contains("...") {
                 continue;
             }

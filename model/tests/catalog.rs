@@ -1,4 +1,5 @@
-//! The catalog: everything in it loads, the built-in copy is complete, and canonical output means the same.
+//! The catalog: everything in it loads, the built-in copy is complete, and canonical output has the same
+//! meaning.
 
 use std::path::{Path, PathBuf};
 
@@ -81,7 +82,7 @@ fn every_parameter_of_a_platform_says_where_it_comes_from() {
             .children()
             .filter(roxmltree::Node::is_element)
         {
-            // Tiles refer to sourced parts; what is there is the floor plan.
+            // Tiles refer to parts with sources; what remains is the floor plan.
             if node.attribute("source").is_some() || node.tag_name().name() == "tile" {
                 continue;
             }
@@ -156,14 +157,14 @@ fn every_system_also_loads_on_the_other_tiled_platform() {
                 error.to_string().contains("has no streaming unit, which `"),
                 "{error}"
             ),
-            // Its memory has no queue whose policy could be another one.
+            // Its memory has no queue whose policy could change.
             Err(error) if name == &"memory-policies" => assert!(
                 error
                     .to_string()
                     .contains("<controller> has no attribute `write-cas`"),
                 "{error}"
             ),
-            // Its tiles have one hart each, and their memory no banks of its own.
+            // Its tiles have one hart each, and its memory has no separate banks.
             Err(error) if name.starts_with("bare/") => {
                 assert!(
                     error.to_string().contains("are no harts of tile"),
@@ -211,7 +212,7 @@ fn the_interference_experiment_has_every_pair() {
         )
         .unwrap()
     };
-    // A sweep over limits reaches the regulated variants and no other.
+    // A sweep over limits affects only the regulated variants.
     let sweep = ["background/*/limit@noc=32MiB/s"];
     let mut runs = load("m3/interference", &sweep).variants;
     runs.extend(load("m3/interference-messages", &sweep).variants);
@@ -237,7 +238,7 @@ fn the_interference_experiment_has_every_pair() {
             .collect();
         let foreground = if name.starts_with("messages") { 2 } else { 1 };
         let background = name.split('-').nth(1);
-        // Six tiles are left beside the kernel and the manager; messages need two tiles each.
+        // Six tiles remain besides the kernel and the manager; messages need two tiles each.
         let expected = match background {
             None => 0,
             Some("messages") => (6 - foreground) / 2 * 2,
@@ -265,7 +266,7 @@ fn platforms_are_found_by_the_names_that_they_had_before() {
         );
         let system = load_system_text("s", &text, &options).unwrap();
         assert_eq!(system.platform.name, now);
-        // Nothing on the chip may tell which name was used.
+        // Nothing on the chip may reveal which name was used.
         let again = load_system_text("s", &text.replace(before, now), &options).unwrap();
         assert_eq!(canonical::for_chip(&system), canonical::for_chip(&again));
         let changed = LoadOptions {

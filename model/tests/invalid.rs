@@ -1,6 +1,6 @@
 //! One tiny bad file for each rule. The expected message is at the end of the file itself.
 //!
-//! `BLESS=1 cargo test -p bulkhead-model --test invalid` writes the messages anew; read them before they are committed.
+//! `BLESS=1 cargo test -p bulkhead-model --test invalid` rewrites the messages; read them before committing.
 
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ fn every_bad_file_gives_its_message() {
         let Err(errors) = load(&path, &text) else {
             panic!("{} is accepted", path.display());
         };
-        // Messages name the file by its name, not by where the repository lies; comments may not hold two hyphens.
+        // Messages use the file's name, not the repository's path; comments may not contain two hyphens.
         let prefix = format!("{}/", folder().display());
         let message = errors.to_string().replace(&prefix, "").replace("--", "- -");
         let (body, expected) = text.split_once(MARK).unwrap_or((&text, ""));

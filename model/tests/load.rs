@@ -1,4 +1,4 @@
-//! Loading: includes, overrides beside variants, catalogs on disk, placement, and attacks with damaged texts.
+//! Loading: includes, overrides with variants, catalogs on disk, placement, and attacks with damaged texts.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn overrides_reach_the_platform_and_change_it() {
         &with(&["@platform=tiled-fpga", "@duration=5ms"]),
     )
     .unwrap();
-    // By the name that it had before.
+    // By its former name.
     assert_eq!(system.platform.name, "tiled-star");
     assert_eq!(system.variants[0].duration, Time(5_000_000_000));
     let platform = load_platform("single", &with(&["memory@size=64MiB"])).unwrap();
@@ -272,7 +272,7 @@ fn what_is_not_counted_takes_no_slots() {
     let system = load("unlimited").unwrap();
     assert_eq!(system.apps[1].sgates[0].credits, 0);
     assert!(canonical::for_chip(&system).contains("credits=\"unlimited\""));
-    // Two senders with a credit each are one too many; a number of 0 is no number of credits.
+    // Two senders with one credit each are one too many; 0 is not a number of credits.
     assert_eq!(load("1").unwrap_err().list[0].code(), "model::credits");
     let error = load("0").unwrap_err().to_string();
     assert!(error.contains("1 to 32, or `unlimited`"), "{error}");
@@ -318,7 +318,7 @@ fn random_system() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is accepted keeps every rule, checked here from the finished model by brute force.
+    /// Every accepted system obeys every rule, checked here from the finished model by brute force.
     #[test]
     fn accepted_systems_keep_the_rules(text in random_system()) {
         let Ok(system) = load_system_text("random", &text, &LoadOptions::default()) else {
@@ -350,7 +350,7 @@ proptest! {
         prop_assert_eq!(again.as_ref().ok(), Some(&system), "{}", text);
     }
 
-    /// Damaged files give errors with places inside the text, and never a panic.
+    /// Damaged files give errors with places inside the text, never a panic.
     #[test]
     fn damaged_files_never_panic(
         which in 0usize..3,
@@ -404,7 +404,7 @@ proptest! {
     }
 }
 
-/// A service has kernel memory for each client that it can have, unless its description says how much; the manager on the chip is told.
+/// A service has kernel memory for each possible client, unless its description specifies the amount; the manager on the chip is told.
 #[test]
 fn a_service_has_kernel_memory_for_its_clients() {
     let app = |inside: &str| {

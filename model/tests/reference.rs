@@ -1,6 +1,6 @@
 //! The reference page of the description: its tables are those of the language, and its example is valid.
 //!
-//! `BLESS=1 cargo test -p bulkhead-model --test reference` writes the tables anew after a change of the language.
+//! `BLESS=1 cargo test -p bulkhead-model --test reference` rewrites the tables after a change of the language.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The XML schema files: generated from the tables of the language, read back independently, and accepting the catalog.
 //!
-//! `BLESS=1 cargo test -p bulkhead-model --test schema` writes the files anew after a change of the tables.
+//! `BLESS=1 cargo test -p bulkhead-model --test schema` rewrites the files after a change of the tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -167,7 +167,7 @@ fn the_files_are_those_of_the_tables() {
     }
 }
 
-/// What the file says of an element: attributes (with `!` if required) and children, read without the generator.
+/// What the file says about an element: attributes (with `!` if required) and children, read without the generator.
 fn declared(text: &str) -> BTreeMap<String, (Vec<String>, Vec<String>)> {
     let document = roxmltree::Document::parse(text).unwrap();
     let named = |node: &roxmltree::Node<'_, '_>, tag: &str| {
@@ -251,7 +251,7 @@ fn xml_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Runs xmllint; `None` if this machine has none.
+/// Runs xmllint; `None` if it is not installed.
 fn xmllint(schema: &str, files: &[PathBuf]) -> Option<(bool, String)> {
     let output = Command::new("xmllint")
         .args(["--noout", "--nonet", "--schema"])

@@ -1,4 +1,4 @@
-//! Task systems: whatever is valid is written so that it reads back as the same, and damaged texts never panic.
+//! Task systems: every valid one reads back unchanged, and damaged texts never panic.
 
 use bulkhead_model::tasks::{
     self, Channel, ChannelKind, CostPoint, Device, Direction, Llc, Memguard, MutexOrder, Overheads,
@@ -40,7 +40,7 @@ fn task() -> impl Strategy<Value = Task> {
                 working_set: Size(working_set),
                 accesses,
                 memory_phase: if section { Time(1000) } else { Time(0) },
-                // The same resource on two processors is a mistake; one of its own is none.
+                // The same resource on two processors is a mistake; a separate one is not.
                 sections: if section {
                     vec![Section {
                         resource: "own".into(),

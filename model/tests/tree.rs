@@ -1,7 +1,7 @@
-//! The rules of the whole tree: random trees that keep them are accepted, and each single violation is refused.
+//! The rules of the whole tree: random trees that obey them are accepted, and each single violation is refused.
 //!
-//! The trees are made with exactly what they need (limits of managers are the sums of what is below), so a rule that counts
-//! differently anywhere refuses one of them; one less anywhere must be refused.
+//! The trees have exactly what they need (limits of managers are the sums of what is below), so a rule that counts differently
+//! anywhere refuses one of them; one less anywhere must be refused.
 
 use bulkhead_model::system::{APP_KERNEL_MEMORY, System, TILE_ENDPOINTS, table_pages};
 use bulkhead_model::{LoadOptions, canonical, load_system_text};
@@ -62,7 +62,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Writes a tree; `limits` gives the inside of each manager by its name.
+/// Writes a tree; `limits` gives the contents of each manager by its name.
 struct Writer<'a> {
     text: String,
     number: usize,
@@ -121,7 +121,7 @@ fn load(text: &str) -> Result<System, bulkhead_model::Errors> {
     load_system_text("r", text, &LoadOptions::default())
 }
 
-/// Bounds that are exactly what is needed, less `less` of the quota with this number.
+/// Limits that are exactly what is needed, minus `less` of the quota with this number.
 fn exact(system: &System, manager: usize, quota: usize, less: u64) -> String {
     let mut text = String::new();
     for tile in system.tiles_below(manager) {
@@ -158,7 +158,7 @@ fn fits(tree: &Tree) -> bool {
         .iter()
         .map(|(_, app)| app.kernel.map_or(APP_KERNEL_MEMORY, |k| k << 10) + (8 << 10))
         .sum();
-    // What is given away is there, unless it is more than the memory tile: the kernel's heap takes two and a half times as much.
+    // What is given away exists, unless it exceeds the memory tile: the kernel's heap takes two and a half times as much.
     let fits_kernel = kernel + managers as u64 * (14 << 10) <= 64 << 20;
     let fits_tiles = (2..6u16).all(|tile| {
         let here: Vec<_> = apps.iter().filter(|(_, app)| app.tile == tile).collect();
@@ -169,7 +169,7 @@ fn fits(tree: &Tree) -> bool {
             .iter()
             .map(|(_, app)| 9 + u64::from(app.slots) + u64::from(app.region.is_some()))
             .sum();
-        // A window for each manager, and one for who lights the tile.
+        // A window for each manager, and one for the manager that starts the tile.
         owners.len() + managers < 4 && limited <= 3 && endpoints + TILE_ENDPOINTS <= 192
     });
     fits_kernel && fits_tiles && managers < 4
@@ -178,7 +178,8 @@ fn fits(tree: &Tree) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// What keeps every rule is accepted, with limits that are exactly enough; what is written from it means the same.
+    /// A tree that obeys every rule is accepted, with limits that are exactly enough, and what is written from it means the
+    /// same.
     #[test]
     fn trees_that_fit_are_accepted_and_one_less_is_refused(tree in tree(), quota in 0usize..6) {
         prop_assume!(fits(&tree));
@@ -188,21 +189,21 @@ proptest! {
         let limited = text(&tree, &|name| number(name).map_or(String::new(), |m| exact(&system, m, 9, 0)));
         let bounded = load(&limited).map_err(|errors| TestCaseError::fail(format!("{errors}\n{limited}")))?;
         prop_assert_eq!(bounded.apps.len(), system.apps.len());
-        // The managers' memory is counted with no less than what they read, and not many times more.
+        // The managers' memory is counted as no less than what they read, and not many times more.
         let (read, counted) = (canonical::for_chip(&bounded).len() as u64, bounded.description_bytes(0));
         prop_assert!((read..4 * read).contains(&counted), "{} bytes, {} counted", read, counted);
         let written = canonical::complete(&bounded);
         let again = load(&written);
         prop_assert_eq!(again.as_ref().ok(), Some(&bounded), "{}", written);
 
-        // One less of one quota of one manager: exactly that is said.
+        // One less of one quota of one manager: exactly that is reported.
         let Some(victim) = (1..system.managers.len()).next_back() else { return Ok(()) };
         let bad = text(&tree, &|name| number(name).map_or(String::new(), |m| {
             if m == victim { exact(&system, m, quota, 1) } else { String::new() }
         }));
         let sums: Vec<_> = system.tiles_below(victim).iter().map(|t| system.on_tile(victim, *t)).collect();
         let is_violation = match quota {
-            // A rate of nothing and a burst below a chunk cannot be written.
+            // A rate of zero and a burst below a chunk cannot be written.
             2 => sums.iter().any(|sum| sum.rate + u128::from(sum.without_limit > 0) > 1),
             3 => sums.iter().any(|sum| sum.burst > 0),
             _ => true,

@@ -1,8 +1,8 @@
-//! One small generator of random numbers for programs of the chip, simulations and tests.
+//! One small random number generator for programs on the chip, simulations and tests.
 //!
-//! Why it exists: a failing case must be its seed, in a program without an allocator as in a simulation, and for years; so the sequence
-//! is fixed here and not by a library's version. What it deliberately does not know: what is drawn. Studies, whose statistics depend on
-//! the generator, use a library's (`rand_pcg`); a cache's random replacement is hardware and stays in the cache.
+//! Why it exists: a seed must reproduce a failing case for years, in a simulation and in a program without an allocator; so the
+//! sequence is fixed here and not by a library's version. What it deliberately does not know: the use of the numbers. Studies, whose
+//! statistics depend on the generator, use a library's (`rand_pcg`); a cache's random replacement is hardware and stays in the cache.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -27,7 +27,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number below `bound`; 0 if `bound` is 0. Not exactly even, by at most `bound` in 2^64.
+    /// A number below `bound`; 0 if `bound` is 0. Not exactly uniform: off by at most `bound` in 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }

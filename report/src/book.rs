@@ -1,11 +1,12 @@
-//! Where the book is, seen from a page.
+//! Where the book is, relative to a page.
 //!
-//! Why it exists: a figure says what it shows in a line; the book says how it was measured and what to do about it. A page may lie
-//! anywhere, so its links are relative and its writer says where the book is. What it deliberately does not know: files; the book's text.
+//! Why it exists: a figure says in one line what it shows; the book says how it was measured and what to do about it. A page may be
+//! anywhere, so its links are relative, and its writer says where the book is. What it deliberately does not know: files; the book's
+//! text.
 
 use maud::{Markup, html};
 
-/// Pages that figures lead to; those of pages elsewhere are public.
+/// Pages that figures lead to. Pages that others lead to are public.
 pub(crate) const CHIP: &str = "reference/results";
 pub(crate) const FLOWS: &str = "reference/results";
 pub(crate) const LEDGER: &str = "reference/ledger";
@@ -22,10 +23,10 @@ pub const M2OS: &str = "papers/m2os";
 /// The reproduction of M3.
 pub const M3: &str = "papers/m3";
 
-/// The book, seen from the folder of a page.
+/// The book, relative to the folder of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
-    /// The folder of the book, relative, and how its pages end.
+    /// The relative folder of the book, and the extension of its pages.
     at: Option<(String, &'static str)>,
 }
 
@@ -42,7 +43,7 @@ impl Book {
         Self { at }
     }
 
-    /// "More in the book" on a page, such as `reference/ledger`; without the book at hand, the name of its file.
+    /// "More in the book" on a page, such as `reference/ledger`; without an available book, the name of its file.
     pub fn more(&self, page: &str) -> Markup {
         html! {
             @match &self.at {

@@ -1,4 +1,4 @@
-//! The picture of a chip: where each application is, and whose traffic crosses which link.
+//! The picture of a chip: where each application is, and which application's traffic crosses which link.
 //!
 //! Why it exists: most delays have one cause, the traffic of two applications on the same link, and a picture shows that at once.
 //! What it deliberately does not know: the machine; it draws only results.
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 const BOX: (f64, f64) = (128.0, 62.0);
 const GAP: f64 = 14.0;
 const ARM: f64 = 64.0;
-/// Half the width of the lane between the boxes of a router, where links to the rows above and below run.
+/// Half the width of the lane between the boxes of a router; links to the rows above and below run in it.
 const LANE: f64 = 26.0;
-/// Most boxes next to each other in a row of a router, on each side of the lane.
+/// Maximum boxes next to each other in a row of a router, on each side of the lane.
 const SIDE: usize = 4;
-/// Width of the busiest link, and the least width of one that carried something.
+/// Width of the busiest link, and minimum width of a link with any traffic.
 const WIDEST: f64 = 22.0;
 const THINNEST: f64 = 1.0;
 /// Names in a box; one line says how many others there are.
@@ -49,7 +49,7 @@ fn layout(placement: &Placement) -> Layout {
         around.entry(router_of(place)).or_default().push(place.tile);
     }
     let most = around.values().map(Vec::len).max().unwrap_or(1).max(1);
-    // Rows of boxes above and below a router, of at most two sides. One box needs only the left side above.
+    // Rows of boxes above and below a router, with at most two sides. One box needs only the left side above.
     let (least, sides) = if most == 1 { (1, 1.0) } else { (2, 2.0) };
     let rows = most.div_ceil(2 * SIDE).max(least);
     let side = most.div_ceil(rows).div_ceil(2).max(1);
@@ -148,7 +148,7 @@ impl Joined<'_> {
     }
 }
 
-/// Bytes a second in a unit that keeps three digits before the point at most.
+/// Bytes per second, in a unit that keeps at most three digits before the point.
 pub(crate) fn rate(bytes: u64, seconds: f64) -> String {
     let a_second = if seconds > 0.0 {
         bytes as f64 / seconds
@@ -252,7 +252,7 @@ fn picture(
     }
 }
 
-/// A tile's box: its number, and who is on it in their colours.
+/// A tile's box: its number and its residents in their colours.
 fn tile(place: &Place, (x, y): Point, palette: &Palette) -> Markup {
     let number = |value: f64| format!("{value:.1}");
     let heading = match place.memory {
@@ -302,7 +302,7 @@ fn busiest(result: &RunResult) -> Option<String> {
         let all = joined(&variant.links).into_iter();
         all.map(move |link| (link.bytes(), words(&link, result, variant), variant))
     });
-    // The first of several that carried as much.
+    // The first of several that carried equally much.
     let (_, words, variant) = links.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
     Some(format!("{words} ({})", variant.name))
 }
@@ -357,7 +357,7 @@ mod tests {
             let system = load_system(name, &LoadOptions::default()).expect("valid");
             no_box_covers(&Placement::of(&system));
         }
-        // A crossbar of 40 tiles, and meshes with five and with one at each router.
+        // A crossbar of 40 tiles, and meshes with five tiles and with one at each router.
         for (columns, rows, tiles) in [(1, 1, 40), (3, 2, 30), (8, 8, 64)] {
             let place = |tile: u16| Place {
                 tile,

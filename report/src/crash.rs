@@ -1,4 +1,4 @@
-//! A crash as a reader sees it: the address that was accessed, the chain of calls, and the registers.
+//! A crash as a reader sees it: the address that was accessed, the call chain, and the registers.
 //!
 //! Why it exists: terminal, pages and data show the same. What it deliberately does not know: how a stack is read.
 
@@ -18,7 +18,7 @@ pub struct Crash {
     pub cause: String,
     /// Where it happened.
     pub pc: u64,
-    /// The address that was accessed, if it was an access that failed.
+    /// The address that was accessed, if the crash was a failed access.
     pub address: Option<u64>,
     /// Integer registers `x0` to `x31`.
     pub registers: Vec<u64>,
@@ -30,7 +30,7 @@ pub struct Crash {
 
 /// The stack pointer among the registers.
 const SP: usize = 2;
-/// An access so near to the stack pointer may be one to the stack.
+/// An access this close to the stack pointer may be an access to the stack.
 const NEAR: u64 = 1 << 20;
 
 impl Crash {
@@ -110,7 +110,7 @@ mod tests {
             text.contains("     ra 0000000000000001   sp 0000000000000002"),
             "{text}"
         );
-        // The frame is larger than what is left of the stack.
+        // The frame is larger than the rest of the stack.
         let large = Crash {
             address: Some(0x2062),
             ..crash.clone()

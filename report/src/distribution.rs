@@ -4,20 +4,20 @@
 
 use crate::result::Distribution;
 
-/// Nearest-rank percentile of sorted values: the least value such that `percent` of all are not above it. 0 for none.
+/// Nearest-rank percentile of sorted values: the smallest value that is not exceeded by `percent` of all values. 0 without values.
 pub fn percentile(sorted: &[u64], percent: u64) -> u64 {
     let rank = (sorted.len() as u64 * percent).div_ceil(100).max(1) as usize;
     sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
-/// Whether this many samples say something about a percentile: ten of them at least lie beyond it, so that it is not the maximum by another
-/// name. 20 samples for the median, 1000 for the 99th percentile.
+/// Whether this many samples say something about a percentile: at least ten of them lie beyond it, so that it is not just the maximum. 20
+/// samples for the median, 1000 for the 99th percentile.
 pub fn is_known(percent: u64, count: u64) -> bool {
     let beyond = 100u64.saturating_sub(percent);
     u128::from(count) * u128::from(beyond) >= 1000
 }
 
-/// A percentile for a reader: `-` if there are too few samples for it.
+/// A percentile for a reader; `-` if there are too few samples.
 pub fn shown(percent: u64, count: u64, text: impl FnOnce() -> String) -> String {
     if is_known(percent, count) {
         text()
@@ -26,8 +26,7 @@ pub fn shown(percent: u64, count: u64, text: impl FnOnce() -> String) -> String 
     }
 }
 
-/// The meaning of `-` in a table's columns for percentiles, if one of these numbers of samples is too small for one of these
-/// percentiles.
+/// The meaning of `-` in a table's percentile columns, if one of these sample counts is too small for one of these percentiles.
 pub fn note(percentiles: &[u64], counts: impl IntoIterator<Item = u64>) -> Option<String> {
     let counts: Vec<u64> = counts.into_iter().collect();
     let missing = percentiles
@@ -83,7 +82,7 @@ pub fn distribution(values: impl IntoIterator<Item = u64>) -> Distribution {
     }
 }
 
-/// The values without outliers as in box plots: within 1.5 interquartile ranges of the quartiles (m3-rtas24, section V-A).
+/// The values without outliers, as in box plots: within 1.5 interquartile ranges of the quartiles (m3-rtas24, section V-A).
 pub fn without_outliers(values: &[u64]) -> Vec<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();

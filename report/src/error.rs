@@ -1,4 +1,4 @@
-//! Errors when a result is shown.
+//! Errors in showing a result.
 //!
 //! What it deliberately does not know: exit codes.
 

@@ -1,4 +1,4 @@
-//! Numbers as readers like them.
+//! Numbers in readable form.
 //!
 //! What it deliberately does not know: which numbers.
 
@@ -15,7 +15,7 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// A span in a unit that keeps three digits before the point at most.
+/// A span in a unit that keeps at most three digits before the point.
 pub fn span(microseconds: f64) -> String {
     match microseconds {
         t if t < 1.0 => format!("{:.0} ns", t * 1000.0),

@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 const LANE: u32 = 26;
 const AXIS: u32 = 52;
 const LEGEND: u32 = 20;
-/// Characters of a name that are shown.
+/// Maximum characters of a name that are shown.
 const NAME: usize = 24;
 /// Width of a character.
 const CHARACTER: u32 = 7;
@@ -25,7 +25,7 @@ pub enum Ink {
     Bound,
     /// An observation.
     Response,
-    /// Something late, or without a bound.
+    /// Something late or without a bound.
     Late,
     /// A limit.
     Limit,
@@ -33,7 +33,7 @@ pub enum Ink {
     Kernel,
     /// Words next to the bars.
     Word,
-    /// A part of an application with a colour of its own.
+    /// A part of an application with its own colour.
     Own(RGBColor),
 }
 
@@ -53,7 +53,7 @@ impl Ink {
     /// A colour that is readable on it.
     fn contrast(self) -> RGBColor {
         let RGBColor(r, g, b) = self.colour();
-        // Brightness as the eye weighs it (ITU-R BT.601), in thousandths.
+        // Brightness as perceived by the eye (ITU-R BT.601), in thousandths.
         match 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) {
             140_000.. => Self::Word.colour(),
             _ => WHITE,
@@ -64,15 +64,15 @@ impl Ink {
 /// A thing in a lane.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// From here to there over this share of the lane's height.
+    /// From the first to the second position, over this share of the lane's height.
     Bar(f64, f64, f64, Ink),
-    /// A line over the lane's height.
+    /// A line across the lane's height.
     Line(f64, Ink),
     /// An arrow up: a release.
     Up(f64, Ink),
     /// An arrow down: a deadline.
     Down(f64, Ink),
-    /// Words in a bar of this colour from here to there, if it is wide enough.
+    /// A text in a bar of this colour between the two positions, if it is wide enough.
     Label(f64, f64, String, Ink),
     /// Words that begin here.
     Words(f64, String, Ink),
@@ -83,15 +83,15 @@ pub enum Shape {
 pub struct Lane {
     /// Its name at the left.
     pub name: String,
-    /// The colour that it has on every picture, if it has one.
+    /// Its colour on every picture, if it has one.
     pub colour: Option<RGBColor>,
     /// Its shapes; later ones cover earlier ones.
     pub shapes: Vec<Shape>,
-    /// Words at the right of it.
+    /// Text to the right of it.
     pub aside: String,
 }
 
-/// Everything else of a picture.
+/// Everything else in a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame<'a> {
     /// Label of the time axis, with unit.
@@ -104,7 +104,7 @@ pub struct Frame<'a> {
     pub legend: &'a [(&'a str, Shape)],
 }
 
-/// A name that fits next to its lane.
+/// A name shortened to fit next to its lane.
 fn short(name: &str) -> String {
     if name.chars().count() <= NAME {
         return name.to_owned();
@@ -125,7 +125,7 @@ fn words(ink: RGBColor, at: HPos) -> TextStyle<'static> {
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// Draws a shape into the box from `top` on that is `height` high; `x` says where times are.
+/// Draws a shape into the box of this `height` that starts at `top`; `x` maps times to positions.
 fn draw(
     area: &Area<'_>,
     shape: &Shape,
@@ -141,7 +141,7 @@ fn draw(
     match shape {
         Shape::Bar(from, to, share, ink) => {
             let half = (f64::from(height) * share / 2.0).round() as i32;
-            // A part that is too short for a pixel is there nevertheless.
+            // A part that is too short for a pixel is still visible.
             let (left, right) = (x(*from), x(*to).max(x(*from) + 1));
             let corners = [(left, middle - half), (right, middle + half)];
             area.draw(&Rectangle::new(corners, ink.colour().filled()))

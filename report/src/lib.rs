@@ -1,9 +1,9 @@
-//! The output for users: results as data, and as tables, plots, and pages.
+//! The output for users: results as data, tables, plots and pages.
 //!
 //! Why it exists: a result is only useful if a reader understands it at a glance. [`result`] and [`audit`] are the data that every
 //! reader shares, so the table on the screen, the page, and the files for machines cannot disagree. What it deliberately does not
-//! know: the machine, and how a run is made. A page holds everything inside itself and loads nothing. Pages of one paper's
-//! experiments stay with the experiments (`experiments/`), because nothing else uses them; their parts come from here.
+//! know: the machine, and how a run is made. A page is self-contained and loads nothing. Pages of one paper's experiments stay
+//! with the experiments (`experiments/`), because nothing else uses them; their parts come from here.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

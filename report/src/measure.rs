@@ -1,7 +1,7 @@
-//! Curves of what memory costs: the data, a table and a page.
+//! Curves of memory costs: the data, a table and a page.
 //!
-//! Why it exists: terminal, page and file show the same points beside the same closed forms. What it deliberately does not know: how a point
-//! was measured, and where a closed form comes from.
+//! Why it exists: terminal, page and file show the same points beside the same closed forms. What it deliberately does not know: how a
+//! point was measured, and where a closed form comes from.
 
 use crate::Error;
 use crate::format::grouped;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// Version of the file.
 pub const SCHEMA: u32 = 1;
-/// From here on, a point and its closed form differ so much that a reader wants to know why.
+/// From this relative difference on, a reader wants to know why a point and its closed form differ.
 pub const WIDE: f64 = 0.1;
 
 /// What was measured on a platform.
@@ -75,13 +75,13 @@ pub struct Point {
     pub x: f64,
     /// What was measured.
     pub y: f64,
-    /// What the closed form says, if there is one.
+    /// The value of the closed form, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<f64>,
 }
 
 impl Point {
-    /// Measured less closed form, as a part of the closed form.
+    /// Measured minus closed form, relative to the closed form.
     pub fn difference(&self) -> Option<f64> {
         let closed = self.closed.filter(|closed| *closed > 0.0)?;
         Some(self.y / closed - 1.0)
@@ -207,7 +207,7 @@ impl Figure {
             levels: Vec::new(),
             uprights: uprights.collect(),
         };
-        // Two points are two cases, with nothing between them.
+        // Two points are two cases, with nothing in between.
         let is_curve = |curve: &Curve| curve.points.len() > 2;
         let mark = match self.curves.iter().any(is_curve) {
             true => Mark::Line,
@@ -217,7 +217,7 @@ impl Figure {
     }
 }
 
-/// Three significant digits, whole numbers as they are.
+/// Three significant digits; whole numbers unchanged.
 fn number(value: f64) -> String {
     match value {
         value if value.fract() == 0.0 || value >= 1000.0 => grouped(value.round() as u64),

@@ -1,6 +1,6 @@
-//! The report page: one HTML file that holds everything and loads nothing.
+//! The report page: one self-contained HTML file that loads nothing.
 //!
-//! What it deliberately does not know: a browser's scripts; there are none.
+//! What it deliberately does not know: browser scripts; there are none.
 
 use super::format::{counted, grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, Upright, application_bars, chart, cumulative};
@@ -42,12 +42,12 @@ pub fn page(title: &str, body: &Markup) -> String {
     .into_string()
 }
 
-/// An SVG picture as it is.
+/// An SVG picture, unchanged.
 pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }
 
-/// The report of a run. `notes`: remarks on the files beside the page, a line each; `book`: where the book is.
+/// The report of a run. `notes`: remarks on the files next to the page, one line each; `book`: where the book is.
 ///
 /// # Errors
 /// If a plot cannot be drawn.
@@ -64,7 +64,7 @@ pub fn report(result: &RunResult, notes: &[String], book: &Book) -> Result<Strin
     Ok(page(&title, &chip(result, &verdict, book)?))
 }
 
-/// The report of one chip, and of the one behind its cable. `head` speaks of both.
+/// The report of one chip, and of the chip at the other end of its cable. `head` covers both.
 fn chip(result: &RunResult, head: &Markup, book: &Book) -> Result<Markup, Error> {
     let palette = Palette::of(result);
     let flows: Vec<&str> = names(
@@ -110,7 +110,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-/// What the first chip's part says of the other one's.
+/// What the first chip's part says about the other chip.
 fn neighbour(peer: &RunResult) -> Markup {
     html! {
         p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part follows this one. "
@@ -135,7 +135,7 @@ fn frame_section(result: &RunResult, book: &Book) -> Markup {
     }
 }
 
-/// What a card sent and received a second, averaged over the run.
+/// Frames per second that a card sent and received, averaged over the run.
 fn frame_rates(result: &RunResult, variant: &str, tile: u16) -> [String; 2] {
     let variant = result.variants.iter().find(|one| one.name == variant);
     ["bytes sent", "bytes received"].map(|counter| {
@@ -149,7 +149,7 @@ fn frame_rates(result: &RunResult, variant: &str, tile: u16) -> [String; 2] {
     })
 }
 
-/// The rate of a link, in bits a second as links have it.
+/// The rate of a link, in bits per second as usual for links.
 fn bits(bytes: u64, seconds: f64) -> String {
     let bits = if seconds > 0.0 {
         bytes as f64 * 8.0 / seconds
@@ -172,7 +172,7 @@ fn with_flow<'a>(result: &'a RunResult, name: &str) -> Vec<(&'a VariantResult, &
         .collect()
 }
 
-/// A distribution in the legend: its middle and its end, so that nobody has to read them off the curve.
+/// A distribution in the legend: its middle and its end, so that readers need not read them off the curve.
 fn named(result: &RunResult, variant: &str, of: &Distribution) -> String {
     let us = |ticks| format!("{:.2}", result.microseconds(ticks));
     let middle = shown(50, of.count, || format!("median {}, ", us(of.p50)));
@@ -191,7 +191,8 @@ fn flow_section(result: &RunResult, name: &str, book: &Book) -> Result<Markup, E
     let Some((_, first)) = rows.first() else {
         return Ok(html! {});
     };
-    // A deadline far above all samples would press them onto the axis; the distribution and the text have it anyway.
+    // A deadline far above all samples would flatten them onto the axis; the distribution and the text show it
+    // anyway.
     let highest = rows.iter().map(|(_, f)| f.latency.max).max().unwrap_or(0);
     let near = first
         .deadline
@@ -326,7 +327,7 @@ fn span_section(result: &RunResult, applications: &[&str], book: &Book) -> Resul
     })
 }
 
-/// What made the applications of the flows wait; if there is no flow, all applications.
+/// What made the applications of the flows wait, or all applications if there is no flow.
 fn blame_section(
     result: &RunResult,
     flows: &[&str],
@@ -387,7 +388,7 @@ fn blame_section(
                     .collect(),
             })
             .collect();
-        // An axis without a length has no scale.
+        // An axis of length zero has no scale.
         let bars = if parts.is_empty() {
             None
         } else {
@@ -423,7 +424,7 @@ fn blame_section(
 }
 
 fn blame_name(culprit: &str, members: &[String]) -> String {
-    // The TileMux of a tile of its own works for nobody else.
+    // The TileMux of an application's own tile works only for it.
     let name = culprit.trim_end_matches(" (TileMux)");
     if members.iter().any(|m| m == name) {
         ITSELF.to_owned()

@@ -1,12 +1,12 @@
 //! Colours: one for each application, the same on every picture of a page.
 //!
-//! Why it exists: a reader who has found the hog on one picture finds it on the next one. What it deliberately does not know: what
+//! Why it exists: a reader who has found the hog in one picture finds it in the next one. What it deliberately does not know: what
 //! applications do, and the pictures.
 
 use crate::result::RunResult;
 use plotters::style::RGBColor;
 
-/// Applications: Paul Tol's qualitative scheme "muted", which readers with colour blindness tell apart.
+/// Applications: Paul Tol's qualitative scheme "muted", which colour-blind readers can tell apart.
 const APPLICATIONS: [RGBColor; 9] = [
     RGBColor(51, 34, 136),
     RGBColor(136, 204, 238),
@@ -18,7 +18,7 @@ const APPLICATIONS: [RGBColor; 9] = [
     RGBColor(153, 153, 51),
     RGBColor(170, 68, 153),
 ];
-/// Colours of the kernel, of refreshes, and of whatever else is no application of the description.
+/// Colours of the kernel, of refreshes, and of anything else that is not an application of the description.
 const KERNEL: RGBColor = RGBColor(90, 98, 110);
 const REFRESH: RGBColor = RGBColor(200, 205, 212);
 const OWN: RGBColor = RGBColor(150, 157, 168);
@@ -34,7 +34,7 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// Colours of all owners in a result: first those of the placement in the order of tiles, then the others.
+    /// Colours of all owners in a result: first those of the placement in tile order, then the others.
     pub fn of(result: &RunResult) -> Self {
         let residents = result
             .placement
@@ -47,7 +47,7 @@ impl Palette {
         Self::named(placed.chain(seen).map(bare))
     }
 
-    /// Colours of these, each name once, in their order.
+    /// Colours of these names, each name once, in order.
     pub fn named<'a>(all: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names: Vec<String> = Vec::new();
         for name in all {
@@ -92,7 +92,7 @@ fn fixed(name: &str) -> Option<RGBColor> {
     }
 }
 
-/// A colour as SVG and CSS have it.
+/// A colour in SVG and CSS notation.
 pub fn css(colour: RGBColor) -> String {
     let RGBColor(r, g, b) = colour;
     format!("#{r:02x}{g:02x}{b:02x}")

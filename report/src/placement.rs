@@ -1,14 +1,14 @@
 //! Where everything is: each tile of the chip with what runs on it, as data.
 //!
-//! Why it exists: a description may leave tiles and memories open, and a reader must see where things went to understand who delays whom.
-//! What it deliberately does not know: how the places were chosen, and how they are shown.
+//! Why it exists: a description may leave tiles and memories open, and a reader must see where everything was placed to understand which
+//! parts delay each other. What it deliberately does not know: how the places were chosen, and how they are shown.
 
 use bulkhead_model::System;
 use bulkhead_model::platform::Topology;
 use bulkhead_model::system::OneShot;
 use serde::{Deserialize, Serialize};
 
-/// The chip and who is where on it.
+/// The chip, and what is where on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// Routers in a row of the network; 1 for a crossbar.
@@ -29,7 +29,7 @@ pub struct Place {
     /// Bytes, if it is a memory tile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Who is on it: kernel, managers, applications.
+    /// What is on it: kernel, managers, applications.
     pub residents: Vec<Resident>,
 }
 
@@ -44,7 +44,7 @@ pub struct Resident {
     /// Program of an application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The memory tile that its memory comes from, and how many bytes.
+    /// The memory tile that its memory comes from, and the number of bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<(u16, u64)>,
     /// Bound of its traffic.

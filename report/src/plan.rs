@@ -1,7 +1,7 @@
 //! Plans and verdicts as text.
 //!
-//! Why it exists: one table is understood at once: the task, its worst case, its limit, and the difference. What it deliberately
-//! does not know: how bounds are computed; colours of a terminal.
+//! Why it exists: a reader understands one table at a glance: the task, its worst case, its limit, and the difference. What it
+//! deliberately does not know: how bounds are computed; colours of a terminal.
 
 use super::table::{plain, render};
 use super::verdict::{Outcome, Promise, Verdict};
@@ -77,7 +77,7 @@ pub fn failure(constraint: &Constraint) -> String {
     }
 }
 
-/// Whether anything is asked: of a channel or flow without a deadline, only a number is shown.
+/// Whether anything is required: for a channel or flow without a deadline, only a number is shown.
 fn is_asked(constraint: &Constraint) -> bool {
     constraint.limit.is_some() || !matches!(constraint.kind, Kind::Channel | Kind::Flow)
 }
@@ -116,7 +116,7 @@ pub fn system_verdict(runs: &[Run]) -> Verdict {
     runs.iter().flat_map(of).collect()
 }
 
-/// A value for machines: its own fields and its verdict.
+/// A machine-readable value: its own fields and its verdict.
 ///
 /// # Errors
 /// If it cannot be written as JSON.
@@ -128,7 +128,7 @@ pub fn with_verdict(
     let kept = verdict.outcome();
     let verdict = serde_json::to_value(verdict).map_err(crate::Error::new)?;
     if let Some(fields) = value.as_object_mut() {
-        // Neither true nor false where nothing was judged.
+        // Neither true nor false if nothing was judged.
         if kept == Outcome::NothingJudged
             && let Some(word) = fields.get_mut("schedulable")
         {
@@ -304,7 +304,7 @@ pub fn choices(plan: &Plan) -> String {
     out
 }
 
-/// The failures; empty if there are none. At most 12 lines, the rest is counted.
+/// The failures; empty if there are none. At most 12 lines; the rest are counted.
 pub fn failures(plan: &Plan) -> String {
     const SHOWN: usize = 12;
     let failed = plan.failures();
@@ -382,7 +382,7 @@ pub fn repairs(repairs: &[Repair]) -> String {
         } else {
             "more"
         };
-        // A percentage with two digits after the point, rounded up as the change is.
+        // A percentage with two digits after the point, rounded up like the change.
         let hundredths = repair.relative.div_ceil(100);
         let share = format!("{}.{:02} % {direction}", hundredths / 100, hundredths % 100);
         let anew = if repair.anew {
@@ -425,7 +425,7 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     out
 }
 
-/// One run of a system: tasks by tile, and flows. What fails, and what was not judged, is in the verdict.
+/// One run of a system: tasks by tile, and flows. The verdict has what fails and what was not judged.
 pub fn run(run: &Run) -> String {
     let mut out = String::new();
     let verdict = &run.verdict;

@@ -1,7 +1,7 @@
 //! The page of `check` and `plan`: bounds against deadlines, and the schedule behind them.
 //!
-//! Why it exists: a table says who is late; a picture shows by how much, compared with the others, and what keeps the processor busy. What
-//! it deliberately does not know: how bounds and schedules come about; browsers' scripts.
+//! Why it exists: a table says which task is late; a picture shows by how much, compared with the others, and what keeps the processor
+//! busy. What it deliberately does not know: how bounds and schedules are derived; browser scripts.
 
 use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};
 use super::page::{page, picture};
@@ -19,18 +19,18 @@ use bulkhead_analysis::plan::{Choice, Constraint, Kind, Plan};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
-/// Lanes of one picture at most; what holds is left out first.
+/// Maximum lanes of one picture. What holds is left out first.
 const LANES: usize = 200;
-/// Schedules of one system at most; those without a failure are left out first.
+/// Maximum schedules of one system. Those without a failure are left out first.
 const SCHEDULES: usize = 12;
-/// From here on a logarithmic axis shows what a linear one would press into a corner.
+/// From this ratio on, a logarithmic axis shows what a linear one would squeeze into a corner.
 const WIDE: f64 = 150.0;
-/// Characters of a reason that fit into a picture.
+/// Characters of a reason that fit in a picture.
 const REASON: usize = 62;
-/// Characters that fit into it beside each other.
+/// Characters that fit in it side by side.
 const WIDTH: f64 = 72.0;
 
-/// The page of a task system. `found` are its repairs, if they were looked for; `book`: where the book is.
+/// The page of a task system. `found`: its repairs, if they were searched for; `book`: where the book is.
 ///
 /// # Errors
 /// [`Error`] if a picture cannot be drawn.
@@ -123,7 +123,7 @@ fn variant(run: &Run, palette: &Palette, book: &Book) -> Result<Markup, Error> {
     })
 }
 
-/// Pictures and tables of one task system. `place` is what its processors are called.
+/// Pictures and tables of one task system. `place` is the name for its processors.
 fn judged(plan: &Plan, place: &str, palette: &Palette, book: &Book) -> Result<Markup, Error> {
     let groups = instants(&plan.system).map_err(Error::new)?;
     let is_task = |kind: Kind| matches!(kind, Kind::Response | Kind::Tardiness);
@@ -207,7 +207,7 @@ fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>, book: &Book) -
     }
 }
 
-/// A span of time that is bounded and limited. Nanoseconds from the arrival of a job.
+/// A time span with a bound and a limit, in nanoseconds from the arrival of a job.
 #[derive(Clone, Debug)]
 struct Time {
     name: String,
@@ -215,7 +215,7 @@ struct Time {
     holds: bool,
     bound: Option<u64>,
     due: Option<u64>,
-    /// May be later than that, and still holds.
+    /// It may be later than that and still hold.
     allowed: Option<u64>,
     response: Option<u64>,
     /// Why there is no bound.
@@ -223,7 +223,7 @@ struct Time {
 }
 
 impl Time {
-    /// `None` if it is about no time from arrival to completion.
+    /// `None` unless it is about a time from arrival to completion.
     fn of(plan: Option<&Plan>, constraint: &Constraint) -> Option<Self> {
         let task = plan.and_then(|plan| {
             let index = plan.system.task(&constraint.subject)?;
@@ -300,7 +300,7 @@ fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
 
-/// Nanoseconds of the unit in which `longest` is best read, and its name.
+/// The nanoseconds of the unit that suits `longest` best, and its name.
 fn unit(longest: u64) -> (f64, &'static str) {
     match longest {
         0..1_000 => (1.0, "ns"),
@@ -360,7 +360,7 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
             } else {
                 format!("no bound: {}", time.why)
             };
-            // Behind the mark of the deadline if there is room for all of it.
+            // After the mark of the deadline if there is room for all of it.
             let due = time.due.map_or(0.0, |due| place(scaled(due)));
             let behind = text.chars().count() as f64 <= (1.0 - due) * WIDTH;
             let at = time.due.filter(|_| behind).map_or(begin, scaled);
@@ -368,7 +368,7 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
         }
         let limit = time.allowed.or(time.due);
         let of = match limit {
-            // Whoever may be as late as it is has a deadline, but no limit.
+            // A task that may be as late as it is has a deadline but no limit.
             Some(due) if time.holds && time.bound.is_some_and(|bound| bound > due) => {
                 format!(", due at {}", span(microseconds(due)))
             }
@@ -417,7 +417,7 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     draw(&frame, &lanes)
 }
 
-/// A reason that fits into a picture; the lists have it whole.
+/// A reason shortened to fit in a picture; the lists have it in full.
 fn shortened(text: &str) -> String {
     if text.chars().count() <= REASON {
         return text.to_owned();
@@ -426,7 +426,7 @@ fn shortened(text: &str) -> String {
     format!("{}…", begin.trim_end())
 }
 
-/// The schedules of the processors, those with a failure first if there are too many.
+/// The schedules of the processors; those with a failure first if there are too many.
 fn schedules(
     plan: &Plan,
     groups: &[Group],
@@ -439,7 +439,7 @@ fn schedules(
         let mut all = all.filter(|c| matches!(c.kind, Kind::Response | Kind::Tardiness));
         all.find(|c| c.subject == *name)
     };
-    // Where nothing was judged there is nothing to explain.
+    // If nothing was judged, there is nothing to explain.
     let asked = |group: &&Group| group.tasks.iter().any(|&task| constraint(task).is_some());
     let mut groups: Vec<&Group> = groups.iter().filter(asked).collect();
     let count = groups.len();
@@ -519,7 +519,7 @@ fn gantt(
                 .map_or(String::new(), |response| span(microseconds(response))),
         });
     }
-    // Slots of a table are no jobs and have no responses.
+    // Slots of a table are not jobs and have no responses.
     let responses = match schedule.rows.iter().any(|row| row.response.is_some()) {
         true => "; at the right the longest response of jobs released here",
         false => "",

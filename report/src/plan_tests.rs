@@ -1,4 +1,4 @@
-//! Tests of plans as text and as pages: what a user reads, and that no task is missing in a picture.
+//! Tests of plans as text and as pages: what a user reads, and that no task is missing from a picture.
 
 use crate::book::Book;
 use crate::plan::{judged, repairs};
@@ -22,7 +22,7 @@ fn planned(text: &str) -> (Plan, Vec<Repair>) {
     (plan, found)
 }
 
-/// The words of a page, one element a line, without pictures and style; and the words of each picture.
+/// The words of a page, one element per line, without pictures and style; and the words of each picture.
 fn words(page: &str) -> (String, Vec<String>) {
     let mut rest = page.split_once("</style>").expect("a style").1;
     let (mut text, mut pictures) = (String::new(), Vec::new());
@@ -113,7 +113,8 @@ fn every_task_of_the_catalog_is_in_the_pictures() {
     }
 }
 
-/// A long name is cut in a picture and whole in the table, spans of six decades have a logarithmic axis, and a long schedule is cut.
+/// A long name is shortened in a picture and complete in the table, spans over six decades get a logarithmic axis, and a long
+/// schedule is truncated.
 #[test]
 fn names_and_odd_systems_are_drawn() {
     let (plan, _) = planned(

@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Display;
 use std::ops::Range;
 
-/// Colours that stay apart for readers with colour blindness (Okabe and Ito's palette), darkest contrast first.
+/// Colours that colour-blind readers can tell apart (Okabe and Ito's palette), darkest contrast first.
 const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -23,7 +23,7 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 0, 0),
     RGBColor(136, 34, 85),
 ];
-/// Dash and gap of the first curves, in pixels: where they lie upon each other, the one below looks out of the gaps.
+/// Dash and gap of the first curves, in pixels: where curves overlap, the lower one shows through the gaps.
 const DASHES: [(i32, i32); 5] = [SOLID, (11, 7), (3, 5), (18, 5), (7, 12)];
 const SOLID: (i32, i32) = (1, 0);
 /// Deadlines and limits.
@@ -72,9 +72,9 @@ pub struct Axes<'a> {
     pub x: &'a str,
     /// Label with unit.
     pub y: &'a str,
-    /// Logarithmic x axis, which its label says; all x must be positive.
+    /// Logarithmic x axis, which its label mentions; all x must be positive.
     pub log_x: bool,
-    /// Horizontal lines with a name: deadlines, limits.
+    /// Named horizontal lines: deadlines, limits.
     pub levels: Vec<(String, f64)>,
     /// Vertical lines.
     pub uprights: Vec<Upright>,
@@ -87,7 +87,7 @@ pub struct Upright {
     pub name: String,
     /// The place on the axis.
     pub x: f64,
-    /// Number of the series whose colour it has; `None` for a deadline.
+    /// The series whose colour it has; `None` for a deadline.
     pub series: Option<usize>,
 }
 
@@ -115,14 +115,14 @@ fn range(values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
     }
 }
 
-/// A line of the legend: how it is drawn, and its name.
+/// An entry of the legend: how it is drawn, and its name.
 enum Sample {
     Line(RGBColor, (i32, i32)),
     Mark(RGBColor, usize),
     Box(RGBColor),
 }
 
-/// Entries next to each other, in as many lines as they need: the start of each, its line, and the number of lines.
+/// Entries side by side, in as many lines as needed: the start of each, its line, and the number of lines.
 fn flow(names: &[&str], width: i32) -> (Vec<(i32, i32)>, i32) {
     let (mut x, mut line, mut places) = (0, 0, Vec::new());
     for name in names {
@@ -185,7 +185,8 @@ fn line(
     .map_err(failed)
 }
 
-/// A point of the series with this number: circle, triangle, cross, square. They stay apart where they cover each other.
+/// A point of the series with this number: circle, triangle, cross, square. These remain distinguishable where they
+/// overlap.
 fn mark((x, y): (i32, i32), series: usize, ink: RGBColor) -> PathElement<(i32, i32)> {
     let corners: &[(i32, i32)] = match series % 4 {
         0 => &[
@@ -292,7 +293,7 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
         for (index, one) in series.iter().enumerate() {
             let points: Vec<(i32, i32)> = one.points.iter().map(|&(x, y)| at(x, y)).collect();
             if kind == Mark::Line && points.len() > 1 {
-                // A solid curve looks out on both sides of those that lie on it.
+                // A solid curve shows on both sides of those on top of it.
                 let wide = if dash(index) == SOLID { 5 } else { 3 };
                 line(points, dash(index), colour(index), wide)?;
                 continue;
@@ -307,7 +308,7 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, E
     Ok(scalable(svg))
 }
 
-/// Cumulative distribution as points: the share of values that are not above x.
+/// Cumulative distribution as points: the share of values at most x.
 pub fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -315,7 +316,7 @@ pub fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
     let mut points = Vec::with_capacity(sorted.len() * 2);
     let mut before = 0.0;
     for (index, &value) in sorted.iter().enumerate() {
-        // Only the corners of the steps: many samples are equal.
+        // Only the corners of the steps, because many samples are equal.
         if sorted.get(index + 1) == Some(&value) {
             continue;
         }
@@ -332,11 +333,11 @@ pub fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
 pub struct Bar {
     /// Name at the axis.
     pub name: String,
-    /// Values in the order of the parts' names; NaN if there is none.
+    /// Values in the order of the parts' names; NaN for none.
     pub parts: Vec<f64>,
 }
 
-/// Horizontal bars, their parts stacked (`stacked`) or next to each other, in colours by their numbers.
+/// Horizontal bars with parts stacked (`stacked`) or side by side, coloured by number.
 ///
 /// # Errors
 /// [`Error`] if it cannot be drawn.
@@ -345,7 +346,7 @@ pub fn bars(x_label: &str, parts: &[String], rows: &[Bar], stacked: bool) -> Res
     drawn_bars(x_label, parts, inks, rows, stacked)
 }
 
-/// Stacked bars whose parts are applications, in their colours.
+/// Stacked bars whose parts are applications in their colours.
 ///
 /// # Errors
 /// [`Error`] if it cannot be drawn.
@@ -494,7 +495,7 @@ mod tests {
 
     #[test]
     fn steps_of_a_cumulative_distribution() {
-        // Two of four values are 1, so half lie at or below it.
+        // Two of four values are 1, so half are at most 1.
         assert_eq!(
             cumulative(&[2.0, 1.0, 1.0, 4.0]),
             [

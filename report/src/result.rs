@@ -1,9 +1,9 @@
 //! The result of a run as data: the schema of `result.json`.
 //!
-//! Why it exists: the table on the screen, the report page and every tool of a user read the same structure, so they
-//! cannot disagree. What it deliberately does not know: where the numbers come from, and anything about the host; the
-//! file is the same, byte for byte, whenever and wherever the run is repeated. Spans of time are integers in ticks
-//! (`ticks_per_second`), the exact unit of the machine; `cycle_ticks` converts to cycles of the reference clock.
+//! Why it exists: the table on the screen, the report page and every user's tools read the same structure, so they cannot disagree. What
+//! it deliberately does not know: where the numbers come from, and anything about the host; the file is identical, byte for byte,
+//! whenever and wherever the run is repeated. Spans of time are integers in ticks (`ticks_per_second`), the exact unit of the machine;
+//! `cycle_ticks` converts to cycles of the reference clock.
 
 use crate::crash::Crash;
 use crate::format::span;
@@ -12,7 +12,7 @@ use crate::verdict::{Promise, Verdict};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Version of the schema; grows when a field changes its meaning or goes away.
+/// Version of the schema; grows when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 2;
 
 /// Result of a run of a system, all variants.
@@ -26,32 +26,32 @@ pub struct RunResult {
     pub platform: String,
     /// Ticks a second.
     pub ticks_per_second: u64,
-    /// Ticks of a cycle of the reference clock: the harts' clock of the user tiles.
+    /// Ticks per cycle of the reference clock: the harts' clock of the user tiles.
     pub cycle_ticks: u64,
     /// The inputs.
     pub provenance: Provenance,
-    /// The placement, before the changes of variants.
+    /// The placement, before the changes made by variants.
     #[serde(default)]
     pub placement: Placement,
     /// Variants in the order of the description.
     pub variants: Vec<VariantResult>,
-    /// Runs that were made besides, because no variant ran a flow's applications alone.
+    /// Additional runs, made because no variant ran a flow's applications alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<AddedRun>,
     /// The promises, and whether they held.
     pub verdict: Verdict,
-    /// The same for the chip at the other end of the cable, in its own units: its name replaces that of the system, and its
-    /// variants are those with which it ran.
+    /// The same for the chip at the other end of the cable, in its own units. Its name replaces the system's, and its variants are those
+    /// with which it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Box<RunResult>>,
 }
 
-/// Inputs that decide the result completely.
+/// Inputs that completely determine the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of Bulkhead.
     pub version: String,
-    /// Every file that went in: descriptions and programs.
+    /// Every input file: descriptions and programs.
     pub inputs: Vec<Input>,
     /// `--set` overrides, as given.
     pub overrides: Vec<String>,
@@ -70,14 +70,14 @@ pub struct Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum End {
-    /// The simulated time of the description was over.
+    /// The description's simulated time was over.
     Duration,
-    /// Software wrote the exit device.
+    /// Software wrote to the exit device.
     Exit {
         /// Its exit code.
         code: u32,
     },
-    /// Nothing could ever happen again.
+    /// Nothing more could ever happen.
     Idle,
     /// A limit of cycles was reached.
     Limit,
@@ -88,14 +88,14 @@ pub enum End {
     },
 }
 
-/// A run in which only a flow's applications are active: the basis of its bounds.
+/// A run in which only a flow's applications are active, on which the flow's bounds are based.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedRun {
     /// The flow.
     pub flow: String,
     /// Describes the run.
     pub about: String,
-    /// Its worst latency there, in ticks; none if there was not one sample.
+    /// Its worst latency there, in ticks; `None` without a sample.
     pub worst: Option<u64>,
     /// SHA-256 over the machine's statistics and observations.
     pub digest: String,
@@ -122,18 +122,18 @@ pub struct VariantResult {
     pub tasks: Vec<TaskResult>,
     /// Worst latencies of requests, with their bounds.
     pub requests: Vec<RequestResult>,
-    /// Which owner delayed which other one.
+    /// Which owner delayed which other owner.
     pub interference: Vec<Interference>,
     /// Activity of each tile.
     pub tiles: Vec<TileResult>,
-    /// Faults, stops and other things that an engineer must know.
+    /// Faults, stops and other events that an engineer must know about.
     pub incidents: Vec<Incident>,
-    /// Check values that applications gave (marker `Check`), in order of time.
+    /// Check values that applications reported (marker `Check`), in time order.
     pub checks: Vec<Check>,
-    /// The traffic of the network's links; idle links are left out.
+    /// The traffic of the network's links, without idle links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkResult>,
-    /// The use of the quotas that the description bounds, as the managers report it at the end.
+    /// The use of the quotas in the description, as reported by the managers at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaUse>,
 }
@@ -166,16 +166,16 @@ pub struct LinkResult {
     pub to: LinkEnd,
     /// With split channels: 0 for reads, 1 for writes and messages.
     pub channel: u8,
-    /// Ticks in which it was sending.
+    /// Ticks for which it was sending.
     pub busy: u64,
-    /// Bytes that it carried, headers included, by application; the largest sender comes first.
+    /// Bytes that it carried, headers included, by application; the largest sender first.
     pub traffic: Vec<Traffic>,
 }
 
 /// Bytes of an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Its name, or who else sent or asked for them.
+    /// Its name, or the name of another sender or requester.
     pub application: String,
     /// How many.
     pub bytes: u64,
@@ -184,11 +184,11 @@ pub struct Traffic {
 /// How much of a quota was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
-    /// The application, or the manager for all that is below it.
+    /// The application, or the manager for everything below it.
     pub of: String,
     /// `endpoints`, `page-tables` (pages), `kernel-memory` (bytes).
     pub quota: String,
-    /// The tile, if it is a quota of a manager's tile.
+    /// The tile, if it is a quota on a manager's tile.
     pub tile: Option<u16>,
     /// Most at a time.
     pub used: u64,
@@ -205,7 +205,7 @@ pub struct Distribution {
     pub min: u64,
     /// Median.
     pub p50: u64,
-    /// 99th percentile; shown only of enough samples ([`crate::distribution::is_known`]).
+    /// 99th percentile; shown only with enough samples ([`crate::distribution::is_known`]).
     pub p99: u64,
     /// Greatest.
     pub max: u64,
@@ -218,7 +218,7 @@ pub struct Distribution {
 /// One sample of a flow or span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Number that the software gave.
+    /// Number assigned by the software.
     pub number: u64,
     /// Begin in ticks.
     pub begin: u64,
@@ -237,23 +237,24 @@ pub struct FlowResult {
     pub to: String,
     /// Applications that its messages pass in between.
     pub through: Vec<String>,
-    /// Deadline in ticks, if it has one.
+    /// Deadline in ticks, if any.
     pub deadline: Option<u64>,
     /// Samples later than the deadline.
     pub misses: u64,
-    /// Begun and never ended, though there was time, or although the application where the flow ends was gone.
+    /// Begun and never ended, although there was time or the application where the flow ends was gone.
     pub lost: u64,
-    /// Begun and not ended, with a deadline (or a millisecond, where there is none) after the end of the run: neither late nor in time.
+    /// Begun and not ended, with a deadline (or a millisecond, without one) after the end of the run: neither late nor in time.
     #[serde(default)]
     pub open: u64,
-    /// Begun with a number that ended more often than it began. Which of the ends is theirs is not known, so their latencies say nothing.
+    /// Begun with a number that ended more often than it began. It is unknown which end belongs to which begin, so their latencies say
+    /// nothing.
     #[serde(default)]
     pub doubled: u64,
     /// Summary.
     pub latency: Distribution,
     /// Every sample.
     pub samples: Vec<Sample>,
-    /// Bound: its worst latency alone as measured, and the analysed interference of all others.
+    /// Bound: its measured worst latency alone, plus the analysed interference of all others.
     pub bound: Option<Bound>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -271,8 +272,8 @@ pub struct SpanResult {
     pub samples: Vec<Sample>,
 }
 
-/// Jobs of an application with a `<task>`, from its markers. A program that marks a release late hides the delay; programs of
-/// `lib::task` themselves count such jobs as late.
+/// Jobs of an application with a `<task>`, from its markers. A program that marks a release late hides the delay; programs using
+/// `lib::task` count such jobs as late themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
     /// Application.
@@ -283,17 +284,17 @@ pub struct TaskResult {
     pub allowed: u64,
     /// Jobs that were released.
     pub jobs: u64,
-    /// Jobs that missed their deadline: late by their own account, complete later than the deadline after their release, or never
-    /// complete although there was time, or because their program was gone.
+    /// Jobs that missed their deadline: late by their own account, completed later than the deadline after their release, or never
+    /// completed although there was time, or because their program was gone.
     pub misses: u64,
-    /// Jobs that were not complete at the end of the run and whose deadlines lie after it: neither late nor in time.
+    /// Jobs not complete at the end of the run whose deadlines come after it: neither late nor in time.
     #[serde(default)]
     pub open: u64,
-    /// Periods from the first job to the end in which no job was released, if the application runs in the background and so should be
-    /// there until the end.
+    /// Periods from the first job to the end in which no job was released, if the application runs in the background and so should exist
+    /// until the end.
     #[serde(default)]
     pub missing: u64,
-    /// Longest time from a release to its completion in ticks; none if no job was completed.
+    /// Longest time from a release to its completion in ticks; `None` if no job was completed.
     pub worst: Option<u64>,
 }
 
@@ -304,7 +305,7 @@ pub struct Bound {
     pub ticks: u64,
     /// Method.
     pub method: String,
-    /// Its coverage and its assumptions.
+    /// What it covers, and its assumptions.
     pub covers: String,
 }
 
@@ -325,7 +326,7 @@ pub struct RequestResult {
     pub bound: Option<Bound>,
     /// Bound of the lumped link, for comparison.
     pub lumped: Option<Bound>,
-    /// Longest wait for tokens of its own limit before such a request, in ticks, which is in neither `worst` nor `bound`.
+    /// Longest wait for tokens of its own limit before such a request, in ticks, which is not part of `worst` or `bound`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Why there is none.
@@ -333,13 +334,13 @@ pub struct RequestResult {
     pub unbounded: Option<String>,
 }
 
-/// Time that one application's requests waited for another's at one kind of resource, or during which it was ready while another had the
-/// processor.
+/// Time for which one application's requests waited for another's at one kind of resource, or during which it was ready while another had
+/// the processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
     /// The owner that waited.
     pub victim: String,
-    /// The owner for which it waited; `refresh` and `own limit` are hardware and its own budgets.
+    /// The owner that it waited for; `refresh` and `own limit` are the hardware and its own budgets.
     pub culprit: String,
     /// The resource.
     pub resource: String,
@@ -377,11 +378,12 @@ pub enum IncidentKind {
     Crash,
     /// An application or the root manager ended with an error, or was stopped.
     Stopped,
-    /// An application that is not in the background had not finished at the end of the run.
+    /// A foreground application had not finished at the end of the run.
     Unfinished,
     /// The kernel panicked, or an unhandled trap ended the run.
     KernelStopped,
-    /// A tile marked more than is kept, so what its applications did later was not seen. The application is the one that marked most.
+    /// A tile made more markers than are kept, so what its applications did later was not seen. The application is the one that made the
+    /// most.
     Unseen,
 }
 
@@ -390,7 +392,7 @@ pub enum IncidentKind {
 pub struct Incident {
     /// Its kind.
     pub kind: IncidentKind,
-    /// Time in ticks, if something marked it.
+    /// Time in ticks, if a marker gave it.
     pub at: Option<u64>,
     /// Tile.
     pub tile: u16,
@@ -398,7 +400,7 @@ pub struct Incident {
     pub application: String,
     /// What happened.
     pub what: String,
-    /// Backtrace and registers, if it is a crash of a program of the description.
+    /// Backtrace and registers, if a program of the description crashed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<Crash>,
 }
@@ -413,7 +415,7 @@ pub struct Check {
 }
 
 impl RunResult {
-    /// Ticks in cycles of the reference clock, rounded up.
+    /// Ticks converted to cycles of the reference clock, rounded up.
     pub fn cycles(&self, ticks: u64) -> u64 {
         ticks.div_ceil(self.cycle_ticks.max(1))
     }
@@ -423,7 +425,7 @@ impl RunResult {
         ticks as f64 * 1e6 / self.ticks_per_second.max(1) as f64
     }
 
-    /// The verdict on this chip and on the one at the other end of its cable, whose variants have its name in front.
+    /// The verdict on this chip and on the one at the other end of its cable, whose variants are preceded by its name.
     pub fn whole_verdict(&self) -> Verdict {
         let far = self.peer.iter().flat_map(|peer| {
             let own = peer.verdict.promises().iter();
@@ -436,7 +438,7 @@ impl RunResult {
         own.chain(far).collect()
     }
 
-    /// Incidents in words, a line each.
+    /// Incidents in words, one line each.
     pub fn happened(&self) -> Vec<String> {
         let of = |variant: &VariantResult, incident: &Incident| {
             let at = incident.at.map(|at| span(self.microseconds(at)));
@@ -454,7 +456,7 @@ impl RunResult {
             .collect()
     }
 
-    /// Crashes with their backtraces: each one once, with where it happened.
+    /// Crashes with their backtraces, each once, with where it happened.
     pub fn crashes(&self) -> Vec<(String, &Crash)> {
         let mut all: Vec<(Vec<&str>, &str, &Crash)> = Vec::new();
         for variant in &self.variants {
@@ -482,8 +484,8 @@ impl RunResult {
         titled.collect()
     }
 
-    /// Whether something ended that must not: every incident is such an end. A run in which nothing can happen any more is one only
-    /// if an application had to finish, and then there is an incident.
+    /// Whether something ended that must not: every incident is such an end. A run in which nothing more can happen is an accident only
+    /// if an application still had to finish, and then there is an incident.
     pub fn has_accident(&self) -> bool {
         let ended = |end: &End| matches!(end, End::Duration | End::Idle | End::Exit { code: 0 });
         let bad = |variant: &VariantResult| !variant.incidents.is_empty() || !ended(&variant.end);
@@ -495,7 +497,7 @@ impl RunResult {
         self.whole_verdict().code(self.has_accident())
     }
 
-    /// No promise failed that was not expected to.
+    /// No promise failed unexpectedly.
     pub fn is_kept(&self) -> bool {
         self.whole_verdict().is_kept()
     }

@@ -1,4 +1,5 @@
-//! A small result for the tests of the report: two variants of one flow, made up, far from any measurement.
+//! A small result for the tests of the report: two variants of one flow with made-up numbers, far from any
+//! measurement.
 
 use crate::book::Book;
 use crate::distribution::distribution;
@@ -31,7 +32,7 @@ fn flow(latencies: &[u64]) -> FlowResult {
     }
 }
 
-/// The hog's traffic and the controller's on the link to the memory.
+/// The hog's and the controller's traffic on the link to the memory.
 fn links(hog: u64) -> Vec<LinkResult> {
     let traffic = |application: &str, bytes| Traffic {
         application: application.to_owned(),
@@ -151,7 +152,8 @@ fn the_page_holds_everything_inside() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    // Nothing may be loaded: no scripts, no links, no images from elsewhere. The only address is SVG's own name.
+    // Nothing may be loaded: no scripts, links or images from elsewhere. The only address is SVG's own
+    // namespace.
     let without_names = page.replace("http://www.w3.org/2000/svg", "");
     for text in [
         "http:", "https:", "src=", "href=", "<script", "@import", "url(",
@@ -210,6 +212,6 @@ fn the_other_chip_is_announced_and_its_frames_are_counted() {
     -------------------------------------------------------
     alone        2    912        900         7           0
     ");
-    // Without a card nothing is said of frames.
+    // Without a card, frames are not mentioned.
     assert!(!super::table::summary(&sample()).contains("Frames"));
 }

@@ -1,15 +1,15 @@
 //! Axes whose values can be read off: linear and logarithmic, with round ticks.
 //!
-//! Why it exists: a logarithmic axis with one label in the picture leaves its reader to guess. What it deliberately does not know:
-//! the pictures.
+//! Why it exists: a logarithmic axis with a single label forces its reader to guess. What it deliberately does not know: the
+//! pictures.
 
 use super::format::grouped;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use std::ops::Range;
 
-/// Ticks that an axis should have at least, so that a value between two of them can be estimated.
+/// Minimum ticks of an axis, so that a value between two of them can be estimated.
 const ENOUGH: usize = 4;
-/// Digits of ticks in a decade, the coarsest set first.
+/// Digits of the ticks in a decade, the coarsest set first.
 const DIGITS: [&[f64]; 3] = [
     &[1.0],
     &[1.0, 2.0, 5.0],
@@ -35,7 +35,7 @@ impl Scale {
         }
     }
 
-    /// A logarithmic axis over these values, from round number to round number. Values that have no logarithm do not count.
+    /// A logarithmic axis over these values, from one round number to another. Values without a logarithm are ignored.
     pub fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
         let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -45,7 +45,7 @@ impl Scale {
         if low > high {
             (low, high) = (1.0, 10.0);
         }
-        // Of a short axis the next round number is not far.
+        // On a short axis, the next round number is close.
         let digits = if high / low < 4.0 {
             DIGITS[2]
         } else {
@@ -203,7 +203,7 @@ mod tests {
             [1.0, 10.0, 100.0].map(|v| scale.map(&v, (50, 250))),
             [50, 150, 250]
         );
-        // Downwards, as pixels run.
+        // Downwards, like pixels.
         let scale = Scale::linear(0.0..10.0);
         assert_eq!(
             [0.0, 4.0, 10.0].map(|v| scale.map(&v, (300, 100))),

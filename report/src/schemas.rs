@@ -1,7 +1,7 @@
-//! Tests: a result with everything that it can have, beside the schema that is published.
+//! Tests: a result with every possible field, against the published schema.
 //!
-//! A schema names every field and allows no other. So that a new field fails here until its schema has it, results are made with every
-//! field filled; whoever adds an optional one fills it here.
+//! A schema names every field and allows no others. So that a new field fails here until its schema has it, results are made with
+//! every field filled; fill a new optional field here.
 
 use crate::crash::Crash;
 use crate::result::*;
@@ -9,7 +9,7 @@ use crate::verdict::Promise;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Fails unless a result fits a schema, and the schema refuses a field more.
+/// Fails unless a result fits a schema and the schema refuses an additional field.
 #[track_caller]
 pub fn fits(schema: &str, result: &impl Serialize) -> (jsonschema::Validator, Value) {
     let schema = serde_json::from_str(schema).expect("the schema is JSON");

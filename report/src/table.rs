@@ -45,7 +45,7 @@ pub fn plain(headings: &[&str]) -> Table {
     table
 }
 
-/// A table as text without blanks at the ends of lines.
+/// A table as text without trailing blanks.
 pub fn render(table: &Table) -> String {
     let mut out = String::new();
     for line in table.lines() {
@@ -59,7 +59,7 @@ pub fn render(table: &Table) -> String {
 pub fn culprits(variant: &VariantResult, victims: &[&str]) -> Vec<(String, u64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &variant.interference {
-        // The TileMux of a tile of its own works for nobody else.
+        // The TileMux of an application's own tile works only for it.
         let culprit = entry.culprit.trim_end_matches(" (TileMux)");
         if victims.contains(&entry.victim.as_str()) && !victims.contains(&culprit) {
             *sums.entry(&entry.culprit).or_default() += entry.ticks;
@@ -87,7 +87,7 @@ fn cell(result: &RunResult, ticks: u64) -> String {
     )
 }
 
-/// The longest, if there is a sample.
+/// The longest latency, if there is a sample.
 fn worst(result: &RunResult, of: &Distribution) -> String {
     match of.count {
         0 => "-".to_owned(),
@@ -101,10 +101,10 @@ pub(crate) fn percentile(result: &RunResult, percent: u64, of: &Distribution) ->
     shown(percent, of.count, || cell(result, value))
 }
 
-/// How the method of a flow's bound begins in which no measurement is.
+/// The beginning of a flow bound's method that contains no measurement.
 pub const ANALYSED: &str = "analysed from stated costs";
 
-/// What the bounds of a result's flows are.
+/// The kind of a result's flow bounds.
 pub(crate) fn flow_bound(result: &RunResult) -> &'static str {
     let flows = result.variants.iter().flat_map(|variant| &variant.flows);
     let mut bounds = flows.filter_map(|flow| flow.bound.as_ref());
@@ -118,7 +118,7 @@ pub(crate) fn flow_bound(result: &RunResult) -> &'static str {
     }
 }
 
-/// The placement, a line for each resident. The last line names the tiles that are free.
+/// The placement, one line per resident. The last line names the free tiles.
 pub fn placement(placement: &Placement) -> String {
     let mut table = plain(&[
         "tile",
@@ -161,8 +161,8 @@ pub fn placement(placement: &Placement) -> String {
     text
 }
 
-/// What a user sees after a run: first what failed, happened, was not judged and held, then one line a variant and flow, with those who
-/// caused the delays.
+/// What a user sees after a run: first what failed, happened, was not judged and held, then one line per variant and flow, with the
+/// causes of the delays.
 pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} on {}", result.system, result.platform);
@@ -174,7 +174,7 @@ pub fn summary(result: &RunResult) -> String {
     out
 }
 
-/// What was measured on a chip, and on the one behind its cable.
+/// What was measured on a chip, and on the one at the other end of its cable.
 fn measured(result: &RunResult, out: &mut String) {
     let flows = result
         .variants
@@ -285,7 +285,7 @@ fn tasks(result: &RunResult, out: &mut String) {
     }
 }
 
-/// Which flows have no bound, and why: each reason once.
+/// Which flows have no bound, and why; each reason once.
 pub fn unbounded(result: &RunResult) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for flow in result.variants.iter().flat_map(|variant| &variant.flows) {
@@ -296,7 +296,7 @@ pub fn unbounded(result: &RunResult) -> Vec<String> {
     notes
 }
 
-/// What a run that was made besides was for.
+/// The purpose of an additional run.
 pub fn added(result: &RunResult, run: &AddedRun) -> String {
     let worst = run.worst.map_or("no sample".to_owned(), |worst| {
         format!("worst {}", cell(result, worst))
@@ -445,7 +445,7 @@ fn frames(result: &RunResult, out: &mut String) {
     );
 }
 
-/// What a request may wait for tokens of its own limit before it begins.
+/// How long a request may wait for tokens of its own limit before it begins.
 pub fn tokens(result: &RunResult, request: &RequestResult) -> String {
     let most = request.tokens.map(|ticks| cell(result, ticks));
     most.unwrap_or_else(|| "-".to_owned())

@@ -1,7 +1,7 @@
 //! Verdicts: each promise held, failed, or was not judged, and why.
 //!
 //! Why it exists: `run`, `audit`, `check`, `plan` and `reproduce` use the same words for different things, and a reader must be
-//! able to trust each of them: nothing is called good unless it was judged. Each command turns its results into [`Promise`]s; only
+//! able to trust all of them: nothing is called good unless it was judged. Each command turns its results into [`Promise`]s; only
 //! this file decides the outcome, its text and the exit code. What it deliberately does not know: the promises themselves, and how
 //! they are judged.
 
@@ -15,7 +15,7 @@ pub mod exit {
     pub const GOOD: u8 = 0;
     /// A failure of Bulkhead, of the host or of a build.
     pub const FAILURE: u8 = 1;
-    /// The input is bad; nothing was run.
+    /// The input is invalid; nothing was run.
     pub const BAD_INPUT: u8 = 2;
     /// A promise failed.
     pub const PROMISE_BROKEN: u8 = 3;
@@ -29,7 +29,7 @@ pub mod exit {
 pub enum Judgement {
     /// It was judged and kept.
     Held,
-    /// It was judged and broken.
+    /// It was judged and did not hold.
     Failed,
     /// It was not judged; [`Promise::because`] says why.
     NotJudged,
@@ -47,7 +47,7 @@ pub struct Promise {
     /// Why it was not judged, or where a failure is explained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// The description says that it may fail here (`misses="any"` of a variant): a failure is shown and counts as none.
+    /// The description says that it may fail here (`misses="any"` of a variant): a failure is shown but does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expected: bool,
 }
@@ -77,7 +77,7 @@ impl Promise {
         }
     }
 
-    /// A failure of it is expected, if `it` is.
+    /// Marks a failure of it as expected, if `it` is true.
     #[must_use]
     pub fn if_expected(mut self, it: bool) -> Self {
         self.expected = it && self.judgement == Judgement::Failed;
@@ -109,7 +109,7 @@ pub enum Outcome {
 /// Promises of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Failed, and not expected to.
+    /// Failed unexpectedly.
     pub failed: usize,
     /// Failed as expected.
     pub expected: usize,
@@ -126,7 +126,7 @@ pub struct Verdict {
     promises: Vec<Promise>,
 }
 
-/// A verdict as files have it. The outcome is for their readers; it follows from the promises and is never read back.
+/// A verdict as stored in files. The outcome is for their readers; it follows from the promises and is never read back.
 #[derive(Serialize, Deserialize)]
 struct Written {
     #[serde(default)]
@@ -189,12 +189,12 @@ impl Verdict {
         }
     }
 
-    /// Nothing failed that was not expected to. It does not say that anything was judged.
+    /// Nothing failed unexpectedly. This does not say that anything was judged.
     pub fn is_kept(&self) -> bool {
         self.outcome() != Outcome::Failed
     }
 
-    /// Exit code; `accident`: a program or the kernel ended that must not. Measurements of a faulting program mean little, so an
+    /// Exit code. `accident`: a program or the kernel ended that must not. Measurements of a faulting program mean little, so an
     /// accident comes first.
     pub fn code(&self, accident: bool) -> u8 {
         match (accident, self.outcome()) {
@@ -286,8 +286,7 @@ impl Verdict {
         parts
     }
 
-    /// Promises that were not judged: one line for each run and reason; runs with the same ones for the same reason are put
-    /// together.
+    /// Promises that were not judged: one line per run and reason. Runs with the same promises for the same reason are combined.
     fn unjudged(&self) -> Vec<String> {
         let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
         let all = self.promises.iter();

@@ -1,7 +1,7 @@
 //! Tasks in Ada: files compiled with the run time of `software/oneshot/ada`.
 //!
-//! Why it exists: `program="blink.adb::Worker"` works wherever there is GNAT. What it deliberately does not know: what tasks do, and which of them an
-//! image runs.
+//! Why it exists: `program="blink.adb::Worker"` works wherever GNAT is installed. What it deliberately does not know: what tasks do, and
+//! which of them an image runs.
 
 use crate::error::Error;
 use crate::one_stack::{self, Declared};
@@ -12,11 +12,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// GNAT's commands for the chip begin with this; the run time follows the calls that this version makes.
+/// Prefix of GNAT's commands for the chip. The run time is written for the calls that this version makes.
 const PREFIX: &str = "riscv64-linux-gnu-";
 const VERSION: &str = "-12";
 
-/// Units of the run time that the compiler calls; those that they need follow.
+/// Units of the run time that the compiler calls; the units that they need follow.
 const UNITS: &[&str] = &[
     "s-tarest.adb",
     "a-retide.adb",
@@ -25,7 +25,7 @@ const UNITS: &[&str] = &[
     "a-sytaco.adb",
 ];
 
-/// What every unit is compiled with. `-fcall-used`: a call keeps no register, because the job may end there.
+/// Flags for every unit. `-fcall-used`: a call preserves no register, because the job may end there.
 fn flags() -> Vec<String> {
     let fixed = [
         "-march=rv64gc",
@@ -43,13 +43,13 @@ fn flags() -> Vec<String> {
         "-save-temps=obj",
     ];
     let mut all: Vec<String> = fixed.iter().map(|&flag| flag.to_owned()).collect();
-    // The compiler refuses it for s0; the run time says it of s0 where a job ends.
+    // The compiler refuses this flag for s0; the run time declares s0 clobbered where a job ends.
     all.extend((1..12).map(|number| format!("-fcall-used-s{number}")));
     all.extend((0..12).map(|number| format!("-fcall-used-fs{number}")));
     all
 }
 
-/// Whether GNAT for the chip is here.
+/// Whether GNAT for the chip is installed.
 pub fn is_there() -> bool {
     let mut command = command("gnatmake");
     let command = command.arg("--version").stdin(Stdio::null());
@@ -61,8 +61,8 @@ fn command(tool: &str) -> Command {
     Command::new(format!("{PREFIX}{tool}{VERSION}"))
 }
 
-/// The name that the compiler gives the body of a task: `Unit.Task` of a file, in which hyphens divide the names of units. `kind`: `TKB` of a single task, `TB`
-/// of a type.
+/// The name that the compiler gives the body of a task: `Unit.Task` of a file whose hyphens separate unit names. `kind`: `TKB` for a single
+/// task, `TB` for a type.
 pub fn body(file: &str, task: &str, kind: &str) -> String {
     let unit = Path::new(file).file_stem().and_then(OsStr::to_str);
     let unit = unit.unwrap_or_default().replace('-', "__");
@@ -109,7 +109,7 @@ pub fn object(
     compiled
 }
 
-/// Refuses names of tasks that no file declares.
+/// Refuses task names that no file declares.
 fn has_tasks(object: &[u8], tasks: &[(&str, &str)]) -> Result<(), Error> {
     let file = object::File::parse(object);
     let file = file.map_err(|error| Error::Machine(format!("GNAT's object: {error}")))?;
@@ -142,7 +142,7 @@ fn compile(
     let include = |path: &Path| format!("-I{}", path.display());
     let configuration = format!("-gnatec={}", library.join("gnat.adc").display());
     let mut compiled = flags();
-    // Folders of this machine do not reach the program.
+    // Folders of the build machine do not reach the program.
     let map = |from: &Path, to: &str| format!("-ffile-prefix-map={}={to}", from.display());
     let mut own: Vec<&Path> = sources
         .iter()
@@ -255,7 +255,7 @@ fn finish(mut command: Command, folder: &Path, source: &Path) -> Result<(), Erro
     let mut said = output.stdout;
     said.extend(output.stderr);
     let mut said = String::from_utf8_lossy(&said).into_owned();
-    // How the compiler says that it needs a second pointer to the frame.
+    // This is how the compiler says that it needs a second pointer to the frame.
     if said.contains("s0 cannot be used in") {
         said.push_str(
             "help: a task that waits has a local variable whose length is known only at run time; declare it in a procedure of its own, or in the package",

@@ -1,6 +1,6 @@
 //! Puts a system into one chip, as a boot ROM would leave it, and starts its harts.
 //!
-//! What it deliberately does not know: what lies in the memories, and what runs.
+//! What it deliberately does not know: what is in the memories, and what runs.
 
 use crate::error::Error;
 use crate::image::BootImage;
@@ -14,7 +14,7 @@ pub fn boot(paradigm: &dyn Paradigm, system: &System, image: &BootImage) -> Resu
     boot_as(paradigm, system, image, None)
 }
 
-/// As [`boot`]; with `first`, the chip is the peer of that system's.
+/// Like [`boot`]; with `first`, the chip is the peer of that system's chip.
 pub fn boot_as(
     paradigm: &dyn Paradigm,
     system: &System,
@@ -25,7 +25,7 @@ pub fn boot_as(
     boot_on(paradigm, system, image, &config)
 }
 
-/// As [`boot`], in a chip that is a variant of the system's.
+/// Like [`boot`], on a chip that is a variant of the system's.
 pub fn boot_on(
     paradigm: &dyn Paradigm,
     system: &System,

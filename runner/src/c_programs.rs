@@ -1,12 +1,12 @@
 //! Programs in C: one file, compiled and linked with the library for C.
 //!
-//! Why it exists: `program="hello.c"` works wherever there is a compiler. What it deliberately does not know: what programs do.
+//! Why it exists: `program="hello.c"` works wherever a compiler is installed. What it deliberately does not know: what programs do.
 
 use crate::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Compilers that will do, with the arguments that make them produce code for the chip.
+/// Suitable compilers, with the arguments that make them produce code for the chip.
 const COMPILERS: &[(&str, &[&str])] = &[
     ("riscv64-unknown-elf-gcc", &[]),
     ("riscv64-linux-gnu-gcc", &["-no-pie", "-fno-pic"]),
@@ -21,7 +21,7 @@ pub fn compiler() -> Option<(&'static str, &'static [&'static str])> {
         let works = |command: &mut Command| command.status().is_ok_and(|status| status.success());
         command.arg("--version").stdin(Stdio::null());
         let found = works(command.stdout(Stdio::null()).stderr(Stdio::null()));
-        // Clang links for the chip only with its own linker.
+        // Clang needs its own linker to link for the chip.
         found
             && (*name != "clang"
                 || works(
@@ -33,7 +33,7 @@ pub fn compiler() -> Option<(&'static str, &'static [&'static str])> {
     })
 }
 
-/// What every file is compiled with.
+/// Flags for every file.
 const FLAGS: &[&str] = &[
     "-march=rv64gc",
     "-mabi=lp64d",
@@ -46,7 +46,7 @@ const FLAGS: &[&str] = &[
     "-ffreestanding",
 ];
 
-/// Compiles `source` and links it with `library`; gives the ELF file, which lies in `folder`.
+/// Compiles `source` and links it with `library`. Returns the ELF file, which is in `folder`.
 ///
 /// # Errors
 /// If there is no compiler, or it refuses.
@@ -77,8 +77,8 @@ pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Resul
     Ok(target)
 }
 
-/// What the compiler refuses in tasks that share one stack: a job whose end says nothing, an end that nobody uses, pointers to what is gone at the
-/// job's end, and stacks of unknown size.
+/// What the compiler refuses in tasks that share one stack: a job whose end gives no value, an unused end value, pointers to objects that
+/// are gone when the job ends, and stacks of unknown size.
 const ONE_STACK: &[&str] = &[
     "-Werror=return-type",
     "-Werror=unused-result",
@@ -90,7 +90,7 @@ const ONE_STACK: &[&str] = &[
     "-Werror=vla",
 ];
 
-/// Compiles tasks of the one-shot RTOS, in `folder`; gives the object file. `copies`: how many tasks of an image may be the same.
+/// Compiles tasks of the one-shot RTOS in `folder`. Returns the object file. `copies`: how many tasks of an image may be the same.
 ///
 /// # Errors
 /// If there is no compiler, or it refuses.
@@ -121,7 +121,7 @@ pub fn object(
     Ok(bytes)
 }
 
-/// The compiler with what is common. Folders of this machine do not reach the program.
+/// The compiler with the common flags. Folders of the build machine do not reach the program.
 fn command(root: &Path, source: &Path) -> Result<Command, Error> {
     let Some((name, arguments)) = compiler() else {
         return Err(Error::input(
@@ -139,7 +139,7 @@ fn command(root: &Path, source: &Path) -> Result<Command, Error> {
         .args(FLAGS)
         .arg(format!("-ffile-prefix-map={}=bulkhead", root.display()))
         .arg(format!("-ffile-prefix-map={}=.", folder.display()))
-        // The compiler notes where it runs.
+        // The compiler records its working directory.
         .current_dir(folder);
     Ok(command)
 }

@@ -1,23 +1,23 @@
 //! Cargo builds programs for the chip.
 //!
-//! Why it exists: a program must be the same, byte by byte, wherever its sources are. The order of its functions follows from their symbols, and
-//! what a cache keeps follows from the order, so one other letter in a symbol is another tick. Neither folders nor settings of the host's builds
-//! reach a program. What it deliberately does not know: which programs there are.
+//! Why it exists: a program must be the same, byte by byte, wherever its sources are. The order of its functions depends on their symbols,
+//! and the contents of caches depend on the order, so one different letter in a symbol changes ticks. Neither folders nor settings of the
+//! host's builds reach a program. What it deliberately does not know: which programs exist.
 
 use crate::error::Error;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Compiler's name for the chip.
+/// The compiler's name for the chip.
 pub const TARGET: &str = "riscv64gc-unknown-none-elf";
 /// Cargo profile for programs of the chip.
 pub const PROFILE: &str = "chip";
-/// Lets the linker turn calls of two instructions, whose second one jumps to an address in a register, into one that says where it
-/// goes, as other toolchains for RISC-V do unasked. The compiler warns that its name for that may change.
+/// Lets the linker replace two-instruction calls through a register with one direct jump, as other RISC-V toolchains do by default. The
+/// compiler warns that the name of this feature may change.
 const RELAX: &str = "\"-Ctarget-feature=+relax\"";
 
-/// What Cargo calls instead of the compiler, in the checkout: it says why.
+/// The checkout's wrapper that Cargo calls instead of the compiler; its own text says why.
 const BY_NAME: &str = "runner/rustc-by-name";
 
 /// Cargo itself.
@@ -25,7 +25,7 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// That Cargo cannot be started.
+/// The error that Cargo cannot be started.
 pub fn no_cargo(error: &std::io::Error) -> Error {
     Error::Machine(format!(
         "cannot run cargo ({error}); the launcher ./bulkhead installs it"
@@ -40,11 +40,11 @@ fn cargo_home() -> PathBuf {
         .unwrap_or_default()
 }
 
-/// Flags of the compiler. They keep this machine's folders out of programs, so that they are the same wherever they are built.
+/// Flags for the compiler. They keep the build machine's folders out of programs, so that programs are the same wherever they are built.
 fn flags(folders: &[(&Path, &str)]) -> String {
     let flags: Vec<String> = folders
         .iter()
-        // A name with quotes cannot stand in Cargo's configuration; its program then has long paths, and works.
+        // Cargo's configuration cannot hold a name with quotes; such a program has long paths, but works.
         .filter(|(from, _)| !from.display().to_string().contains(['"', '\\', '\'']))
         .map(|(from, to)| format!("\"--remap-path-prefix={}={to}\"", from.display()))
         .chain([RELAX.to_owned()])
@@ -60,12 +60,12 @@ pub struct Build<'a> {
     pub folder: &'a Path,
     /// What errors call it.
     pub what: &'a str,
-    /// The packages; all of the folder's if there is none.
+    /// The packages; all packages of the folder if empty.
     pub packages: Vec<&'a str>,
-    /// Folders, and what programs call them. Of several that fit, the last one counts. Cargo's own is known.
+    /// Folders, and what programs call them. If several match, the last one counts. Cargo's own folder is known.
     pub names: Vec<(&'a Path, &'a str)>,
-    /// Where results are, if the packages are not of the checkout's workspace. Nothing else may be built there: Cargo does not see that the
-    /// compiler was called in another way.
+    /// Where results go if the packages are not in the checkout's workspace. Nothing else may be built there: Cargo does not notice that
+    /// the compiler was called differently.
     pub outside: Option<PathBuf>,
 }
 
@@ -73,15 +73,15 @@ impl Build<'_> {
     /// Builds the binaries.
     ///
     /// # Errors
-    /// If Cargo is not there or refuses.
+    /// If Cargo is missing or the build fails.
     pub fn binaries(&self) -> Result<Vec<Built>, Error> {
         Ok(executables(&self.run("--bins")?))
     }
 
-    /// Builds the static library for C; gives the archive, if there is one.
+    /// Builds the static library for C. Returns the archive, if there is one.
     ///
     /// # Errors
-    /// If Cargo is not there or refuses.
+    /// If Cargo is missing or the build fails.
     pub fn library(&self) -> Result<Option<PathBuf>, Error> {
         Ok(archive(&self.run("--lib")?))
     }
@@ -145,7 +145,7 @@ pub struct Built {
     pub executable: PathBuf,
 }
 
-/// The compiler's words without its warning of [`RELAX`], which is not about the user's program.
+/// The compiler's output without its warning about [`RELAX`], which does not concern the user's program.
 fn without_note(words: &str) -> String {
     let is_note =
         |part: &&str| part.starts_with("warning: unstable feature") && part.contains("`relax`");

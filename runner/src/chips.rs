@@ -1,7 +1,7 @@
-//! A chip, and perhaps a second one that it is joined with by cables, stepped together.
+//! A chip, and optionally a second one connected by cables, stepped together.
 //!
-//! Why it exists: a frame takes a cable's delay from one chip to the other, so both may run for that long without looking at
-//! each other; then frames change sides, each with its exact moment. This is the conservative scheme that the machine uses
+//! Why it exists: a frame takes a cable's delay from one chip to the other, so both may run for that long without
+//! synchronising. Then frames cross, each with its exact moment. This is the conservative scheme that the machine uses
 //! between its tiles, with the shortest cable as lookahead. What it deliberately does not know: frames, software.
 //!
 //! The chips may have different clocks: moments are compared in the least common multiple of both ticks, exactly. A frame
@@ -27,21 +27,21 @@ const SECOND: u128 = 1_000_000_000_000;
 struct Other {
     machine: Machine,
     console_tile: u16,
-    /// Common ticks of a tick: of the first chip, of this one.
+    /// Common ticks per tick: of the first chip, of this one.
     factors: (u128, u128),
-    /// Common ticks that both may run without looking at each other.
+    /// Common ticks that both may run without synchronising.
     window: u128,
-    /// Tiles that cables join: of the first chip, of this one.
+    /// Tiles connected by cables: of the first chip, of this one.
     cables: Vec<(u16, u16)>,
-    /// How it ended, if it has.
+    /// How the chip ended, if it has.
     outcome: Option<Outcome>,
-    /// Ends by its software that do not end it.
+    /// Ends requested by its software that were passed over.
     passed_over: u32,
 }
 
 /// One chip or two.
 pub struct Chips {
-    /// The chip of the system that is run.
+    /// The chip of the system being run.
     pub first: Machine,
     other: Option<Box<Other>>,
 }
@@ -53,12 +53,12 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// Ticks of `factor` common ticks each that end not before a common moment.
+/// Ticks of `factor` common ticks each that end no earlier than a common moment.
 fn ticks(common: u128, factor: u128) -> Tick {
     Tick::try_from(common.div_ceil(factor)).unwrap_or(Tick::MAX)
 }
 
-/// What lies in the memories of a system's chip and its peer's: of each the modules that it needs itself.
+/// The memory contents of a system's chip and its peer's, each with the modules that it needs itself.
 ///
 /// # Errors
 /// If something does not fit.
@@ -80,7 +80,7 @@ pub fn images(
 }
 
 impl Chips {
-    /// Boots a system, and its peer's from its own image.
+    /// Boots a system, and its peer from the peer's own image.
     ///
     /// # Errors
     /// If a machine cannot be made.
@@ -116,7 +116,7 @@ impl Chips {
         })
     }
 
-    /// Lets both chips look at each other more often: the window is divided by this. Nothing may change by that.
+    /// Makes both chips synchronise more often: the window is divided by this. Must not change any result.
     pub fn divide_windows(&mut self, by: u64) {
         if let Some(other) = &mut self.other {
             other.window = (other.window / u128::from(by.max(1))).max(1);
@@ -141,7 +141,7 @@ impl Chips {
                 ticks: ticks(until, ours),
             };
             let outcome = self.first.run(ticks_here, None);
-            // Where the first one ends, the other one stops, too.
+            // When the first chip ends, the other one stops, too.
             let until = match outcome {
                 Outcome::Exit { at, .. } | Outcome::Unhandled { at, .. } => {
                     until.min(u128::from(at) * ours)
@@ -233,7 +233,7 @@ impl Chips {
         })
     }
 
-    /// The machine of a chip: 0 is the first one; 1 the second one, if there are two.
+    /// The machine of a chip: 0 is the first one; 1 is the second one, if there is one.
     pub fn machine(&self, chip: usize) -> &Machine {
         match &self.other {
             Some(other) if chip > 0 => &other.machine,
@@ -249,7 +249,7 @@ impl Chips {
         }
     }
 
-    /// Lets the second chip go on where its software says that it has ended, so often.
+    /// Lets the second chip continue past the end reported by its software, this many times.
     pub fn pass_over_ends(&mut self, ends: u32) {
         if let Some(other) = &mut self.other {
             other.passed_over = ends;
@@ -261,7 +261,7 @@ impl Chips {
         self.other.as_ref().and_then(|other| other.outcome)
     }
 
-    /// The first tick of the first chip that is not before this one of the second chip.
+    /// The first tick of the first chip that is no earlier than this tick of the second chip.
     pub fn first_tick(&self, ticks_there: Tick) -> Tick {
         self.other.as_ref().map_or(ticks_there, |other| {
             let (ours, theirs) = other.factors;
@@ -274,7 +274,7 @@ impl Chips {
         self.other.as_ref().map(|other| &other.machine)
     }
 
-    /// SHA-256 over all that happened on both.
+    /// SHA-256 over everything that happened on both.
     pub fn digest(&self) -> [u8; 32] {
         let own = self.first.digest();
         let Some(other) = &self.other else {

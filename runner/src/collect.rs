@@ -1,4 +1,4 @@
-//! From what the machine saw to what a user wants to know about one variant.
+//! Turns what the machine saw into what a user wants to know about one variant.
 //!
 //! What it deliberately does not know: bounds (see `bounds`), and how the machine was run.
 
@@ -57,7 +57,7 @@ pub fn flows(
             let deadline = flow
                 .deadline
                 .map(|deadline| ticks(deadline, ticks_per_second));
-            // What began less than its deadline (or a millisecond) before the end may still have arrived.
+            // A sample that began less than its deadline (or a millisecond) before the end may still have arrived.
             let grace = deadline.unwrap_or(ticks_per_second / 1000);
             let pairs = pair(begins, ends, 0);
             let to = &system.apps[flow.to].name;
@@ -84,7 +84,7 @@ pub fn flows(
         .collect()
 }
 
-/// Why the samples of a flow say nothing: somebody else's work may have ended where it ends, with the same numbers.
+/// Why the samples of a flow say nothing: other work may have ended there under the same numbers.
 pub fn doubled(flow: &FlowResult) -> Option<String> {
     (flow.doubled > 0).then(|| {
         format!(
@@ -95,7 +95,7 @@ pub fn doubled(flow: &FlowResult) -> Option<String> {
     })
 }
 
-/// Applications on the way of gates from one application to another, without the ends; the shortest way.
+/// Applications along the gates from one application to another, without the two ends; the shortest path.
 pub fn through(system: &System, from: usize, to: usize) -> Vec<String> {
     let mut before: BTreeMap<usize, usize> = BTreeMap::from([(from, from)]);
     let mut queue = std::collections::VecDeque::from([from]);
@@ -120,8 +120,8 @@ pub fn through(system: &System, from: usize, to: usize) -> Vec<String> {
     way
 }
 
-/// Spans by application, in the order of the applications. Between `MeasureBegin` and `MeasureEnd` only, where an
-/// application marks them.
+/// Spans by application, in the order of the applications. Where an application marks `MeasureBegin` and `MeasureEnd`, only spans
+/// between them count.
 pub fn spans(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<SpanResult> {
     let mut by_app: BTreeMap<String, Vec<MarkerEvent>> = BTreeMap::new();
     for marker in markers {
@@ -155,13 +155,13 @@ pub fn spans(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
         .collect()
 }
 
-/// The ledger by names, the worst first within a victim.
+/// The ledger by names, the worst entry of each victim first.
 pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
     let mut sums: BTreeMap<(String, String, String), u64> = BTreeMap::new();
     for booking in ledger.bookings() {
         let victim = names.owner(booking.victim);
         let culprit = match booking.resource {
-            // Nobody but the hardware, or the victim's own budget, is to blame.
+            // Only the hardware, or the victim's own budget, is to blame.
             Resource::Refresh(_) => "refresh".to_owned(),
             Resource::Bucket | Resource::ProcessorBudget => "own limit".to_owned(),
             Resource::DeviceService(server) => format!("device of {}", names.owner(server)),
@@ -190,7 +190,7 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
     all
 }
 
-/// What crossed the links: everybody's bytes by name.
+/// What crossed the links: every owner's bytes, by name.
 pub fn links(
     names: &Names,
     statistics: &Statistics,
@@ -211,7 +211,7 @@ pub fn links(
             .into_iter()
             .map(|(application, bytes)| Traffic { application, bytes })
             .collect();
-        // Names are in order already.
+        // Names are already in order.
         traffic.sort_by_key(|one| std::cmp::Reverse(one.bytes));
         LinkResult {
             from: end(link.from),
@@ -224,7 +224,7 @@ pub fn links(
     .collect()
 }
 
-/// Resources of a kind together: a table of every bank and link would hide who is to blame.
+/// Groups resources of a kind: a table of every bank and link would hide the culprit.
 pub fn group(names: &Names, resource: Resource) -> String {
     match resource {
         Resource::Service(server) | Resource::DeviceService(server) => {
@@ -243,7 +243,7 @@ pub fn requests(system: &System, names: &Names, ledger: &Ledger) -> Vec<RequestR
     let mut all: BTreeMap<(usize, Transaction), (u64, u64)> = BTreeMap::new();
     for latency in ledger.latencies() {
         let name = names.owner(latency.owner);
-        // A unit works for its application while TileMux or nobody runs, too.
+        // A unit works for its application also while TileMux or no activity runs.
         let name = name.trim_end_matches(" (TileMux)");
         if let Some(app) = system.apps.iter().position(|app| app.name == name) {
             let entry = all.entry((app, latency.transaction)).or_default();
@@ -276,7 +276,7 @@ pub fn target(app: &App, transaction: Transaction) -> String {
     }
 }
 
-/// What users call a transaction; nothing for the kernel's own.
+/// What users call a transaction; `None` for the kernel's own.
 pub fn kind(transaction: Transaction) -> Option<&'static str> {
     match transaction {
         Transaction::CacheRead => Some("cache miss"),
@@ -291,7 +291,7 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
     }
 }
 
-/// Jobs of each application with a `<task>`. A job counts as missed once, however many signs of it there are.
+/// Jobs of each application with a `<task>`. A job counts as missed once, however many indications there are.
 pub fn tasks(
     system: &System,
     names: &Names,
@@ -302,7 +302,7 @@ pub fn tasks(
     let one = |app: &App| {
         let task = app.task.as_ref()?;
         let deadline = ticks(task.deadline, per_second);
-        // A program that is started again begins with its first job again.
+        // A restarted program begins with its first job again.
         let mut activities: BTreeMap<Owner, Vec<MarkerEvent>> = BTreeMap::new();
         for marker in markers {
             let owner = Owner::new(marker.tile, marker.activity);
@@ -325,7 +325,7 @@ pub fn tasks(
                 lives.unended(*owner, begin, deadline)
             });
         }
-        // A background application is there until the end. A job may come late by its jitter, and one period is begun at the end.
+        // A background application exists until the end. A job may be late by its jitter, and one period has begun at the end.
         let releases = activities.values().flatten();
         let releases = releases.filter(|one| one.kind == MarkerKind::JobRelease as u16);
         if let (true, Some(first)) = (app.background, releases.map(|one| one.at).min()) {
@@ -339,7 +339,8 @@ pub fn tasks(
     system.apps.iter().filter_map(one).collect()
 }
 
-/// Adds the jobs of an activity, from its markers. `unended`: what is said of a job that was released then and never completed.
+/// Adds the jobs of an activity, from its markers. `unended`: the verdict on a job that was released at that time and never
+/// completed.
 fn add_jobs(result: &mut TaskResult, markers: &[MarkerEvent], unended: impl Fn(u64) -> Unended) {
     let releases: Vec<MarkerEvent> = of_kind(markers, MarkerKind::JobRelease).collect();
     let pairs = pair(
@@ -361,7 +362,7 @@ fn add_jobs(result: &mut TaskResult, markers: &[MarkerEvent], unended: impl Fn(u
     for (number, begin) in pairs.open {
         match unended(begin) {
             Unended::Late => *seen.entry(number).or_default() += 1,
-            // It may have said already that it is late.
+            // It may already have reported that it is late.
             Unended::Open if !said.contains_key(&number) => result.open += 1,
             Unended::Open => {}
         }
@@ -375,7 +376,7 @@ fn add_jobs(result: &mut TaskResult, markers: &[MarkerEvent], unended: impl Fn(u
     result.worst = result.worst.max(worst);
 }
 
-/// What a marker says, in words.
+/// A marker in words.
 pub fn marker_words(marker: &MarkerEvent) -> String {
     let what = match MarkerKind::from_code(marker.kind) {
         Some(MarkerKind::FlowBegin) => "begin of flow",
@@ -407,7 +408,7 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
     format!("{what} {}", marker.value)
 }
 
-/// Check values, in order of time.
+/// Check values, in time order.
 pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
     of_kind(markers, MarkerKind::Check)
         .map(|marker| Check {
@@ -485,18 +486,18 @@ mod tests {
         };
         let end = deadline * 100;
         let mut markers = Vec::new();
-        // In time to the tick; late; late by its own account too, which is the same job; late by its own account alone, because it
-        // was released before it ran.
+        // In time to the tick; late; late by its own account as well, which is the same job; late only by its own account, because
+        // it was released before it ran.
         markers.extend(job(1, 0, deadline));
         markers.extend(job(2, deadline * 3, deadline + 1));
         markers.extend(job(3, deadline * 6, deadline + 1));
         markers.push(marker(deadline * 8, 2, DeadlineMiss, 3));
         markers.extend(job(4, deadline * 9, 5));
         markers.push(marker(deadline * 10, 2, DeadlineMiss, 4));
-        // Never complete; and one that may still come in time.
+        // One never completes, and one may still complete in time.
         markers.push(marker(deadline * 20, 2, JobRelease, 5));
         markers.push(marker(end - 5, 2, JobRelease, 6));
-        // Another application's markers are its own.
+        // Another application's markers count only for that application.
         markers.push(marker(end - 4, 3, DeadlineMiss, 6));
         let tasks = tasks(&system, &names, &markers, &Lives::until(end));
         assert_eq!(tasks.len(), 1);
@@ -513,7 +514,7 @@ mod tests {
         );
     }
 
-    /// The smallest case of each way in which a job or a sample is under way when the run ends.
+    /// The smallest case of each way in which a job or a sample can be in progress when the run ends.
     #[test]
     fn what_a_program_that_is_gone_began_is_late_and_what_a_living_one_began_is_open() {
         let system = system();
@@ -549,7 +550,7 @@ mod tests {
         assert_eq!(under_way(&over), [open, open]);
     }
 
-    /// Two lives of a program number their jobs from 1 on.
+    /// Each life of a program numbers its jobs from 1.
     #[test]
     fn a_program_that_is_started_again_completes_its_own_jobs() {
         let system = system();

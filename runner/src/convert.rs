@@ -1,7 +1,7 @@
-//! From the platform of a description to the machine's configuration.
+//! Converts the platform of a description to the machine's configuration.
 //!
-//! Why it exists: the machine must not know the description language. What it deliberately does not know: whether a
-//! value makes sense; the model has checked that.
+//! Why it exists: the machine must not know the description language. What it deliberately does not know: whether a value makes sense; the
+//! model has checked that.
 
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
@@ -20,7 +20,7 @@ use bulkhead_model::platform::{self, Platform};
 use bulkhead_model::system::{Cable, CableEnd};
 use bulkhead_model::units::Time;
 
-/// Seed of pseudo-random replacement: any fixed number, so that every run is the same.
+/// Seed of pseudo-random replacement. Any fixed number will do; it makes every run the same.
 const SEED: u64 = 0x6275_6c6b_6865_6164;
 
 /// The machine's configuration of a platform.
@@ -91,13 +91,13 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
     }
 }
 
-/// The machine's configuration of a system's chip, with its cables. With `first`, the chip is the peer of that system's.
+/// The machine's configuration of a system's chip, with its cables. With `first`, the chip is the peer of that system's chip.
 pub fn convert_system(system: &System, first: Option<&System>) -> PlatformConfig {
     let mut config = convert(&system.platform);
     let ticks = config.ticks_per_second;
     for (tile, of) in config.tiles.iter_mut().zip(&system.platform.tiles) {
-        // The description of a one-shot system has no transfers, and its bounds count none. So whoever loads the chip switches the engines off: their
-        // registers do not answer, on cores without tasks, too.
+        // The description of a one-shot system has no transfers, and its bounds count none. So the loader of the chip switches the engines
+        // off: their registers do not answer, even on cores without tasks.
         if system.one_shot.is_some() {
             tile.dma = None;
         }
@@ -141,7 +141,7 @@ fn cable(cable: &Cable, (from, to): (u16, Option<u16>), number: u64, ticks: u64)
     }
 }
 
-/// A card with a hardware address of its own: locally administered, then the chip and the tile.
+/// A card with its own hardware address: locally administered, then the chip and the tile.
 fn network_card(card: &platform::NetworkCard, chip: u8, tile: u16) -> NetworkCardConfig {
     let [low, high] = tile.to_le_bytes();
     NetworkCardConfig {
@@ -448,7 +448,7 @@ mod tests {
             let config = convert(&platform);
             assert_eq!(config.tiles.len(), platform.tiles.len(), "{name}");
             for (tile, model) in config.tiles.iter().zip(&platform.tiles) {
-                // A cycle is a whole number of ticks, exactly.
+                // A cycle is exactly a whole number of ticks.
                 let hertz = model.pipeline.clock.frequency.0;
                 assert_eq!(
                     tile.hart.ticks_per_cycle * hertz,

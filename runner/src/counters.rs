@@ -12,7 +12,7 @@ use bulkhead_machine::statistics::{HartReport, MemoryReport, Statistics};
 use bulkhead_model::System;
 use bulkhead_report::result::{Counter, TileResult};
 
-/// Every processing tile, then every memory tile. The harts of a cluster are one tile.
+/// Every processing tile, then every memory tile. The harts of a cluster count as one tile.
 pub fn of_tiles(system: &System, names: &Names, seen: &Observed) -> Vec<TileResult> {
     let statistics = &seen.statistics;
     let is_cluster = |tile: u16| {
@@ -45,7 +45,8 @@ pub fn of_tiles(system: &System, names: &Names, seen: &Observed) -> Vec<TileResu
     tiles.chain(memories).collect()
 }
 
-/// Counters of a processing tile with one hart, or of one of its harts with the caches that they share: hart, then caches over all owners.
+/// Counters of a processing tile with one hart, or of one of its harts with the caches that they share: first the hart, then caches summed
+/// over all owners.
 pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
     let mut all = of_hart(statistics, hart);
     for level in [Level::L1i, Level::L1d, Level::L2] {
@@ -55,7 +56,7 @@ pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
     all
 }
 
-/// Counters of a cluster: each hart (`hart 1 loads`) with its first levels, and the second level that all share. `harts`: by port.
+/// Counters of a cluster: each hart (`hart 1 loads`) with its first levels, and the shared second level. `harts`: by port.
 pub fn of_cluster(statistics: &Statistics, harts: &[&HartReport]) -> Vec<Counter> {
     let mut all = Vec::new();
     for (port, hart) in (0u16..).zip(harts) {
@@ -101,7 +102,7 @@ fn of_hart(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
     ]
 }
 
-/// The caches of a level of a tile over all owners, or what one activity (a cluster's port) did there.
+/// The caches of one level of a tile, summed over all owners or for one activity (a cluster's port).
 fn of_level(
     statistics: &Statistics,
     tile: u16,
@@ -127,9 +128,9 @@ fn of_cache(level: Level, cache: CacheStatistics, hart: &HartStatistics) -> Vec<
         Level::L1d => "l1d",
         Level::L2 => "l2",
     };
-    // A hart does not ask its first level again for the line that it used last (see `machine::cache`), so what hits
-    // there follows from its own counts; fetches are counted in lines, and only their misses mean something. A unit
-    // that misses there, too, has no such counts, so there can be more misses than the hart has accesses.
+    // A hart does not ask its first level again for the line that it used last (see `machine::cache`), so hits there follow from its own
+    // counts. Fetches are counted in lines, and only their misses are meaningful. A unit that misses there has no such counts, so there
+    // can be more misses than accesses of the hart.
     let hits = match level {
         Level::L1i => None,
         Level::L1d => Some((hart.loads + hart.stores).saturating_sub(cache.misses)),
@@ -182,7 +183,7 @@ pub fn of_memory(memory: &MemoryReport) -> Vec<Counter> {
     ]
 }
 
-/// A counter as it is in a result.
+/// A counter as it appears in a result.
 fn counter(name: impl Into<String>, value: u64) -> Counter {
     Counter {
         name: name.into(),

@@ -1,6 +1,6 @@
-//! A crash in full: what happened, which address was accessed, the registers, and who had called whom.
+//! A crash in full: what happened, which address was accessed, the registers, and the call chain.
 //!
-//! Why it exists: the place of a fault is rarely the mistake; its callers lead there. What it deliberately does not know: how a program
+//! Why it exists: the place of a fault is rarely the mistake; its callers lead to it. What it deliberately does not know: how a program
 //! was run, and what its memory looks like.
 
 use crate::places::is_own;
@@ -11,12 +11,13 @@ use bulkhead_machine::image::unwind::Unwinder;
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_report::crash::Crash;
 
-/// Frames at most: a stack that is full has thousands of them, and the innermost ones say why.
+/// Maximum number of frames: a full stack has thousands, and the innermost ones show the cause.
 const FRAMES: usize = 32;
 /// The register of the return address.
 const RA: usize = 1;
 
-/// As [`of`], of a program that was moved `by` from the addresses of its file. The registers, and where it happened, are those of the run.
+/// Like [`of`], for a program that was moved `by` from the addresses of its file. The registers, and where it happened, are those of the
+/// run.
 pub fn of_moved(
     (elf, by): (&[u8], u64),
     trap: &UnhandledTrap,
@@ -26,7 +27,7 @@ pub fn of_moved(
     if by == 0 {
         return of(elf, trap, registers, read);
     }
-    // Return addresses are in `ra` and on the stack; the file's own code says which words of the stack they are.
+    // Return addresses are in `ra` and on the stack; the file's own code shows which words of the stack they are.
     let resolver = Resolver::new(elf);
     let back = |value: u64| {
         let linked = value.wrapping_sub(by);
@@ -49,7 +50,7 @@ pub fn of_moved(
     }
 }
 
-/// What is known of a trap that ended a program. `read` gives a word of memory as the program sees it.
+/// What is known about a trap that ended a program. `read` returns a word of memory as the program sees it.
 pub fn of(
     elf: &[u8],
     trap: &UnhandledTrap,
@@ -98,12 +99,12 @@ fn named(mut place: Location) -> Location {
     place
 }
 
-/// The functions that an address is in: those inlined into each other, the innermost first.
+/// The functions at an address: those inlined into each other, the innermost first.
 fn places(resolver: &Resolver, pc: u64) -> Vec<String> {
     let mut outer = named(resolver.resolve(pc));
     let mut inlined: Vec<Location> = resolver.inlined(pc);
-    // The last one is the function itself, which has a name even without debug information. What resolves is its name, and the line of the
-    // innermost.
+    // The last one is the function itself, which has a name even without debug information. `resolve` returns its name and the line of the
+    // innermost function.
     if let Some(own) = inlined.pop().map(named) {
         (outer.file, outer.line) = (own.file, own.line);
     }

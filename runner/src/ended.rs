@@ -1,7 +1,7 @@
-//! How a run ended, and whose trap that nobody handled ended it.
+//! How a run ended, and which program's unhandled trap ended it.
 //!
-//! Why it exists: such a trap is told with its place in the sources, and with its backtrace if it was an application's. What it deliberately does
-//! not know: why a program trapped, and what follows for promises.
+//! Why it exists: such a trap is reported with its place in the sources, and with its backtrace if it was an application's. What it
+//! deliberately does not know: why a program trapped, and what follows for promises.
 
 use crate::crash;
 use crate::names::Names;
@@ -13,12 +13,12 @@ use bulkhead_machine::machine::Outcome;
 use bulkhead_model::System;
 use bulkhead_report::result::{End, Incident, IncidentKind};
 
-/// What ran on the hart that ended a run, where no activity did.
+/// What ran on the hart that ended a run, if no activity did.
 pub(crate) struct Outside<'p> {
     program: &'p Program,
     /// The application, if it is one.
     pub(crate) application: Option<String>,
-    /// By how much it was moved from where it is linked.
+    /// How far it was moved from where it is linked.
     by: u64,
 }
 
@@ -49,7 +49,7 @@ impl<'p> Outside<'p> {
     }
 }
 
-/// The trap that ended a run, if one did, with its backtrace if an application made it.
+/// The trap that ended a run, if one did, with its backtrace if an application caused it.
 pub(crate) fn trapped(
     names: &Names,
     seen: &Observed,
@@ -83,7 +83,7 @@ pub(crate) fn trapped(
     })
 }
 
-/// How a run ended; `outside`: where a trap that ends it happened.
+/// How a run ended. `outside`: where the trap that ended it happened.
 pub(crate) fn end(outside: Option<&Outside<'_>>, outcome: Outcome) -> End {
     match outcome {
         Outcome::Exit { code, .. } => End::Exit { code },

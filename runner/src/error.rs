@@ -1,4 +1,4 @@
-//! What can go wrong, and with which exit code.
+//! What can go wrong, and the exit code for it.
 //!
 //! What it deliberately does not know: how errors are printed.
 
@@ -12,7 +12,7 @@ pub enum Error {
     /// The description is bad.
     #[error(transparent)]
     Description(#[from] bulkhead_model::Errors),
-    /// Another bad input, with cause and remedy.
+    /// Another invalid input, with cause and remedy.
     #[error("{cause}")]
     Input {
         /// What is wrong.
@@ -88,7 +88,7 @@ impl Error {
                 K::IsADirectory => Some("name a file: this is a folder"),
                 _ => None,
             },
-            // What a program for the chip lacks is the first thing that a newcomer writes.
+            // A newcomer's first program often uses something that programs for the chip lack.
             Self::Build { output, .. } if output.contains("can't find crate for `std`") => Some(
                 "programs of the chip have no standard library: begin the file with #![no_std] and #![no_main], and name its main \
                  function with bulkhead_lib::main!(main)",

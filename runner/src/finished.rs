@@ -1,4 +1,4 @@
-//! A run that is over: its files, and what the terminal says about it besides the tables.
+//! A finished run: its files, and what the terminal says about it besides the tables.
 //!
 //! What it deliberately does not know: how it was made.
 
@@ -27,7 +27,7 @@ impl Finished {
         self.result.code()
     }
 
-    /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
+    /// The incomplete traces, one line each. A trace is not a result, so this is not an incident.
     pub fn truncations(&self) -> Vec<String> {
         let all = self.result.variants.iter().zip(&self.missing);
         all.filter(|(_, missing)| missing.events > 0)
@@ -44,8 +44,8 @@ impl Finished {
             .collect()
     }
 
-    /// Writes all files into `folder`; gives their paths. Consoles and traces of variants that the folder's last run had, and this one
-    /// has not, go: `result.json` is the only result there.
+    /// Writes all files into `folder`. Returns their paths. Removes consoles and traces of variants that only the folder's previous
+    /// run had, so that `result.json` is the only result there.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
         let before = earlier(folder);
         let book = place::pages(folder)?;
@@ -83,7 +83,7 @@ impl Finished {
         Ok(written)
     }
 
-    /// What the programs of each variant printed: all of it, or the last `lines` lines of variants in which something went wrong.
+    /// The output of each variant's programs: all of it, or the last `lines` lines of variants in which something went wrong.
     pub fn said(&self, lines: Option<usize>) -> String {
         let mut text = String::new();
         for (variant, console) in self.result.variants.iter().zip(&self.consoles) {
@@ -106,13 +106,13 @@ impl Finished {
     }
 }
 
-/// Files of the run that left its result in a folder.
+/// Files of the run whose result is in a folder.
 fn earlier(folder: &Path) -> Vec<PathBuf> {
     let text = place::read(&folder.join("result.json")).unwrap_or_default();
     let Ok(result) = serde_json::from_slice::<RunResult>(&text) else {
         return Vec::new();
     };
-    // A name of a description cannot leave the folder; what a file says can.
+    // A name in a description cannot lead out of the folder, but a name in a file can.
     let names = result.variants.iter().map(|variant| &variant.name);
     let names = names.filter(|name| !name.contains(['/', '\\']));
     names

@@ -1,24 +1,24 @@
-//! What lies in the memories of a chip when it starts, and which harts start.
+//! The memory contents of a chip when it starts, and which harts start.
 //!
-//! Why it exists: every paradigm lays out its own bytes, and a chip takes them all in the same way. What it deliberately does not
-//! know: what the bytes are.
+//! Why it exists: every paradigm lays out its own bytes, and a chip accepts them all in the same way. What it deliberately does
+//! not know: what the bytes are.
 
 use bulkhead_machine::local_tile::GuardRule;
 
 /// Bytes for the memories, and the harts that start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootImage {
-    /// Bytes. All else is zero.
+    /// Bytes for the memories. All other bytes are zero.
     pub pieces: Vec<Piece>,
-    /// Bytes for the local memories of tiles. All else there is zero.
+    /// Bytes for the local memories of tiles. All other bytes there are zero.
     pub tiles: Vec<TilePiece>,
-    /// Where consoles are that lie in memory: the tile, and the address there.
+    /// Where consoles in memory are: the tile, and the address there.
     pub rings: Vec<(u16, u64)>,
-    /// What the guards of local memories admit, by tile. All others are open.
+    /// What the guards of local memories admit, by tile. All other guards are open.
     pub guards: Vec<(u16, Vec<GuardRule>)>,
-    /// Words by which programs report their exit (HTIF), by tile.
+    /// Words through which programs report their exit (HTIF), by tile.
     pub tohost: Vec<(u16, u64)>,
-    /// Harts that start; all others wait.
+    /// Harts that start. All others wait.
     pub starts: Vec<Start>,
 }
 
@@ -27,7 +27,7 @@ pub struct BootImage {
 pub struct TilePiece {
     /// The tile.
     pub tile: u16,
-    /// Address, as the tile's hart has it.
+    /// Address as seen by the tile's hart.
     pub address: u64,
     /// What lies there.
     pub bytes: Vec<u8>,
@@ -49,10 +49,10 @@ pub struct Piece {
 pub struct Start {
     /// Its tile.
     pub tile: u16,
-    /// Its place in the tile: 0 but in a cluster.
+    /// Its position in the tile: 0 except in a cluster.
     pub hart: u16,
     /// First instruction, tile-physical.
     pub entry: u64,
-    /// What it finds in `a0` and `a1`.
+    /// The values in `a0` and `a1`.
     pub arguments: [u64; 2],
 }

@@ -1,7 +1,7 @@
 //! One system, run once: builds its images, boots them on the machine, collects what happened, and puts bounds beside it.
 //!
-//! Why it exists: it is the only place that joins model, machine and analysis, so that these need not know each other.
-//! What it deliberately does not know: the command line; experiments over many runs; and no timing, no policy of any kernel.
+//! Why it exists: it is the only place that joins model, machine and analysis, so that these need not know each other. What
+//! it deliberately does not know: the command line, experiments over many runs, timing, and the policies of any kernel.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

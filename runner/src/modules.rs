@@ -1,4 +1,4 @@
-//! Data of the host that a system reads: files as they are, and folders as images for the file service.
+//! Host data that a system reads: files unchanged, and folders as images for the file service.
 //!
 //! Why it exists: applications get their tables and pictures the way they get their programs, as boot modules. What it
 //! deliberately does not know: what is in the files.
@@ -12,12 +12,12 @@ use bulkhead_model::input;
 use bulkhead_model::system::ModuleSource;
 use std::path::{Path, PathBuf};
 
-/// Files and folders that fit an image, beside those that it begins with.
+/// Files and folders that fit in an image, besides those it begins with.
 const INODES: u32 = 256;
-/// Folders in folders at most: a link that leads upwards is no tree.
+/// Maximum nesting of folders: a link that leads upwards is not a tree.
 const DEPTH: usize = 16;
 
-/// The boot module of a `<module>` of this name; no program has such a name.
+/// The boot module for a `<module>` of this name. No program has such a name.
 pub fn boot_name(module: &str) -> String {
     format!("data:{module}")
 }
@@ -65,8 +65,7 @@ impl Store for Bytes {
     }
 }
 
-/// An image of `size` bytes with the contents of a folder. Names are taken in their order, so that the image is the same
-/// everywhere.
+/// An image of `size` bytes with the contents of a folder. Names are sorted, so the image is the same everywhere.
 ///
 /// # Errors
 /// If something cannot be read, or does not fit.

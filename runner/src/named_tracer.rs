@@ -12,7 +12,7 @@ use bulkhead_machine::observe::{HartState, Marker, Missing, Observer};
 use bulkhead_machine::trace::Tracer;
 use bulkhead_machine::types::{Owner, Tick, TileId};
 
-/// Listens to markers and passes everything on.
+/// Listens to markers and forwards everything.
 pub struct NamedTracer {
     /// Says who is who.
     pub naming: Box<dyn Naming>,

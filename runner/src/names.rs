@@ -1,7 +1,7 @@
 //! Names for what the machine numbers.
 //!
-//! Why it exists: a report says `hog-1`, not `tile 5, activity 7`. What it deliberately does not know: who gives the names; that is the
-//! business of each paradigm.
+//! Why it exists: a report says `hog-1`, not `tile 5, activity 7`. What it deliberately does not know: where names come from; each
+//! paradigm decides that.
 
 use bulkhead_machine::types::Owner;
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Gives names to owners.
 pub trait Naming: Debug + Send + Sync {
-    /// Takes a marker; if it completes a name, gives that name.
+    /// Takes a marker. Returns a name if the marker completes one.
     fn hear(&mut self, tile: u16, kind: u16, value: u64) -> Option<(Owner, String)>;
     /// Applications and managers on a tile.
     fn on_tile(&self, tile: u16) -> Vec<String>;
@@ -22,7 +22,7 @@ pub trait Naming: Debug + Send + Sync {
 pub struct Names(Arc<dyn Naming>);
 
 impl Names {
-    /// Names that `naming` gives.
+    /// Names provided by `naming`.
     pub fn of(naming: impl Naming + 'static) -> Self {
         Self(Arc::new(naming))
     }

@@ -7,7 +7,7 @@ use crate::place;
 use bulkhead_model::grammar::NAME_MAX;
 use std::path::{Path, PathBuf};
 
-/// A file of a template: its place in the folder, and its text.
+/// A file of a template: its path in the folder, and its text.
 type File = (&'static str, &'static str);
 
 const PACKAGE: [File; 2] = [
@@ -34,7 +34,7 @@ pub enum Language {
     Rust,
     /// Files in C.
     C,
-    /// Units in Ada, of the one-shot RTOS only.
+    /// Units in Ada, only for the one-shot RTOS.
     Ada,
 }
 
@@ -49,10 +49,10 @@ pub enum Kind {
     OneShot,
 }
 
-/// Sources, and what the description names: the files, then the words of its template.
+/// Sources and what the description names: the files, then the words of its template.
 type Sources = (&'static [File], &'static [(&'static str, &'static str)]);
 
-/// None: such applications cannot be in this language.
+/// `None`: such applications cannot be written in this language.
 fn sources(language: Language, kind: Kind) -> Option<Sources> {
     let sources: Sources = match (language, kind) {
         (Language::Ada, Kind::One | Kind::Two) => return None,
@@ -136,10 +136,10 @@ fn sources(language: Language, kind: Kind) -> Option<Sources> {
     Some(sources)
 }
 
-/// Makes `folder` with applications and a system that runs them, against the library of the checkout `root`.
+/// Creates `folder` with applications and a system that runs them, using the library of the checkout `root`.
 ///
 /// # Errors
-/// If the folder's name is no name, it is there already, or it cannot be written.
+/// If the folder's name is not a valid name, the folder exists already, or it cannot be written.
 pub fn create(
     folder: &Path,
     root: &Path,
@@ -203,7 +203,7 @@ pub fn create(
         made.push(path);
     }
     if language == Language::Rust {
-        // The compiler that the library is made for; its version must not depend on the folder.
+        // The compiler that the library is written for. Its version must not depend on the folder.
         let toolchain = place::read(&root.join("rust-toolchain.toml"))?;
         let path = folder.join("rust-toolchain.toml");
         place::write(&path, toolchain)?;

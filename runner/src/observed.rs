@@ -1,7 +1,7 @@
 //! What a run left behind, for its readers.
 //!
-//! Why it exists: rooms of paradigms, results and experiments read the same observations. What it deliberately does not know: how a
-//! chip was run, and what follows from what it saw.
+//! Why it exists: paradigms, results and experiments read the same observations. What it deliberately does not know: how a chip was
+//! run, and what follows from what it saw.
 
 use crate::measure::MarkerEvent;
 use crate::watch::Log;
@@ -16,14 +16,14 @@ use bulkhead_machine::statistics::Statistics;
 use bulkhead_machine::types::Owner;
 use std::collections::BTreeMap;
 
-/// What a console printed, as text. Programs write what they like: characters that do not print (separators of lines and paragraphs,
-/// changes of direction, other controls and formats) are written as `\u{202e}`, so no text hides or moves what is beside it.
+/// What a console printed, as text. Programs may write anything: characters that do not print (separators of lines and paragraphs,
+/// changes of direction, other controls and formats) are written as `\u{202e}`, so no text hides or moves its surroundings.
 pub fn console_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for c in String::from_utf8_lossy(bytes).chars() {
         match c {
             ' '..='~' | '\n' | '\t' => text.push(c),
-            // A mark that joins the letter before it prints, but not by itself.
+            // A combining mark prints with the letter before it, but not by itself.
             _ if c.is_control() || format!("a{c}").escape_debug().count() > 2 => {
                 text.extend(c.escape_unicode());
             }
@@ -40,15 +40,15 @@ pub type Counts = BTreeMap<(Owner, Transaction), u64>;
 pub struct Observed {
     /// Why the run ended.
     pub outcome: Outcome,
-    /// The hart that ended it, if one did: its tile, and its place there as the activity.
+    /// The hart that ended the run, if one did: its tile, and its position there as the activity.
     pub ended_by: Option<Owner>,
-    /// Registers and stack of a hart whose trap ended it.
+    /// Registers and stack of the hart whose trap ended the run.
     pub trapped: Option<Crashed>,
     /// When it ended, in ticks.
     pub ticks: u64,
     /// Every marker that was kept.
     pub markers: Vec<MarkerEvent>,
-    /// Tiles that marked more than is kept, and how many of each were not kept.
+    /// Tiles with more markers than are kept, and how many of each were dropped.
     pub unkept: Vec<(u16, u64)>,
     /// Registers and stacks of programs that crashed.
     pub crashes: Vec<Crashed>,
@@ -58,25 +58,25 @@ pub struct Observed {
     pub ledger: Ledger,
     /// Counters.
     pub statistics: Statistics,
-    /// Bytes that each link carried by owner, by number of the link.
+    /// Bytes that each link carried, by owner and number of the link.
     pub carried: Vec<Vec<(Owner, u64)>>,
-    /// Tiles whose doorbell another one has rung, that one, and how often.
+    /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often.
     pub rings: Vec<(u16, u16, u64)>,
     /// SHA-256 over all of it.
     pub digest: String,
     /// What the kernel's tile printed.
     pub console: String,
-    /// The trace, if one was asked for.
+    /// The trace, if requested.
     pub trace: Option<Vec<u8>>,
     /// What had no room in the trace.
     pub missing: Missing,
     /// What the second chip has done, if there is one.
     pub other: Option<OtherSeen>,
-    /// What network cards counted, by tile: of this chip.
+    /// What the network cards of this chip counted, by tile.
     pub network_cards: Vec<(u16, CardCounters)>,
-    /// What guards of local memories refused: the tile with the guard, and what it refused to another one.
+    /// What the guards of local memories refused: the tile with the guard, and what it refused to another tile.
     pub refused: Vec<(u16, Refusals)>,
-    /// Transactions in each slice, if slices were asked for: begin of the slice in ticks, and counts.
+    /// Transactions in each slice, if slices were requested: start of the slice in ticks, and counts.
     pub slices: Vec<(u64, Counts)>,
     /// When harts were awake, if transactions were kept.
     pub log: Option<Log>,
@@ -84,9 +84,9 @@ pub struct Observed {
 
 /// What a second chip has done.
 pub struct OtherSeen {
-    /// The same as of the first chip; `Limit` if it still ran.
+    /// The same as for the first chip; `Limit` if it was still running.
     pub observed: Box<Observed>,
-    /// How it ended; none: it still ran.
+    /// How it ended; `None` if it was still running.
     pub outcome: Option<Outcome>,
 }
 

@@ -34,7 +34,7 @@ const KEEPS: &str = "bulkhead_ada_wait_kept";
 /// A procedure that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// File and line that need something, or of the call.
+    /// File and line that need something, or those of the call.
     pub place: String,
     /// What is wrong there.
     pub what: String,
@@ -46,16 +46,16 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A set of registers, integer ones below those for floating point.
+/// A set of registers: integer registers in the low half, floating point in the high half.
 type Registers = u64;
 
 const RA: Registers = 1 << 1;
 const SP: Registers = 1 << 2;
-/// Zero, the stack's, the global and the thread's pointer: the same in every job.
+/// Zero, and the stack, global and thread pointers: the same in every job.
 const FIXED: Registers = 1 | SP | 1 << 3 | 1 << 4;
 /// s0 to s11, and fs0 to fs11.
 const SAVED: Registers = 0x0ffc_0300 | 0x0ffc_0300 << 32;
-/// What a call may change by the convention for calls.
+/// What a call may change under the calling convention.
 const CHANGED: Registers = !SAVED & !FIXED;
 
 const INTEGER: [&str; 32] = [
@@ -84,7 +84,7 @@ fn register(name: &str) -> Option<Registers> {
     Some(1 << (32 + at))
 }
 
-/// Where an instruction goes on.
+/// Where control goes after an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Next {
     Behind,
@@ -94,7 +94,7 @@ enum Next {
     Out,
 }
 
-/// Bytes of the frame, from the stack's pointer on.
+/// Bytes of the frame, counted from the stack pointer.
 type Bytes = Option<(i64, i64)>;
 
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ struct Instruction {
     writes: Registers,
     reads_frame: Bytes,
     writes_frame: Bytes,
-    /// By how much the stack's pointer moves.
+    /// By how much the stack pointer moves.
     moves: i64,
     next: Next,
     /// Calls something that ends the job.
@@ -117,7 +117,7 @@ struct Instruction {
     effect: addresses::Effect,
     /// It makes an address of the frame, which is wrong if the frame is not kept.
     makes_address: bool,
-    /// Why it must not be in a procedure whose job ends there.
+    /// Why it must not appear in a procedure whose job ends there.
     wrong: Option<String>,
 }
 
@@ -136,7 +136,7 @@ fn width(mnemonic: &str) -> Option<(bool, i64)> {
     })
 }
 
-/// Operations whose first operand is the result, and whose others are arguments.
+/// Operations whose first operand is the result and whose others are arguments.
 fn is_operation(mnemonic: &str) -> bool {
     const INTEGER: &str = " li la lla lui auipc mv not neg negw sext.w seqz snez sltz sgtz add addi addw addiw sub subw and andi or ori xor xori sll slli \
          sllw slliw srl srli srlw srliw sra srai sraw sraiw slt slti sltu sltiu sgt sgtu mul mulw mulh mulhu mulhsu div divu divw divuw rem remu remw \
@@ -148,7 +148,7 @@ fn is_operation(mnemonic: &str) -> bool {
     is_float || is_atomic || INTEGER.contains(&format!(" {mnemonic} "))
 }
 
-/// Registers in an operand: itself, or in its brackets.
+/// Registers in an operand: the operand itself, or in its brackets.
 fn registers(operand: &str) -> Registers {
     let inside = operand
         .rsplit_once('(')
@@ -254,7 +254,7 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
     it
 }
 
-/// A procedure, in the order of its text.
+/// A procedure, in text order.
 #[derive(Debug, Default)]
 struct Procedure {
     instructions: Vec<Instruction>,
@@ -263,7 +263,7 @@ struct Procedure {
     is_body: bool,
 }
 
-/// What is needed before an instruction: registers, and bytes of the frame from its end on.
+/// What is needed before an instruction: registers, and bytes of the frame counted from its end.
 type Needed = (Registers, BTreeSet<i64>);
 
 impl Procedure {
@@ -287,7 +287,7 @@ impl Procedure {
         }
     }
 
-    /// Where the stack's pointer is before each instruction, from where it was at the beginning; or an instruction where that is not known.
+    /// Position of the stack pointer before each instruction, relative to the entry; or an instruction where it is not known.
     fn depths(&self) -> Result<Vec<i64>, usize> {
         let mut depths: Vec<Option<i64>> = vec![None; self.instructions.len()];
         let mut open = VecDeque::from([(0, 0)]);
@@ -419,7 +419,7 @@ impl Procedure {
             }
             let reader = self.reader(at + 1, &depths).unwrap_or(at);
             let it = &self.instructions[reader];
-            // A return, or the first of what precedes one.
+            // A return, or the first of the instructions preceding one.
             let returns = it.next == Next::Out || it.writes == RA;
             all.push(if returns {
                 refuse(
@@ -441,7 +441,7 @@ impl Procedure {
 /// How names of the bodies of single tasks end.
 const BODY: &str = "TKB";
 
-/// What of a file of assembly is refused.
+/// What is refused in a file of assembly.
 pub fn refusals(assembly: &str) -> Vec<Refusal> {
     let (procedures, mut all) = procedures(assembly);
     all.extend(procedures.iter().flat_map(|one| one.1.refusals()));
@@ -478,7 +478,7 @@ fn procedures(assembly: &str) -> (Vec<(String, Procedure)>, Vec<Refusal>) {
             }
             [".loc", file, line, ..] => {
                 let name = file.parse().ok().and_then(|file: u32| files.get(&file));
-                // What is inlined from the run time has the place of the statement that calls it.
+                // Code inlined from the run time has the place of the statement that calls it.
                 if name.is_some_and(|name| name.starts_with("rts/")) {
                     continue;
                 }

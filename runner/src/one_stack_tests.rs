@@ -1,4 +1,4 @@
-//! Procedures that are fine, and such that are refused.
+//! Procedures that are accepted, and procedures that are refused.
 use super::*;
 
 fn procedure(body: &str) -> Vec<String> {
@@ -22,9 +22,9 @@ fn static_values_survive() {
 #[test]
 fn a_register_a_slot_and_a_return_are_refused() {
     let cases = [
-        // A saved register, read in the second round only.
+        // A saved register that is read only in the second round.
         format!("\tli\ts1,0\n.L2:\n\t.loc 1 2 0\n\taddi\ts1,s1,1\n\t.loc 1 3 0\n{WAIT}\tj\t.L2\n"),
-        // A slot of which half was written again.
+        // A slot that was only half rewritten.
         format!(
             "\taddi\tsp,sp,-16\n\tsd\ta0,0(sp)\n\t.loc 1 3 0\n{WAIT}\tsw\tzero,0(sp)\n\t.loc 1 2 0\n\tld\ta0,0(sp)\n.L1:\n\tj\t.L1\n"
         ),
@@ -72,9 +72,9 @@ fn what_is_not_known_is_refused_where_a_job_ends() {
         let body = format!("{odd}.L2:\n{WAIT}\tj\t.L2\n");
         assert!(!procedure(&body).is_empty(), "{odd}");
     }
-    // Elsewhere, they are nobody's business.
+    // Elsewhere they do not matter.
     assert!(procedure("\taddi\ta0,sp,8\n\tvsetvli\ta0,a1\n\tret\n").is_empty());
-    // A depth that depends on the way.
+    // A depth that depends on the path.
     let depth =
         format!("\tbeqz\ta0,.L2\n\taddi\tsp,sp,-16\n.L2:\n{WAIT}\tj\t.L3\n.L3:\n\tj\t.L3\n");
     assert!(!procedure(&depth).is_empty());

@@ -1,8 +1,8 @@
-//! The seam between what every run does and what one kind of system does its own way.
+//! The seam between what every run does and what one kind of system does in its own way.
 //!
 //! Why it exists: five systems are run in the same way: build, lay out, boot, watch, read, bound, judge. What differs is behind this
-//! trait, with a room for each kind (`tiled/`, `oneshot/`, `bare/`). What it deliberately
-//! does not know: any kernel. A room never uses another one.
+//! trait, with a folder for each kind (`tiled/`, `oneshot/`, `bare/`). What it deliberately does not know: any kernel. These folders
+//! never use each other.
 
 use crate::error::Error;
 use crate::image::BootImage;
@@ -20,16 +20,16 @@ use bulkhead_report::verdict::Promise;
 
 /// How systems of one kind are laid out, booted and read.
 pub trait Paradigm: Sync {
-    /// Refuses a system that must not be run. `name`: of its variant, for the message.
+    /// Refuses a system that must not be run. `name`: the name of its variant, for the message.
     ///
     /// # Errors
     /// Which promise the system cannot keep.
     fn admit(&self, name: &str, system: &System) -> Result<(), Error>;
 
-    /// The programs of a system's own chip. The first one is what runs where no application does: faults there end the run.
+    /// The programs of a system's own chip. The first one is what runs where there is no application: faults there end the run.
     fn programs<'s>(&self, system: &'s System) -> Vec<&'s str>;
 
-    /// Builds what is made for these systems alone, beside [`Paradigm::programs`].
+    /// Builds what only these systems need, besides [`Paradigm::programs`].
     ///
     /// # Errors
     /// If it does not build.
@@ -37,7 +37,7 @@ pub trait Paradigm: Sync {
         Ok(Vec::new())
     }
 
-    /// What lies in the memories of a system's own chip when it starts, and which harts start.
+    /// The memory contents of a system's own chip when it starts, and which harts start.
     ///
     /// # Errors
     /// If it does not fit.
@@ -52,7 +52,7 @@ pub trait Paradigm: Sync {
     /// The tile whose console is the system's.
     fn console_tile(&self, system: &System) -> u16;
 
-    /// What a chip printed: by the console of [`Paradigm::console_tile`], or as its image has it.
+    /// What a chip printed: from the console of [`Paradigm::console_tile`], or from where its image keeps it.
     ///
     /// # Errors
     /// If the machine has no such console.
@@ -62,17 +62,17 @@ pub trait Paradigm: Sync {
         Ok(console_text(console))
     }
 
-    /// What a chip printed, as a user reads it: activities of the description have their names from there.
+    /// What a chip printed, in a form for users: activities have the names of the description.
     fn described(&self, system: &System, console: &str) -> String;
 
-    /// Names for whatever the machine numbers; `markers` are those of the run.
+    /// Names for everything that the machine numbers. `markers` are those of the run.
     fn names(&self, system: &System, markers: &[MarkerEvent]) -> Names;
 
     /// The same while it runs.
     fn naming(&self, system: &System) -> Box<dyn Naming>;
 
-    /// What went wrong: applications that stopped without success, and applications that had not finished when the run was cut off;
-    /// `locate` says where in an application a program counter lies.
+    /// What went wrong: applications that stopped without success, and applications that had not finished when the run was cut off.
+    /// `locate` says where in an application a program counter is.
     fn incidents(
         &self,
         system: &System,
@@ -80,17 +80,17 @@ pub trait Paradigm: Sync {
         locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident>;
 
-    /// The name of the program of a task or core, where those are not applications.
+    /// The name of the program of a task or core, if those are not applications.
     fn image_of(&self, _: &System, _: &str) -> Option<String> {
         None
     }
 
-    /// The name of what runs on a hart where no activity does: a trap there ends the run. `None`: the first of [`Paradigm::programs`].
+    /// The name of what runs on a hart without an activity; a trap there ends the run. `None`: the first of [`Paradigm::programs`].
     fn outside(&self, _: &System, _: Owner) -> Option<String> {
         None
     }
 
-    /// By how much a program was moved from the addresses of its file when it was loaded for an application, modulo 2^64.
+    /// How far a program was moved from the addresses of its file when it was loaded for an application, modulo 2^64.
     fn moved(&self, _: &System, _: &str, _: &Program) -> u64 {
         0
     }
@@ -100,12 +100,12 @@ pub trait Paradigm: Sync {
         Lives::until(seen.ticks)
     }
 
-    /// How much of which quota was used. Without a kernel that keeps books: nothing.
+    /// How much of each quota was used. Empty without a kernel that keeps accounts.
     fn quotas(&self, _: &System, _: &str) -> Vec<QuotaUse> {
         Vec::new()
     }
 
-    /// When the kernel began a piece of its work, and which, for measurements.
+    /// When the kernel began each piece of its work, and which. For measurements.
     fn work(&self, _: &System, _: &[MarkerEvent]) -> Vec<(u64, u64)> {
         Vec::new()
     }
@@ -121,7 +121,7 @@ pub trait Paradigm: Sync {
         Vec::new()
     }
 
-    /// Puts bounds into the results. Gives what the runs besides were for.
+    /// Adds bounds to the results. Returns what the additional runs were for.
     fn bound(
         &self,
         runs: &[Ran<'_>],
@@ -129,14 +129,14 @@ pub trait Paradigm: Sync {
         variants: &mut [VariantResult],
     ) -> Vec<AddedRun>;
 
-    /// What is promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
+    /// The promises of a variant, and whether they held. `cycle`: ticks per cycle of the reference clock.
     fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise>;
 }
 
-/// What a chip said, by console and markers, and how it ended.
+/// What a chip reported through console and markers, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
-    /// Whose numbers are whose.
+    /// The names behind the numbers.
     pub names: &'a Names,
     /// What was printed.
     pub console: &'a str,
@@ -144,13 +144,13 @@ pub struct Said<'a> {
     pub markers: &'a [MarkerEvent],
     /// The activities that were in user mode at the end.
     pub running: &'a [Running],
-    /// Tiles whose doorbell another one has rung, that one, and how often.
+    /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often.
     pub rings: &'a [(u16, u16, u64)],
-    /// What guards of local memories refused: the tile with the guard, and what it refused to another one.
+    /// What the guards of local memories refused: the tile with the guard, and what it refused to another tile.
     pub refused: &'a [(u16, Refusals)],
     /// Why the run ended.
     pub end: &'a End,
-    /// The hart that ended it, if one did.
+    /// The hart that ended the run, if one did.
     pub ended_by: Option<Owner>,
 }
 
@@ -165,11 +165,11 @@ pub struct BesideRun {
     pub system: System,
 }
 
-/// A run that is over, as bounds see it.
+/// A finished run, as seen by bounds.
 pub struct Ran<'a> {
     /// What was run.
     pub system: &'a System,
-    /// Whose numbers are whose.
+    /// The names behind the numbers.
     pub names: &'a Names,
     /// What happened.
     pub seen: &'a Observed,

@@ -5,8 +5,8 @@
 use crate::error::Error;
 use rayon::prelude::*;
 
-/// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
-/// which ends first does not matter. Long work of few inputs: each is handed out by itself.
+/// Does the same for all inputs, on all processors. Results are in the order of the inputs. Each run is deterministic by itself,
+/// so the order in which runs end does not matter. For few inputs with long work: each is handed out individually.
 pub fn in_parallel<T: Sync, R: Send>(
     inputs: &[T],
     work: impl Fn(&T) -> Result<R, Error> + Sync + Send,

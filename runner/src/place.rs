@@ -1,4 +1,4 @@
-//! Where the checkout lies: programs are built from it and applications link its library.
+//! Where the checkout is: programs are built from it, and applications link its library.
 //!
 //! What it deliberately does not know: what is in it.
 
@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 /// The checkout that this program was built from, for copies that `cargo install` puts elsewhere.
 const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it); the first folder upwards from the executable or
-/// from here that holds Bulkhead's sources; `share/bulkhead` beside the folder of the executable; or where it was built.
+/// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it); the first folder upwards from the executable or the current folder
+/// that holds Bulkhead's sources; `share/bulkhead` next to the folder of the executable; or where it was built.
 ///
 /// # Errors
 /// If none of them holds Bulkhead's sources.
@@ -52,10 +52,10 @@ pub fn root() -> Result<PathBuf, Error> {
         })
 }
 
-/// Folder of the checkout in which the book is built.
+/// Folder of the checkout where the book is built.
 pub const BOOK: &str = "target/book";
 
-/// The book, seen from a folder: the built one (`bulkhead book`), or its sources. Nothing where no relative path leads to the checkout.
+/// The book, relative to a folder: the built one (`bulkhead book`), or its sources. Nothing if no relative path leads to the checkout.
 pub fn book(folder: &Path) -> Book {
     let found = || {
         let root = root().ok()?.canonicalize().ok()?;
@@ -72,16 +72,16 @@ pub fn book(folder: &Path) -> Book {
     found().unwrap_or_default()
 }
 
-/// Makes a folder for pages; gives the book, seen from it.
+/// Creates a folder for pages. Returns the book, relative to it.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn pages(folder: &Path) -> Result<Book, Error> {
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     Ok(book(folder))
 }
 
-/// The way from one folder to another, both absolute.
+/// The path from one folder to another, both absolute.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let common = from.components().zip(to.components());
     let common = common.take_while(|(a, b)| a == b).count();
@@ -89,8 +89,8 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
     up.chain(to.components().skip(common)).collect()
 }
 
-/// What a name on the command line means: a folder with a `system.xml` is that file, everything else is itself. A name of the catalog
-/// goes before a folder of this name, which is written `./NAME` then.
+/// What a name on the command line means: a folder with a `system.xml` means that file, and everything else means itself. A name in the
+/// catalog takes precedence over a folder of the same name, which must then be written `./NAME`.
 ///
 /// # Errors
 /// If it is a folder without a `system.xml`.
@@ -117,7 +117,7 @@ pub fn description(named: &Path) -> Result<PathBuf, Error> {
     ))
 }
 
-/// A path as a shell reads it: in quotes where that needs to be.
+/// A path as a shell reads it, quoted if necessary.
 pub fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);
@@ -143,10 +143,11 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     std::fs::write(path, contents).map_err(|error| Error::file(path, error))
 }
 
-/// Sees before long work whether its files can be written later: whether the folder, or the one above it that is there, takes new files.
+/// Checks before long work that its files can be written later: the folder, or the nearest existing folder above it, must accept new
+/// files.
 ///
 /// # Errors
-/// If it does not, or is a file.
+/// If it does not accept new files, or is a file.
 pub fn writable(folder: &Path) -> Result<(), Error> {
     let there = folder.ancestors().find(|above| above.exists());
     let there = there.unwrap_or(Path::new("."));
@@ -201,7 +202,7 @@ mod tests {
         let file = folder.path().join("system.xml");
         write(&file, "").expect("written");
         assert_eq!(description(folder.path()).expect("found"), file);
-        // Names of the catalog and of nothing mean themselves.
+        // Names in the catalog, and names of nothing, mean themselves.
         for name in ["quickstart", "tiled-2ghz", "nothing.xml"] {
             let named = description(Path::new(name)).expect("no folder");
             assert_eq!(named, Path::new(name));

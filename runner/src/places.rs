@@ -1,4 +1,4 @@
-//! Which program runs under a name, and where in its sources a program counter lies.
+//! Which program runs under a name, and where in its sources a program counter is.
 //!
 //! Why it exists: incidents name applications and addresses; a reader wants functions, files and lines. What it deliberately does not
 //! know: what happened.
@@ -8,10 +8,10 @@ use crate::programs::{Program, source};
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_model::System;
 
-/// What incidents call the program of [`Paradigm::programs`] that comes first.
+/// The name in incidents of the first of [`Paradigm::programs`].
 const KERNEL: &str = "kernel";
 
-/// Sources of the compiler and of packages of others, as [`source`] names them.
+/// Sources of the compiler and of third-party packages, as [`source`] names them.
 const OTHERS: [&str; 3] = ["/", "cargo/", "library/"];
 
 /// The chip's own libraries and operating systems, as [`source`] names them.
@@ -22,7 +22,7 @@ pub fn is_own(file: &str) -> bool {
     !OTHERS.iter().any(|others| file.starts_with(others)) && !file.starts_with(OURS)
 }
 
-/// The program of an application, a manager or the kernel; none of what only its creator knows.
+/// The program of an application, a manager or the kernel; `None` for activities that only their creator knows.
 pub fn program_of<'p>(
     paradigm: &dyn Paradigm,
     system: &System,
@@ -41,8 +41,8 @@ pub fn program_of<'p>(
     programs.iter().find(|one| one.name == program)
 }
 
-/// Where in the source a program counter lies. Of functions that were inlined into each other, the innermost that is neither the
-/// compiler's nor of a package of others; then the function that they are in.
+/// Where in the source a program counter is. Of functions inlined into each other, the innermost that belongs neither to the compiler
+/// nor to a third-party package; then the function that contains them.
 pub fn place_of(program: &Program, pc: u64) -> String {
     let resolver = Resolver::new(&program.elf);
     let named = |mut place: Location| {

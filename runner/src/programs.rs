@@ -1,8 +1,8 @@
-//! The programs of the chip: which there are, where they come from, and how they are built.
+//! The programs of the chip: which exist, where they come from, and how they are built.
 //!
-//! A program is named in a description as `folder/program` (the binary `program` of the package in `workloads/folder`), or
-//! by a path relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must
-//! be built again; nothing is cached beside it. What this module deliberately does not know: what the programs do.
+//! A program is named in a description as `folder/program` (the binary `program` of the package in `workloads/folder`), or by a path
+//! relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must be rebuilt; there is no
+//! other cache. What this module deliberately does not know: what the programs do.
 
 use crate::cargo::{Build, Built, cargo, no_cargo};
 pub use crate::cargo::{PROFILE, TARGET};
@@ -47,11 +47,11 @@ impl bulkhead_model::Programs for Library {
 }
 
 impl Library {
-    /// Sources of programs beside the description, which come first among the names that are offered.
+    /// Sources of programs next to the description, which come first among the suggested names.
     fn beside(&self) -> Vec<String> {
         let mut all = Vec::new();
         for folder in ["", "src", "src/bin"] {
-            // A description without a folder of its own is in the current one.
+            // A description without its own folder is in the current one.
             let place = Path::new(".").join(&self.base).join(folder);
             for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
                 let path = Path::new(folder).join(entry.file_name());
@@ -68,7 +68,7 @@ impl Library {
     }
 }
 
-/// What a path of a user leads to.
+/// What a user's path leads to.
 enum Own {
     Elf(PathBuf),
     C(PathBuf),
@@ -111,7 +111,7 @@ impl Library {
         }
     }
 
-    /// Builds what is named, in the order of the names, each once.
+    /// Builds the named programs, in the order of the names, each once.
     pub fn build<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str>,
@@ -166,7 +166,8 @@ impl Library {
     }
 }
 
-/// Whether a file that is neither a source nor a package is a program for the chip. What is not would fail on the chip, far from its cause.
+/// Whether a file that is neither a source nor a package is a program for the chip. A wrong file would fail on the chip, far from its
+/// cause.
 fn is_program(name: &str, path: &Path) -> Result<(), Error> {
     match Image::parse(name, &place::read(path)?) {
         Ok(_) => Ok(()),
@@ -188,7 +189,7 @@ pub struct TaskPackage {
 
 /// Tasks of descriptions, and what is generated from them.
 impl Library {
-    /// The folder of `FOLDER::module::Type`, or the file of `FILE.c::NAME`: of the checkout's workloads, or beside the description.
+    /// The folder of `FOLDER::module::Type`, or the file of `FILE.c::NAME`: in the checkout's workloads, or next to the description.
     fn task_folder(&self, name: &str) -> Option<PathBuf> {
         let (folder, _) = name.split_once("::")?;
         let ours = self.root.join("workloads").join(folder);
@@ -200,7 +201,8 @@ impl Library {
         })
     }
 
-    /// Compiles tasks in C; gives the object file's contents. `copies`: how many tasks of an image may be the same; `notifies`: messages release some.
+    /// Compiles tasks in C. Returns the object file's contents. `copies`: how many tasks of an image may be the same; `notifies`: messages
+    /// release some of them.
     ///
     /// # Errors
     /// If there is no such file or no compiler, or the compiler refuses.
@@ -210,7 +212,7 @@ impl Library {
         c_programs::object(&self.root, &path, &folder, copies, notifies)
     }
 
-    /// Compiles files of tasks in Ada; gives the contents of one object file. `tasks`: those that must be in them, with their files.
+    /// Compiles files of tasks in Ada. Returns the contents of one object file. `tasks`: those that must be in the files, with their files.
     ///
     /// # Errors
     /// If there is no such file or no GNAT, the compiler refuses, or a task needs its stack where it must not.
@@ -280,8 +282,8 @@ impl Library {
         self.root.join(folder)
     }
 
-    /// Builds a generated package, with the versions of dependencies that the checkout has; gives its binaries. `users`: packages that it
-    /// is made of.
+    /// Builds a generated package with the checkout's versions of dependencies. Returns its binaries. `users`: packages that it consists
+    /// of.
     ///
     /// # Errors
     /// If it does not build.
@@ -314,22 +316,22 @@ impl Library {
     }
 }
 
-/// Whether what a task's name begins with is a file, not a folder.
+/// Whether a task's name begins with a file rather than a folder.
 fn is_file(folder: &str) -> bool {
     is_c(folder) || is_ada(folder)
 }
 
-/// Whether what a task's name begins with is a file in Ada.
+/// Whether a task's name begins with an Ada file.
 pub fn is_ada(folder: &str) -> bool {
     folder.ends_with(".adb")
 }
 
-/// Whether what a task's name begins with is a file in C.
+/// Whether a task's name begins with a C file.
 pub fn is_c(folder: &str) -> bool {
     folder.ends_with(".c")
 }
 
-/// What Cargo knows of the packages in a folder.
+/// What Cargo knows about the packages in a folder.
 fn metadata(folder: &Path) -> Result<Value, Error> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -367,7 +369,7 @@ impl Library {
         }
     }
 
-    /// Compiles a program in C and links it with the library.
+    /// Compiles a C program and links it with the library.
     fn build_c(&self, source: &Path) -> Result<PathBuf, Error> {
         let source = std::fs::canonicalize(source).map_err(|error| Error::file(source, error))?;
         let build = self.of_workspace("the library for C", vec!["bulkhead-c"]);
@@ -421,8 +423,8 @@ fn known(metadata: &Value) -> BTreeMap<String, (String, String)> {
     found
 }
 
-/// A source file as users know it. The names that [`remap`] gives to folders are relative, so debug information has each file behind the
-/// folder of whatever package its code was inlined into: `bulkhead/software/lib/./src/main.rs` is `src/main.rs` of the user. Rust's own
+/// A source file as users know it. The names that [`remap`] gives to folders are relative, so debug information puts each file behind the
+/// folder of whatever package its code was inlined into: `bulkhead/software/lib/./src/main.rs` is the user's `src/main.rs`. Rust's own
 /// library is below `library/`, without the number of the compiler's version.
 pub fn source(file: &str) -> &str {
     if let Some((_, inside)) = file
@@ -444,14 +446,14 @@ pub fn source(file: &str) -> &str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-/// Builds a user's package; gives the binary with this source, or the only one that there is.
+/// Builds a user's package. Returns the binary with this source, or the only binary.
 fn built_of(
     folder: &Path,
     source: Option<&Path>,
     name: &str,
     root: &Path,
 ) -> Result<PathBuf, Error> {
-    // A package beside the description has an empty name here.
+    // A package next to the description has an empty name here.
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {

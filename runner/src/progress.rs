@@ -1,16 +1,16 @@
-//! How far work has come, for whatever shows it.
+//! Progress of the work, for whatever displays it.
 //!
 //! What it deliberately does not know: terminals.
 
 /// What happens now.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage<'a> {
-    /// Work without a measure begins.
+    /// Work of unknown length begins.
     Work {
         /// What is done.
         what: &'a str,
     },
-    /// A simulation has come so far.
+    /// A simulation has reached this point.
     Simulation {
         /// Name of the run.
         name: &'a str,

@@ -1,4 +1,4 @@
-//! The main job: a system with all its variants, from the description to the files of the result.
+//! The main job: runs a system with all its variants, from the description to the files of the result.
 //!
 //! What it deliberately does not know: how a step is done (each has its own module), and what kind of system it runs (that is behind
 //! [`crate::paradigm`]).
@@ -38,9 +38,9 @@ use std::path::{Path, PathBuf};
 /// What to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// A description, or a name of the catalog.
+    /// A description, or a name in the catalog.
     pub system: PathBuf,
-    /// The description itself; `system` is only its name then.
+    /// The description itself; `system` is then only its name.
     pub text: Option<String>,
     /// Changes of the description.
     pub overrides: Vec<String>,
@@ -63,7 +63,7 @@ struct Job<'a> {
     strike: Option<Strike<'a>>,
 }
 
-/// Loads and validates a description; programs are checked against the checkout.
+/// Loads and validates a description. Programs are checked against the checkout.
 pub fn load(system: &Path, overrides: &[String], root: &Path) -> Result<(System, Library), Error> {
     let base = if system.extension().is_some_and(|ending| ending == "xml") {
         system.parent().unwrap_or(Path::new("")).to_path_buf()
@@ -101,7 +101,7 @@ fn load_text(
     Ok((system, library))
 }
 
-/// The variants of a system: itself, if it has none.
+/// The variants of a system; the system itself if it has none.
 pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, System)>, Error> {
     let all: Vec<(String, System)> = if system.variants.is_empty() {
         vec![(system.name.clone(), system.clone())]
@@ -139,7 +139,7 @@ pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, Syste
 /// Programs that a system and its peer need.
 ///
 /// # Errors
-/// If no paradigm runs the system.
+/// If no paradigm can run the system.
 pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
     let mut names = paradigm_of(system)?.programs(system);
     if let Some(peer) = &system.peer {
@@ -148,10 +148,10 @@ pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
     Ok(names)
 }
 
-/// The room for a system.
+/// The paradigm of a system.
 ///
 /// # Errors
-/// If no room boots systems on this platform.
+/// If no paradigm boots systems on this platform.
 pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     match system.platform.kind {
         _ if system.one_shot.is_some() => Ok(&crate::oneshot::OneShot),
@@ -167,14 +167,14 @@ pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     }
 }
 
-/// What an experiment looks at beside the result. Nothing of it changes a tick.
+/// What an experiment examines besides the result. None of it changes a tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Look<'a> {
-    /// When harts stop and messages come.
+    /// When harts stop and messages arrive.
     pub harts: bool,
-    /// Transactions in slices of this many nanoseconds, of the variants with these names.
+    /// Transactions in slices of this many nanoseconds, for the variants with these names.
     pub slices: Option<(u64, &'a [&'a str])>,
-    /// How often two chips look at each other in the delay of their shortest cable; 0 is once, which is enough.
+    /// How often two chips synchronise within the delay of their shortest cable; 0 means once, which is enough.
     pub chips: u64,
 }
 
@@ -182,13 +182,13 @@ pub struct Look<'a> {
 pub struct Seen {
     /// The variant.
     pub system: System,
-    /// Whose numbers are whose.
+    /// The names behind the numbers.
     pub names: Names,
-    /// When harts stopped and messages came.
+    /// When harts stopped and messages arrived.
     pub log: Option<Log>,
-    /// Begin of each slice and the transactions that ended in it.
+    /// Start of each slice, and the transactions that ended in it.
     pub slices: Vec<(u64, Counts)>,
-    /// When the kernel began a piece of its work, and which.
+    /// When the kernel began each piece of its work, and which.
     pub work: Vec<(u64, u64)>,
 }
 
@@ -197,7 +197,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error
     looked_at(options, Look::default(), progress).map(|(finished, _)| finished)
 }
 
-/// Runs a system and watches its harts; gives a log for each variant.
+/// Runs a system and watches its harts. Returns a log for each variant.
 pub fn watched(options: &Options, progress: &dyn Progress) -> Result<(Finished, Vec<Log>), Error> {
     let look = Look {
         harts: true,
@@ -207,7 +207,7 @@ pub fn watched(options: &Options, progress: &dyn Progress) -> Result<(Finished, 
     Ok((finished, seen.into_iter().filter_map(|s| s.log).collect()))
 }
 
-/// Runs a system, in every variant of which something happens to the machine; runs that its bounds need besides are spared.
+/// Runs a system with an intervention on the machine in every variant, without the additional runs for bounds.
 pub fn struck(
     options: &Options,
     strike: Strike<'_>,
@@ -216,7 +216,7 @@ pub fn struck(
     whole(options, Look::default(), Some(strike), progress).map(|(finished, _)| finished)
 }
 
-/// Runs a system and looks at more of it; gives what was seen of each variant.
+/// Runs a system and examines more of it. Returns what was seen of each variant.
 pub fn looked_at(
     options: &Options,
     look: Look<'_>,
@@ -242,7 +242,7 @@ fn whole(
         options.window.check(variant)?;
         paradigm.admit(name, variant)?;
     }
-    // A bound that counts for itself has runs of its own.
+    // A bound that is the subject itself has its own runs.
     let (mut besides, mut far) = (Vec::new(), Vec::new());
     if look.slices.is_none() {
         let all = self::variants(&system, &[])?;
@@ -453,7 +453,7 @@ fn finish(
     })
 }
 
-/// Why nothing that was seen in a variant holds: the kernel of one of its chips stopped.
+/// Why nothing that was seen in a variant counts: the kernel of one of its chips stopped.
 fn stop_of(variant: &VariantResult) -> Option<String> {
     let mut all = variant.incidents.iter();
     let stop = all.find(|one| one.kind == IncidentKind::KernelStopped)?;
@@ -470,7 +470,7 @@ fn unless(promise: Promise, stop: &Option<String>) -> Promise {
     }
 }
 
-/// Ticks of a cycle of the first application's hart.
+/// Ticks per cycle of the first application's hart.
 pub fn reference_cycle(system: &System) -> u64 {
     let tile = system
         .apps
@@ -507,7 +507,7 @@ pub fn provenance(system: &System, options: &Options, programs: &[Program]) -> P
     }
 }
 
-/// Reads off what happened on a chip.
+/// Extracts what happened on a chip.
 fn read(
     paradigm: &dyn Paradigm,
     name: &str,
@@ -601,7 +601,7 @@ fn called_in(
     crash::called_in(elf, pc, &one.registers, &|address| one.word(address))
 }
 
-/// The backtrace of a crash, if the machine kept what it needs.
+/// The backtrace of a crash, if the machine kept what is needed.
 fn crash_of(program: &Program, incident: &Incident, seen: &Observed) -> Option<Crash> {
     if incident.kind != IncidentKind::Crash {
         return None;
@@ -612,7 +612,7 @@ fn crash_of(program: &Program, incident: &Incident, seen: &Observed) -> Option<C
     Some(crash::of(&program.elf, &kept.trap, &kept.registers, &read))
 }
 
-/// A run that ended with an error, for a reason that nobody gave: an exit code without an incident would explain nothing.
+/// A run that ended with an error without a known reason: an exit code without an incident would explain nothing.
 fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Incident> {
     let End::Exit { code: code @ 1.. } = end else {
         return None;
@@ -712,7 +712,7 @@ fn peer_result(
     }))
 }
 
-/// What went wrong on the peer's chip; `end`: why the run ended, which is the first chip's affair.
+/// What went wrong on the peer's chip. `end`: why the run ended, which concerns the first chip.
 fn peer_incidents(
     system: &System,
     programs: &[Program],
@@ -736,7 +736,7 @@ fn peer_incidents(
         running: &other.observed.running,
         rings: &other.observed.rings,
         refused: &other.observed.refused,
-        // An application that still worked when the first chip's work was done was not cut off.
+        // An application that was still working when the first chip's work was done was not cut off.
         end: own.as_ref().unwrap_or(end),
         ended_by: other.observed.ended_by,
     };
@@ -746,7 +746,7 @@ fn peer_incidents(
         all.extend(trapped(&names, seen, outcome, own, outside.as_ref()));
     }
     for incident in &mut all {
-        // Its moments are ticks of another clock.
+        // Its times are ticks of another clock.
         incident.at = None;
         incident.application = format!("{}/{}", peer.name, incident.application);
     }

@@ -1,7 +1,7 @@
 //! What a run saw, in the machine's own types.
 //!
-//! Why it exists: experiments compare what runs saw and must not drive a machine, so they get the types of observations from here
-//! and no others. What it deliberately does not know: what is compared.
+//! Why it exists: experiments compare what runs saw and must not drive a machine, so they get the types of observations, and no
+//! others, from here. What it deliberately does not know: what is compared.
 
 pub use bulkhead_machine::ledger::{Ledger, Resource};
 pub use bulkhead_machine::noc::Transaction;

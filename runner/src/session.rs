@@ -25,19 +25,19 @@ use std::collections::BTreeMap;
 /// How to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Simulated time at most, in ticks.
+    /// Maximum simulated time, in ticks.
     pub ticks: u64,
     /// Write a trace.
     pub trace: bool,
-    /// Count transactions in slices of this length, in ticks, that begin at multiples of it.
+    /// Count transactions in slices of this length, in ticks, starting at multiples of it.
     pub slice: Option<u64>,
     /// The ledger of the first chip keeps every transaction.
     pub transactions: bool,
-    /// How often two chips look at each other in the time that they need not, at least 1. Changes nothing but the run's speed.
+    /// How often two chips synchronise within the time for which they need not, at least 1. Affects only the speed of the run.
     pub looks: u64,
 }
 
-/// Something that an experiment does to the machine in the middle of a run, which no description can say: a fault.
+/// An intervention of an experiment on the machine in the middle of a run, which no description can express: a fault.
 #[derive(Clone, Copy)]
 pub struct Strike<'a> {
     /// When, in nanoseconds since reset.
@@ -46,25 +46,25 @@ pub struct Strike<'a> {
     pub deed: &'a (dyn Fn(&mut Machine) + Sync),
 }
 
-/// What a trace shows: all tiles at all times, or less. Times are picoseconds since reset.
+/// What a trace shows: all tiles at all times, or less. Times are in picoseconds since reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Nothing before.
     pub from: Option<Time>,
     /// Nothing from here on.
     pub until: Option<Time>,
-    /// Only what happens on these tiles, or is sent from there; empty: all.
+    /// Only what happens on these tiles or is sent from there; empty: all.
     pub tiles: Vec<u16>,
 }
 
-/// Of a run that is shown as a whole, single packets, banks and buckets are recorded at the begin of each of this many parts: a file of
-/// bounded size then shows every part of it.
+/// For a run shown as a whole, individual packets, banks and buckets are recorded at the beginning of each of this many parts, so that
+/// a file of bounded size shows every part.
 const PARTS: u64 = 20;
 /// The share of each part.
 const SHARE: u64 = 60;
 
 impl Window {
-    /// Whether anything of a system can be seen through it: it would be a pity to hear of that after the run.
+    /// Whether anything of a system can be seen through it. Checked early, so that a mistake is not found only after the run.
     ///
     /// # Errors
     /// If a tile does not exist, or the time is empty or comes after the end.
@@ -112,9 +112,9 @@ impl Window {
 /// What goes beside a run.
 #[derive(Default)]
 pub struct Beside<'a> {
-    /// What watches in place of a trace.
+    /// What watches instead of a trace.
     pub watcher: Option<Watcher>,
-    /// What happens to the machine.
+    /// The intervention on the machine.
     pub strike: Option<Strike<'a>>,
     /// What a trace shows.
     pub window: Window,
@@ -141,7 +141,7 @@ pub fn execute(
     )
 }
 
-/// As [`execute`], with what goes beside the run, and with an image for the peer's chip.
+/// Like [`execute`], with extras for the run and an image for the peer's chip.
 pub fn execute_beside(
     paradigm: &dyn Paradigm,
     system: &System,
@@ -162,7 +162,7 @@ pub fn execute_beside(
         machine.keep_transactions();
     }
     let config = machine.config().clone();
-    // A bound asks when the applications of a flow are at rest.
+    // A bound needs to know when the applications of a flow are at rest.
     let rests = plan.transactions.then(Watcher::default);
     if let Some(watcher) = watcher {
         machine.set_observer(Some(Box::new(watcher)));
@@ -236,11 +236,11 @@ pub fn execute_beside(
     progress.stage(Stage::Done { name });
     let console = paradigm.console(system, image, &chips.first)?;
     let console = paradigm.described(system, &console);
-    // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
+    // The digest covers only the machine, so it does not depend on whether something watched.
     let here = chips.first.take_observer();
-    // Of one chip there is nothing left to take.
+    // With one chip there is nothing left to take.
     let there = chips.machine_mut(1).take_observer();
-    // Two traces one behind the other are one.
+    // Two concatenated traces form one.
     let traces: Vec<_> = here.into_iter().chain(there).collect();
     let missing = traces.iter().map(|observer| observer.missing());
     let missing = missing.fold(Missing::default(), |all, one| Missing {
@@ -295,7 +295,7 @@ fn residents(system: &System) -> BTreeMap<u16, String> {
     named.collect()
 }
 
-/// A tracer for a chip that calls activities by their names.
+/// A tracer for a chip that shows activities by name.
 fn traced(naming: Box<dyn Naming>, machine: &Machine, options: TraceOptions) -> NamedTracer {
     NamedTracer {
         naming,

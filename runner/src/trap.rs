@@ -1,6 +1,6 @@
 //! Traps in words.
 //!
-//! What it deliberately does not know: where in the source a program counter lies.
+//! What it deliberately does not know: where in the source a program counter is.
 
 use bulkhead_machine::hart::UnhandledTrap;
 

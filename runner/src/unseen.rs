@@ -1,7 +1,7 @@
-//! Tiles that marked more than is kept.
+//! Tiles with more markers than are kept.
 //!
-//! Why it exists: from then on nothing is known of jobs and flows there, whoever made the markers, and nothing that was not seen may count as
-//! held. What it deliberately does not know: which promises that concerns.
+//! Why it exists: from then on nothing is known about jobs and flows there, whichever program made the markers, and nothing unseen may
+//! count as held. What it deliberately does not know: which promises are affected.
 
 use crate::measure::MarkerEvent;
 use crate::names::Names;
@@ -10,8 +10,8 @@ use bulkhead_machine::types::Owner;
 use bulkhead_report::result::{Incident, IncidentKind};
 use std::collections::BTreeMap;
 
-/// An incident for each tile that made markers without room: `unkept` has the tiles, and how many were not kept of each. It names the
-/// activity that made most of those that were kept; of two with equally many, the one with the greater number.
+/// An incident for each tile that made markers without room. `unkept` has the tiles and the number of dropped markers of each. It names the
+/// activity that made most of the kept markers; in a tie, the one with the greater number.
 pub fn incidents(names: &Names, markers: &[MarkerEvent], unkept: &[(u16, u64)]) -> Vec<Incident> {
     let one = |&(tile, lost): &(u16, u64)| {
         let mut made: BTreeMap<u16, u64> = BTreeMap::new();

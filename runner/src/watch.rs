@@ -1,7 +1,7 @@
-//! What the harts of a run did and when messages came: for experiments on when a hart fell asleep.
+//! What the harts of a run did and when messages arrived, for experiments on when a hart fell asleep.
 //!
-//! Why it exists: software cannot see when its own hart stops, and must not be disturbed by the question. What it
-//! deliberately does not know: what follows from it.
+//! Why it exists: software cannot see when its own hart stops, and the measurement must not disturb it. What it deliberately does not
+//! know: what follows from it.
 
 use bulkhead_machine::device::network::{Fate, Frame};
 use bulkhead_machine::dram::BankActivity;
@@ -22,7 +22,7 @@ pub enum Event {
     Message(u16),
 }
 
-/// What happened on all tiles, in the order of time for each tile.
+/// What happened on all tiles, in time order for each tile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log(pub Vec<(TileId, Tick, Event)>);
 
@@ -33,7 +33,7 @@ impl Log {
         own.map(|(_, tick, event)| (*tick, *event))
     }
 
-    /// When a tile's hart was awake: from each moment at which it began to execute to the one at which it stopped. It is awake at reset.
+    /// When a tile's hart was awake: from each moment at which it began to execute until it stopped. It is awake at reset.
     pub fn awake(&self, tile: TileId) -> Vec<(Tick, Tick)> {
         let (mut all, mut since) = (Vec::new(), Some(0));
         for (tick, event) in self.of(tile) {
@@ -65,7 +65,7 @@ impl Log {
     }
 }
 
-/// Writes a [`Log`]; the other end stays with who wants to read it.
+/// Writes a [`Log`]. The reader keeps the other end.
 #[derive(Clone, Debug, Default)]
 pub struct Watcher(Arc<Mutex<Log>>);
 
@@ -109,7 +109,7 @@ impl Observer for Watcher {
     }
 }
 
-/// Reports to another observer, if there is one, and to a watcher.
+/// Reports to another observer, if any, and to a watcher.
 pub struct Both(pub Option<Box<dyn Observer>>, pub Watcher);
 
 impl Both {

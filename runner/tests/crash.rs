@@ -1,4 +1,4 @@
-//! Crashes of booted programs: address, registers and backtrace, of a C program that breaks in four ways.
+//! Crashes of booted programs: address, registers and backtrace of a C program that breaks in four ways.
 
 use bulkhead_runner::bare::{Booted, Options, boot};
 use bulkhead_runner::progress::Silent;
@@ -33,11 +33,11 @@ int work(void) {
 __asm__(".section .text.start,\"ax\"\n.globl _start\n_start: la sp, top\nli ra, 0\ncall work\n1: j 1b\n"
         ".section .stack,\"aw\",@nobits\n.skip 0x4000\ntop:\n.text\n");
 "#;
-/// The stack comes first in memory, so whoever overruns it leaves memory.
+/// The stack comes first in memory, so overrunning it leaves memory.
 const SCRIPT: &str = "ENTRY(_start) SECTIONS { . = 0x80000000; .stack (NOLOAD) : { *(.stack) } . = ALIGN(4096); \
     .text : { *(.text.start) *(.text*) } .data : { *(.data*) *(.sdata*) *(.bss*) *(.sbss*) } .eh_frame : { *(.eh_frame) } }";
 
-/// Boots the program in one of its kinds; nothing without a compiler.
+/// Boots one of the program's kinds; `None` without a compiler.
 fn crashed(kind: u32) -> Option<Booted> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("crash-{kind}"));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -147,7 +147,7 @@ fn an_illegal_instruction() {
     );
 }
 
-/// Each function has the place in itself: the one that another was inlined into has that of the call, not the place of the crash.
+/// Each function has its own place: the function that another was inlined into has the place of the call, not of the crash.
 #[test]
 fn a_null_pointer_in_an_inlined_function() {
     let Some(booted) = crashed(3) else { return };

@@ -1,9 +1,9 @@
 //! Hostile descriptions: whatever a file says, `check`, `plan`, `run` and `audit` refuse it with a reason, or judge it. None of them panics, and
 //! nothing holds without a number that says so.
 //!
-//! Descriptions of the catalog are changed at random, element by element and attribute by attribute: something is deleted, doubled, moved, nested
-//! deeply, emptied, named like something else, or given an extreme number. What comes before a machine runs is tried here, in one process.
-//! `BULKHEAD_HOSTILE=10000 cargo test -p bulkhead-runner --test hostile` tries more of them.
+//! Descriptions of the catalog are changed at random, element by element and attribute by attribute: something is deleted, duplicated,
+//! moved, nested deeply, emptied, given another's name, or given an extreme number. This test covers everything that happens before a
+//! machine runs, in one process. `BULKHEAD_HOSTILE=10000 cargo test -p bulkhead-runner --test hostile` tries more of them.
 
 use bulkhead_analysis::plan::files::{self, Meaning};
 use bulkhead_analysis::plan::system::complete;
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 /// Files of every test run.
 const CASES: u64 = 300;
-/// One in so many is planned and repaired, too: that judges it some hundred times.
+/// One in this many is also planned and repaired, which judges it some hundred times.
 const PLANNED: u64 = 150;
 
-/// What a hostile author writes where a number, a unit or a name belongs.
+/// What a hostile author writes in place of a number, a unit or a name.
 const VALUES: [&str; 40] = [
     "",
     " ",
@@ -68,7 +68,7 @@ const VALUES: [&str; 40] = [
     "\u{202e}x",
 ];
 
-/// Numbers that keep the unit of the value that was there.
+/// Numbers that keep the unit of the previous value.
 const NUMBERS: [&str; 8] = [
     "0",
     "1",
@@ -102,7 +102,7 @@ fn count(element: &Element) -> u64 {
     1 + element.children.iter().map(count).sum::<u64>()
 }
 
-/// The element with this number, in the order of the file.
+/// The element with this number, in file order.
 fn nth<'e>(element: &'e mut Element, number: &mut u64) -> Option<&'e mut Element> {
     if *number == 0 {
         return Some(element);
@@ -123,7 +123,7 @@ fn one_of<'a, T>(random: &mut Random, all: &'a [T]) -> &'a T {
     &all[random.below(all.len() as u64) as usize]
 }
 
-/// Every deadline becomes a microsecond.
+/// Every deadline becomes one microsecond.
 fn tighten(element: &mut Element) {
     for attribute in &mut element.attributes {
         if attribute.name == "deadline" {
@@ -183,7 +183,7 @@ fn change(root: &mut Element, random: &mut Random) {
                 element.attributes.remove(at);
             }
         }
-        // Every deadline becomes hard to keep: what is judged should fail, too.
+        // Every deadline becomes hard to meet, so that judgements also fail.
         7 => tighten(root),
         kind => {
             let element = any(root, random);
@@ -217,7 +217,7 @@ fn refused(error: InputError) -> String {
     error.to_string()
 }
 
-/// What all commands do with a file before a machine runs. Gives why it was refused, or its outcome.
+/// What all commands do with a file before a machine runs. Returns why it was refused, or its outcome.
 fn tried(path: &Path, deep: bool) -> Result<Outcome, String> {
     if let Some(tasks) = files::load(path, &[], &Meaning::default()).map_err(refused)? {
         let plan = files::planned(&tasks).map_err(refused)?;

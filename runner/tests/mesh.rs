@@ -1,4 +1,4 @@
-//! Programs on the tiles of `epiphany3` that exchange data by remote stores and polling, in C.
+//! C programs on the tiles of `epiphany3` that exchange data by remote stores and polling.
 
 use bulkhead_runner::bare::{Booted, Options, boot};
 use bulkhead_runner::error::Error;
@@ -6,7 +6,7 @@ use bulkhead_runner::progress::Silent;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// KIND 0 asks the cores 1 to 15 to square a number, and adds the answers; KIND 1 answers; KIND 2 starts core 5, whose program it brings along.
+/// KIND 0 asks cores 1 to 15 to square a number, and adds up the answers; KIND 1 answers; KIND 2 starts core 5, whose program it contains.
 const SOURCE: &str = r#"
 typedef unsigned long u64;
 #define WINDOW(core) (0x100000000ul + ((u64)(core) << 20))
@@ -54,7 +54,7 @@ const SCRIPT: &str = "ENTRY(_start) SECTIONS { . = 0x80000000; .text : { *(.text
     .data : { *(.data*) *(.sdata*) *(.bss*) *(.sbss*) } .stack (NOLOAD) : { *(.stack) } \
     .other 0x104100000 : { *(.other) } /DISCARD/ : { *(.eh_frame) *(.comment) } }";
 
-/// Builds the program in one of its kinds; nothing without a compiler.
+/// Builds one of the program's kinds; `None` without a compiler.
 fn build(name: &str, kind: u32, script: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("mesh-{name}-{kind}"));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -104,7 +104,7 @@ fn sixteen_programs_exchange_by_remote_stores() {
     assert_eq!(lines.len(), 16);
     assert!(lines[1..].iter().all(|line| line.ends_with(": asked")));
     assert_eq!(run().digest, once.digest);
-    // Two tiles that are not there, one that is named twice, and a platform where all have one memory.
+    // Two tiles that do not exist, one that is named twice, and a platform on which all share one memory.
     let error = |others: &[(u16, u16, &Path)], platform: &str| {
         let error = booted(&first, others, platform).expect_err("refused");
         error.to_string()

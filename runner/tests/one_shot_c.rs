@@ -1,9 +1,9 @@
-//! What the build refuses in tasks of the one-shot RTOS in C, because all tasks share one stack.
+//! What the build refuses in C tasks of the one-shot RTOS, because all tasks share one stack.
 
 use bulkhead_runner::c_programs;
 use std::path::Path;
 
-/// Compiles a job; gives the compiler's words if it refuses.
+/// Compiles a job. Returns the compiler's words if it refuses.
 fn compiled(before: &str, job: &str) -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = tempfile::tempdir().expect("a folder");
@@ -29,7 +29,7 @@ fn a_job_that_needs_its_stack_afterwards_is_refused() {
         Ok(())
     );
     let refused = [
-        // Goes on after the wait, as if it had blocked.
+        // Continues after the wait, as if it had blocked.
         (
             "",
             "uint64_t local = bh_now(); bh_delay_until(job, local + 1); bh_print_number(\"\", local); return bh_end(job);",
@@ -54,7 +54,7 @@ fn a_job_that_needs_its_stack_afterwards_is_refused() {
             "uint64_t local = bh_now(); self->kept = &local; return bh_end(job);",
             "dangling-pointer",
         ),
-        // Nobody knows how much stack it needs.
+        // The size of its stack is unknown.
         (
             "void use(char *);",
             "char room[bh_now()]; use(room); (void)self; return bh_end(job);",

@@ -1,7 +1,7 @@
 //! Chores of the repository: the whole test suite, the laws of the blueprint as code, size reports.
 //!
-//! Why it exists: everything that a developer must check before a change goes in is here, once, so that `.ci/run`, the launcher
-//! and a developer run the same steps. What it deliberately does not know: anything about the simulated machine.
+//! Why it exists: everything that a developer must check before a change goes in is here, once, and `.ci/run`, the launcher and a
+//! developer run the same steps. What it deliberately does not know: anything about the simulated machine.
 #![forbid(unsafe_code)]
 
 mod pictures;

@@ -1,4 +1,4 @@
-//! The pictures of the README: those of the quickstart's own report, so that they show what a reader gets.
+//! The pictures of the README come from the quickstart's own report, so they show what a user gets.
 //!
 //! What it deliberately does not know: how they are drawn.
 
@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Where the run's report goes.
 const OUT: &str = "target/pictures";
-/// File in `docs/pictures`, and the heading of the report behind which the picture comes.
+/// File in `docs/pictures`, and the heading of the report before the picture.
 const PICTURES: [(&str, &str); 3] = [
     ("quickstart-latency.svg", "<h3>Distribution</h3>"),
     ("quickstart-blame.svg", "<h3>Waiting of the flow loop</h3>"),
@@ -37,7 +37,7 @@ pub fn run(root: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The first picture behind a heading.
+/// The first picture after a heading.
 fn picture<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
     const END: &str = "</svg>";
     let behind = &page[page.find(heading)?..];

@@ -1,7 +1,7 @@
-//! How large each part is, and how much of it is `unsafe`.
+//! The size of each part, and its share of `unsafe`.
 //!
 //! Why it exists: the kernel and TileMux are trusted, and their size is a promise (docs/promises.md). What it
-//! deliberately does not know: what is a good size.
+//! deliberately does not know: a good size.
 
 use crate::tidy::source::{code_lines, strip, unsafe_lines};
 use crate::tree::{self, File, Package};
@@ -50,14 +50,14 @@ fn add(sizes: &mut BTreeMap<String, Size>, file: &File) {
 
 /// The trusted programs: everything that they link is trusted, too.
 const TRUSTED: [&str; 2] = ["software/tiled/kernel", "software/tiled/tilemux"];
-/// What is not counted with them: layouts and numbers that all software shares, and collections.
+/// Not counted with them: layouts and numbers that all software shares, and collections.
 const SHARED: [&str; 2] = ["abi", "software/lib/common"];
-/// The trusted parts have this many lines of code at most.
+/// The most lines of code of the trusted parts.
 const CODE_MAX: usize = 10_500;
 /// Less than this share of them is unsafe, in percent.
 const UNSAFE_MAX: usize = 3;
 
-/// Folders of all packages of this repository that the trusted programs link, themselves included.
+/// Folders of all packages of this repository that the trusted programs link, including themselves.
 fn linked(packages: &[Package]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<String> = TRUSTED.map(str::to_owned).into();
@@ -101,7 +101,7 @@ fn is_small(size: &Size) -> bool {
     size.code <= CODE_MAX && 100 * size.unsafe_lines < UNSAFE_MAX * size.code
 }
 
-/// Prints the table; whether the trusted parts are as small as promised.
+/// Prints the table; returns whether the trusted parts are as small as promised.
 pub fn run(root: &Path) -> Result<bool, String> {
     let tree = tree::read(root)?;
     let mut sizes = BTreeMap::new();
@@ -179,7 +179,7 @@ mod tests {
             host_tests: false,
             fuzz: false,
         };
-        // What is linked by way of something else is trusted, too; what everybody shares is not counted.
+        // A package that is linked indirectly is trusted, too; packages that everybody shares are not counted.
         let packages = [
             package("software/tiled/kernel", &["abi", "software/loader"]),
             package("software/loader", &["software/hal"]),

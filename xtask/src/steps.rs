@@ -1,7 +1,7 @@
 //! The steps of the test suite and of continuous integration, run one after the other, with one summary at the end.
 //!
-//! Why it exists: a failing step must not hide the next one, and a step that cannot run here must say so. What it
-//! deliberately does not know: what the tests check.
+//! Why it exists: a failing step must not hide the next one, and a step that cannot run here must say so. What it deliberately does not
+//! know: the contents of the tests.
 
 use crate::tree::{self, Package};
 use std::ffi::OsString;
@@ -17,9 +17,9 @@ enum Action {
     Cargo(Vec<String>),
     /// Rustup with these arguments: Miri of another toolchain.
     Miri(Vec<String>),
-    /// Python with these arguments. Exit code 77: not possible here, and the last line on standard error says why.
+    /// Python with these arguments. Exit code 77: not possible here; the last line on standard error gives the reason.
     Python(Vec<String>),
-    /// Not possible here, because of this.
+    /// Not possible here, for this reason.
     Skip(String),
 }
 
@@ -62,12 +62,12 @@ fn step(name: &'static str, arguments: &[&str]) -> Step {
     }
 }
 
-/// The extension module of the Python package: nothing to link it with outside of an interpreter.
+/// The extension module of the Python package: outside an interpreter it has nothing to link with.
 fn for_python(package: &Package) -> bool {
     package.folder == "python"
 }
 
-/// Runs Python; what it says on standard error is shown at once.
+/// Runs Python; shows its standard error at once.
 fn run_python(root: &Path, arguments: &[String]) -> Outcome {
     let child = Command::new("python3")
         .args(arguments)
@@ -213,7 +213,7 @@ fn python_step() -> Step {
     }
 }
 
-/// The toolchain whose Miri is used: the launcher installs it. Written in the workspace's manifest, and nowhere else.
+/// The toolchain whose Miri is used: the launcher installs it. Only the workspace's manifest names it.
 fn miri_toolchain(root: &Path) -> Option<String> {
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).ok()?;
     let mut lines = manifest.lines();
@@ -221,8 +221,8 @@ fn miri_toolchain(root: &Path) -> Option<String> {
     name.map(str::to_owned)
 }
 
-/// Tests of a pure crate where every access to memory is checked: those whose names contain one of these words. The random tests would
-/// take hours there.
+/// Tests of a pure crate under Miri, which checks every memory access: those whose names contain one of these words. The random tests
+/// would take hours there.
 fn miri_step(root: &Path, name: &'static str, package: &str, tests: &[&str]) -> Step {
     let toolchain = miri_toolchain(root).unwrap_or_else(|| "nightly".to_owned());
     let miri = ["run", &toolchain, "cargo", "miri"];
@@ -400,10 +400,10 @@ pub fn quick(root: &Path) -> Result<bool, String> {
     Ok(run_steps(root, "Quick tests", steps))
 }
 
-/// Cases of each fuzzing test in the long run, if nobody says how many.
+/// Cases of each fuzzing test in the long run, by default.
 pub const FUZZ_CASES: &str = "20000";
 
-/// The long run of what runs for a few seconds in every test: the random tests of all packages that are marked, optimised, with this many
+/// The long run of the tests that normally run for a few seconds: the random tests of all marked packages, optimised, with this many
 /// cases each.
 pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     let packages = tree::packages(root)?;
@@ -428,7 +428,7 @@ pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     Ok(run_steps(root, "Fuzzing", vec![long, pairs]))
 }
 
-/// Runs and audits of the whole catalog, whose verdicts are compared with those that were filed.
+/// Runs and audits the whole catalog and compares the verdicts with the filed ones.
 pub fn catalog(root: &Path) -> Result<bool, String> {
     let package = ["test", "--release", "-p", "bulkhead-system-tests"];
     let test = |name, only| {

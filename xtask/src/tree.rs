@@ -1,7 +1,7 @@
 //! The repository as data: its text files and its packages.
 //!
-//! Why it exists: a law is a function of this data, so that its unit test needs no repository. What it deliberately
-//! does not know: any law.
+//! Why it exists: a law is a function of this data, so its unit test needs no repository. What it deliberately does not know:
+//! any law.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl File {
         }
     }
 
-    /// Ending of the name, without the dot.
+    /// Extension of the name, without the dot.
     pub fn ending(&self) -> &str {
         self.path.rsplit_once('.').map_or("", |(_, ending)| ending)
     }
@@ -38,9 +38,9 @@ pub struct Package {
     pub name: String,
     /// Folder below the root, with forward slashes.
     pub folder: String,
-    /// Folders of the packages of this repository that it depends on, in whatever way.
+    /// Folders of the packages of this repository that it depends on in any way.
     pub uses: Vec<String>,
-    /// Those among them whose code becomes part of its own programs.
+    /// The ones among them whose code becomes part of its own programs.
     pub links: Vec<String>,
     /// `package.metadata.bulkhead.host-tests`: its tests run on the host although it is made for the chip.
     pub host_tests: bool,
@@ -48,16 +48,16 @@ pub struct Package {
     pub fuzz: bool,
 }
 
-/// All that the laws look at.
+/// Everything that the laws examine.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Text files that are under version control or would be, in the order of their paths.
+    /// Text files that are or would be under version control, sorted by path.
     pub files: Vec<File>,
-    /// Members of the workspace, in the order of their folders.
+    /// Members of the workspace, sorted by folder.
     pub packages: Vec<Package>,
 }
 
-/// Folder with the workspace: the first one upwards that holds `rust-toolchain.toml`.
+/// Folder with the workspace: the nearest one upwards that holds `rust-toolchain.toml`.
 pub fn repository_root() -> Result<PathBuf, String> {
     let here = std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
     here.ancestors()
@@ -170,7 +170,7 @@ pub fn packages(root: &Path) -> Result<Vec<Package>, String> {
     Ok(packages)
 }
 
-/// The packages of this repository that a package depends on, and whether it links them: not for its build or its tests only.
+/// The packages of this repository that a package depends on, and whether it links them: not only for its build or its tests.
 fn dependencies(package: &Value) -> impl Iterator<Item = (&str, bool)> {
     let all = package["dependencies"].as_array().into_iter().flatten();
     all.filter_map(|dependency| Some((dependency["path"].as_str()?, dependency["kind"].is_null())))

@@ -1,7 +1,7 @@
 //! The bound over the actual path, of one transaction or of a whole sequence.
 //!
-//! Adds what [`super::interference`] bounds at each resource to the time without contention. Knows nothing of how a
-//! scenario came about.
+//! Adds what [`super::interference`] bounds at each resource to the time without contention. Knows nothing about where a scenario comes
+//! from.
 
 use super::interference::{Rival, Stays, Victim, least_window, order_bound, outages, own_bucket};
 use super::lumped::lumped;
@@ -19,8 +19,8 @@ pub struct Stage {
     pub compute: Ticks,
     /// What is done over the network, and how often.
     pub transactions: Vec<(TransactionId, u64)>,
-    /// `compute` was measured without others, and the transactions' own time was in it (it may stand in another stage that was measured,
-    /// too). Then each counts with what it may take longer than it did at least: its row was open, say.
+    /// `compute` was measured without others, and included the transactions' own time (it may be in another measured stage). Then each
+    /// transaction counts only the time by which it may exceed its minimum, for example because its row was open.
     pub measured: bool,
 }
 
@@ -29,13 +29,13 @@ pub struct Stage {
 pub struct Work {
     /// The stages.
     pub stages: Vec<Stage>,
-    /// The stages list every transaction of their source while they run. Otherwise other transactions of the source may
-    /// be under way, as many as its slots allow.
+    /// The stages list every transaction of their source while they run. Otherwise other transactions of the source may be outstanding,
+    /// as many as its slots allow.
     pub covers_sources: bool,
 }
 
 impl Work {
-    /// So many equal transactions, of whose source nothing else is known.
+    /// This many equal transactions, of whose source nothing else is known.
     pub fn of(id: TransactionId, count: u64) -> Self {
         let stage = Stage {
             name: String::new(),
@@ -54,15 +54,15 @@ impl Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Order of service and bounded transactions under way; needs no regulation.
+    /// Order of service and a bounded number of outstanding transactions; needs no regulation.
     Order,
     /// What token buckets, demand and round trips admit in a window.
     Window,
-    /// The same, where what was under way at the start of the window is bounded by when it must have taken its tokens.
+    /// The same, where what was outstanding at the start of the window is bounded by when it must have taken its tokens.
     Propagated,
-    /// Any of these, with a memory and the link behind it as one server in order of arrival.
+    /// Any of these, with a memory and the link behind it as one server in arrival order.
     Tandem,
-    /// The lumped link; only where it happens to be the least.
+    /// The lumped link; only where it happens to be the smallest.
     LumpedLink,
 }
 
@@ -101,7 +101,7 @@ pub struct ResourceWait {
 /// A bound in ticks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bound {
-    /// The bound over the actual path, from when the tokens are there: no observation may exceed it.
+    /// The bound over the actual path, from when the tokens are available: no observation may exceed it.
     pub path: Ticks,
     /// The lumped-link bound of the same; `None` if it is not finite (or beyond 64 bits).
     pub lumped: Option<Ticks>,
@@ -278,8 +278,8 @@ fn fit(ticks: u128) -> Result<Ticks, CommunicationError> {
     Ticks::try_from(ticks).map_err(|_| CommunicationError::TooLarge)
 }
 
-/// Time in the victims' own token buckets, which serve in order. Unless the sequence is all that its sources do, whatever
-/// else they may have under way is charged before.
+/// Time in the victims' own token buckets, which serve in order. Unless the sequence is everything that its sources do, whatever else
+/// they may have outstanding is charged first.
 fn bucket_waits(
     scenario: &NetworkScenario,
     counts: &BTreeMap<TransactionId, u128>,
@@ -306,7 +306,7 @@ fn bucket_waits(
             .max()
             .unwrap_or(0);
         if !covers {
-            // What is ahead of one transaction may be ahead of each of them again, and what comes out of it on credit, too.
+            // What is ahead of one transaction may be ahead of each of them again, and so may its credit.
             let number: u128 = transactions.iter().map(|(count, _)| count).sum();
             let classes = source.classes.iter();
             let all = classes
@@ -331,14 +331,14 @@ fn bucket_waits(
     Ok(sum)
 }
 
-/// A resource on the way, with all that can keep it from the sequence.
+/// A resource on the path, with everything that can keep it from the sequence.
 struct Contended<'a> {
     scenario: &'a NetworkScenario,
     index: usize,
     /// Sum over the transactions of each one's own bound here.
     cap: u128,
     cap_method: Method,
-    /// Sum over the transactions of what the order of service lets others do before each, without outages: those count once, in the
+    /// Sum over the transactions of what the order of service lets others do before each, without outages, which count once, in the
     /// window of the whole sequence.
     order: u128,
     /// Whose traffic counts in the window of the whole sequence.
@@ -366,8 +366,8 @@ impl<'a> Contended<'a> {
             let mut classes = scenario.sources[source].classes.iter();
             classes.any(|class| class.demand.is_some())
         };
-        // What these do here is the sequence's own: it lists all of it. With a demand, jobs before and behind this one count, unless
-        // nobody else of the sequence comes by.
+        // What these do here is the sequence's own, because it lists everything. With a demand, jobs before and after this one count,
+        // unless nothing else of the sequence passes here.
         let listed: BTreeSet<usize> = match covers {
             true => counts.keys().map(|id| id.source).collect(),
             false => BTreeSet::new(),
@@ -401,19 +401,20 @@ impl<'a> Contended<'a> {
         if users.is_empty() {
             return Ok(None);
         }
-        // For the one that is served last none of the others waits.
+        // The transaction served last is not waited for by the others.
         own = own.saturating_sub(least);
         let mut rivals: Vec<_> = rivals(scenario, stays, index, None)
             .into_iter()
             .map(Some)
             .collect();
-        // What was under way when the sequence began comes to it, once.
+        // What was outstanding when the sequence began reaches it, once.
         for &source in &mine {
             let begun = rivals.get_mut(source).and_then(Option::take);
             own = own.saturating_add(begun.map_or(0, |rival| rival.under_way()));
         }
-        // While one of its transactions waits for another one, that one is served: once, as it is the sequence's own. Everything else
-        // that it waits for is of others, and counted for the one that is before all others of the sequence in its queue.
+        // While one of its transactions waits for another one, that one is served: once, because it is the sequence's own. Everything
+        // else that it waits for belongs to others and is counted for the transaction that is ahead of all others of the sequence in its
+        // queue.
         if !mine.is_empty() {
             cap = cap.min(of_others.saturating_add(own));
         }
@@ -434,7 +435,7 @@ impl<'a> Contended<'a> {
     fn wait(&self, window: u128) -> (u128, Method) {
         let resource = &self.scenario.resources[self.index];
         let down = outages(resource.outage.as_ref(), window);
-        // What was over before the sequence began, an earlier sequence of the same source, say, may still be served.
+        // What was over before the sequence began, such as an earlier sequence of the same source, may still be being served.
         let start = self
             .own
             .saturating_add(self.scenario.tail(self.index))

@@ -20,7 +20,7 @@ const CACHE: u16 = 0;
 const DMA: u16 = 1;
 const MESSAGE: u16 = 2;
 
-/// Lines that move because one is read, at most: it pushes one out of each level, and what leaves the first may need a place in the
+/// Maximum lines that move because one is read: it evicts one from each level, and the line leaving the first may need a place in the
 /// second.
 const LINES_A_FILL: u64 = 3;
 
@@ -124,8 +124,8 @@ impl<'a> Chip<'a> {
                 backlog: timing.backlog(),
             });
             chip.memories.insert(memory.id, index);
-            // Its data bus goes round in order of arrival, and its answers leave through one input. Controllers with a queue answer in
-            // another order: channels and banks overtake each other.
+            // Its data bus is used in arrival order, and its answers leave through one input. Controllers with a queue answer in another
+            // order, and their channels and banks overtake each other.
             if memory.dram.controller.is_none() {
                 let out = chip.links.iter();
                 let out = out.filter(|((_, from, _), _)| *from == Node::Tile(memory.id));
@@ -249,7 +249,7 @@ impl<'a> Chip<'a> {
         Ok(line * (LINES_A_FILL * unit + pushed))
     }
 
-    /// Bytes by which what is posted and `lines` lines of TileMux can exceed what TileMux may borrow; `local` as for [`Chip::credit`].
+    /// Bytes by which posted traffic and `lines` lines of TileMux can exceed what TileMux may borrow; `local` as for [`Chip::credit`].
     ///
     /// # Errors
     /// [`ChipError`] if the tile does not exist.
@@ -456,8 +456,8 @@ impl<'a> Chip<'a> {
         Ok(class)
     }
 
-    /// Adds that the receive unit looks at a message and stores it, and the acknowledgement: ticks until that is on its way, and of the
-    /// unit.
+    /// Adds the receive unit's examination and storing of a message, and the acknowledgement: ticks until that is on its way, and ticks
+    /// of the unit.
     fn stored(
         &self,
         trip: &mut Trip,
@@ -529,7 +529,7 @@ impl<'a> Chip<'a> {
         }
     }
 
-    /// Adds the way of one packet with `payload` bytes behind its header. `input`: the first link's, at a processing tile.
+    /// Adds the path of one packet with `payload` bytes after its header. `input`: the first link's, at a processing tile.
     fn packet(&self, trip: &mut Trip, plane: Plane, from: u16, to: u16, payload: u64, input: u16) {
         let network = &self.platform.network;
         let plane = if network.split_channels {
@@ -550,7 +550,7 @@ impl<'a> Chip<'a> {
             } else {
                 (u64::from(network.link) + u64::from(network.router)) * cycle
             };
-            // Inputs of a router are told apart by where they come from.
+            // Inputs of a router are distinguished by where they come from.
             let input = match (hop, pair[0]) {
                 (0, _) if self.platform.memory(from).is_some() => 0,
                 (0, _) => input,

@@ -9,11 +9,11 @@ use super::scenario::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The transaction for which others are looked at.
+/// The transaction whose rivals are examined.
 #[derive(Clone, Copy)]
 pub(super) struct Victim {
     id: TransactionId,
-    /// Of whose unit it is the command.
+    /// The tile whose unit's command it is.
     command: Option<u16>,
 }
 
@@ -25,8 +25,8 @@ impl Victim {
         Some(Self { id, command })
     }
 
-    /// Slots of `class` that cannot be under way together with it: its own; and, as a unit executes one command at a time, all of
-    /// other commands of the same unit, whoever of the tile gave them. Chunks of one command are of one class.
+    /// Slots of `class` that cannot be outstanding together with it: its own; and, because a unit executes one command at a time, all of
+    /// other commands of the same unit, whichever activity of the tile gave them. Chunks of one command are of one class.
     fn excludes(&self, id: TransactionId, tile: u16, class: &TransactionClass) -> u64 {
         match self.command {
             _ if self.id == id => 1,
@@ -52,7 +52,7 @@ pub(super) struct User<'a> {
     pub occupancy: u128,
     /// Of that, what is under way in its own slots.
     pub own: u128,
-    /// What younger transactions that pass its own steps cost at most, where the order allows that.
+    /// Maximum cost of younger transactions that pass its own steps, where the order allows that.
     pub passed: u128,
     /// (input, occupancy) of each of its own steps at the resource.
     pub inputs: Vec<(u16, u128)>,
@@ -61,7 +61,7 @@ pub(super) struct User<'a> {
     pub stay: Option<u128>,
 }
 
-/// The longest that each command of a unit stays in the network: all steps, and before each what the order of service lets others do.
+/// The longest stay of each unit command in the network: all steps, and before each what the order of service lets others do.
 ///
 /// Only of commands is it known that a chunk or packet leaves its tile when it takes its tokens; a hart pays for a line before the line
 /// passes the caches.
@@ -109,7 +109,7 @@ impl Stays {
     }
 }
 
-/// How long anything that comes to `resource` for `step` waits there at most, by the order of service alone.
+/// Maximum wait at `resource` of anything that arrives there for `step`, by the order of service alone.
 fn longest_by_order(scenario: &NetworkScenario, resource: usize, step: &Step) -> Option<u128> {
     let unknown = Stays::unknown();
     let all = scenario.sources.iter().enumerate();
@@ -158,7 +158,7 @@ impl<'a> Rival<'a> {
                     class: number,
                 };
                 let excluded = victim.map_or(0, |v| v.excludes(id, source.tile, class));
-                // At one moment only jobs that are not over have anything under way.
+                // At any moment, only unfinished jobs have anything outstanding.
                 let demanded = class.demand.map_or(u128::MAX, |d| d.in_window(0));
                 let most = u128::from(class.outstanding).min(demanded) as u64;
                 let outstanding = most.saturating_sub(excluded);
@@ -374,7 +374,7 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
     let input = step.input;
     match arbitration {
         Arbitration::ArrivalOrder => at_once(rivals, |u| u128::from(u.outstanding) * u.own),
-        // Each of those before it may be passed, and then it itself.
+        // Each of those ahead may be passed, and so may this transaction.
         Arbitration::LimitedPassing => {
             let before = at_once(rivals, |u| {
                 u128::from(u.outstanding) * u.own.saturating_add(u.passed)
@@ -431,7 +431,7 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
 ///
 /// `interference` must not decrease. Starting below the least solution and stepping to what is needed never jumps over it.
 pub(super) fn least_window(cap: u128, interference: impl Fn(u128) -> u128) -> Option<u128> {
-    /// Steps after which the caller's other bound has to do: a safe answer late is no answer.
+    /// Steps after which the caller's other bound must suffice: a safe answer that is late is no answer.
     const STEPS: u32 = 100_000;
     let mut window = 0;
     for _ in 0..STEPS {

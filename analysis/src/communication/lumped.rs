@@ -18,7 +18,7 @@ fn span(step: &Step) -> u128 {
     u128::from(step.latency.max(step.occupancy))
 }
 
-/// Time in which some resource serves nobody, or somebody who is gone.
+/// Time in which some resource serves nothing, or serves something that is already over.
 fn unavailable(scenario: &NetworkScenario, window: u128) -> u128 {
     let all = scenario.resources.iter().enumerate();
     all.fold(0u128, |sum, (index, r)| {
@@ -44,8 +44,8 @@ fn rivals(scenario: &NetworkScenario, victim: Option<TransactionId>) -> Vec<Riva
     .collect()
 }
 
-/// What rivals do before the second and each further turn of a transaction at the same resource: one step there of each. What they do before the
-/// first turns is in their whole ways.
+/// What rivals do before the second and each further turn of a transaction at the same resource: one step of each there. What they do
+/// before the first turns is in their whole paths.
 fn turns(scenario: &NetworkScenario, rivals: &[Rival<'_>], class: &TransactionClass) -> u128 {
     let at = |index| {
         let longest = |rival: &Rival<'_>| {

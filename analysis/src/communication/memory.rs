@@ -40,7 +40,7 @@ pub struct MemoryTiming<'a> {
     cycle: Ticks,
 }
 
-/// An access: before the memory is asked for, at it, and the least that all of it takes.
+/// An access: the time before the memory is asked, its steps there, and its minimum total time.
 pub struct MemoryAccess {
     /// Longest time before it reaches the queue.
     pub front: Ticks,
@@ -104,7 +104,7 @@ impl<'a> MemoryTiming<'a> {
         work + (2 * work).div_ceil(self.drained(queue))
     }
 
-    /// Work that was acknowledged before it was done, at most.
+    /// Maximum work that was acknowledged before it was done.
     pub fn backlog(&self) -> Ticks {
         let queue = self.dram.controller.as_ref().and_then(|controller| {
             let queue = controller.write_queue?;
@@ -300,11 +300,11 @@ impl<'a> MemoryTiming<'a> {
                 let all = self.ticks(open + dram.write_recovery) + largest * self.burst();
                 (all, self.ticks(open))
             }
-            // No slot begins between the moment at which a refresh is due and its end, and each opens its own row.
+            // No slot begins between the moment at which a refresh is due and its end, and each slot opens its own row.
             Some(controller) if controller.policy == MemoryPolicy::Slots => {
                 (self.slot(controller), 0)
             }
-            // Commands end where a refresh is due; what was in the middle of a row opens it again.
+            // Commands end when a refresh is due; an interrupted access reopens its row.
             Some(controller) => {
                 let row = self.row(controller) + self.turn(controller);
                 (row, row)
@@ -312,9 +312,9 @@ impl<'a> MemoryTiming<'a> {
         };
         (dram.refresh_interval > 0).then(|| Outage {
             period: self.ticks(dram.refresh_interval),
-            // It lets the running access end, and may fall into the access that is looked at.
+            // It lets the running access end, and may fall within the access being examined.
             jitter: 2 * access,
-            // All rows are closed; what was in the middle of one opens it again.
+            // All rows are closed; an interrupted access reopens its row.
             duration: open + self.ticks(dram.refresh) + self.cycle,
         })
     }

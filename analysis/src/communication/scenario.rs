@@ -1,7 +1,7 @@
 //! The input of the analysis: resources, sources of traffic, and the steps of their transactions.
 //!
-//! Why it exists: the analysis must not depend on how a chip is described or simulated. Whoever fills a
-//! [`NetworkScenario`] vouches for its meaning: occupancies and latencies are upper bounds, round trips lower bounds.
+//! Why it exists: the analysis must not depend on how a chip is described or simulated. The builder of a [`NetworkScenario`] vouches for
+//! its meaning: occupancies and latencies are upper bounds, round trips lower bounds.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -22,12 +22,12 @@ pub struct NetworkScenario {
     pub tandems: Vec<Tandem>,
 }
 
-/// A resource that gives on what it served in the order in which it served it, and those that it gives it on to.
+/// A resource that passes on what it served in the order of service, and the resources that it passes it on to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tandem {
     /// The resource.
     pub first: usize,
-    /// What comes to these comes from there, in that order.
+    /// Everything that comes to these comes from there, in that order.
     pub behind: Vec<usize>,
 }
 
@@ -38,9 +38,9 @@ pub struct Resource {
     pub name: String,
     /// How the next one is chosen.
     pub arbitration: Arbitration,
-    /// Time in which it serves nobody.
+    /// Time in which it serves nothing.
     pub outage: Option<Outage>,
-    /// Work that it has acknowledged and not done yet, at most (a write queue): whoever comes may find all of it.
+    /// Maximum work that it has acknowledged but not done yet (a write queue): a new arrival may find all of it.
     pub backlog: Ticks,
 }
 
@@ -51,7 +51,7 @@ pub enum Arbitration {
     RoundRobin,
     /// In order of arrival, not preemptive.
     ArrivalOrder,
-    /// In order of arrival, but for [`Step::passed`] of what came later; not preemptive.
+    /// In arrival order, except for [`Step::passed`] of later arrivals; not preemptive.
     LimitedPassing,
     /// As [`Arbitration::LimitedPassing`] within a queue; whenever work of one input has gone, at most as much of what was acknowledged
     /// before follows, in turns of at least `least` units of it.
@@ -59,7 +59,7 @@ pub enum Arbitration {
         /// Each turn costs at most one unit more.
         least: u64,
     },
-    /// In any order, not preemptive: nothing but limits on what others send bounds a wait.
+    /// In any order, not preemptive: only limits on what others send bound a wait.
     AnyOrder,
 }
 
@@ -97,7 +97,7 @@ pub struct Regulator {
     pub limit: u64,
     /// Ticks between two refills, positive.
     pub period: Ticks,
-    /// Bytes that may leave before they are paid for, on top of `limit`; while that much is owed, nothing else leaves.
+    /// Bytes that may leave before they are paid for, in addition to `limit`; while that much is owed, nothing else leaves.
     pub credit: u64,
     /// Transactions that wait in its line at most, in order; whatever else there is waits before it asks.
     pub line: u32,
@@ -112,8 +112,8 @@ pub struct TransactionClass {
     pub charge: u64,
     /// Bytes that one takes from it at most.
     pub charge_most: u64,
-    /// Transactions of this class that the source has under way at most. 0: nobody meets them as such, because other classes stand
-    /// for their parts (the packets of a message); they can be bounded none the less.
+    /// Maximum outstanding transactions of this class of the source. 0: no other transaction meets them as such, because other classes
+    /// represent their parts (the packets of a message); they can nevertheless be bounded.
     pub outstanding: u32,
     /// Least time from the start of one to its end without contention, so from its start to that of the next on the same slot; 0 if
     /// unknown.
@@ -169,15 +169,16 @@ pub struct Step {
     pub input: u16,
     /// Longest time for which the resource then serves nobody else.
     pub occupancy: Ticks,
-    /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): longest time that this costs one that all older ones have left.
+    /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): the longest time that this costs a transaction once all older
+    /// ones have left.
     pub passed: Ticks,
     /// Under [`Arbitration::Turns`]: longest time that goes to others before it in any case, beside the backlog.
     pub queued: Ticks,
     /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
     /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
     pub tail: Ticks,
-    /// It is the work of another source (lines that storing a message moves at its receiver), whose slots are under way for it: it
-    /// counts where tokens say how often it happens, and nobody waits for it in the name of this transaction.
+    /// It is the work of another source (lines that storing a message moves at its receiver), whose slots are occupied for it: it counts
+    /// where tokens limit how often it happens, and no wait for it is attributed to this transaction.
     pub elsewhere: bool,
     /// Longest time from winning the resource (or reaching the step) to reaching the next step.
     pub latency: Ticks,
@@ -227,7 +228,7 @@ pub enum CommunicationError {
         /// Whose.
         name: String,
     },
-    /// The resource has no time left for anybody.
+    /// The resource has no service time left.
     #[error("{0} is never in service: its outages fill its time")]
     NeverInService(String),
     /// Younger transactions may overtake, and nothing bounds how many.

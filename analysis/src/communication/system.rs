@@ -1,7 +1,7 @@
 //! A described system as a scenario: what each application may send, and the bounds that a report shows.
 //!
-//! Why it exists: rights and limits are in the description. An application can cause what its tile's caches, its gates and its token bucket
-//! allow, nothing else; whether it does is not asked. The most that periodic applications do, as declared or measured, comes as
+//! Why it exists: rights and limits are in the description. An application can cause only what its tile's caches, its gates and its token
+//! bucket allow; whether it actually does so does not matter. Limits on what periodic applications do, declared or measured, come as
 //! [`Profile`]s.
 //!
 //! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
@@ -401,7 +401,7 @@ impl<'a> SystemBounds<'a> {
                     limit: limit.burst.0,
                     period,
                     credit: chip.credit(tile, local_chunks(chip, app)?, self.shares(tile))?,
-                    // Its hart and its unit.
+                    // What one application may do with memory.
                     line: 2,
                 })
             }
@@ -516,7 +516,7 @@ impl<'a> SystemBounds<'a> {
             .iter()
             .filter_map(|&a| self.system.apps[a].task.as_ref())
             .collect();
-        // Somebody without a period among them may send at any time.
+        // One of them without a period may send at any time.
         let free = reached.iter().any(|&a| {
             let unbounded = self.system.apps[a].task.is_none() && !self.profiles.contains_key(&a);
             unbounded || (self.system.apps[a].task.is_none() && !self.has_sender(a))
@@ -527,7 +527,7 @@ impl<'a> SystemBounds<'a> {
         self.together(&tasks, tasks.len() as u64)
     }
 
-    /// So many jobs in the shortest of these tasks' periods, as late as the latest deadline.
+    /// This many jobs in the shortest of these tasks' periods, as late as the latest deadline.
     fn together(
         &self,
         tasks: &[&bulkhead_model::tasks::Task],
@@ -596,11 +596,11 @@ impl<'a> SystemBounds<'a> {
     }
 }
 
-/// Most ways along which messages are followed back to who begins them.
+/// Maximum number of paths along which messages are followed back to their origin.
 const WAYS_MAX: usize = 1000;
 
-/// Adds, for each way along send gates to `app`, the application that begins it, once for each way. False if somebody who begins has no
-/// `<task>`, messages come back to where they were (`above`), or there are too many ways.
+/// For each path along send gates to `app`, adds the application that begins it. False if an origin has no `<task>`, messages return to a
+/// place already visited (`above`), or there are too many paths.
 fn streams(system: &System, app: usize, above: &mut Vec<usize>, all: &mut Vec<usize>) -> bool {
     for (from, other) in system.apps.iter().enumerate() {
         let gates = other.sgates.iter().filter(|gate| gate.to == app).count();
@@ -630,7 +630,7 @@ fn streams(system: &System, app: usize, above: &mut Vec<usize>, all: &mut Vec<us
     true
 }
 
-/// Whether somebody may send to an application.
+/// Whether any application may send to this one.
 pub(crate) fn sends_to(system: &System, app: usize) -> bool {
     let mut gates = system.apps.iter().flat_map(|other| &other.sgates);
     gates.any(|gate| gate.to == app)

@@ -158,14 +158,14 @@ fn parts(mut steps: &[Step], tandem: &Tandem) -> Option<Vec<Part>> {
     Some(all)
 }
 
-/// All sources with each passage as one step; `None` if somebody comes to the second server by another way.
+/// All sources with each passage as one step; `None` if one comes to the second server by another path.
 fn sources(scenario: &NetworkScenario, tandem: &Tandem) -> Option<Vec<Source>> {
     let mut divided = Vec::new();
     let mut corner = 0;
     for class in scenario.sources.iter().flat_map(|s| &s.classes) {
         let parts = parts(&class.steps, tandem)?;
         for part in &parts {
-            // What somebody does elsewhere is listed by whose work it is, too.
+            // What a source does elsewhere is also listed by the source whose work it is.
             if let Part::Passage(passage) = part
                 && !passage.first.elsewhere
             {

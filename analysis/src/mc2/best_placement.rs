@@ -1,11 +1,11 @@
 //! The best bank for each I/O buffer in the systems of the study: [`super::buffers`] with the study's cost model.
 //!
-//! Why it exists: mc2-rts20 tries four patterns of placement (all buffers of levels A and B in banks of level C, all in their own, or
-//! only those of long or short periods) and calls the choice buffer by buffer intractable. This module makes it for every
-//! generated system, so that the study can say what the paper could not: how much a scheme `O|best` or `C|best` would gain.
+//! Why it exists: mc2-rts20 tries four patterns of placement (all buffers of levels A and B in banks of level C, all in their own, or only
+//! those of long or short periods) and calls the choice buffer by buffer intractable. This module makes it for every generated system, so
+//! the study can say what the paper could not: how much a scheme `O|best` or `C|best` would gain.
 //!
 //! Only buffers into which a device writes directly need a choice. If the kernel copies from its own buffers, those stay in banks of level
-//! C, so the task's buffer costs nobody anything in the task's own bank: it always goes there.
+//! C, so the task's buffer costs nothing in the task's own bank and always goes there.
 
 use super::buffers::{self, BufferModel, BufferPlan, Load, Place, Search};
 use super::generate::Stream;
@@ -20,11 +20,11 @@ use super::ways::{ProcessorTable, WayPlan};
 use serde::{Deserialize, Serialize};
 use std::ops::{Range, RangeInclusive};
 
-/// Partial choices that a search looks at for each processor before it gives up: enough for 16 buffers on one processor even if
-/// nothing can be ruled out.
+/// Partial choices that a search examines for each processor before it gives up: enough for 16 buffers on one processor even if nothing
+/// can be ruled out.
 pub const LIMIT: u64 = 1 << 17;
 
-/// The cost model of a judged system as the search asks for it.
+/// The cost model of a judged system, in the form needed by the search.
 struct Model<'a> {
     judge: &'a Judge,
     parameters: &'a StudyParameters,
@@ -32,12 +32,12 @@ struct Model<'a> {
     /// Tasks with a buffer to place, for each processor.
     tasks: Vec<Vec<usize>>,
     loads: Vec<Vec<Load>>,
-    /// What lies in banks of level C whatever is chosen.
+    /// What is in banks of level C regardless of the choice.
     base: Load,
 }
 
 impl<'a> Model<'a> {
-    /// For the system of `judge`, into which a placement "all own" was filled.
+    /// For the system of `judge`, filled in with the placement "all own".
     fn new(judge: &'a Judge, parameters: &'a StudyParameters, curves: &'a Curves) -> Self {
         let processors = parameters.processors as usize;
         let (mut tasks, mut loads) = (vec![Vec::new(); processors], vec![Vec::new(); processors]);
@@ -129,7 +129,7 @@ fn patterns(optimised: bool) -> [Scheme; 4] {
 pub enum Verdict {
     /// With all buffers of levels A and B in their own banks.
     Own,
-    /// Not so, but by another of the paper's four patterns.
+    /// Not so, but with another of the paper's four patterns.
     Pattern,
     /// Only by a choice for each buffer.
     Separate,
@@ -143,8 +143,8 @@ impl Judge {
     /// The best place of each I/O buffer and the ways with it, for the system at hand: least utilisation of level C. Messages are
     /// `optimised` (schemes `O|...`) or in banks of level C (`C|...`).
     ///
-    /// All packings of phase one are tried; the plan is the best of all, and [`Self::processors`] then says whose it is. The second
-    /// value says for each task whether its buffer lies in its processor's bank.
+    /// All packings of phase one are tried; the plan is the best of all, and [`Self::processors`] then gives its packing. The second value
+    /// says for each task whether its buffer is in its processor's bank.
     pub fn best_placement(
         &mut self,
         parameters: &StudyParameters,
@@ -202,9 +202,9 @@ impl Judge {
         verdict
     }
 
-    /// Can a choice for each buffer make the system schedulable with the packing that was filled in?
+    /// Can individual choices for the buffers make the system schedulable with the packing that was filled in?
     fn separately(&mut self, parameters: &StudyParameters, curves: &Curves, limit: u64) -> Verdict {
-        // What no placement can beat: nobody disturbs, nobody copies from afar.
+        // A bound that no placement can beat: no interference and no remote copies.
         let mut tables = std::mem::take(&mut self.problem.processors);
         for (p, table) in tables.iter_mut().enumerate() {
             self.demand(parameters, curves, p, 0, [0; 2], &|_| false, table);
@@ -262,7 +262,7 @@ fn own_banks(model: &Model<'_>, plan: Option<&BufferPlan>) -> Vec<bool> {
     own
 }
 
-/// How many systems of a cell each kind of placement makes schedulable; each count contains the one before.
+/// How many systems of a cell each kind of placement makes schedulable; each count includes the previous one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gain {
     /// Systems that were judged.
@@ -273,7 +273,7 @@ pub struct Gain {
     pub pattern: u64,
     /// With the best place for each buffer (`x|best`).
     pub best: u64,
-    /// The same and what could not be decided within the limit.
+    /// The same plus what could not be decided within the limit.
     pub at_most: u64,
 }
 
@@ -446,7 +446,7 @@ mod tests {
             }
         }
 
-        /// What the search assumes: costs only rise when a buffer that was left open goes somewhere, or when level C's banks get more.
+        /// The search's assumption: costs only rise when an open buffer is placed, or when level C's banks get more load.
         #[test]
         fn the_cost_model_keeps_the_contract(scenario in 0usize..648, point in 6u64..24, sample in 0u64..1000, choice in prop::collection::vec(0u8..3, 64)) {
             let study = study();

@@ -1,4 +1,4 @@
-//! The best bank for every I/O buffer of levels A and B by itself, together with the ways of the cache.
+//! The best bank for each individual I/O buffer of levels A and B, together with the ways of the cache.
 //!
 //! Why it exists: mc2-rts20, section 6.1, calls this choice intractable, because a binary variable for each buffer in the mixed-integer
 //! program of the ways explodes, and tries four patterns instead. The choice has a structure that makes it tractable:
@@ -9,10 +9,10 @@
 //!
 //! So for each processor and number of ways, only undominated choices matter, compared by three values: the two loads on level C's banks
 //! and the share of the processor that they take from level C. They are a short list, found by branch and bound. Dynamic programming over
-//! the processors joins the lists, and level C is judged last. The answer is exact; if a limit on the work is hit, a bound on what an
-//! exact answer could gain comes with it.
+//! the processors joins the lists, and level C is judged last. The answer is exact; if a limit on the work is hit, it comes with a bound
+//! on what an exact answer could gain.
 //!
-//! It deliberately knows nothing of how costs come about: [`BufferModel`] gives them.
+//! It deliberately does not know how costs are computed: [`BufferModel`] provides them.
 
 use super::ways::{ONE, ProcessorTable, WayPlan};
 use std::collections::BTreeMap;
@@ -25,12 +25,12 @@ pub enum Place {
     Own,
     /// In a bank of level C.
     LevelC,
-    /// Not decided: its task has the least cost that it has in either place, and its device disturbs nobody.
+    /// Not decided: its task has the lower of its costs in the two places, and its device causes no interference.
     Open,
 }
 
-/// What buffers put on the banks of level C: the rate at which devices write there, and the time that processors copy there, each in
-/// one unit of the model's choice.
+/// The load of buffers on the banks of level C: the rate at which devices write there, and the time that processors copy there, each in a
+/// unit chosen by the model.
 pub type Load = [u64; 2];
 
 /// What the choice costs.
@@ -40,17 +40,17 @@ pub type Load = [u64; 2];
 pub trait BufferModel {
     /// Ways of the cache.
     fn ways(&self) -> usize;
-    /// Least number of ways of level C.
+    /// Minimum number of ways of level C.
     fn minimum_level_c(&self) -> usize;
     /// Numbers of locked ways to choose from.
     fn locked(&self) -> RangeInclusive<usize>;
     /// Processors.
     fn processors(&self) -> usize;
-    /// For each buffer of levels A and B on a processor: what it puts on level C's banks if it lies there.
+    /// For each buffer of levels A and B on a processor: its load on level C's banks if it is there.
     fn loads(&self, processor: usize) -> &[Load];
     /// What levels A and B of a processor demand with its buffers in `places`; tables as in [`ProcessorTable`].
     fn demand(&self, processor: usize, places: &[Place], table: &mut ProcessorTable);
-    /// Level C when buffers of levels A and B put `load` on its banks: total and what tardiness asks, as in
+    /// Level C when buffers of levels A and B put `load` on its banks: total, and what tardiness requires, as in
     /// [`WayProblem`](super::ways::WayProblem).
     fn level_c(&self, load: Load, total: &mut Vec<u64>, largest: &mut Vec<u64>);
 }
@@ -67,20 +67,20 @@ pub struct BufferPlan {
 /// What the search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// The best plan that was found: least utilisation of level C, then most slack.
+    /// The best plan found: lowest utilisation of level C, then most slack.
     pub plan: Option<BufferPlan>,
-    /// No plan has a smaller utilisation of level C; `None`: there is no plan. Equal to the plan's where the search was complete.
+    /// No plan has a lower utilisation of level C; `None`: there is no plan. Equal to the plan's if the search was complete.
     pub least: Option<u64>,
-    /// Partial choices that were looked at.
+    /// Partial choices examined.
     pub nodes: u64,
     /// The limit was not hit: the answer is exact.
     pub complete: bool,
 }
 
-/// A choice on one processor for one number of ways that nothing beats.
+/// An undominated choice on one processor for one number of ways.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
-    /// What it puts on level C's banks.
+    /// Its load on level C's banks.
     load: Load,
     /// What it takes from level C.
     share: u64,
@@ -99,7 +99,7 @@ struct Joined {
     next: usize,
 }
 
-/// Something that smaller values of everything make superfluous.
+/// A point that is superfluous if another has smaller values throughout.
 trait Point {
     fn values(&self) -> [u64; 3];
 }
@@ -116,7 +116,7 @@ impl Point for Joined {
     }
 }
 
-/// Points of which none beats another.
+/// Points none of which dominates another.
 type Front<P> = Vec<P>;
 
 fn at_most(a: [u64; 3], b: [u64; 3]) -> bool {
@@ -146,15 +146,15 @@ struct Lists {
     leaves: Vec<Vec<Place>>,
 }
 
-/// The best places and ways. At most `limit` partial choices are looked at for each processor.
+/// The best places and ways. At most `limit` partial choices are examined for each processor.
 ///
-/// The answer depends only on the model: what is found first among equals stays.
+/// The answer depends only on the model: among equals, the first one found is kept.
 pub fn best(model: &impl BufferModel, limit: u64) -> Search {
     search(model, limit, false)
 }
 
-/// Any places and ways that satisfy all constraints: faster than [`best`] where only that matters. [`Search::least`] is then of no
-/// use but for `None`: there is no plan.
+/// Any places and ways that satisfy all constraints: faster than [`best`] if only that matters. [`Search::least`] is then meaningful only
+/// as `None`: there is no plan.
 pub fn feasible(model: &impl BufferModel, limit: u64) -> Search {
     search(model, limit, true)
 }
@@ -202,7 +202,7 @@ struct Processor<'a, M> {
     /// Whether a number of ways can be given to this processor at all.
     wanted: Vec<bool>,
     reached: Vec<Front<Choice>>,
-    /// The same with what given-up branches might hold.
+    /// The same with what abandoned branches might contain.
     possible: Vec<Front<Choice>>,
     leaves: Vec<Vec<Place>>,
 }
@@ -230,7 +230,7 @@ impl<'a, M: BufferModel> Processor<'a, M> {
         }
     }
 
-    /// `load`: what the decided buffers (those before `next`) put on level C's banks.
+    /// `load`: the load of the decided buffers (those before `next`) on level C's banks.
     fn descend(&mut self, next: usize, load: Load, places: &mut Vec<Place>) {
         self.nodes += 1;
         let (leaf, given_up) = (next == places.len(), self.nodes > self.limit);
@@ -279,7 +279,7 @@ impl<'a, M: BufferModel> Processor<'a, M> {
     }
 }
 
-/// The best of all combinations of the processors' lists, and of level C; with `any` the first that is found.
+/// The best of all combinations of the processors' lists and of level C; with `any`, the first one found.
 fn join<M: BufferModel>(model: &M, lists: &[Lists], any: bool) -> Option<BufferPlan> {
     let (ways, count) = (model.ways(), lists.len());
     let stride = ways + 1;
@@ -319,7 +319,7 @@ fn join<M: BufferModel>(model: &M, lists: &[Lists], any: bool) -> Option<BufferP
                 if !bounded(needs, point.share) {
                     continue;
                 }
-                // Least utilisation, then least share of levels A and B: with equal utilisations that is the most slack.
+                // Lowest utilisation, then lowest share of levels A and B: for equal utilisations that is the most slack.
                 let key = (needs.0, point.share);
                 if best.as_ref().is_none_or(|(b, _)| key < *b) {
                     let (places, processors) = read(lists, &joined, left, *point);

@@ -1,19 +1,19 @@
-//! The buffer search against every placement there is, with the way optimiser for each.
+//! The buffer search against every possible placement, with the way optimiser for each.
 
 use super::super::ways::WayProblem;
 use super::*;
 use proptest::prelude::*;
 
-/// A task; the first of a processor have buffers.
+/// A task. The first tasks of a processor have buffers.
 #[derive(Clone, Debug)]
 struct ModelTask {
     level_a: bool,
     /// Utilisation with all ways, in 64ths of [`ONE`].
     base: u64,
-    /// What it takes longer with a way less than `needs`, in percent for each.
+    /// How much longer it takes with each way less than `needs`, in percent.
     ways: u64,
     needs: u64,
-    /// What it takes longer if its buffer is in a bank of level C, in percent.
+    /// How much longer it takes if its buffer is in a bank of level C, in percent.
     slower: u64,
     load: Load,
 }
@@ -28,7 +28,7 @@ struct Model {
     c: u64,
 }
 
-/// Interference in percent that a rate causes: rising, ever slower.
+/// Interference in percent caused by a rate: rising, with decreasing slope.
 fn disturbed(rate: u64) -> u64 {
     120 * rate / (rate + 20)
 }
@@ -188,7 +188,7 @@ proptest! {
         prop_assert_eq!(found, brute_force(&model));
         prop_assert_eq!(feasible(&model, u64::MAX).plan.is_some(), found.is_some());
         prop_assert_eq!(search.least, found.map(|f| f.0));
-        // The plan is what it says: its places with the way optimiser give no less, and its ways fit.
+        // The plan is consistent: its places with the way optimiser give no less, and its ways fit.
         if let Some(plan) = &search.plan {
             let mut problem = WayProblem::new(model.ways, model.processors());
             problem.minimum_level_c = model.minimum;
@@ -222,8 +222,8 @@ proptest! {
     }
 }
 
-/// One processor, two ways. The task needs 40/64 and takes 60 % longer from level C's bank; its device disturbs by 40 % at home. Both
-/// places fit with two ways; level C, which is disturbed otherwise, decides for the processor's own bank.
+/// One processor, two ways. The task needs 40/64 and takes 60 % longer from level C's bank; its device causes 40 % interference at
+/// home. Both places fit with two ways; level C, which would otherwise be disturbed, decides for the processor's own bank.
 #[test]
 fn by_hand() {
     let model = Model {

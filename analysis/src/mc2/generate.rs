@@ -6,7 +6,7 @@
 //! little-endian 64-bit words. Integers below n are the high half of the product of 64 random bits with n (the bias is below
 //! 2^-30 for all n here). So any split of the work over threads or hosts sees the same systems.
 //!
-//! It deliberately knows no scheme and no processor: all schemes judge the same systems.
+//! It deliberately does not know schemes or processors: all schemes judge the same systems.
 
 use super::parameters::{Interval, MILLION, StudyParameters};
 use super::task_system::{Io, Level, MessageBuffer, Scenario, StudyTask, TaskSystem};
@@ -49,7 +49,7 @@ const RELOAD: [Span; 2] = [(10_000, 100_000), (250_000, 500_000)];
 /// Category 5 in bytes.
 const MESSAGES: [[u64; 2]; 2] = [[128, 256], [4_096, 8_192]];
 
-/// Category 6 in bytes a second, both ends included.
+/// Category 6 in bytes per second, both ends included.
 const BANDWIDTH: [Interval; 3] = [
     Interval {
         low: 0,
@@ -113,7 +113,7 @@ impl Stream {
     }
 }
 
-/// Generates the system of a stream into `system` (whose memory is used again).
+/// Generates the system of a stream into `system` (whose memory is reused).
 ///
 /// `utilisation` in thousandths of a processor: the sum of costs over periods in an idle system, as level A estimates costs.
 pub fn generate(
@@ -147,7 +147,7 @@ pub fn generate(
             let task = task(parameters, level, period, one, RELOAD[choice[3]], stream);
             system.tasks.push(task);
         }
-        // Tasks of a level differ in nothing but what was drawn: their order is free. Equal periods side by side.
+        // Tasks of a level differ only in what was drawn, so their order is free. Equal periods are adjacent.
         if level != Level::C {
             system.tasks[first..].sort_by_key(|t| t.period);
         }
@@ -170,7 +170,7 @@ pub fn generate(
     );
 }
 
-/// The levels' shares: drawn again until the third, which the other two leave, lies in its interval.
+/// The levels' shares: drawn again until the third, which is what the other two leave, is in its interval.
 fn criticality(spans: [Span; 3], stream: &mut Stream) -> [u64; 3] {
     loop {
         let (a, b) = (stream.span(spans[0]), stream.span(spans[1]));
@@ -232,7 +232,7 @@ fn chains(
         let period = system.tasks[at].period;
         let same = system.tasks[at..]
             .iter()
-            // Periods of level C are a continuum: there the followers take the first one's.
+            // Periods of level C form a continuum: there, followers take the first task's period.
             .take_while(|t| level == Level::C || t.period == period)
             .take(wanted)
             .count();
@@ -268,8 +268,8 @@ fn chains(
     }
 }
 
-/// Gives tasks I/O buffers in random order until their bandwidth reaches the level that is drawn. The last buffer is cut so that
-/// it does; where every task has one and it is not reached, each has another round on top of what it has.
+/// Gives tasks I/O buffers in random order until their bandwidth reaches the drawn level. The last buffer is cut to match it. If
+/// every task has one and the level is not reached, another round adds to each task's buffer.
 fn bandwidth(
     parameters: &StudyParameters,
     level: Interval,
@@ -283,7 +283,7 @@ fn bandwidth(
     if tasks.is_empty() {
         return;
     }
-    // A random order without memory of its own: Fisher and Yates on the indices, only as far as needed.
+    // A random order without allocation: Fisher and Yates on the indices, only as far as needed.
     let mut order: Vec<u32> = (0..tasks.len() as u32).collect();
     let mut next = 0;
     while left > 0 {
@@ -295,7 +295,7 @@ fn bandwidth(
         next += 1;
         let task = &mut tasks[order[at] as usize];
         let size = parameters.io_sizes[stream.below(parameters.io_sizes.len() as u64) as usize];
-        // Bytes a second are at least one, so that this ends.
+        // At least one byte per second, so that this terminates.
         let rate = (size * 1_000_000_000 / task.period).max(1);
         let bytes = if rate > left {
             (left * task.period).div_ceil(1_000_000_000).min(size)

@@ -1,7 +1,7 @@
-//! From a task's idle cost to its cost at each level: what ways, buffers and devices do to it.
+//! From a task's idle cost to its cost at each level: the effects of ways, buffers and devices.
 //!
 //! Source: mc2-rts20, section 6.1: an exponential decay over the ways, a negative exponential decay over the bandwidth of devices,
-//! percentages of Figures 8 and 10 for accesses to buffers, and its section 5 for who suffers. The sizes are in
+//! percentages of Figures 8 and 10 for accesses to buffers, and its section 5 for which tasks are affected. The sizes are in
 //! [`super::parameters`].
 //!
 //! The form. With `d(w)` the decay over own ways and `f(r)` the growth over a rate of devices,
@@ -9,12 +9,12 @@
 //! factor(w) = 1 + amplitude (d(w) - d(all)) + unmanaged + bus f(all devices)
 //!               + (bank f(devices in the own bank) + cpu n) d(w)
 //! ```
-//! where n counts the processors that copy in the task's bank: row conflicts fade with the misses that ways avoid (Figures 12
-//! and 13 b), what comes through the bus does not. Costs of level B are `idle / 1.5 factor` and more for accesses to buffers, the
-//! kernel and preemptions; costs of level A 1.5 times that; costs of level C the averages of the same.
+//! where n counts the processors that copy in the task's bank: row conflicts fade with the misses that ways avoid (Figures 12 and
+//! 13 b), but bus interference does not. Costs of level B are `idle / 1.5 factor` plus accesses to buffers, the kernel and
+//! preemptions; costs of level A are 1.5 times that; costs of level C are the averages of the same.
 //!
-//! Curves are tables in parts of [`FIXED`], rounded up, made once with the portable `exp` of crate `libm`; from there on
-//! everything is an integer. It deliberately does not know schemes: its caller says what lies where.
+//! Curves are tables in parts of [`FIXED`], rounded up, computed once with the portable `exp` of crate `libm`; from there on
+//! everything is an integer. It deliberately does not know schemes: its caller says where buffers are.
 
 use super::generate::CURVES;
 use super::parameters::{
@@ -26,7 +26,7 @@ use super::task_system::{Level, MessageBuffer, StudyTask, TaskSystem};
 pub const FIXED: u64 = 1 << 20;
 /// Entries of a table over ways.
 pub const WAYS: usize = MOST_WAYS as usize + 1;
-/// Greatest bandwidth of the tables in MB/s; a larger one counts as this.
+/// Maximum bandwidth in the tables in MB/s; larger values count as this.
 const MOST_MB: usize = 256;
 
 /// Millionths in parts of [`FIXED`], rounded up.
@@ -103,7 +103,7 @@ fn decay(rate: f64) -> [u64; WAYS] {
     })
 }
 
-/// What is left of the penalty of selective bypass when this many ways are locked for buffers of `bytes` in all.
+/// The remaining penalty of selective bypass when this many ways are locked for buffers of `bytes` in total.
 pub fn locking(parameters: &StudyParameters, bytes: u64) -> [u64; WAYS] {
     if bytes == 0 {
         return [FIXED; WAYS];
@@ -117,8 +117,8 @@ pub const GREATEST: usize = 0;
 /// Index of average values, on which level C builds.
 pub const AVERAGE: usize = 1;
 
-/// What of a task's cost no scheme changes. Pairs hold [`GREATEST`] and [`AVERAGE`] values; times in ns, factors in parts of
-/// [`FIXED`].
+/// The part of a task's cost that no scheme changes. Pairs hold [`GREATEST`] and [`AVERAGE`] values; times in ns, factors in parts
+/// of [`FIXED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskCosts {
     /// Level.
@@ -131,7 +131,7 @@ pub struct TaskCosts {
     pub constant: [u64; 2],
     /// Inflation without ways.
     pub amplitude: u64,
-    /// Inflation by devices in the bank, at most.
+    /// Maximum inflation by devices in the bank.
     pub bank: [u64; 2],
     /// Inflation by one processor in the bank.
     pub cpu: [u64; 2],
@@ -143,7 +143,7 @@ pub struct TaskCosts {
     pub copy: [u64; 2],
     /// The task also copies from buffers that the kernel keeps in banks of level C.
     pub intermediate: bool,
-    /// Bytes a second of its devices.
+    /// Bytes per second of its devices.
     pub rate: u64,
     /// Interrupts for each job's data.
     pub interrupts: u64,
@@ -177,14 +177,14 @@ impl TaskCosts {
             curves.device(task.dma_curve, all_devices),
         );
         let amplitude = fixed(task.way_amplitude);
-        // Rounded down, because it is taken away (the table is rounded up, by less than one).
+        // Rounded down because it is subtracted (the table is rounded up, by less than one).
         let left = curves.way(task.way_curve)[parameters.ways as usize].saturating_sub(1);
         let full = amplitude * left / FIXED;
         let constant = both(fixed(task.unmanaged) + bus).map(|c| FIXED + c - full.min(FIXED));
         let (mut copy, mut intermediate, mut rate, mut interrupts) = (0, false, 0, 0);
         if let Some(io) = task.io {
             intermediate = !io.direct;
-            // Two copies where the kernel's buffers come first: both within the job's share.
+            // Two copies if the kernel's buffers come first: both within the job's share.
             let share = portion(greatest, task.io_share) / if intermediate { 2 } else { 1 };
             copy = (io.bytes * parameters.copy_speed)
                 .div_ceil(1_000)
@@ -196,7 +196,7 @@ impl TaskCosts {
                 parameters.packet_bytes
             });
         }
-        // What a preemption evicts at most is what the region holds.
+        // A preemption evicts at most what the region holds.
         let region =
             (parameters.reload_ways * parameters.way_bytes * parameters.copy_speed) / 1_000;
         Self {
@@ -262,12 +262,12 @@ pub struct SystemCosts {
     pub tasks: Vec<TaskCosts>,
     /// For each message buffer: sending, receiving.
     pub accesses: Vec<[Access; 2]>,
-    /// Bytes a second of all devices.
+    /// Bytes per second of all devices.
     pub devices: u64,
 }
 
 impl SystemCosts {
-    /// Computes them (into memory that is used again).
+    /// Computes them (into reused memory).
     pub fn compute(&mut self, parameters: &StudyParameters, curves: &Curves, system: &TaskSystem) {
         self.devices = system
             .tasks
@@ -292,7 +292,7 @@ impl SystemCosts {
             }
             self.accesses.push(ends);
         }
-        // Rounding must not make messages longer than the job that holds them.
+        // Rounding must not make messages longer than the job that contains them.
         for task in &mut self.tasks {
             for which in [GREATEST, AVERAGE] {
                 task.messages[which] = task.messages[which].min(task.idle[which]);

@@ -1,7 +1,7 @@
 //! One system under one scheme: from costs to the tables of phase three, and its verdict.
 //!
-//! Why it exists: this is the study's inner loop. What schemes share (costs, the two partitions, interrupts) is computed once for
-//! a system; what differs is a few sums. Memory is used again from system to system.
+//! Why it exists: this is the study's inner loop. What schemes share (costs, the two partitions, interrupts) is computed once per system;
+//! what differs is a few sums. Memory is reused from system to system.
 //!
 //! The tests, with costs of [`super::inflation`]:
 //! * level A on its processor by costs of level A, levels A and B by costs of level B: harmonic periods and synchronous starts, so
@@ -9,7 +9,7 @@
 //! * level C by the condition of bounded tardiness in what is left ([`crate::schedulability::tardiness::with_supply`]).
 //!
 //! Overheads: each job pays for two scheduling decisions and a release; each job of levels A and B on processor 0 pays for all interrupts
-//! that can come within its period (section 6.1), level C loses them from the capacity of processor 0 (processor-centric accounting,
+//! that can come within its period (section 6.1), level C loses them from processor 0's capacity (processor-centric accounting,
 //! Brandenburg et al. 2011); a job of level B loads its cache again for every release instant of a shorter period on its processor
 //! (synchronous harmonic releases coincide), a job of level C once.
 
@@ -24,7 +24,7 @@ use super::schemes::{Messages, Scheme};
 use super::task_system::{Level, Scenario, TaskSystem};
 use super::ways::{ONE, ProcessorTable, Scratch, WayPlan, WayProblem};
 
-/// Demand of one processor over the longest period, in ns: by number of own ways, and by number of locked ways on top.
+/// Demand of one processor over the longest period, in ns: by number of own ways, and additionally by number of locked ways.
 #[derive(Clone, Copy, Debug)]
 struct Demand {
     own: [u64; WAYS],
@@ -36,7 +36,7 @@ const NOTHING: Demand = Demand {
     locked: [0; WAYS],
 };
 
-/// Judges systems of one parameter set. Holds memory to work in: one for each thread.
+/// Judges systems of one parameter set. Holds working memory: use one per thread.
 #[derive(Clone, Debug)]
 pub struct Judge {
     /// The system at hand.
@@ -47,12 +47,12 @@ pub struct Judge {
     pub plan: WayPlan,
     /// The problem of the last verdict.
     pub problem: WayProblem,
-    /// Where buffers lay under it.
+    /// Where buffers were under it.
     pub placement: Placement,
     packings: [Packing; 3],
     /// No scheme can schedule the system, whatever the ways.
     hopeless: bool,
-    /// Which packing [`Self::problem`] is of.
+    /// The packing that [`Self::problem`] is for.
     packed: usize,
     halves: Vec<(u32, u32)>,
     weights: Vec<Weight>,
@@ -64,7 +64,7 @@ pub struct Judge {
     interrupt_share: u64,
     /// Times for messages of each task: without and with locked ways.
     message_ends: Vec<[u64; 2]>,
-    /// Tasks that are open to conflicts all the time because no technique confines those of their messages.
+    /// Tasks that are exposed to conflicts all the time because no technique confines those of their messages.
     exposed: Vec<bool>,
     /// Decay over locked ways.
     locked: [u64; WAYS],
@@ -180,7 +180,7 @@ impl Judge {
         }
     }
 
-    /// Do idle costs alone, even without any time for messages, need more than all processors at some level? Every cost of every
+    /// Whether idle costs alone, even without any time for messages, need more than all processors at some level. Every cost of every
     /// scheme is above that, so this only saves time.
     fn hopeless(&self, parameters: &StudyParameters) -> bool {
         let all = parameters.processors * ONE;
@@ -223,9 +223,9 @@ impl Judge {
 
     /// Is the system schedulable under a scheme? [`Self::plan`] then holds the ways.
     ///
-    /// With concurrency elimination whole chains stay together as far as processors have room. If phase three finds no ways for
-    /// that, the system is unschedulable, or halves are packed and then single tasks, as
-    /// [`PackingFailure`] says: the first packing that phase three finds ways for counts.
+    /// With concurrency elimination whole chains stay together as far as processors have room. If phase three finds no ways for that,
+    /// then, as [`PackingFailure`] says, either the system is unschedulable, or halves are packed and then single tasks: the first
+    /// packing for which phase three finds ways counts.
     pub fn judge(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) -> bool {
         if self.hopeless {
             return false;
@@ -242,7 +242,7 @@ impl Judge {
         false
     }
 
-    /// How many ways of packing there are to try under a scheme.
+    /// How many packings there are to try under a scheme.
     pub(super) fn packings(parameters: &StudyParameters, scheme: Scheme) -> usize {
         Self::order(parameters, scheme).len()
     }
@@ -255,7 +255,7 @@ impl Judge {
         }
     }
 
-    /// Is this packing the same as one before it?
+    /// Whether this packing is the same as an earlier one.
     pub(super) fn is_repeated(
         &self,
         parameters: &StudyParameters,
@@ -321,7 +321,7 @@ impl Judge {
         self.problem.minimum_level_c = parameters.minimum_level_c as usize;
     }
 
-    /// Fills [`Self::message_ends`]: for each task of levels A and B the greatest time for messages that no locking changes, and
+    /// Fills [`Self::message_ends`]: for each task of levels A and B, the maximum time for messages that locking does not change; also
     /// marks how much locking can save. Returns the decay over locked ways.
     fn messages(&mut self, parameters: &StudyParameters, scheme: Scheme) -> [u64; WAYS] {
         let count = self.weights.len();
@@ -365,7 +365,7 @@ impl Judge {
         let most = if bytes == 0 {
             0
         } else {
-            // Nobody needs more than what holds all buffers, with the decay down to a thousandth.
+            // No task needs more than what holds all buffers, with the decay down to a thousandth.
             let useful =
                 bytes.div_ceil(parameters.way_bytes) * 7_000 / parameters.locking_constants;
             (useful + 1).min(parameters.ways - parameters.minimum_level_c)
@@ -423,7 +423,7 @@ impl Judge {
                     if which == GREATEST {
                         greatest
                     } else {
-                        // The same share of its greatest time as the task's whole cost.
+                        // The average is the same share of its maximum time as for the task's whole cost.
                         (greatest * task.idle[AVERAGE]).div_ceil(task.idle[GREATEST].max(1))
                     }
                 };
@@ -434,7 +434,7 @@ impl Judge {
                     + if which == GREATEST { interrupts } else { 0 };
                 let messages = task.messages[which];
                 for (w, &decay) in decays[..=ways].iter().enumerate() {
-                    // The idle cost holds messages by concurrency elimination; `extra` says what they cost instead.
+                    // The idle cost contains messages with concurrency elimination; `extra` says what they cost instead.
                     let cost = task.cost(which, factor, decay) - messages + extra;
                     if which == AVERAGE {
                         demand[C].own[w] += jobs * cost;
@@ -482,7 +482,7 @@ impl Judge {
     }
 
     /// Fills the tables of level C when devices move `devices` bytes a second in its banks and processors spend `copying` (in parts of
-    /// [`FIXED`]) copying there. What it needs does not depend on locked ways.
+    /// [`FIXED`]) copying there. Its needs do not depend on locked ways.
     pub(super) fn level_c(
         &self,
         parameters: &StudyParameters,
@@ -515,7 +515,7 @@ impl Judge {
             }
         }
         for w in 0..=ways {
-            // A task that needs more than a processor has no bound: no share is left for such a number.
+            // A task that needs more than a processor has no bound: no share is large enough for such a number.
             let highest = largest[w][0];
             let sum: u64 = largest[w][..others].iter().sum();
             let needed = if highest > ONE {
@@ -542,7 +542,7 @@ fn insert(largest: &mut [u64], value: u64) {
     }
 }
 
-/// A share of a processor in parts of [`ONE`], rounded up; times stay far below 2^31 ns times the longest overload that counts.
+/// A share of a processor in parts of [`ONE`], rounded up. Times stay far below 2^31 ns times the longest relevant overload.
 fn share(time: u64, period: u64) -> u64 {
     time.checked_mul(ONE).map_or_else(
         || {

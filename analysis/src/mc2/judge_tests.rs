@@ -1,5 +1,5 @@
-//! One system: the tables of phase three against sums made in another way, exact answers against enumeration, and the guarantees
-//! of [`crate::schedulability::mc2`] for systems judged schedulable.
+//! One system: the tables of phase three against sums computed differently, exact answers against enumeration, and the guarantees of
+//! [`crate::schedulability::mc2`] for systems judged schedulable.
 
 use super::*;
 use crate::mc2::parameters::MILLION;
@@ -28,7 +28,7 @@ fn plain(level: Level, period: u64, idle: u64) -> StudyTask {
     }
 }
 
-/// Two processors, no overheads: what is left is arithmetic that a reader can follow.
+/// Two processors and no overheads: the remaining arithmetic is easy to follow.
 fn bare() -> StudyParameters {
     StudyParameters {
         processors: 2,
@@ -54,7 +54,7 @@ fn percent(value: u64) -> u64 {
 }
 
 /// A task of level A with 6 of 10 ms at level A: 60 % there, 40 % at level B, 20 % on average; one of level C with 3 of 10 ms at level
-/// A: 10 % on average, and tardiness asks for 10 + 10 %.
+/// A: 10 % on average, and tardiness requires 10 + 10 %.
 #[test]
 fn costs_of_the_levels_by_hand() {
     let ms = 1_000_000;
@@ -107,8 +107,8 @@ fn ways_by_hand() {
     }
 }
 
-/// A copy of 210 000 bytes takes 1 ms (4762 ps a byte), its share of the job is no limit. In a bank of level C it takes 81 % longer.
-/// A camera copies twice; its first copy always is from a bank of level C.
+/// A copy of 210 000 bytes takes 1 ms (4762 ps per byte); its share of the job is not limiting. In a bank of level C it takes 81 %
+/// longer. A camera copies twice; its first copy is always from a bank of level C.
 #[test]
 fn device_buffers_by_hand() {
     let ms = 1_000_000;
@@ -140,7 +140,7 @@ fn device_buffers_by_hand() {
     assert_eq!(demand(task, Scheme::RR), 11_620);
 }
 
-/// Sender and receiver of 8192 bytes on one processor: elimination costs nothing, a bank of level C what Figure 8 says.
+/// Sender and receiver of 8192 bytes on one processor: elimination costs nothing; a bank of level C costs what Figure 8 says.
 #[test]
 fn messages_by_hand() {
     let ms = 1_000_000;
@@ -180,7 +180,7 @@ fn messages_by_hand() {
     assert_eq!(judge.processors(), [0, 1]);
     // Ten times for sending, two and a half times for receiving.
     assert!(sum(&judge, 0).abs_diff(8 * ms + 9 * copy + copy * 3 / 2) <= 4);
-    // Apart and optimised: locked, with many ways nearly at 5 % of 10 and 15 % of 2.5 times.
+    // Apart and optimised: locked, with many ways close to 5 % of 10 times and 15 % of 2.5 times.
     let mut apart = system;
     for task in &mut apart.tasks {
         task.idle = 33 * ms;
@@ -196,7 +196,7 @@ fn messages_by_hand() {
     );
 }
 
-/// Interrupts: each job on processor 0 pays for those of two periods at least; elsewhere none.
+/// Interrupts: each job on processor 0 pays for those of at least two periods; jobs elsewhere pay for none.
 #[test]
 fn interrupts_by_hand() {
     let ms = 1_000_000;
@@ -219,7 +219,7 @@ fn interrupts_by_hand() {
         ..bare()
     };
     let (_, judge) = judged(&parameters, system, Scheme::CC);
-    // 4 ms, and (20 / 20 + 1) interrupts of 0.5 ms: 5 of 20 ms. On average 0.25 of 20 ms of processor 0 are lost to level C.
+    // 4 ms, and (20 / 20 + 1) interrupts of 0.5 ms: 5 of 20 ms. On average, level C loses 0.25 of 20 ms of processor 0.
     let tables = &judge.problem.processors;
     assert_eq!(
         [tables[0].ab_b[0], tables[1].ab_b[0]].map(percent),
@@ -229,7 +229,7 @@ fn interrupts_by_hand() {
 }
 
 impl Judge {
-    /// The system with the costs that the last plan gives each task, as the library describes systems.
+    /// The system with each task's costs under the last plan, in the form in which the library describes systems.
     fn system_of_plan(&self, parameters: &StudyParameters, curves: &Curves) -> guarantees::System {
         let locked = self.decay_of_locked(parameters);
         let mut system = guarantees::System {
@@ -361,7 +361,7 @@ proptest! {
                     fits &= table.a[at] <= ONE && table.ab_b[at] <= ONE && table.ab_c[at] <= ONE;
                     taken += table.ab_c[at];
                 }
-                // More ways never hurt level C here: it takes all that are left.
+                // More ways never hurt level C here: it takes all remaining ways.
                 let at = locked * 17 + 16 - used;
                 let (total, largest) = (problem.c_total[at], problem.c_largest[at]);
                 let rate = all.saturating_sub(taken);
@@ -376,12 +376,12 @@ proptest! {
         }
     }
 
-    /// What the study calls schedulable has the guarantees of the library, which knows neither ways nor schemes: each processor's
+    /// Whatever the study calls schedulable has the guarantees of the library, which knows neither ways nor schemes: each processor's
     /// levels and tardiness, by other methods (exact fractions, response times).
     #[test]
     fn verdicts_agree_with_the_library(scenario in 0usize..648, utilisation in 10u64..50, sample in 0u64..50, which in 0usize..9) {
         let (mut parameters, _) = small();
-        // Without interrupts, which the library accounts for in another way.
+        // Without interrupts, which the library accounts for differently.
         parameters.interrupt = 0;
         let curves = Curves::new(&parameters);
         let mut judge = Judge::new(&parameters);
@@ -398,8 +398,8 @@ proptest! {
         prop_assert!(found.schedulable(&system));
     }
 
-    /// More work never helps: a system with a task more is schedulable only if the one without it is (with every task packed by
-    /// itself on one processor, where no packing can turn out better by chance).
+    /// More work never helps: a system with an additional task is schedulable only if the one without it is (with every task packed
+    /// individually on one processor, where no packing can turn out better by chance).
     #[test]
     fn more_tasks_never_help(idles in prop::collection::vec(1u64..8, 1..8), more in 1u64..8, amplitude in 0u64..MILLION) {
         let parameters = StudyParameters { processors: 1, ..StudyParameters::default() };

@@ -1,8 +1,8 @@
 //! Planning and the large-scale study of the mixed-criticality kernel (mc2-rts20, section 6).
 //!
-//! Why it exists: which system is schedulable depends on how cache ways, memory banks and processors are given out, and the
-//! paper's question is which way of giving them out serves most systems. The guarantees of a given system are in
-//! [`crate::schedulability::mc2`]; this module only chooses.
+//! Why it exists: schedulability depends on how cache ways, memory banks and processors are allocated, and the paper asks
+//! which allocation makes most systems schedulable. The guarantees of a given system are in [`crate::schedulability::mc2`];
+//! this module only chooses.
 
 pub mod best_placement;
 pub mod buffers;

@@ -1,9 +1,9 @@
-//! What mc2-rts20 leaves open, and how this study decides it: value, reason, date, and every value that it had before.
+//! What mc2-rts20 leaves open, and how this study decides it: value, reason, date, and every earlier value.
 //!
-//! Why it exists: knowing the paper's ratios, one can move a parameter until they come out. So each of these was decided from the
-//! paper's text and the platform alone, written down here, and frozen on [`FROZEN`], before any ratio was computed with it. Two
-//! sets had been used before; their values stay here ([`OpenParameter::earlier`]), and [`super::variants`] runs them again. A
-//! value that changes from now on changes this table, its date, and the hash that every result carries.
+//! Why it exists: knowing the paper's ratios, one could adjust a parameter until they come out. So each of these was decided only
+//! from the paper's text and the platform, written down here, and frozen on [`FROZEN`], before any ratio was computed with it.
+//! Two sets had been used before; their values are kept here ([`OpenParameter::earlier`]), and [`super::variants`] runs them
+//! again. A value that changes from now on changes this table, its date, and the hash that every result carries.
 //!
 //! It deliberately contains no ratio.
 
@@ -17,7 +17,7 @@ pub const FROZEN: &str = "2026-11-22";
 
 /// The values of the first run of the whole study.
 pub const FIRST: &str = "first run, 2026-11-21";
-/// The values that were set after the first run's ratios were known.
+/// The values set after the first run's ratios were known.
 pub const SECOND: &str = "published until 2026-11-22, set after the first run";
 
 /// A parameter that the paper leaves open.
@@ -29,7 +29,7 @@ pub struct OpenParameter {
     pub unit: &'static str,
     /// Why it has its value.
     pub reason: &'static str,
-    /// Values that it had before: the value, and when.
+    /// Earlier values: the value, and when it applied.
     pub earlier: &'static [(&'static str, &'static str)],
     /// The low variant of a sensitivity run.
     pub low: fn(&mut StudyParameters),
@@ -75,7 +75,7 @@ macro_rules! open {
     };
 }
 
-/// What the paper leaves open. Those that had other values before say so.
+/// What the paper leaves open. Entries with earlier values say so.
 pub const OPEN: &[OpenParameter] = &[
     OpenParameter {
         name: "utilisation_level",
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Every field that is no number of the paper or of the sampling is in the table.
+    /// Every field that is not a number of the paper or of the sampling is in the table.
     #[test]
     fn nothing_open_is_left_out() {
         let stated = [
@@ -398,7 +398,7 @@ mod tests {
         assert!(page.contains(&format!("frozen on {FROZEN}")));
     }
 
-    /// The values that are frozen: change a value together with its date.
+    /// The frozen values: change a value together with its date.
     #[test]
     fn frozen() {
         let base = StudyParameters::default();

@@ -1,12 +1,12 @@
 //! Every number of the study, each in one place: what mc2-rts20 states, and what it leaves to earlier work.
 //!
-//! Why it exists: the paper gives distributions (its Table 3), percentages (its section 5) and a procedure, but neither the
-//! curves of its figures nor the ranges from which it samples. What it does not give is chosen here, once, on grounds of the
-//! text or of the chip, never by looking at the ratios that the study computes; [`super::open_parameters`] lists these choices with
-//! the day on which they were frozen, their reasons, the values that they had before, and the values that a sensitivity run tries.
+//! Why it exists: the paper gives distributions (its Table 3), percentages (its section 5) and a procedure, but neither the curves
+//! of its figures nor the ranges from which it samples. What it does not give is chosen here, once, based on the text or the chip,
+//! never by looking at the ratios that the study computes; [`super::open_parameters`] lists these choices with the day on which
+//! they were frozen, their reasons, the values that they had before, and the values that a sensitivity run tries.
 //!
-//! Units: shares are integers in millionths ([`MILLION`]), times in nanoseconds, speeds in picoseconds a byte, so that a
-//! parameter set has one exact text and one hash.
+//! Units: shares are integers in millionths ([`MILLION`]), times in nanoseconds, speeds in picoseconds per byte, so a parameter set
+//! has one exact text and one hash.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// Shares are integers in parts of this.
 pub const MILLION: u64 = 1_000_000;
 
-/// An interval from which a value is drawn uniformly; both ends belong to it.
+/// An interval from which a value is drawn uniformly; both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
@@ -29,7 +29,7 @@ pub(super) const fn interval(low: u64, high: u64) -> Interval {
     Interval { low, high }
 }
 
-/// Of which level a generated utilisation is.
+/// The level at which generated utilisations are stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UtilisationLevel {
     /// All are costs as level A estimates them.
@@ -56,7 +56,7 @@ pub enum PackingFailure {
     Retry,
 }
 
-/// Of what `LP` and `SP` take the half with the longest and the shortest periods.
+/// The set of which `LP` and `SP` take the half with the longest and the shortest periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeriodHalf {
     /// Of a level's tasks.
@@ -65,7 +65,7 @@ pub enum PeriodHalf {
     IoTasks,
 }
 
-/// Whom devices disturb that write into the banks of levels A and B.
+/// Which tasks are disturbed by devices that write into the banks of levels A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceReach {
     /// The tasks of the processor whose bank it is.
@@ -77,37 +77,37 @@ pub enum DeviceReach {
 /// When copying for levels A and B in banks of level C disturbs level C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LevelCConflicts {
-    /// While it happens: in proportion to the time that it takes.
+    /// While it happens: in proportion to its duration.
     Time,
-    /// Always, as one copying processor does, as soon as one I/O buffer of levels A or B lies there.
+    /// Always, as by one copying processor, as soon as one I/O buffer of levels A or B is there.
     Always,
 }
 
 /// Whether random banks take work from the banks of level C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RandomRelief {
-    /// What lies in another bank does not disturb level C.
+    /// What is in another bank does not disturb level C.
     Counted,
-    /// Level C is disturbed as if everything lay in its banks.
+    /// Level C is disturbed as if everything were in its banks.
     Ignored,
 }
 
-/// What a message buffer costs to which no technique of section 4.2 is applied.
+/// The cost of a message buffer to which no technique of section 4.2 is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlainMessages {
-    /// What selective bypass costs: the access takes longer, nothing else does.
+    /// The cost of selective bypass: the access takes longer, and nothing else does.
     Access,
-    /// The same, and the job is open to conflicts all the time as if another processor copied in its bank.
+    /// The same, and the job is exposed to conflicts all the time, as if another processor copied in its bank.
     Job,
 }
 
-/// Which of several meanings the study takes where a sentence of the paper has more than one, or where there is none.
+/// Which meaning the study takes where a sentence of the paper has several, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Readings {
     /// What shares the limit of a job's messages.
     pub message_limit: MessageLimit,
-    /// What follows a failed phase three.
+    /// What follows if phase three fails.
     pub packing_failure: PackingFailure,
     /// What is halved by periods.
     pub period_half: PeriodHalf,
@@ -163,9 +163,9 @@ pub struct StudyParameters {
     pub utilisation_step: u64,
     /// Points on the horizontal axis: `utilisation_step`, twice that, and so on.
     pub utilisation_points: u64,
-    /// Systems are judged in batches of this many; after each batch the confidence is looked at.
+    /// Systems are judged in batches of this many; after each batch the confidence is checked.
     pub batch: u64,
-    /// Most systems of one point; a multiple of `batch` is reached.
+    /// Maximum systems of one point; a multiple of `batch` is reached.
     pub most_samples: u64,
     /// Half width of the confidence interval at which sampling stops, in millionths (the paper: 0.05 at 95 %).
     pub half_width: u64,
@@ -176,39 +176,39 @@ pub struct StudyParameters {
     pub ways: u64,
     /// Bytes of one way: 1 MiB / 16.
     pub way_bytes: u64,
-    /// Memory banks of level C and the operating system: eight, less one for each processor.
+    /// Memory banks of level C and the operating system: eight, minus one for each processor.
     pub level_c_banks: u64,
-    /// Least ways of level C and the operating system.
+    /// Minimum ways of level C and the operating system.
     pub minimum_level_c: u64,
 
     /// Which meanings the study takes.
     pub readings: Readings,
-    /// Of which level the generated utilisations are.
+    /// The level at which generated utilisations are stated.
     pub utilisation_level: UtilisationLevel,
     /// Cost at level A over cost at level B, in millionths: 1.5 (section 2).
     pub level_a_over_b: u64,
     /// Average cost over greatest observed cost.
     pub average_cost: Interval,
-    /// What a task with no way at all takes longer, over its cost with all ways.
+    /// The additional time of a task with no ways, relative to its cost with all ways.
     pub way_amplitude: Interval,
     /// Thousandths of ways after which that has fallen to 1/e.
     pub way_constant: Interval,
-    /// Interference through what nobody manages (buses, memory controller).
+    /// Interference through unmanaged resources (buses, memory controller).
     pub unmanaged: Interval,
-    /// Inflation through the memory bus under unlimited bandwidth of devices.
+    /// Inflation through the memory bus under unlimited device bandwidth.
     pub dma_bus: Interval,
-    /// Inflation through row conflicts under unlimited bandwidth of devices into the task's bank, with no ways.
+    /// Inflation through row conflicts under unlimited device bandwidth into the task's bank, with no ways.
     pub dma_bank: Interval,
     /// Bandwidth in MB/s at which 1 - 1/e of these is reached.
     pub dma_constant: Interval,
     /// Inflation through row conflicts when one other processor keeps copying in the task's bank, with no ways.
     pub cpu_bank: Interval,
-    /// Interference that is met on average, over the greatest: 3 % over 6 % (Observation 3).
+    /// Average over maximum interference: 3 % over 6 % (Observation 3).
     pub average_interference: u64,
 
-    /// Share of a job that passes messages at most.
+    /// Maximum share of a job that passes messages.
     pub message_share: Interval,
-    /// Share of a job that copies device data at most.
+    /// Maximum share of a job that copies device data.
     pub io_share: Interval,
     /// Share of tasks that begin a chain of messages.
     pub communicating: Interval,
@@ -218,7 +218,7 @@ pub struct StudyParameters {
     pub messages: u64,
     /// A system call that sends or receives an empty message.
     pub message_call: u64,
-    /// Copying speed of device data in picoseconds a byte: 2925.67 us for 640 x 480 pixels (section 5.2) of two bytes.
+    /// Copying speed of device data in picoseconds per byte: 2925.67 us for 640 x 480 pixels (section 5.2) of two bytes.
     pub copy_speed: u64,
     /// The same for messages with concurrency elimination.
     pub message_speed: u64,
@@ -230,10 +230,10 @@ pub struct StudyParameters {
     pub cl_send: Interval,
     /// The same, receiving.
     pub cl_receive: Interval,
-    /// Thousandths of the time constant of locking that a region as large as all locked buffers gives.
+    /// Thousandths of the time constant of locking given by a region as large as all locked buffers.
     pub locking_constants: u64,
 
-    /// What a copy from a bank of level C takes longer, greatest (Observation 2).
+    /// Maximum additional time of a copy from a bank of level C (Observation 2).
     pub copy_inflation: u64,
     /// The same, on average.
     pub copy_inflation_average: u64,
@@ -249,7 +249,7 @@ pub struct StudyParameters {
     pub schedule: u64,
     /// One release, greatest.
     pub release: u64,
-    /// The most ways that one preemption makes a task reload.
+    /// Maximum ways that one preemption makes a task reload.
     pub reload_ways: u64,
 }
 
@@ -333,7 +333,7 @@ pub enum ParameterError {
     Pattern(String),
 }
 
-/// Most processors of a study: banks are counted in eight bits.
+/// Maximum processors of a study: banks are counted in eight bits.
 pub const MOST_PROCESSORS: u64 = 16;
 /// Most ways.
 pub const MOST_WAYS: u64 = 32;
@@ -355,10 +355,10 @@ impl StudyParameters {
         })
     }
 
-    /// Says whether all values make sense together.
+    /// Checks whether all values are consistent.
     ///
     /// # Errors
-    /// [`ParameterError::Range`] names the first that does not.
+    /// [`ParameterError::Range`] names the first one that is not.
     pub fn validate(&self) -> Result<(), ParameterError> {
         let numbers = [
             (
@@ -537,7 +537,7 @@ impl StudyParameters {
                 });
             }
         }
-        // A job must not lose more than itself to what its idle cost already holds.
+        // A job must not lose more than itself to what its idle cost already contains.
         if self.message_share.high + self.io_share.high > MILLION {
             return Err(ParameterError::Range {
                 name: "io_share",

@@ -1,7 +1,7 @@
 //! Phase one of the optimiser: which processor serves which tasks of levels A and B.
 //!
 //! Source: mc2-rts20, section 6.1: worst fit; with concurrency elimination, groups of tasks that share buffers are packed as one,
-//! and split as soon as what remains of the processors is too little for them. (Its pseudocode is in earlier work that we do not
+//! and split as soon as the remaining processor capacity is too small for them. (Its pseudocode is in earlier work that we do not
 //! have; the splitting here is our own: into halves along the chain.)
 //!
 //! Phase one comes before the cache is divided, so it weighs tasks with the ways of a fair share. It refuses nothing: a single
@@ -14,7 +14,7 @@ pub struct Weight {
     pub a: u64,
     /// At level B.
     pub b: u64,
-    /// More of both on processor 0: interrupts.
+    /// Additional weight of both on processor 0: interrupts.
     pub interrupts: u64,
 }
 
@@ -34,8 +34,8 @@ pub struct Packing {
 const ONE: u64 = super::ways::ONE;
 
 impl Packing {
-    /// Packs tasks `0..weights.len()`; `chains` lists groups of neighbouring tasks (first, number) to keep together, in ascending
-    /// order; empty to pack every task by itself.
+    /// Packs tasks `0..weights.len()`. `chains` lists groups of neighbouring tasks (first, number) to keep together, in ascending
+    /// order; empty to pack every task individually.
     pub fn pack(&mut self, processors: usize, weights: &[Weight], chains: &[(u32, u32)]) {
         self.a.clear();
         self.a.resize(processors, 0);
@@ -51,7 +51,7 @@ impl Packing {
             self.groups.push((weight(weights, at, count), at, count));
             at += count;
         }
-        // Heaviest first; the first task of equals.
+        // Heaviest first; in a tie, the first task.
         self.groups
             .sort_unstable_by_key(|&(weight, first, _)| (u64::MAX - weight, first));
         for index in 0..self.groups.len() {
@@ -79,7 +79,7 @@ impl Packing {
         self.processor[first as usize..(first + count) as usize].fill(target as u8);
     }
 
-    /// The processor with the most room; the first of equals.
+    /// The processor with the most room; in a tie, the first.
     fn lowest(&self) -> usize {
         (0..self.b.len())
             .min_by_key(|&p| (self.b[p].max(self.a[p]), p))
@@ -161,7 +161,7 @@ mod tests {
             prop_assert!(high - low <= *percent.iter().max().unwrap());
         }
 
-        /// Where worst fit respects the capacity, so does an exhaustive search (which is the oracle: nothing fits by magic).
+        /// If worst fit respects the capacity, so does an exhaustive search (the oracle).
         #[test]
         fn an_exhaustive_search_agrees(percent in prop::collection::vec(10u64..70, 1..7)) {
             let processor = packed(2, &percent, &[]);

@@ -1,11 +1,11 @@
-//! Phase two of the optimiser: in which bank each buffer lies under a scheme, and whom that disturbs.
+//! Phase two of the optimiser: which bank holds each buffer under a scheme, and which tasks that disturbs.
 //!
 //! Source: mc2-rts20, section 6.1 for the schemes, Table 1 for causes and victims:
 //! * devices that write into a processor's own bank disturb the tasks of levels A and B there, those in banks of level C only
 //!   level C (spread evenly over its banks);
 //! * processors that copy from banks of level C disturb level C; a task of levels A and B is disturbed in its own bank only by
-//!   other processors that have buffers there, which happens with random banks alone;
-//! * a task's own access to a buffer in a bank that is not its own costs more, and only that access;
+//!   other processors that have buffers there, which happens only with random banks;
+//! * a task's own access to a buffer in a different bank costs more, and only that access;
 //! * buffers between kernel and device of tasks that copy (cameras) stay in banks of level C, except with random banks.
 
 use super::inflation::{AVERAGE, FIXED, SystemCosts};
@@ -13,26 +13,26 @@ use super::parameters::{LevelCConflicts, PeriodHalf, RandomRelief, Readings};
 use super::schemes::{Devices, Messages, Scheme};
 use super::task_system::{Level, TaskSystem};
 
-/// Banks of level C and the operating system: they are not told apart.
+/// Banks of level C and the operating system, which are not distinguished.
 pub const LEVEL_C: u8 = u8::MAX;
 
-/// Where buffers lie, and what follows for banks.
+/// Where buffers are, and the consequences for banks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Bank of each task's I/O buffer: a processor's, or [`LEVEL_C`]. Of no meaning for tasks without I/O.
+    /// Bank of each task's I/O buffer: a processor's, or [`LEVEL_C`]. Meaningless for tasks without I/O.
     pub io: Vec<u8>,
-    /// Bytes a second that devices move in each processor's bank.
+    /// Bytes per second that devices move in each processor's bank.
     pub bank_devices: Vec<u64>,
-    /// Bytes a second that they move in all banks of level C.
+    /// Bytes per second that they move in all banks of level C.
     pub level_c_devices: u64,
     /// How many other processors access each processor's bank.
     pub foreign: Vec<u64>,
-    /// How much of a processor's time others spend so on average, in parts of [`FIXED`].
+    /// The average share of a processor's time that others spend there, in parts of [`FIXED`].
     pub foreign_share: Vec<u64>,
-    /// How much time processors spend copying for levels A and B in banks of level C, on average, in parts of [`FIXED`].
+    /// The average time that processors spend copying for levels A and B in banks of level C, in parts of [`FIXED`].
     pub level_c_share: u64,
     seen: Vec<bool>,
-    /// Level C is disturbed as if everything lay in its banks.
+    /// Level C is disturbed as if everything were in its banks.
     everything: bool,
 }
 
@@ -106,8 +106,8 @@ impl Placement {
             let bank = match scheme.messages() {
                 Messages::Random => bank_of(buffer.random_bank, processors),
                 Messages::LevelC => LEVEL_C,
-                // Eliminated ones lie in the own bank and disturb nobody. Locked ones disturb nobody either; that what stays
-                // bypassed does is counted.
+                // Eliminated ones are in the own bank and disturb nothing. Locked ones disturb nothing either; the effect of
+                // those that stay bypassed is counted.
                 Messages::Optimised
                     if level != Level::C && of(buffer.sender) == of(buffer.receiver) =>
                 {
@@ -129,7 +129,7 @@ impl Placement {
         }
     }
 
-    /// A processor spends this share of its time in a bank. Tasks of level C (no processor) run on all.
+    /// A processor spends this share of its time in a bank. Tasks of level C (without a processor) run on all.
     fn copies(&mut self, bank: u8, own: Option<u8>, level: Level, share: u64) {
         let processors = self.foreign.len();
         let target = usize::from(bank);
@@ -147,7 +147,7 @@ impl Placement {
         let seen = &mut self.seen[target * (processors + 1) + from];
         if !*seen {
             *seen = true;
-            // At any instant at most all other processors are there.
+            // At any instant, at most all other processors are there.
             self.foreign[target] = (self.foreign[target] + 1).min(processors as u64 - 1);
         }
     }
@@ -171,8 +171,8 @@ pub(super) fn share(time: u64, period: u64) -> u64 {
     (time * FIXED).div_ceil(period)
 }
 
-/// Which tasks are in the half of their level with the longest periods; of an odd number the middle one is. Of equal
-/// periods the later task counts as longer.
+/// Which tasks are in the half of their level with the longest periods; with an odd number, the middle one is included. Of
+/// equal periods, the later task counts as longer.
 pub fn long_periods(
     system: &TaskSystem,
     half: PeriodHalf,

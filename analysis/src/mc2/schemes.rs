@@ -1,6 +1,6 @@
 //! The nine management schemes that mc2-rts20 compares (section 6.1).
 //!
-//! It deliberately knows nothing of costs: a scheme only says where buffers go.
+//! It deliberately does not know costs: a scheme only says where buffers go.
 
 use super::parameters::ParameterError;
 use serde::{Deserialize, Serialize};
@@ -25,9 +25,9 @@ pub enum Devices {
     LevelC,
     /// Those of levels A and B into the bank of their processor.
     Own,
-    /// Only of the half of each level with the longest periods.
+    /// Only those of the half of each level with the longest periods.
     OwnLongPeriods,
-    /// Only of the half of each level with the shortest periods.
+    /// Only those of the half of each level with the shortest periods.
     OwnShortPeriods,
 }
 

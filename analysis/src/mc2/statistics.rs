@@ -1,12 +1,12 @@
 //! When enough systems have been judged, and the areas under curves.
 //!
 //! Source: E. Wilson, *Probable inference, the law of succession, and statistical inference*, 1927, for the interval; mc2-rts20,
-//! section 6, for the areas. The interval is checked after every batch, in the order of the samples, so that the number of
-//! samples depends on nothing but the samples. (Looking repeatedly makes the real confidence a little lower than the named one,
-//! as it does in the paper.)
+//! section 6, for the areas. The interval is checked after every batch, in the order of the samples, so the number of samples
+//! depends only on the samples. (Repeated checking makes the real confidence slightly lower than stated, as it does in the
+//! paper.)
 //!
-//! What decides (when to stop) is exact; what is only printed (shares, widths, areas) is floating point, with nothing but the
-//! four basic operations and square roots of IEEE 754: the same digits on every host.
+//! The decision when to stop is exact; what is only printed (shares, widths, areas) is floating point, using only the four basic
+//! operations and square roots of IEEE 754: the same digits on every host.
 
 use num_bigint::BigUint;
 
@@ -36,11 +36,11 @@ pub fn bounds(schedulable: u64, samples: u64) -> (f64, f64) {
     ((centre - width).max(0.0), (centre + width).min(1.0))
 }
 
-/// Square of the quantile in parts of [`SQUARES`], rounded up: the interval is at least as wide as named.
+/// Square of the quantile in parts of [`SQUARES`], rounded up: the interval is at least as wide as stated.
 const Z_SQUARED: u64 = 3_841_458_821;
 const SQUARES: u64 = 1_000_000_000;
 
-/// Is a share known well enough: is half the width of its interval at most `half_width` millionths? Exact.
+/// Whether a share is known well enough: half the width of its interval is at most `half_width` millionths. Exact.
 pub fn known(schedulable: u64, samples: u64, half_width: u64) -> bool {
     if samples == 0 {
         return false;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        /// The exact rule is the printed width's, but for what floating point cannot tell apart.
+        /// The exact rule matches the printed width, except for what floating point cannot distinguish.
         #[test]
         fn the_rule_is_the_width(samples in 1u64..100_000, share in 0u64..=1_000, half in 1_000u64..500_000) {
             let schedulable = samples * share / 1_000;

@@ -1,9 +1,9 @@
 //! The study: how many generated systems each scheme can schedule, by scenario and utilisation.
 //!
-//! Why it exists: `bulkhead study mc2` and the Python package ask the same questions of the same functions, and get the same
-//! digits however they split the work: a *cell* is a scenario and a point on the horizontal axis, its samples are numbered, and
-//! [`Study::run`] counts any range of them. [`Study::run_to_confidence`] adds ranges in order until the shares are known well
-//! enough; to split a cell, merge with [`Counts::add`] batch by batch and ask [`Counts::known`] after each.
+//! Why it exists: `bulkhead study mc2` and the Python package call the same functions and get the same digits however they
+//! split the work. A *cell* is a scenario and a point on the horizontal axis; its samples are numbered, and [`Study::run`]
+//! counts any range of them. [`Study::run_to_confidence`] adds ranges in order until the shares are known well enough; to split
+//! a cell, merge with [`Counts::add`] batch by batch and ask [`Counts::known`] after each.
 //!
 //! It deliberately knows no files, no threads and no progress.
 
@@ -23,7 +23,7 @@ use std::ops::Range;
 pub struct Counts {
     /// Systems that were judged.
     pub samples: u64,
-    /// Schedulable ones by scheme, in the order of [`Scheme::ALL`]; 0 for schemes that were not asked for.
+    /// Schedulable ones by scheme, in the order of [`Scheme::ALL`]; 0 for schemes that were not requested.
     pub schedulable: [u64; 9],
 }
 
@@ -36,7 +36,7 @@ impl Counts {
         }
     }
 
-    /// Is the share of each scheme known as well as the parameters ask?
+    /// Whether the share of each scheme is known as well as the parameters require.
     pub fn known(&self, parameters: &StudyParameters, schemes: &[Scheme]) -> bool {
         self.samples >= parameters.most_samples
             || schemes.iter().all(|s| {
@@ -82,7 +82,7 @@ impl Study {
         &self.curves
     }
 
-    /// Memory for [`Self::run`]; keep one for each thread.
+    /// Memory for [`Self::run`]; keep one per thread.
     pub fn judge(&self) -> Judge {
         Judge::new(&self.parameters)
     }

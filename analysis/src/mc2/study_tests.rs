@@ -1,4 +1,4 @@
-//! The study: splitting, repetition, and the direction of what more resources do.
+//! The study: splitting, repetition, and the direction of the effect of more resources.
 
 use super::*;
 use crate::mc2::task_system::matching;
@@ -23,7 +23,7 @@ fn wrong_questions_have_answers() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// However a cell is split, and whichever schemes are asked for beside it, each scheme's count is the same.
+    /// However a cell is split, and whichever other schemes are requested, each scheme's count is the same.
     #[test]
     fn splitting_changes_nothing(
         scenario in 0usize..648,

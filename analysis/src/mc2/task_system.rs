@@ -1,6 +1,6 @@
 //! Task systems of the study, and its scenarios.
 //!
-//! Why it exists: the generator makes them, the cost model reads them; both meet in these plain data.
+//! Why it exists: the generator creates them and the cost model reads them; this plain data is their common interface.
 //! What it deliberately does not know: where the numbers come from and what they lead to.
 
 use super::parameters::ParameterError;
@@ -22,9 +22,9 @@ pub enum Level {
 pub struct Io {
     /// Bytes a job.
     pub bytes: u64,
-    /// The device writes straight into the buffer (disk); otherwise the kernel copies from buffers of its own (camera).
+    /// The device writes directly into the buffer (disk); otherwise the kernel copies from its own buffers (camera).
     pub direct: bool,
-    /// Bank that schemes with random placement take: first the banks of the processors, then those of level C.
+    /// Bank used by schemes with random placement: first the banks of the processors, then those of level C.
     pub random_bank: u8,
 }
 
@@ -43,11 +43,11 @@ pub struct StudyTask {
     pub way_amplitude: u64,
     /// Which decay curve over the ways.
     pub way_curve: u8,
-    /// Interference through what nobody manages.
+    /// Interference through unmanaged resources.
     pub unmanaged: u64,
-    /// Interference of devices through the bus, at most.
+    /// Maximum interference of devices through the bus.
     pub dma_bus: u64,
-    /// Interference of devices through the bank, at most.
+    /// Maximum interference of devices through the bank.
     pub dma_bank: u64,
     /// Which curve over the bandwidth.
     pub dma_curve: u8,
@@ -55,7 +55,7 @@ pub struct StudyTask {
     pub cpu_bank: u64,
     /// Cost of loading the cache again after a preemption, over the idle cost.
     pub reload: u64,
-    /// Message buffers that it sends to or receives from: they divide its share for messages.
+    /// Message buffers that it sends to or receives from; they divide its share for messages.
     pub buffers: u8,
     /// Share of a job for messages.
     pub message_share: u64,
@@ -72,7 +72,7 @@ pub struct MessageBuffer {
     pub sender: u32,
     /// Index of the receiver.
     pub receiver: u32,
-    /// Bytes of a message; one message a job.
+    /// Bytes of a message; one message per job.
     pub bytes: u64,
     /// Sending with concurrency elimination.
     pub ce_send: u64,
@@ -171,11 +171,11 @@ impl Scenario {
 
 /// The scenarios that a pattern in the paper's tuple notation matches, for example `C-Light,*,Heavy,*,Lar.,High,*`.
 ///
-/// A place holds `*` (or `...`, `…`), or the beginning of a choice's name, in any case and with or without a full stop;
-/// alternatives are joined by `|`. The whole may be in brackets. Fields left out at the end match everything.
+/// A field holds `*` (or `...`, `…`), or the beginning of a choice's name, in any case and with or without a full stop;
+/// alternatives are joined by `|`. The whole pattern may be in brackets. Fields left out at the end match everything.
 ///
 /// # Errors
-/// [`ParameterError::Pattern`] says which place is wrong and what it may hold.
+/// [`ParameterError::Pattern`] says which field is wrong and what it may hold.
 pub fn matching(pattern: &str) -> Result<Vec<Scenario>, ParameterError> {
     let inner = pattern.trim().trim_start_matches('(').trim_end_matches(')');
     let places: Vec<&str> = if inner.trim().is_empty() {
@@ -206,7 +206,7 @@ pub fn matching(pattern: &str) -> Result<Vec<Scenario>, ParameterError> {
             let found: Vec<usize> = (0..choices.len())
                 .filter(|&i| !wanted.is_empty() && short(choices[i]).starts_with(&wanted))
                 .collect();
-            // `Sm.` is the paper's abbreviation of Small, whose name it begins; `Mod.` begins Moderate only.
+            // `Sm.` is the paper's abbreviation of Small, which begins with it; `Mod.` begins only Moderate.
             match found[..] {
                 [only] => allowed[place][only] = true,
                 _ => {

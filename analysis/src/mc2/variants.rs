@@ -1,8 +1,8 @@
 //! Named variants of the study's model: what it would find under other readings of mc2-rts20, and under its own earlier values.
 //!
-//! Why it exists: where ratios differ from the paper's, a modelling decision is the cause. Each decision that could is a variant here, with
-//! what speaks for it in the paper or on the platform. None becomes the default because of its results: the default is what
-//! [`super::open_parameters`] froze before.
+//! Why it exists: where ratios differ from the paper's, a modelling decision is the cause. Each decision that could be the cause is a
+//! variant here, with the arguments for it in the paper or on the platform. None becomes the default because of its results: the default is
+//! what [`super::open_parameters`] froze earlier.
 //!
 //! It deliberately contains no ratio.
 
@@ -11,7 +11,7 @@ use super::parameters::{
     PeriodHalf, PlainMessages, RandomRelief, StudyParameters, UtilisationLevel, interval,
 };
 
-/// What kind of question a variant answers.
+/// The kind of question that a variant answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The values of an earlier version of this study, one or all.
@@ -29,7 +29,7 @@ pub struct Variant {
     pub kind: Kind,
     /// What differs from the frozen model.
     pub what: &'static str,
-    /// What speaks for it, and what against it.
+    /// Arguments for and against it.
     pub grounds: &'static str,
     /// Makes the difference.
     pub change: fn(&mut StudyParameters),
@@ -249,7 +249,7 @@ mod tests {
         insta::assert_snapshot!(named("third").expect_err("none"), @"`third` is not a variant of the study; variants: first, second, io-share-40-60, message-share-20-40, unmanaged-5-100, halved-message-limit, retry-packing, half-of-io-tasks, axis-of-8, own-level-utilisation, devices-disturb-all, level-c-always, random-without-relief, messages-expose-job, hundred-messages, cached-messages, conflicts-of-figure-10, devices-saturate, devices-saturate-io-share, structure");
     }
 
-    /// What was published is still found: these counts were in the tests of that version.
+    /// Published results can still be reproduced: these counts were in the tests of that version.
     #[test]
     fn the_second_version_can_be_repeated() {
         let mut parameters = StudyParameters::default();

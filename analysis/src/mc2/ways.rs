@@ -5,8 +5,8 @@
 //! locked ways is fixed, the processors interact only through the sum of their ways and the sum of what they leave to level C.
 //! `tests/optimiser` holds the mixed-integer program itself and proves both equal on random problems.
 //!
-//! It deliberately knows nothing of tasks, schemes, costs or random numbers: it reads tables of utilisations, which are
-//! integers in parts of [`ONE`]. Callers round up when they fill the tables, so a plan found here holds.
+//! It deliberately does not know tasks, schemes, costs or random numbers: it reads tables of utilisations, which are integers in
+//! parts of [`ONE`]. Callers round up when they fill the tables, so a plan found here holds.
 //!
 //! The problem. Choose locked ways `l`, ways `w[p]` of each processor and ways `c` of level C (and of the operating system) with
 //! `l + sum w + c <= ways`, `c >= minimum_level_c` and `l` in a given range, so that
@@ -17,10 +17,10 @@
 //! * level C has bounded tardiness in what is left: `c_total[l][c] <= R`, and `c_largest[l][c] < R` or zero (which is the
 //!   condition of [`crate::schedulability::tardiness::with_supply`], see [`WayProblem::c_largest`]).
 //!
-//! Among all such plans: the least utilisation of level C; then the most slack (`R - c_total`); then the smallest numbers in the
-//! order locked, processors, level C. So ways without a benefit stay unused, and a problem has exactly one answer.
+//! Among all such plans it takes the lowest utilisation of level C; then the most slack (`R - c_total`); then the smallest numbers in
+//! the order locked, processors, level C. So ways without a benefit stay unused, and a problem has exactly one answer.
 //!
-//! Nothing is assumed of the tables. In particular they need not fall as the number of ways grows, although they do in the study.
+//! Nothing is assumed about the tables. In particular they need not fall as the number of ways grows, although they do in the study.
 
 use std::ops::RangeInclusive;
 
@@ -30,7 +30,7 @@ pub const ONE: u64 = 1 << 32;
 /// More than any sum of shares; twice this still fits.
 const FORBIDDEN: u64 = 1 << 62;
 
-/// Most processors: their shares' sum must stay far below [`FORBIDDEN`].
+/// Maximum processors: the sum of their shares must stay far below [`FORBIDDEN`].
 pub const MOST_PROCESSORS: usize = 1 << 16;
 
 /// What levels A and B of one processor demand.
@@ -56,10 +56,10 @@ pub struct WayProblem {
     pub processors: Vec<ProcessorTable>,
     /// Utilisation of level C, entry `locked * (ways + 1) + ways of level C`.
     pub c_total: Vec<u64>,
-    /// What tardiness asks of the processors' shares beside the sum, same entries: for `m` processors the sum of the `m - 1` largest
-    /// utilisations and `m - 1` times the largest. Zero if nothing is asked (no tasks).
+    /// What tardiness requires of the processors' shares besides the sum, same entries: for `m` processors the sum of the `m - 1`
+    /// largest utilisations and `m - 1` times the largest. Zero if nothing is required (no tasks).
     pub c_largest: Vec<u64>,
-    /// Least number of ways of level C and the operating system.
+    /// Minimum number of ways of level C and the operating system.
     pub minimum_level_c: usize,
     /// Numbers of locked ways to choose from. Only these rows of the tables are read. `0..=0` if nothing is locked.
     pub locked: RangeInclusive<usize>,
@@ -80,14 +80,14 @@ pub struct WayPlan {
     pub slack: u64,
 }
 
-/// Memory that [`WayProblem::solve_into`] works in; keep one for each thread.
+/// Working memory of [`WayProblem::solve_into`]; keep one per thread.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// `processor * stride + own`: `ab_c`, or forbidden.
     shares: Vec<u64>,
-    /// `processor * stride + n`: least sum of shares of this and all later processors with at most n ways.
+    /// `processor * stride + n`: minimum sum of shares of this and all later processors with at most n ways.
     sums: Vec<u64>,
-    /// Fewest ways with which a processor can do, and all later ones together.
+    /// Minimum ways that a processor needs, alone and together with all later ones.
     fewest: Vec<usize>,
 }
 
@@ -110,7 +110,7 @@ impl WayProblem {
         }
     }
 
-    /// Where the tables hold the demand with `locked` locked ways and `own` own ones.
+    /// The table entry for the demand with `locked` locked ways and `own` own ones.
     pub fn index(&self, locked: usize, own: usize) -> usize {
         locked * (self.ways + 1) + own
     }
@@ -122,7 +122,7 @@ impl WayProblem {
             .then_some(plan)
     }
 
-    /// The best plan into `plan`; false if there is none (what `plan` then holds means nothing). Allocates nothing if `scratch` and
+    /// Writes the best plan into `plan`; false if there is none (`plan` is then meaningless). Allocates nothing if `scratch` and
     /// `plan` have been used for a problem of this size before.
     pub fn solve_into(&self, scratch: &mut Scratch, plan: &mut WayPlan) -> bool {
         let (stride, count) = (self.ways + 1, self.processors.len());
@@ -144,7 +144,7 @@ impl WayProblem {
             if !self.read_shares(locked, budget, scratch) {
                 continue;
             }
-            // No choice with so many locked ways is better than what is known.
+            // No choice with this many locked ways beats the best one known.
             let cheapest = (self.minimum_level_c..=self.ways - locked - scratch.fewest[0])
                 .map(|c| self.level_c(locked, c).0)
                 .min();
@@ -152,7 +152,7 @@ impl WayProblem {
                 continue;
             }
             add_up(scratch, stride, count, budget);
-            // Few ways of level C first: of equal utilisations that leaves the processors the largest choice.
+            // Few ways of level C first: for equal utilisations that leaves the processors the largest choice.
             let mut best: Option<(u64, usize)> = None;
             for c in self.minimum_level_c..=self.ways - locked - scratch.fewest[0] {
                 let rate = all.saturating_sub(scratch.sums[self.ways - locked - c]);
@@ -185,7 +185,7 @@ impl WayProblem {
         found
     }
 
-    /// Utilisation of level C and what tardiness asks beside it.
+    /// Utilisation of level C, and what tardiness requires besides it.
     fn level_c(&self, locked: usize, ways: usize) -> (u64, u64) {
         let at = self.index(locked, ways);
         (
@@ -194,7 +194,7 @@ impl WayProblem {
         )
     }
 
-    /// Fills the shares that each processor loses, and the fewest ways with which processors can do. False if `budget` is too little.
+    /// Fills the shares that each processor loses, and the minimum ways that processors need. False if `budget` is too small.
     fn read_shares(&self, locked: usize, budget: usize, scratch: &mut Scratch) -> bool {
         let stride = self.ways + 1;
         let mut later = 0;
@@ -234,7 +234,7 @@ impl WayProblem {
     }
 }
 
-/// From the last processor to the first: the least sum of shares lost, for every number of ways.
+/// From the last processor to the first: the minimum sum of lost shares, for every number of ways.
 fn add_up(scratch: &mut Scratch, stride: usize, count: usize, budget: usize) {
     for p in (0..count).rev() {
         let (own, later) = (
@@ -244,10 +244,10 @@ fn add_up(scratch: &mut Scratch, stride: usize, count: usize, budget: usize) {
         let (here, after) = scratch.sums.split_at_mut((p + 1) * stride);
         let here = &mut here[p * stride..];
         let shares = &scratch.shares[p * stride..(p + 1) * stride];
-        // What earlier processors need is not there for this one and the later ones.
+        // What earlier processors need is not available to this one and the later ones.
         let most = budget - (scratch.fewest[0] - scratch.fewest[p]);
         for n in scratch.fewest[p]..=most {
-            // Ways own.. of this processor beside n - own, ... down to `later` of the others.
+            // Ways own.. of this processor paired with n - own, ... down to `later` of the others.
             let mine = &shares[own..=n - later];
             let others = &after[later..=n - own];
             here[n] = mine
@@ -259,7 +259,7 @@ fn add_up(scratch: &mut Scratch, stride: usize, count: usize, budget: usize) {
     }
 }
 
-/// The lexicographically smallest of the plans that reach the least sum with `left` ways.
+/// The lexicographically smallest of the plans that reach the minimum sum with `left` ways.
 fn read_plan(
     scratch: &Scratch,
     stride: usize,

@@ -1,4 +1,4 @@
-//! The way optimiser against every plan there is, on problems that are small enough to try them all.
+//! The way optimiser against every possible plan, on problems small enough to enumerate.
 
 use super::*;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn brute_force(problem: &WayProblem) -> Option<WayPlan> {
     best.map(|(_, plan)| plan)
 }
 
-/// A number that many entries share, so that ties are common; a few are too much.
+/// A number shared by many entries, so that ties are common; a few are too large.
 fn entry() -> impl Strategy<Value = u64> {
     prop_oneof![
         8 => (0u64..=9).prop_map(|n| n * (ONE / 8)),
@@ -69,7 +69,7 @@ fn table(size: usize) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(entry(), size)
 }
 
-/// Makes a table fall along both indices.
+/// Makes a table decrease along both indices.
 fn fall(table: &mut [u64], stride: usize) {
     for at in 0..table.len() {
         if at >= stride {
@@ -129,7 +129,7 @@ proptest! {
         prop_assert_eq!(problem.solve(), brute_force(&problem));
     }
 
-    /// What a problem before left behind changes nothing.
+    /// State left behind by an earlier problem changes nothing.
     #[test]
     fn memory_does_not_matter(first in problem(), second in problem()) {
         let (mut scratch, mut plan) = (Scratch::default(), WayPlan::default());
@@ -162,8 +162,8 @@ proptest! {
     }
 }
 
-/// Two processors, four ways. Level A/B of the first needs two ways, of the second one; one is left to level C. If level C
-/// asked for more than the processors leave then, the second would have to get less, which it cannot: no plan.
+/// Two processors, four ways. Levels A and B of the first need two ways, those of the second one; one is left for level C.
+/// If level C needed more than the processors then leave, the second would have to get less, which it cannot: no plan.
 #[test]
 fn by_hand() {
     let half = ONE / 2;

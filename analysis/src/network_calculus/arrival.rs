@@ -9,7 +9,7 @@ use num_traits::{Signed, Zero};
 /// `burst + rate * t` in any window of length `t > 0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Amount a unit of time, not negative.
+    /// Amount per unit of time, not negative.
     pub rate: Exact,
     /// Amount at once, not negative.
     pub burst: Exact,
@@ -21,9 +21,9 @@ impl TokenBucket {
         Self { rate, burst }
     }
 
-    /// The most that a bucket of hardware admits which adds `quantum` every `period` (positive) up to `limit`.
+    /// The maximum admitted by a hardware bucket that adds `quantum` every `period` (positive) up to `limit`.
     ///
-    /// In a closed window of length `t` lie at most `floor(t / period) + 1` refills, so at most
+    /// A closed window of length `t` contains at most `floor(t / period) + 1` refills, so at most
     /// `limit + quantum * (t / period + 1)` leaves: one quantum more than the ideal bucket of the same rate.
     pub fn stepped(limit: u64, quantum: u64, period: u64) -> Option<Self> {
         Some(Self {
@@ -75,12 +75,12 @@ impl ArrivalCurve {
         TokenBucket::new(Exact::zero(), Exact::zero()).into()
     }
 
-    /// A flow that sends `amount` and never again.
+    /// A flow that sends `amount` once and never again.
     pub fn once(amount: Exact) -> Self {
         TokenBucket::new(Exact::zero(), amount).into()
     }
 
-    /// The minimum of both limits: a flow that keeps to both.
+    /// The minimum of both limits: a flow that obeys both.
     pub fn minimum(&self, other: &Self) -> Self {
         Self::hull(self.pieces.iter().chain(&other.pieces).cloned().collect())
     }

@@ -1,9 +1,9 @@
 //! LUDB: the least upper delay bound of a flow through a tandem of FIFO servers.
 //!
-//! A server that serves in order of arrival leaves to a flow, for each `theta >= 0`, another service curve (Le Boudec and Thiran, chapter 6,
-//! FIFO minimum service curves). Lenzini, Mingozzi and Stea take the curves of a nested tandem from the inside out: what is left of a stretch is convolved
-//! with its neighbours, then the flow that crosses all of them is taken off with a parameter of its own; the bound is the least
-//! over all parameters. All curves on the way are *pseudo-affine*: a latency, then the minimum of token buckets.
+//! A server that serves in order of arrival leaves to a flow, for each `theta >= 0`, another service curve (Le Boudec and Thiran, chapter
+//! 6, FIFO minimum service curves). Lenzini, Mingozzi and Stea take the curves of a nested tandem from the inside out: what is left of a
+//! stretch is convolved with its neighbours, then the flow that crosses all of them is subtracted with its own parameter; the bound is the
+//! minimum over all parameters. All intermediate curves are *pseudo-affine*: a latency, then the minimum of token buckets.
 //!
 //! Written with `theta` itself, with the constraint that no token bucket is negative, all of this is linear in the parameters, so one
 //! linear program finds the minimum ([`super::simplex`]). A tandem that is not nested is cut: flows that cross a cut get a new bound there
@@ -18,7 +18,7 @@ use super::simplex::least_value;
 use crate::exact::Exact;
 use num_traits::{One, Signed, Zero};
 
-/// Places that may be cut, up to which all sets of cuts are tried.
+/// Maximum places that may be cut for which all sets of cuts are tried.
 const CUTS: usize = 5;
 
 /// A number that depends on the parameters: a constant, and a factor for each.
@@ -99,7 +99,7 @@ impl PseudoAffine {
 }
 
 /// LUDB: the least delay of the flow over all parameters, over the tried sets of cuts, and over the pieces of the curves. A cut before
-/// every server with the parameters of the separate flow analysis is one of them, so it is never above that.
+/// every server with the parameters of the separate flow analysis is one of them, so the result is never above that.
 ///
 /// Sound for servers that serve in order of arrival; they need not be strict, but what arrives at a stretch is bounded as for any others.
 pub(super) fn least_upper_delay_bound(checked: &Checked<'_>, flow: usize) -> Option<Exact> {
@@ -133,7 +133,7 @@ fn sets_of_cuts(checked: &Checked<'_>, flow: usize) -> Vec<Vec<usize>> {
         });
         return sets.filter(|cuts| is_nested(cuts)).collect();
     }
-    // As few as it takes, and all.
+    // The minimal set, and all.
     let mut few = Vec::new();
     while let Some(place) = crossed(checked, flow, &few) {
         few.push(place);
@@ -283,7 +283,7 @@ mod tests {
             let checked = Checked::new(&network).unwrap();
             let mut propagation = Propagation::new(&checked, Multiplexing::Fifo);
             let cross = crossing(&checked, 0, &[], &mut propagation).unwrap();
-            // Where the inner flow joins late, all curves are still those of the sources.
+            // If the inner flow joins late, all curves are still those of the sources.
             let exact = nested(&checked, 0, &cross).unwrap();
             let plain: Vec<Plain> = servers.iter().map(|&(r, t)| (integer(t), vec![(Exact::zero(), integer(r))])).collect();
             let mut least: Option<Exact> = None;
@@ -301,7 +301,7 @@ mod tests {
             }
             let least = least.unwrap();
             prop_assert!(exact <= least, "{exact} above {least}");
-            // Between two points of the grid the delay falls by little more than a step of each.
+            // Between two grid points the delay falls by little more than one step of each.
             prop_assert!(&least - &exact <= integer(1), "{exact} far below {least}");
         }
     }

@@ -1,8 +1,7 @@
 //! Network calculus: delay and backlog bounds from arrival and service curves.
 //!
-//! Why it exists: a regulated network has bounds that follow from two curves per flow and server, whatever the traffic
-//! does within them. This module knows curves and servers only; which links and memories a packet crosses is the
-//! business of [`crate::communication`].
+//! Why it exists: a regulated network has bounds that follow from two curves per flow and server, whatever the traffic does within them.
+//! This module knows only curves and servers; [`crate::communication`] knows which links and memories a packet crosses.
 //!
 //! [`Network::bound`] has four analyses of a path over a feed-forward network, TFA, SFA, PMOO and LUDB; [`Analysis`] says what each is, where
 //! it comes from and for which order of service it holds, and [`Network::least`] takes the least of those that hold.

@@ -1,7 +1,7 @@
 //! Feed-forward networks: servers, the flows that cross them, and the delay of one flow from end to end.
 //!
-//! This module knows what a network is, which analysis is sound for which order of service, and why there may be no bound. The
-//! analyses themselves are in [`super::path`] and [`super::ludb`]; what a flow brings to a server is in [`super::propagation`]. It does not
+//! This module knows what a network is, which analysis is sound for which order of service, and why there may be no bound. The analyses
+//! themselves are in [`super::path`] and [`super::ludb`]; the arrivals of a flow at a server are in [`super::propagation`]. It does not
 //! know what the servers are.
 //!
 //! Terms: A. Bouillard, M. Boyer, E. Le Corronc, *Deterministic Network Calculus*, Wiley 2018, chapter 10.
@@ -115,7 +115,7 @@ pub enum NetworkError {
         /// The index.
         index: usize,
     },
-    /// A flow that comes to a server again.
+    /// A flow that returns to a server.
     #[error("flow {flow} crosses server {server} twice")]
     Repeated {
         /// The flow.
@@ -123,13 +123,13 @@ pub enum NetworkError {
         /// The server.
         server: usize,
     },
-    /// Servers feed each other in a circle, so burstiness has no order in which to be computed.
+    /// Servers feed each other in a cycle, so there is no order in which to compute burstiness.
     #[error("the network is not feed-forward: servers {} feed each other in a circle", circle(.servers))]
     Cyclic {
         /// Each feeds the next one, the last one the first.
         servers: Vec<usize>,
     },
-    /// A server on the way, or one before it, has no capacity left with which to bound anything.
+    /// A server on the path, or an earlier one, has no capacity left for a bound.
     #[error(
         "server {server} is offered {offered} a unit of time and guarantees {served}: nothing bounds the delay behind it"
     )]
@@ -163,7 +163,7 @@ fn circle(servers: &[usize]) -> String {
 /// A network whose flows and servers exist and that has no circle.
 pub(super) struct Checked<'a> {
     pub network: &'a Network,
-    /// For each server its place in an order in which each comes before all that it feeds.
+    /// For each server its place in an order in which each comes before all servers that it feeds.
     pub rank: Vec<usize>,
     /// Flows at each server, ascending.
     pub at: Vec<Vec<usize>>,
@@ -213,8 +213,8 @@ impl<'a> Checked<'a> {
             .collect()
     }
 
-    /// The server because of which the delay of `flow` has no bound: of those that its delay depends on, the first that is offered more
-    /// than it guarantees; else the first that is offered the most of what it guarantees.
+    /// The server because of which the delay of `flow` has no bound: among those that its delay depends on, the first that is offered more
+    /// than it guarantees; else the first that is offered the largest share of what it guarantees.
     pub fn overloaded(&self, flow: usize) -> NetworkError {
         let mut matter: BTreeSet<usize> = BTreeSet::new();
         let mut open = self.network.flows[flow].path.clone();
@@ -273,7 +273,7 @@ fn ranks(feeds: &[BTreeSet<usize>]) -> Result<Vec<usize>, NetworkError> {
             }
         }
     }
-    // Each server without a rank is fed by another one without: backwards from any of them, one comes again.
+    // Each server without a rank is fed by another one without: going backwards from any of them, one recurs.
     let Some(mut here) = rank.iter().position(|&r| r == usize::MAX) else {
         return Ok(rank);
     };

@@ -1,7 +1,7 @@
 //! The path of one flow: total flow, separate flow, and pay multiplexing only once.
 //!
-//! A path is seen as a tandem: its servers, and for each stretch of it the flows that cross exactly this stretch. What those bring
-//! to its first server is the business of [`super::propagation`].
+//! A path is seen as a tandem: its servers, and for each stretch of it the flows that cross exactly this stretch. [`super::propagation`]
+//! computes what those bring to its first server.
 
 use super::arrival::{ArrivalCurve, TokenBucket};
 use super::bounds::delay;
@@ -92,7 +92,7 @@ pub(super) fn separate_flow(
     Some(published.max(proved))
 }
 
-/// SFA, where everybody who crosses a server adds to the bursts behind it, the analysed flow too.
+/// SFA, where every flow that crosses a server, including the analysed one, adds to the bursts behind it.
 pub(super) fn separate_flow_counting_itself(
     checked: &Checked<'_>,
     flow: usize,
@@ -107,7 +107,7 @@ pub(super) fn separate_flow_counting_itself(
     through(checked, flow, &cross?, multiplexing)
 }
 
-/// SFA, where the analysed flow adds nothing to the bursts of those who cross its path, while they are on it.
+/// SFA, where the analysed flow adds nothing to the bursts of flows that cross its path, while they are on it.
 fn separate_flow_of_others(
     checked: &Checked<'_>,
     flow: usize,

@@ -10,7 +10,7 @@ use num_traits::{Signed, Zero};
 /// `rate * (t - latency)`, or 0 before the latency has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLatency {
-    /// Amount a unit of time, positive.
+    /// Amount per unit of time, positive.
     pub rate: Exact,
     /// Time before service starts, not negative.
     pub latency: Exact,
@@ -54,7 +54,7 @@ impl ServiceCurve {
             return Self::none();
         }
         let latency = &self.pieces[0].latency + &next.pieces[0].latency;
-        // Finite segments (slope, length) of both, then the lesser of the final slopes for ever.
+        // Finite segments (slope, length) of both, then the smaller of the final slopes forever.
         let mut segments: Vec<(Exact, Exact)> = Vec::new();
         for curve in [self, next] {
             let mut start = curve.pieces[0].latency.clone();
@@ -130,7 +130,7 @@ impl ServiceCurve {
         Self::hull(pieces.collect())
     }
 
-    /// Amount served at least in a backlogged window of length `window`.
+    /// Minimum amount served in a backlogged window of length `window`.
     pub fn at(&self, window: &Exact) -> Exact {
         self.pieces
             .iter()

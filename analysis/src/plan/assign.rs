@@ -1,14 +1,14 @@
-//! Priorities, thresholds and processors for tasks that have none.
+//! Priorities, thresholds and processors for tasks without them.
 //!
-//! Why it exists: each is a search with a test inside. What it deliberately does not know: how caches and memory are
-//! divided; what a task costs is fixed here.
+//! Why it exists: each is a search with a test inside. What it deliberately does not know: how caches and memory are divided; task
+//! costs are fixed here.
 //!
 //! Methods. Priorities: by deadline less jitter (J. Leung, J. Whitehead, 1982), which is optimal for preemptive tasks with
 //! deadlines within periods; where that fails, Audsley's assignment from the lowest priority up (N. Audsley, 1991), optimal
-//! wherever a response depends on the set of higher tasks only, which critical sections break. Thresholds: R. Wang,
-//! M. Saksena 1999: from the lowest priority up, the least threshold that meets the deadline, which finds an assignment
-//! whenever there is one for these priorities; then as few preemptions as the deadlines allow. Processors: first, best and
-//! worst fit, then, for few tasks, every assignment.
+//! wherever a response depends only on the set of higher tasks, which critical sections violate. Thresholds: R. Wang, M. Saksena
+//! 1999: from the lowest priority up, the smallest threshold that meets the deadline, which finds an assignment whenever one
+//! exists for these priorities; then as few preemptions as the deadlines allow. Processors: first, best and worst fit, then, for
+//! few tasks, every assignment.
 
 use bulkhead_model::tasks::{Policy, Task, TaskSystem};
 
@@ -17,13 +17,13 @@ use super::prepare;
 use super::{Nanoseconds, PlanError};
 use crate::schedulability::partitioning::{Fit, Order};
 
-/// Tasks of a processor up to which Audsley's assignment is tried.
+/// Maximum tasks of a processor for which Audsley's assignment is tried.
 const AUDSLEY_TASKS: usize = 32;
-/// Tasks of a processor up to which thresholds are searched; each step of the search analyses them all.
+/// Maximum tasks of a processor for which thresholds are searched; each step of the search analyses them all.
 const THRESHOLD_TASKS: usize = 64;
-/// Tasks up to which every order of priorities is tried where no method is optimal.
+/// Maximum tasks for which every order of priorities is tried if no method is optimal.
 const ORDERS_TASKS: usize = 7;
-/// Partial assignments that the exact search for processors looks at.
+/// Partial assignments that the exact search for processors examines.
 const NODES: u32 = 3_000;
 
 /// Gives `members` the priorities 1, 2 ... in this order.
@@ -33,7 +33,7 @@ fn number(system: &mut TaskSystem, order: &[usize]) {
     }
 }
 
-/// By deadline less jitter; ties in the order of the file.
+/// By deadline minus jitter; ties in file order.
 fn monotonic(system: &TaskSystem, members: &[usize]) -> Vec<usize> {
     let mut order = members.to_vec();
     order.sort_by_key(|&index| {
@@ -89,7 +89,7 @@ fn clear_thresholds(system: &mut TaskSystem, members: &[usize]) {
     }
 }
 
-/// Whether a task of a processor meets its deadline, all others being there.
+/// Whether a task of a processor meets its deadline when all others are present.
 fn one_meets(
     system: &TaskSystem,
     core: u32,
@@ -131,7 +131,7 @@ fn audsley(system: &mut TaskSystem, core: u32, members: &[usize]) -> Result<bool
     meets(system, core, members)
 }
 
-/// Thresholds for given priorities: feasible ones if there are any, then as high as deadlines allow.
+/// Thresholds for given priorities: feasible ones if any exist, then as high as deadlines allow.
 pub fn thresholds(
     system: &mut TaskSystem,
     core: u32,
@@ -223,7 +223,7 @@ pub fn global_priorities(
     Ok("by deadline")
 }
 
-/// Tasks that hold a resource which another one holds, too, and have a processor already: a resource is one of a single processor.
+/// Tasks that already have a processor and hold a resource that this task also holds: a resource belongs to a single processor.
 fn companions(system: &TaskSystem, index: usize) -> impl Iterator<Item = u32> {
     let sections = &system.tasks[index].sections;
     let shares = |task: &Task| {
@@ -238,7 +238,7 @@ fn companions(system: &TaskSystem, index: usize) -> impl Iterator<Item = u32> {
     others.filter_map(move |(other, task)| (other != index && shares(task)).then_some(task.core)?)
 }
 
-/// Where a task must go because of what it shares, if anywhere.
+/// Where a task must go because of what it shares, if that decides it.
 fn together(system: &TaskSystem, index: usize) -> Option<u32> {
     companions(system, index).next()
 }
@@ -295,8 +295,8 @@ pub fn homeless(system: &TaskSystem) -> Vec<usize> {
         .collect()
 }
 
-/// Places every task that needs a processor; gives the tasks that fit nowhere, which are put on the emptiest one. With
-/// `choose`, priorities are open, and may be chosen anew for each set of tasks.
+/// Places every task that needs a processor. Returns the tasks that fit nowhere, which go on the emptiest one. With `choose`,
+/// priorities are open and may be chosen again for each set of tasks.
 pub fn place(
     system: &mut TaskSystem,
     fit: Fit,
@@ -353,7 +353,7 @@ pub fn place(
     Ok(left)
 }
 
-/// Looks at every assignment to processors, equal ones once, as far as [`NODES`] go. `Ok(false)`: none was found.
+/// Tries every assignment to processors, equivalent ones once, up to [`NODES`]. `Ok(false)`: none was found.
 pub fn place_exactly(system: &mut TaskSystem, choose: bool) -> Result<bool, PlanError> {
     let mut open = homeless(system);
     open.sort_by_key(|&index| std::cmp::Reverse(load(system, index)));
@@ -375,7 +375,7 @@ fn search(
         let there: Vec<usize> = (0..system.tasks.len())
             .filter(|&other| system.tasks[other].core == Some(core))
             .collect();
-        // Processors without anything of their own are all the same, unless they handle interrupts or have other shares.
+        // Processors without anything of their own are equivalent, unless they handle interrupts or have different shares.
         let plain = there.is_empty()
             && system.shares.is_empty()
             && prepare::interrupts(system, core).is_empty();

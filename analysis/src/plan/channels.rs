@@ -1,27 +1,26 @@
 //! Latency of channels and chains, messages in queues, bytes in buffers.
 //!
-//! Why it exists: data is late for other reasons than tasks. What it deliberately does not know: where response times come
-//! from.
+//! Why it exists: data can be late for reasons other than late tasks. What it deliberately does not know: where response times come from.
 //!
-//! Sampling: a message may come just after the port was read, so one period of polling and the reader's jitter stand in
-//! front of the reader's response, as in [`crate::schedulability::one_shot`]. Queue: in a window of length t the writer puts
-//! in at most `(t + R_w + transfer) / T_w + 1` messages and the reader takes at least `(t - R_r) / T_r - 1`; with
-//! `T_r <= T_w` the difference is largest at its start, so at most `(R_w + transfer) / T_w + R_r / T_r + 2` wait, B in all.
-//! A message is taken by the B-th job that arrives after it at the latest.
+//! Sampling: a message may come just after the port was read, so one polling period and the reader's jitter precede the reader's response,
+//! as in [`crate::schedulability::one_shot`]. Queue: in a window of length t the writer puts in at most `(t + R_w + transfer) / T_w + 1`
+//! messages and the reader takes at least `(t - R_r) / T_r - 1`; with `T_r <= T_w` the difference is largest at its start, so at most B =
+//! `(R_w + transfer) / T_w + R_r / T_r + 2` messages wait. A message is taken at the latest by the B-th job that arrives after it.
 //!
-//! Notified: a message releases its reader. The reader's jobs arrive at least a period apart, which is not longer than the writer's, and a release is at
-//! most the reader's jitter before the end of its period. If the k-th message of a writer is there at `k T + J` at the latest, and each of the reader's jobs
-//! ends within a period of its release, then the k-th job is released by `k T + J`, too: the message of job k - 1 is there by then, that job has ended, and
-//! its period is over (a greedy shaper costs no delay: J.-Y. Le Boudec, P. Thiran, *Network Calculus*, 2001, theorem 1.5.2). So a message takes the writer's
-//! response, the transfer, and the reader's response from its release. A writer that is itself released by messages may be released earlier than a
-//! period after the job before, by its jitter; a bound that counts from there adds that.
+//! Notified: a message releases its reader. The reader's jobs arrive at least a period apart, which is no longer than the writer's, and a
+//! release is at most the reader's jitter before the end of its period. If the k-th message of a writer arrives at `k T + J` at the latest,
+//! and each of the reader's jobs ends within a period of its release, then the k-th job is also released by `k T + J`: by then the message
+//! of job k - 1 has arrived, that job has ended, and its period is over (a greedy shaper costs no delay: J.-Y. Le Boudec, P. Thiran,
+//! *Network Calculus*, 2001, theorem 1.5.2). So a message takes the writer's response, the transfer, and the reader's response from its
+//! release. A writer that is itself released by messages may be released earlier than a period after its previous job, by its jitter; a
+//! bound that counts from there adds that.
 //!
-//! Parallel section: a task writes slices and waits within its job for the results of its helpers, which wait within their jobs for slices. All are
-//! released together. A response R and a cost C contain the wait W, after which a job gives up. A job that hands out has done so by `R - W`, and a helper has
-//! the slice then; it ends by `R_h - W_h` if it did not wait, or `C_h - W_h` behind the slice.
+//! Parallel section: a task writes slices and waits within its job for the results of its helpers, which wait within their jobs for slices.
+//! All are released together. A response R and a cost C contain the wait W, after which a job gives up. A job that hands out slices has
+//! done so by `R - W`, and a helper has its slice then; the helper ends by `R_h - W_h` if it did not wait, or `C_h - W_h` after the slice.
 //!
-//! Assumptions: readers are strictly periodic, else polled channels and buffers have no bound, or released by messages; a job writes before its end, once at
-//! most, and reads after its start.
+//! Assumptions: readers are strictly periodic (otherwise polled channels and buffers have no bound) or released by messages; a job writes
+//! at most once, before its end, and reads after its start.
 
 use bulkhead_model::tasks::{Channel, ChannelKind, Direction, Parallel, TaskSystem};
 use bulkhead_model::units::Time;
@@ -70,7 +69,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             }
             all.push(queue);
         }
-        // Where nothing is asked, nothing is said.
+        // Where nothing is required, nothing is reported.
         if channel.deadline.is_some() || constraint.bound.is_some() {
             all.push(constraint);
         }
@@ -122,9 +121,9 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
     }
 }
 
-/// From the release of a section's jobs, which is one for all, until a slice or result is there. A reader whose job begins at once waits so long.
+/// From the common release of a section's jobs until a slice or result has arrived. A reader whose job begins immediately waits this long.
 fn handed(system: &TaskSystem, channel: usize, responses: &[Option<u64>]) -> Option<u64> {
-    // From the release to the end of a job that waits for nobody: its response has the wait in it.
+    // From the release to the end of a job that waits for nothing: its response includes the wait.
     let without = |task: usize| {
         let one = &system.tasks[task];
         let response = responses[task].filter(|response| *response <= nanoseconds(one.period))?;
@@ -140,20 +139,20 @@ fn handed(system: &TaskSystem, channel: usize, responses: &[Option<u64>]) -> Opt
     if one.parallel == Some(Parallel::Slice) {
         return written.checked_add(transfer);
     }
-    // The helper's job has the slice when it begins, or goes on when that comes.
+    // The helper's job has the slice when it begins, or continues when the slice arrives.
     let slice = handed(system, system.partner(channel)?, responses)?;
     let rest = nanoseconds(system.tasks[one.from].cost.unwrap_or(Time(0)))
         .checked_sub(nanoseconds(system.tasks[one.from].wait))?;
     written.max(slice.checked_add(rest)?).checked_add(transfer)
 }
 
-/// Whether the reader of a polled channel looks once in each of its periods. It may never look if its jobs come whenever they like, or if other messages
-/// release it.
+/// Whether the reader of a polled channel polls once in each of its periods. It may never poll if its jobs arrive at arbitrary times, or if
+/// other messages release it.
 fn looks(system: &TaskSystem, channel: &Channel) -> bool {
     system.periodic && system.told_by(channel.to).is_none()
 }
 
-/// Whether messages come faster than they are taken.
+/// Whether messages arrive faster than they are taken.
 fn slower(system: &TaskSystem, channel: &Channel) -> bool {
     system.tasks[channel.to].period > system.tasks[channel.from].period
 }
@@ -166,7 +165,7 @@ fn beginning(system: &TaskSystem, task: usize, responses: &[Option<u64>]) -> Opt
     responses[task]?.checked_add(early)
 }
 
-/// From the end of the writing job to the end of the job that reads.
+/// From the end of the writing job to the end of the reading job.
 fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
     let reader = &system.tasks[channel.to];
     let period = nanoseconds(reader.period);
@@ -186,13 +185,13 @@ fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Opt
         .checked_add(responses[channel.to]?)
 }
 
-/// Most messages that wait in a queue.
+/// Maximum messages waiting in a queue.
 fn backlog(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
     if slower(system, channel) {
         return None;
     }
     if channel.notify {
-        // A message is there from the writer's release on at most, until the reader's job ends.
+        // A message is present at most from the writer's release until the reader's job ends.
         let stay = beginning(system, channel.from, responses)?
             .checked_add(hop(system, channel, responses)?)?;
         return Some(stay.div_ceil(nanoseconds(system.tasks[channel.from].period).max(1)));

@@ -1,11 +1,11 @@
 //! Fills in what a description leaves open, and judges the whole.
 //!
-//! Why it exists: choices depend on each other: a task's processor on its cost, its cost on its ways, the ways on who else
-//! is there. What it deliberately does not know: each single search; these are in `assign` and `divide`.
+//! Why it exists: choices depend on each other: a task's processor on its cost, its cost on its ways, the ways on the other
+//! tasks there. What it deliberately does not know: the individual searches; these are in `assign` and `divide`.
 //!
-//! Whatever is given stays as it is. Shares begin even; then processors, priorities, and at last the shares that matter are
-//! searched. Several ways of placing tasks are tried in a fixed order, and the first after which everything holds is taken;
-//! if there is none, the one with the fewest failures. A complete system plans to itself.
+//! Given values never change. Shares begin even; then processors, priorities, and finally the shares that matter are
+//! searched. Several ways of placing tasks are tried in a fixed order. The first one with which everything holds is taken,
+//! or, if there is none, the one with the fewest failures. A complete system plans to itself.
 
 use bulkhead_model::tasks::{Policy, Slot, Table, TaskSystem};
 
@@ -14,7 +14,7 @@ use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels, notes, ta
 use crate::schedulability::partitioning::{Fit, Order};
 use crate::schedulability::table;
 
-/// Tasks without a processor up to which every assignment is tried.
+/// Maximum tasks without a processor for which every assignment is tried.
 const EXACT_TASKS: usize = 12;
 /// Tasks above which only three ways of placing are tried.
 const MANY_TASKS: usize = 100;
@@ -195,7 +195,7 @@ fn priorities(system: &mut TaskSystem) -> Result<String, PlanError> {
     Ok(ways.join("; "))
 }
 
-/// Thresholds where they are open.
+/// Thresholds, if they are open.
 fn thresholds(system: &mut TaskSystem) -> Result<(), PlanError> {
     for (core, members) in evaluate::members(system) {
         if !assign::thresholds(system, core, &members)? {
@@ -207,7 +207,7 @@ fn thresholds(system: &mut TaskSystem) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Tables of processors that have none, with the policies that run from them.
+/// Tables for processors without one, under policies that run from tables.
 fn fill_tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), PlanError> {
     let mut built = Vec::new();
     let mut too_long = false;

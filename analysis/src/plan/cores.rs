@@ -1,19 +1,19 @@
-//! Cores for the tasks of the one-shot RTOS that have none: the fewest, or those with the shortest flows.
+//! Cores for one-shot RTOS tasks without one: the fewest cores, or those with the shortest flows.
 //!
-//! Why it exists: on a mesh the place of a task decides who shares its core, how far its messages go and whom they meet, so a task's cost is known
-//! only when all have a place. What it deliberately does not know: how bounds come about ([`crate::one_shot`], `evaluate`), and how descriptions are
-//! written.
+//! Why it exists: on a mesh, the place of a task decides which tasks share its core, how far its messages go and which traffic they meet,
+//! so a task's cost is known only when all tasks have a place. What it deliberately does not know: how bounds are computed
+//! ([`crate::one_shot`], `evaluate`), and how descriptions are written.
 //!
-//! Method: one task after the other gets the core after which the whole is best; then tasks are moved, and two of them exchanged, as long as that
-//! helps; then a search with bounds goes through all placements, and leaves out those whose first tasks alone break something or are no better than the
-//! best one so far. Whatever is added to a part of a system makes no bound of that part shorter and frees no core, so nothing that is left out could be
-//! better. The search ends when it is through, and then the result is the best one, or when enough was tried; then the result says so.
+//! Method: one task at a time gets the core with which the whole is best. Then tasks are moved, and pairs exchanged, as long as that helps.
+//! Then a branch-and-bound search goes through all placements and skips those whose first tasks alone break something or are no better than
+//! the best one so far. Adding to a part of a system never shortens a bound of that part or frees a core, so nothing that is skipped could
+//! be better. If the search completes, the result is the best placement; if it stops because enough was tried, the result says so.
 //!
-//! Where guards make bounds hold beside rivals, that is not so: a core that gets a task of a domain is no rival of it any more, and its bounds get shorter. There
-//! the search may leave out something better, and never says that nothing is.
+//! If guards make bounds hold beside rivals, this argument fails: a core that gets a task of a domain is no longer its rival, and the
+//! domain's bounds get shorter. There the search may skip something better, and never claims that nothing is better.
 //!
-//! If the search is not through, the result is the best of what was tried. Tests compare it with exhaustive search on small random systems: where the
-//! first two steps find a placement that holds, its number of cores, or its latency, is at most twice the best.
+//! If the search does not complete, the result is the best of what was tried. Tests compare it with exhaustive search on small random
+//! systems: where the first two steps find a placement that holds, its number of cores, or its latency, is at most twice the best.
 
 mod described;
 mod worth;
@@ -28,13 +28,13 @@ use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use worth::{Case, Worth};
 
-/// What is wanted first; the other one decides between placements that are equal in it.
+/// What is optimised first; the other criterion decides between placements that are equal in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
     /// The fewest cores.
     #[default]
     Cores,
-    /// The least sum of the flows' latencies; without flows, of the responses.
+    /// The smallest sum of the flows' latencies; without flows, of the responses.
     Latency,
 }
 
@@ -43,13 +43,13 @@ pub enum Aim {
 pub struct Wish {
     /// What is best.
     pub aim: Aim,
-    /// First and last number of the cores on which tasks without one may be put; none: any.
+    /// First and last number of the cores allowed for tasks without one; `None`: any.
     pub cores: Option<(u16, u16)>,
 }
 
-/// Placements, of all tasks or some, that are judged while tasks are placed one by one, moved and exchanged.
+/// Placements, complete or partial, that are judged while tasks are placed one by one, moved and exchanged.
 const STEPS: u32 = 4_000;
-/// The same of the search that goes through all of them.
+/// The same for the search through all placements.
 const SEARCH: u32 = 20_000;
 
 /// Cores and priorities for a system.
@@ -61,13 +61,13 @@ pub struct Placement {
     pub priorities: Option<Vec<u32>>,
     /// No other placement is better, or none holds at all.
     pub is_best: bool,
-    /// What does not hold with it, in words: of which variant, and what.
+    /// What does not hold with it, in words: in which variant, and what.
     pub broken: Vec<String>,
     /// What was open, in words.
     pub choices: Vec<Choice>,
 }
 
-/// Places what has no core. The system was loaded with [`bulkhead_model::LoadOptions::open`].
+/// Places tasks without a core. The system was loaded with [`bulkhead_model::LoadOptions::open`].
 ///
 /// # Errors
 /// [`InputError::Input`] if there is no core to put a task on.
@@ -197,7 +197,7 @@ fn same_tasks(one: &OneShot, other: &OneShot) -> bool {
     names(one) == names(other)
 }
 
-/// Priorities for tasks without any: the shortest deadline first, then the first in the file.
+/// Priorities for tasks without any: the shortest deadline first, then file order.
 fn by_deadline(system: &OneShot) -> Option<Vec<u32>> {
     let tasks = &system.tasks.tasks;
     if tasks.iter().any(|task| task.priority.is_some()) {
@@ -212,7 +212,8 @@ fn by_deadline(system: &OneShot) -> Option<Vec<u32>> {
     Some(priorities)
 }
 
-/// Tasks without a core in the order in which they get one: for few cores, the greatest load first; for short flows, as messages pass.
+/// Tasks without a core, in the order in which they get one: for few cores, the greatest load first; for short flows, in the order of the
+/// messages.
 fn order(system: &OneShot, given: &[Option<u16>], aim: Aim) -> Vec<usize> {
     let tasks = &system.tasks;
     let mut open: Vec<usize> = (0..given.len()).filter(|&t| given[t].is_none()).collect();
@@ -237,7 +238,7 @@ fn order(system: &OneShot, given: &[Option<u16>], aim: Aim) -> Vec<usize> {
     open
 }
 
-/// A placement, of all tasks or some, and what it is worth.
+/// A placement, complete or partial, and its worth.
 type Found = (Vec<Option<u16>>, Worth);
 
 struct Search<'a> {
@@ -255,7 +256,8 @@ impl Search<'_> {
         each.reduce(Worth::both).unwrap_or_default()
     }
 
-    /// Each task on the core after which the whole is best; of equal ones, the first. If enough was judged, on the one with the fewest tasks.
+    /// Puts each task on the core with which the whole is best; in a tie, the first. Once enough has been judged, on the core with the
+    /// fewest tasks.
     fn one_by_one(&mut self, given: &[Option<u16>], order: &[usize]) -> Found {
         let mut cores = given.to_vec();
         let mut last = None;
@@ -284,7 +286,7 @@ impl Search<'_> {
         (cores, worth)
     }
 
-    /// Moves a task, or exchanges two, as long as that makes it better and not enough was judged.
+    /// Moves a task, or exchanges two, as long as that improves the result and not enough has been judged.
     fn improve(&mut self, found: &mut Found, order: &[usize]) {
         loop {
             let before = found.1;
@@ -316,7 +318,7 @@ impl Search<'_> {
         }
     }
 
-    /// All placements of the tasks from a place of the order on; whether the search is through.
+    /// Tries all placements of the tasks from a position of the order on. Returns whether the search completed.
     fn exhaust(
         &mut self,
         cores: &mut Vec<Option<u16>>,
@@ -327,7 +329,7 @@ impl Search<'_> {
         let Some(&task) = order.get(from) else {
             return true;
         };
-        // The most promising first: what is left out then is more.
+        // The most promising first, because then more is skipped.
         let mut next: Vec<(Worth, u16)> = Vec::new();
         for &core in self.allowed {
             if self.judged >= self.most {

@@ -1,10 +1,10 @@
 //! Divides what processors share: ways, colours, banks, memory accesses, slots of the DMA engine.
 //!
-//! Why it exists: see the parent module. What it deliberately does not know: where tasks are placed and with which priority.
+//! Why it exists: see the parent module. What it deliberately does not know: where tasks are placed, and with which priority.
 //!
-//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); otherwise each processor gets the least with which it meets
-//! its deadlines, found by bisection (more never hurts), and the rest is divided evenly. Memory accesses: the same. Slots: equal lengths
-//! that hold the longest transfer in 1, 2 ... parts, the first with which deadlines are met.
+//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); otherwise each processor gets the minimum with which it
+//! meets its deadlines, found by bisection (more never hurts), and the rest is divided evenly. Memory accesses: the same. Slots: equal
+//! lengths that hold the longest transfer in 1, 2 ... parts, the first with which deadlines are met.
 
 use bulkhead_model::tasks::{Policy, Share, TaskSystem};
 use bulkhead_model::units::Time;
@@ -13,12 +13,12 @@ use super::prepare::{self, nanoseconds, time};
 use super::{Choice, PlanError, evaluate, levels, resources};
 use crate::mc2::ways::{ONE, ProcessorTable, WayProblem};
 
-/// Ways up to which they are divided exactly among levels.
+/// Maximum ways that are divided exactly among levels.
 const WAYS_MAX: u32 = 64;
-/// Parts of the longest transfer that are tried as slots.
+/// Maximum parts of the longest transfer that are tried as slots.
 const PARTS: u64 = 64;
 
-/// What was open, so that it is searched after tasks have their places.
+/// What was open, so that it can be searched once tasks have their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Open {
     ways: Vec<Option<u32>>,
@@ -28,7 +28,7 @@ pub struct Open {
     slots: Vec<Option<u32>>,
 }
 
-/// The share of a processor, or of level C; made if there is none.
+/// The share of a processor, or of level C; created if there is none.
 fn share(system: &mut TaskSystem, core: Option<u32>) -> &mut Share {
     let position = system.shares.iter().position(|share| share.core == core);
     let position = position.unwrap_or_else(|| {
@@ -50,7 +50,7 @@ fn holders(system: &TaskSystem, level_c: bool) -> Vec<Option<u32>> {
     all
 }
 
-/// Begins with even shares of whatever is open and used at all; says what was open.
+/// Begins with even shares of everything that is open and used at all. Returns what was open.
 pub fn even(system: &mut TaskSystem) -> Open {
     let mut open = Open::default();
     let all = holders(system, true);
@@ -128,7 +128,7 @@ fn given(system: &TaskSystem, part: impl Fn(&Share) -> Option<u64>) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// `total` in parts that differ by one at most, the first ones larger.
+/// `total` in parts that differ by at most one, the larger ones first.
 fn evenly(total: u64, parts: usize) -> Vec<u64> {
     let parts = parts as u64;
     (0..parts)
@@ -227,7 +227,7 @@ fn ways(system: &mut TaskSystem, open: &[Option<u32>]) -> Result<&'static str, P
         give(system, open, &begun);
         return Ok("evenly; no division holds");
     }
-    // Nobody but the processor itself gains by its ways, so the least of each is optimal.
+    // A processor's ways help only that processor, so the minimum for each is optimal.
     let mut least: Vec<u32> = Vec::new();
     for core in open {
         least.push(match core {
@@ -237,7 +237,7 @@ fn ways(system: &mut TaskSystem, open: &[Option<u32>]) -> Result<&'static str, P
     }
     let needed = least.iter().fold(0u32, |sum, n| sum.saturating_add(*n));
     let Some(spare) = left.checked_sub(needed) else {
-        // It fails whatever is done; an even division shows it as well as any.
+        // It fails in any case; an even division shows that as well as any.
         give(system, open, &begun);
         return Ok("evenly; the processors need more ways than there are");
     };
@@ -256,8 +256,8 @@ fn give(system: &mut TaskSystem, open: &[Option<u32>], division: &[u32]) {
     }
 }
 
-/// The division with the least utilisation of level C ([`WayProblem`]); if a task's own limit of tardiness needs it, one with
-/// more ways for level C. `false`: none holds.
+/// The division with the lowest utilisation of level C ([`WayProblem`]); if a task's own tardiness limit needs it, one with more ways for
+/// level C. `false`: none holds.
 fn by_levels(system: &mut TaskSystem, open: &[Option<u32>], total: u32) -> Result<bool, PlanError> {
     let count = system.processors;
     let mut problem = WayProblem {
@@ -324,7 +324,7 @@ fn by_levels(system: &mut TaskSystem, open: &[Option<u32>], total: u32) -> Resul
     Ok(false)
 }
 
-/// The least number of ways with which the tasks of a processor meet their deadlines; `most` if none does.
+/// The minimum number of ways with which the tasks of a processor meet their deadlines; `most` if none suffices.
 fn least_ways(system: &mut TaskSystem, core: u32, most: u32) -> Result<u32, PlanError> {
     let members = evaluate::members(system).remove(&core).unwrap_or_default();
     let members: Vec<usize> = members

@@ -1,7 +1,7 @@
 //! The bounds of a complete system: one test for each policy.
 //!
-//! Why it exists: each policy has its own test with its own idea of order, levels and processors. What it deliberately does
-//! not know: how a system was completed. See the parent module.
+//! Why it exists: each policy has its own test with its own notion of order, levels and processors. What it deliberately does not know: how
+//! a system was completed. See the parent module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,21 +21,21 @@ use crate::schedulability::{
     harmonic, periodic, three_phase, threshold,
 };
 
-/// What is known of a task.
+/// What is known about a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Longest time from arrival to completion.
     pub response: Option<u64>,
-    /// The deadline is met for certain, also where no response time is known.
+    /// The deadline is certainly met, even if no response time is known.
     pub met: bool,
 }
 
 /// Jobs within busy periods, times tasks, up to which response times under EDF are computed; beyond, only the verdict.
 const EDF_WORK: u64 = 200_000;
-/// Tasks up to which the slowest of the global EDF tests is tried; it compares sums of fractions for each pair of tasks.
+/// Maximum tasks for which the slowest of the global EDF tests is tried; it compares sums of fractions for each pair of tasks.
 const BAK_TASKS: usize = 100;
 
-/// Everything that must hold, in the order in which a reader wants it: tasks, processors, channels, resources.
+/// Everything that must hold, in the order useful to a reader: tasks, processors, channels, resources.
 pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     let mut all = Vec::new();
     let mut responses = vec![None; system.tasks.len()];
@@ -49,7 +49,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     let mut above = None;
     for (index, known) in judged {
         let task = &system.tasks[index];
-        // Whatever is in time is done by its deadline, also where no number is known.
+        // A task in time is done by its deadline, even if no number is known.
         let in_time = known.met.then(|| nanoseconds(task.deadline));
         responses[index] = known.response.or(in_time);
         let mut constraint = Constraint::new(
@@ -68,7 +68,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
         }
         all.push(constraint);
     }
-    // Tasks in the order of the file, whatever the test did.
+    // Tasks in file order, regardless of the test's order.
     all.sort_by_key(|c| system.task(&c.subject));
     capacities(system, &mut all)?;
     channels::constraints(system, &responses, &mut all);
@@ -76,7 +76,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     Ok(all)
 }
 
-/// What a reader should know of a task without a bound.
+/// What a reader should know about a task without a bound.
 fn note(system: &TaskSystem, index: usize) -> Option<String> {
     let task = &system.tasks[index];
     let ways = prepare::ways(system, index);
@@ -89,7 +89,7 @@ fn note(system: &TaskSystem, index: usize) -> Option<String> {
     None
 }
 
-/// Why a test that also bounds late tasks has no bound for this one; `above`: a more important one that it has none for.
+/// Why a test that also bounds late tasks has no bound for this one; `above`: a more important task without a bound.
 fn ended(system: &TaskSystem, index: usize, above: Option<usize>) -> Option<String> {
     let name = |task: usize| &system.tasks[task].name;
     let period = system.tasks[index].period;
@@ -140,7 +140,7 @@ pub fn members(system: &TaskSystem) -> BTreeMap<u32, Vec<usize>> {
 
 fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
     let mut all = Vec::new();
-    // Where lower processors get the memory mutex first, the wait for them is one for jobs that are in time.
+    // If lower processors get the memory mutex first, the wait for them assumes jobs that are in time.
     let mut late = false;
     for (core, members) in members(system) {
         let mut known = processor(system, core, &members)?;
@@ -158,14 +158,14 @@ fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
     let placed: BTreeSet<usize> = all.iter().map(|entry| entry.0).collect();
     let unplaced = (0..system.tasks.len()).filter(|index| !placed.contains(index));
     all.extend(unplaced.map(|index| (index, Known::default())));
-    // Of a task without a cost nothing is asked.
+    // Nothing is required of a task without a cost.
     if system.policy == Policy::TimeSlice {
         all.retain(|(index, _)| system.tasks[*index].criticality_cost().is_some());
     }
     Ok(all)
 }
 
-/// The own cost of a task, whatever its ways.
+/// A task's own cost, whatever its ways.
 pub trait OwnCost {
     /// At its own level, with all ways.
     fn criticality_cost(&self) -> Option<bulkhead_model::units::Time>;
@@ -177,7 +177,7 @@ impl OwnCost for bulkhead_model::tasks::Task {
     }
 }
 
-/// Response times and verdicts of the tasks `members` alone on processor `core`, in their order.
+/// Response times and verdicts of the tasks `members` alone on processor `core`, in order.
 ///
 /// # Errors
 /// [`PlanError`] if a task is beyond what the test covers.
@@ -219,8 +219,7 @@ pub fn processor(
     }
 }
 
-/// Response times from the schedule itself, where arrivals are periodic, nothing but costs delays them, and the schedule repeats
-/// soon enough.
+/// Response times from the schedule itself, if arrivals are periodic, only costs delay tasks, and the schedule repeats soon enough.
 fn exactly(
     system: &TaskSystem,
     core: u32,
@@ -240,7 +239,7 @@ fn exactly(
     let Some(offsets) = prepare::offsets(system, core, members) else {
         return Ok(None);
     };
-    // Releases go before all tasks, each at the moment of its job.
+    // Releases precede all tasks, each at the moment of its job.
     let in_file = prepare::releases(system, members.iter().copied());
     let releases = in_file
         .iter()
@@ -283,8 +282,8 @@ pub fn order(system: &TaskSystem, members: &[usize]) -> Vec<usize> {
     order
 }
 
-/// How many of the tasks before `rank` of an order may preempt a job of the task there that has begun: those whose priority comes
-/// before its threshold.
+/// How many of the tasks before `rank` of an order may preempt a started job of the task there: those whose priority is above its
+/// threshold.
 pub fn preempting(system: &TaskSystem, members: &[usize], order: &[usize], rank: usize) -> usize {
     let task = |rank: usize| &system.tasks[members[order[rank]]];
     let Some(threshold) = task(rank).threshold else {
@@ -317,7 +316,7 @@ fn fixed(
     let responses = match system.policy {
         Policy::FixedPriority | Policy::RateMonotonic => fixed_priority::response_times(&sorted)?,
         policy => {
-            // A decision for somebody below delays a start, and who comes meanwhile goes first.
+            // A decision for a lower task delays a start, and tasks that arrive meanwhile go first.
             let decision = nanoseconds(system.overheads.schedule);
             let above = sorted.len().saturating_sub(1);
             for task in sorted.iter_mut().take(above).skip(handlers) {
@@ -343,9 +342,9 @@ fn fixed(
     Ok(known)
 }
 
-/// Blocking by critical sections and memory phases of tasks of lower priority, by rank: under the priority ceiling protocol a
-/// job waits once, for the longest section whose ceiling reaches its priority; and once for a memory phase with its wait. Both with
-/// the stalls of their accesses. `None`: one of them has no bound.
+/// Blocking by critical sections and memory phases of lower-priority tasks, by rank. Under the priority ceiling protocol a job waits once
+/// for the longest section whose ceiling reaches its priority, and once for a memory phase including its wait. Both include the stalls of
+/// their accesses. `None`: one of them has no bound.
 fn sections(
     system: &TaskSystem,
     members: &[usize],
@@ -421,7 +420,7 @@ fn edf_processor(tasks: &[Task], handlers: &[Task]) -> Result<Vec<Known>, TaskEr
     } else {
         vec![None; tasks.len()]
     };
-    // Demand decides exactly, also with jitter, where response times are only bounds.
+    // Demand decides exactly, even with jitter, where response times are only bounds.
     let within = |(response, task): (Option<u64>, &Task)| Known {
         response: response.map(|response| {
             if met {
@@ -512,7 +511,7 @@ fn global(
             .collect()
     } else {
         let processors = u64::from(system.processors);
-        // On one processor the exact test is at hand.
+        // On one processor the exact test is available.
         let met = if processors == 1 {
             edf::schedulable(&tasks).map_err(wrong)?
         } else {
@@ -541,7 +540,7 @@ fn global(
 fn by_how_much<'a>(nearest: &Nearest, named: impl Fn(usize) -> &'a str) -> Constraint {
     let millionths = |share: &Exact| ceiling(&(share * integer(1_000_000)));
     let asked = millionths(&nearest.asked).unwrap_or(u64::MAX);
-    // What is allowed is rounded down, so that it never looks as if it held.
+    // The allowed value is rounded down, so that it never looks as if it held.
     let allowed = millionths(&nearest.allowed)
         .unwrap_or(0)
         .min(asked.saturating_sub(1));
@@ -582,7 +581,7 @@ pub fn prepared(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<Task>
     prepare::tasks(system, order).map_err(|error| PlanError::of(&error, system, &[]))
 }
 
-/// What goes before the tasks `members` of a processor; nothing where the policy's test makes jobs pay.
+/// What precedes the tasks `members` of a processor; nothing if the policy's test makes jobs pay for it.
 fn handlers(system: &TaskSystem, core: u32, members: &[usize]) -> Result<Vec<Task>, PlanError> {
     if matches!(system.policy, Policy::Table | Policy::ThreePhase) {
         return Ok(Vec::new());
@@ -669,7 +668,7 @@ fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), Plan
     let alone = |list: &[usize]| {
         prepare::alone(system, list).map_err(|error| PlanError::of(&error, system, &[]))
     };
-    // What happens once is no load.
+    // A one-time event is not load.
     let pairs = |handlers: &[Task]| -> Vec<(u64, u64)> {
         let often = handlers.iter().filter(|handler| handler.period < LIMIT);
         often
@@ -727,8 +726,8 @@ pub fn capacity(
     constraint
 }
 
-/// Whether the tasks `members` meet their deadlines alone on processor `core`: the verdict of [`processor`] without response
-/// times where there is a faster test. Level C does not count.
+/// Whether the tasks `members` meet their deadlines alone on processor `core`: the verdict of [`processor`], without response times if
+/// there is a faster test. Level C does not count.
 ///
 /// # Errors
 /// [`PlanError`] if a task is beyond what the test covers.
@@ -745,7 +744,7 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
                 return Ok(false);
             };
             let handlers = handlers(system, core, members)?;
-            // Where tasks arrive together nothing is worse; but a table may need more pieces than two decisions pay for, and jobs may miss it.
+            // Synchronous arrival is the worst case; but a table may need more pieces than two decisions pay for, and jobs may miss it.
             let more = system.overheads.schedule.0 > 0 || !system.periodic;
             let table = system.policy == Policy::Table && more;
             if !table && edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
@@ -753,7 +752,7 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             }
             if system.policy == Policy::Table {
                 if !system.periodic {
-                    // A table that jobs need not come with may exist and not suffice.
+                    // A table that jobs need not follow may exist and yet be insufficient.
                     let known = processor(system, core, members);
                     return Ok(known.is_ok_and(|known| in_time(system, members, &known)));
                 }
@@ -769,7 +768,7 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
                 return Ok(false);
             };
             let mut all = handlers(system, core, members)?;
-            // Nobody asks when a handler ends.
+            // The end of a handler does not matter.
             for handler in &mut all {
                 handler.deadline = LIMIT;
             }

@@ -19,7 +19,7 @@ pub enum ExchangeError {
     /// A file holds no task set, or an empty one.
     #[error("there is no task in it")]
     Empty,
-    /// A file holds more than one task set, and none was chosen, or one that is not there.
+    /// A file holds several task sets and none was chosen, or the chosen one does not exist.
     #[error("it holds {0} task sets")]
     Several(usize),
     /// A time is beyond 52 days.
@@ -40,7 +40,7 @@ pub enum ExchangeError {
         /// How many there are.
         processors: u32,
     },
-    /// A time is no multiple of the unit.
+    /// A time is not a multiple of the unit.
     #[error("the {what} of `{name}`, {time}, is not a multiple of {unit}")]
     NotWhole {
         /// The task.
@@ -57,8 +57,8 @@ pub enum ExchangeError {
     NoCost(String),
 }
 
-/// Reads SchedCAT's XML. `set`: which task set of the file, from 0; with `None` there must be one. One `unit` of the file is
-/// that time. Without `processors`, as many as the partitions name.
+/// Reads SchedCAT's XML. `set`: which task set of the file, from 0; with `None` there must be exactly one. `unit`: the time
+/// that one unit of the file means. Without `processors`, as many as the partitions name.
 ///
 /// # Errors
 /// [`ExchangeError`].
@@ -140,7 +140,7 @@ fn task(
     })
 }
 
-/// A name of the description's kind from the name of a file.
+/// Derives a name valid in descriptions from a file name.
 fn plain(file: &str) -> String {
     let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = stem.split('.').next().unwrap_or(stem);
@@ -156,7 +156,7 @@ fn plain(file: &str) -> String {
     }
 }
 
-/// The tasks as SchedCAT and CSV have them, in units.
+/// The tasks in the form of SchedCAT and CSV, in units.
 ///
 /// # Errors
 /// [`ExchangeError`] if a time is no multiple of the unit, or a task has no cost.

@@ -1,7 +1,7 @@
 //! Task systems from files, and the questions asked of them.
 //!
-//! Why it exists: `check` and `plan` take a task system of its own, a system with tasks, or a task set of another tool, and
-//! treat them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
+//! Why it exists: `check` and `plan` accept a task system, a system with tasks, or a task set of another tool, and treat
+//! them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
 
 use crate::one_shot;
 use crate::plan::{InputError, PlanError, exchange};
@@ -14,23 +14,23 @@ use std::path::Path;
 use crate::plan::repair::{Repair, repairs};
 use crate::plan::{Plan, plan};
 
-/// How a task set without a description of its own is meant.
+/// How to interpret a task set that has no description.
 #[derive(Clone, Debug, Default)]
 pub struct Meaning {
-    /// Its policy; fixed priorities without it.
+    /// Its policy; fixed priorities by default.
     pub policy: Option<String>,
     /// Its processors.
     pub processors: Option<u32>,
-    /// What 1 in the file is; `1us` without it.
+    /// What 1 means in the file; `1us` by default.
     pub unit: Option<String>,
     /// Which task set of the file, from 0.
     pub set: Option<usize>,
 }
 
-/// What 1 is in formats without units.
+/// What 1 means in formats without units.
 ///
 /// # Errors
-/// [`InputError::Input`] if it is no time.
+/// [`InputError::Input`] if it is not a time.
 pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
     let text = text.unwrap_or("1us");
     // `us` alone is as clear as `1us`.
@@ -48,7 +48,7 @@ pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
     }
 }
 
-/// What the bounds of a one-shot system rest on beside its costs; nothing for other files.
+/// What the bounds of a one-shot system assume besides its costs; nothing for other files.
 ///
 /// # Errors
 /// Whatever is wrong with the file.
@@ -65,7 +65,7 @@ pub fn assumed(path: &Path, set: &[String]) -> Result<Option<String>, InputError
     Ok(one_shot.map(|tasks| one_shot::bounds(tasks, &system.platform).beside()))
 }
 
-/// The task system of a file or of the catalog; `None` if the file is no task system.
+/// The task system in a file or in the catalog; `None` if the file is not a task system.
 ///
 /// # Errors
 /// Whatever is wrong with it.
@@ -90,7 +90,7 @@ pub fn load(
     };
     match root(path, &options) {
         Root::System => {
-            // A name that means nothing could be meant as either.
+            // An unknown name could be meant as either.
             let name = path.display().to_string();
             let systems = bulkhead_model::system_names(&options);
             if !systems.contains(&name) && !path.is_file() && !name.ends_with(".xml") {
@@ -112,7 +112,7 @@ pub fn load(
         )),
         Root::Tasks => {
             let mut options = options;
-            // The options are overrides of the description, so every rule holds for them.
+            // The options are overrides of the description, so every rule applies to them.
             if let Some(policy) = policy {
                 options
                     .overrides
@@ -141,7 +141,7 @@ pub fn load(
             let policy = policy.unwrap_or(Policy::FixedPriority);
             let system = exchange::from_schedcat(&name, &text, meaning.set, unit, policy, count)
                 .map_err(|error| schedcat_error(&error))?;
-            // What the policy does not cover is said by the rules of descriptions.
+            // The rules of descriptions report what the policy does not cover.
             let text = tasks::write(&system);
             let options = LoadOptions::default();
             let name = format!("{name} as a description");
@@ -221,7 +221,7 @@ pub fn export(system: &TaskSystem, format: Format, unit: Time) -> Result<String,
     })
 }
 
-/// Plans a system; an analysis that does not cover it is bad input.
+/// Plans a system; if the analysis does not cover it, that is invalid input.
 ///
 /// # Errors
 /// [`InputError::Input`].
@@ -237,7 +237,7 @@ fn plan_error(error: &PlanError) -> InputError {
     InputError::new(error.to_string(), remedy)
 }
 
-/// A verdict with what would repair the system; for machines.
+/// A verdict with what would repair the system, for machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judged {
     /// The plan.

@@ -1,4 +1,4 @@
-//! What is wrong with an input to be planned or judged.
+//! Invalid input to planning or judging.
 //!
 //! What it deliberately does not know: exit codes and terminals.
 
@@ -21,7 +21,7 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// A bad input that is no description.
+    /// Invalid input other than a description.
     pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Input {
             cause: cause.into(),

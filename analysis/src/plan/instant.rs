@@ -1,8 +1,8 @@
-//! Schedules for pictures: what runs when if everything comes at once.
+//! Schedules for pictures: what runs when if everything arrives at once.
 //!
-//! Why it exists: a bound is a number; the busy period behind it shows what it is made of. The schedules come from
-//! [`Simulation`], which shares no formula with the tests, so a picture that contradicts a bound would be a finding. What it
-//! deliberately does not know: how pictures are drawn; what no simulation here can follow, which it names instead.
+//! Why it exists: a bound is a number; the busy period behind it shows its composition. The schedules come from [`Simulation`], which
+//! shares no formula with the tests, so a picture that contradicts a bound would be a finding. What it deliberately does not know: how
+//! pictures are drawn. It names what no simulation here can follow.
 
 use bulkhead_model::tasks::{Policy, Table, TaskSystem};
 
@@ -17,14 +17,14 @@ mod phases;
 mod slices;
 mod stage;
 
-/// Tasks of one picture at most.
+/// Maximum tasks of one picture.
 const TASKS_MAX: usize = 60;
-/// Jobs of one picture at most, for each of its tasks and at least; more are too narrow to be seen.
+/// Maximum jobs of one picture: this many per task, but at least [`JOBS`]; more would be too narrow to see.
 const JOBS_EACH: u64 = 4;
 const JOBS: u64 = 400;
-/// Jobs of the task with the shortest period that fit beside each other, unless a first job or the busy period takes longer.
+/// Jobs of the task with the shortest period that fit side by side, unless a first job or the busy period takes longer.
 const JOBS_ROW: u64 = 24;
-/// Steps of the iteration towards the end of a busy period.
+/// Maximum steps of the iteration towards the end of a busy period.
 const STEPS: usize = 1000;
 
 /// What a job does.
@@ -32,9 +32,9 @@ const STEPS: usize = 1000;
 pub enum Part {
     /// It has the processor.
     Runs,
-    /// Its code and data come into the local memory.
+    /// Its code and data are loaded into the local memory.
     Loads,
-    /// Its data leave the local memory.
+    /// Its data leaves the local memory.
     Unloads,
 }
 
@@ -45,7 +45,7 @@ pub struct Run {
     pub row: usize,
     /// Number of the processor.
     pub processor: u32,
-    /// From the begin of the picture on.
+    /// From the beginning of the picture.
     pub start: Nanoseconds,
     /// The first moment after it.
     pub end: Nanoseconds,
@@ -55,31 +55,31 @@ pub struct Run {
     pub late: bool,
 }
 
-/// What a picture says of a task.
+/// What a picture shows about a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Index of the task; `None`: releases, interrupts and the first stall of a regulated processor, which go before every task.
+    /// Index of the task; `None`: releases, interrupts and the first stall of a regulated processor, which precede every task.
     pub task: Option<usize>,
     /// When its jobs are released.
     pub releases: Vec<Nanoseconds>,
     /// When they must be done.
     pub deadlines: Vec<Nanoseconds>,
-    /// The longest response of a job that was released in the picture; `None`: none came to its end, or nothing was simulated.
+    /// The longest response of a job released in the picture; `None`: none completed, or nothing was simulated.
     pub response: Option<Nanoseconds>,
 }
 
 /// A schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalInstant {
-    /// What goes first comes first.
+    /// The most urgent first.
     pub rows: Vec<Row>,
     /// Which job runs when, until [`Self::length`].
     pub runs: Vec<Run>,
     /// Length of the picture.
     pub length: Nanoseconds,
-    /// Not everything that belongs to the picture is in it: the first busy period or a first deadline comes after its end.
+    /// The picture is incomplete: the first busy period or a first deadline extends beyond its end.
     pub cut: bool,
-    /// What a reader should know of it.
+    /// What a reader should know about it.
     pub notes: Vec<&'static str>,
 }
 
@@ -137,7 +137,7 @@ fn schedule(
     simulated(system, processor, tasks)
 }
 
-/// Rows by importance under fixed priorities, by file under EDF, after the handlers of the processor.
+/// Rows by importance under fixed priorities, in file order under EDF, after the handlers of the processor.
 fn simulated(
     system: &TaskSystem,
     processor: Option<u32>,
@@ -197,10 +197,10 @@ fn simulated(
     let due = all.iter().zip(&first).skip(handlers);
     let due = due.map(|(task, first)| (first + task.deadline).saturating_sub(task.jitter));
     let due = due.max().unwrap_or(1).max(1);
-    // Where nobody is done for good, what is late begins after the last first deadline.
+    // If the processor never becomes idle, what is late begins after the last first deadline.
     let wanted = busy.map_or(due.saturating_add(due / 4), |busy| busy.max(due));
     let most = JOBS.max(JOBS_EACH * all.len() as u64);
-    // The busy period goes before late deadlines.
+    // The busy period takes precedence over late deadlines.
     let mut length = match busy {
         Some(busy) if jobs(&all, wanted) > most => busy.max(1),
         Some(busy) => wanted.min(busy.max(readable(&all[handlers..]))),
@@ -272,8 +272,8 @@ fn simulated(
     }))
 }
 
-/// The jobs of a segment, each in time and late: begin, end, and whether it is late. Work that the task did before it, and the moment
-/// at which the job that does this work is due, say which jobs these are.
+/// The jobs of a segment, each split into its parts in time and late: begin, end, and whether it is late. The work that the task did
+/// before, and the due time of the job that does this work, determine which jobs these are.
 fn pieces(
     segment: &Segment,
     mut executed: u64,
@@ -296,8 +296,7 @@ fn pieces(
     all
 }
 
-/// The end of the first busy period, if it has one that the iteration finds; for several processors as if they were one that is so
-/// much faster.
+/// The end of the first busy period, if the iteration finds one; several processors are treated as one that is correspondingly faster.
 fn busy_period(all: &[Task], processors: u32) -> Option<Nanoseconds> {
     let demand = |length: u64| -> u64 {
         let of = |task: &Task| {
@@ -320,7 +319,7 @@ fn busy_period(all: &[Task], processors: u32) -> Option<Nanoseconds> {
     None
 }
 
-/// How long a picture is at most in which the jobs of every task can be told apart.
+/// Maximum length of a picture in which the jobs of every task can be distinguished.
 fn readable(tasks: &[Task]) -> Nanoseconds {
     let shortest = tasks.iter().map(|task| task.period).min();
     shortest.unwrap_or(u64::MAX).saturating_mul(JOBS_ROW).max(1)
@@ -336,7 +335,7 @@ fn jobs(all: &[Task], length: u64) -> u64 {
     all.iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// What the picture of these tasks does not have, or where it need not be the worst case.
+/// What is missing from the picture of these tasks, or where it need not be the worst case.
 fn notes(
     system: &TaskSystem,
     processor: Option<u32>,
@@ -376,8 +375,8 @@ fn notes(
     all
 }
 
-/// The first turn of a table, or its begin. Jobs that need not come with the table come just after their slots have begun, and the second turn shows when they
-/// are served.
+/// The first round of a table, or its beginning. Jobs that need not follow the table arrive just after their slots have begun, and the
+/// second round shows when they are served.
 fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInstant, String> {
     let table = system.tables.iter().find(|table| table.core == core);
     let Some(table) = table.filter(|table| table.length.0 > 0) else {
@@ -501,7 +500,7 @@ mod tests {
         assert_eq!(system.tasks[picture.rows[1].task.unwrap()].name, "b");
     }
 
-    /// Tasks that ask for more than there is have a busy period without an end.
+    /// Tasks that demand more than the capacity have an endless busy period.
     #[test]
     fn endless_busy_periods_are_cut() {
         let (_, groups) = drawn(
@@ -538,7 +537,7 @@ mod tests {
         runs.map(|run| (run.row, run.start, run.end)).collect()
     }
 
-    /// Two tasks of 2 us in slices of 1 us take turns; with decisions of 100 ns a row goes before theirs.
+    /// Two tasks of 2 us in slices of 1 us alternate; with decisions of 100 ns, a row precedes theirs.
     #[test]
     fn slices_by_hand() {
         let tasks = "<task name=\"a\" period=\"9us\" cost=\"2us\"/><task name=\"b\" period=\"9us\" cost=\"2us\"/>";
@@ -559,7 +558,7 @@ mod tests {
         );
     }
 
-    /// Slots of 10 us in turn, 2 us of each for programming; the processor loads 16 us in two of its slots, runs, and unloads.
+    /// Alternating slots of 10 us with 2 us of each for programming; the processor loads 16 us in two of its slots, runs, and unloads.
     #[test]
     fn phases_by_hand() {
         let (_, groups) = drawn(
@@ -600,7 +599,7 @@ mod tests {
         let slot = nanoseconds(table.slots[0].start);
         let of = |row: usize| picture.runs.iter().filter(move |run| run.row == row);
         assert_eq!(of(0).next().map(|run| run.start), Some(slot));
-        // Nobody runs where somebody else does, and C only where A and B do not.
+        // No two run at once, and C runs only where A and B do not.
         for (number, one) in picture.runs.iter().enumerate() {
             let mut others = picture.runs[..number].iter();
             let clash = others
@@ -616,7 +615,8 @@ mod tests {
         assert!(picture.rows.iter().all(|row| row.response.is_some()));
     }
 
-    /// Costs 2 and 3, periods 4 and 6: the first task has [0, 2), [5, 7), [8, 10), the second one [2, 5), [7, 8), [10, 12). After their first slots both wait longest.
+    /// Costs 2 and 3, periods 4 and 6: the first task has [0, 2), [5, 7), [8, 10), the second one [2, 5), [7, 8), [10, 12). After their
+    /// first slots both wait longest.
     #[test]
     fn jobs_that_need_not_come_with_a_table_miss_it() {
         let releases = |arrivals: &str| {
@@ -637,7 +637,7 @@ mod tests {
         assert_eq!(rows[1], [0, 6000]);
     }
 
-    /// A response in a picture is one of a real schedule, so it is no longer than the bound.
+    /// A response in a picture belongs to a real schedule, so it is no longer than the bound.
     #[test]
     fn no_picture_of_the_catalog_contradicts_a_bound() {
         let mut compared = 0;

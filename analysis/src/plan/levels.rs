@@ -1,7 +1,7 @@
 //! The three guaranteed levels of the mixed-criticality kernel, from the description's tasks to [`mc2`] and back.
 //!
-//! Why it exists: each level judges with its own costs and sees different tasks. What it deliberately does not know:
-//! how processors and ways were chosen.
+//! Why it exists: each level judges with its own costs and sees different tasks. What it deliberately does not know: how processors and
+//! ways were chosen.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::schedulability::mc2::{LevelTask, Overheads, Processor};
 use crate::schedulability::sporadic_table::Paid;
 use crate::schedulability::{Task, edf, handlers, mc2};
 
-/// Levels A, B and C together, as [`mc2`] wants them, with the tasks behind each entry.
+/// Levels A, B and C together, in the form that [`mc2`] needs, with the tasks behind each entry.
 struct Levels {
     system: mc2::System,
     a: Vec<Vec<usize>>,
@@ -36,7 +36,7 @@ fn split(system: &TaskSystem) -> Option<Levels> {
         let own = prepare::cost(system, index, task.criticality)?;
         let at = |level: char| {
             if level < task.criticality {
-                // Of a level above its own nothing is asked.
+                // Nothing is required of a level above its own.
                 Some(own)
             } else {
                 prepare::cost(system, index, level)
@@ -84,15 +84,15 @@ fn split(system: &TaskSystem) -> Option<Levels> {
     })
 }
 
-/// What level C loses beside the two decisions of a job, or of a slot, of any level: whom it displaces may displace somebody else on another processor,
-/// and so on, with a decision each.
+/// What level C loses besides the two decisions of a job, or of a slot, at any level: a displaced job may displace another on another
+/// processor, and so on, with one decision each.
 fn moves(system: &TaskSystem) -> u64 {
     let others = u64::from(system.processors.saturating_sub(1));
     nanoseconds(system.overheads.schedule).saturating_mul(others)
 }
 
-/// What goes before all levels of a processor, with minimum inter-arrival time and cost: interrupts, and releases of tasks of every level that
-/// are there or may be.
+/// What precedes all levels of a processor, with minimum inter-arrival time and cost: interrupts, and releases of tasks of every level that
+/// are or may be there.
 fn handlers(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
     let here = |&index: &usize| system.tasks[index].core.is_none_or(|there| there == core);
     let releases = prepare::releases(system, (0..system.tasks.len()).filter(here));
@@ -101,13 +101,13 @@ fn handlers(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
     all
 }
 
-/// The same as the tests want it.
+/// The same in the form that the tests need.
 fn as_tasks(handlers: &[(u64, u64)]) -> Vec<Task> {
     let task = |&(distance, cost): &(u64, u64)| handlers::handler(cost, distance);
     handlers.iter().map(task).collect()
 }
 
-/// The tasks of level A of a processor with everything that lengthens them, as the table serves them.
+/// The tasks of level A of a processor with everything that lengthens them, as served by the table.
 pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Task>)> {
     let levels = split(system)?;
     let here = levels.system.processors.get(core as usize)?;
@@ -115,7 +115,7 @@ pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Ta
     Some((levels.a[core as usize].clone(), tasks.collect()))
 }
 
-/// The tasks of level A of a processor as the table serves them, and what of their costs they pay for others.
+/// The tasks of level A of a processor as served by the table, and the part of their costs that they pay for others.
 fn in_table(system: &TaskSystem, here: &Processor) -> Vec<(Task, Paid)> {
     let (kernel, handlers) = (prepare::decisions(system), as_tasks(&here.interrupts));
     let one = |task: &LevelTask| {
@@ -146,7 +146,7 @@ pub fn constraints(
         }
         return Ok(judged);
     };
-    // What the tables say of level A, which the levels below rest on if its jobs do not come with the tables.
+    // What the tables say about level A, on which the levels below depend if level A's jobs do not follow the tables.
     let mut tables: Vec<Vec<Known>> = Vec::new();
     for core in 0..levels.system.processors.len() {
         let members = &levels.a[core];
@@ -178,7 +178,7 @@ pub fn constraints(
     Ok(judged)
 }
 
-/// What the table of a processor says of its tasks of level A, `members`. The levels below get what they lose to its slots.
+/// What a processor's table says about its level-A tasks, `members`. The levels below receive what they lose to its slots.
 fn with_table(
     system: &TaskSystem,
     core: u32,
@@ -200,15 +200,15 @@ fn with_table(
         *b = b.saturating_add(more.saturating_mul(decisions));
         *c = c.saturating_add(more.saturating_mul(decisions.saturating_add(moves(system))));
     }
-    // A job that its table serves too late is still there in later slots, and nobody knows for how long.
+    // A job that its table serves too late is still there in later slots, for an unknown time.
     let responses = table.iter().map(|known| known.response);
     let timely = system.periodic && table.iter().all(|known| known.met);
     here.lives = (!timely).then(|| responses.collect());
     Ok(table)
 }
 
-/// Most slots of a written table that a job of this life can use: each begins with a decision and ends with one, which the levels below lose. (Where
-/// there is no table yet, one is built whose slots are cut by other jobs only, and those pay for their two decisions.)
+/// Maximum slots of a written table that a job of this life can use: each begins and ends with a decision, which the levels below lose. (If
+/// there is no table yet, one is built whose slots are cut only by other jobs, and those pay for their two decisions.)
 fn pieces(system: &TaskSystem, core: u32, task: usize, life: u64) -> u64 {
     let Some(table) = system.tables.iter().find(|table| table.core == core) else {
         return 1;
@@ -229,7 +229,7 @@ fn pieces(system: &TaskSystem, core: u32, task: usize, life: u64) -> u64 {
     slots.iter().enumerate().map(from).max().unwrap_or(1)
 }
 
-/// Work of each level as that level estimates it: A by itself, B with A, C with everything on all processors.
+/// Work of each level as estimated by that level: A by itself, B with A, C with everything on all processors.
 pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
     let Some(levels) = split(system) else { return };
     let kernel = prepare::decisions(system);
@@ -284,7 +284,7 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
         return Ok(false);
     };
     let mut here = levels.system.processors.swap_remove(core as usize);
-    // Where jobs come with the table and nothing is lost to its slots, there is one exactly if earliest deadline first meets all deadlines.
+    // If jobs follow the table and nothing is lost to its slots, a table exists exactly if earliest deadline first meets all deadlines.
     if !system.periodic || system.overheads.schedule.0 > 0 {
         let known = with_table(&part, core, &levels.a[core as usize], &mut here)?;
         let periods = here.a.iter().map(|task| task.period);
@@ -304,8 +304,8 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
     Ok(guarantees.schedulable(&only))
 }
 
-/// Shares of a processor that its tasks of levels A and B take as level C estimates them, in parts of
-/// [`ONE`], rounded up. `None`: a task has no cost with its ways.
+/// Shares of a processor taken by its tasks of levels A and B as estimated by level C, in parts of [`ONE`], rounded up. `None`: a task has
+/// no cost with its ways.
 pub fn level_c_shares(system: &TaskSystem, core: u32) -> Option<Vec<u64>> {
     let handlers = handlers(system, core);
     parts(system, &handlers, |task| {
@@ -333,7 +333,7 @@ fn parts(
                 .saturating_add(moves(system))
                 .saturating_add(handlers::taken(&handlers, period));
             let share = (u128::from(cost) * u128::from(ONE)).div_ceil(u128::from(period));
-            // Far more than any processor, and far from overflow.
+            // Far above any processor's capacity, and far from overflow.
             Some(u64::try_from(share.min(1 << 48)).unwrap_or(1 << 48))
         })
         .collect()

@@ -1,11 +1,11 @@
 //! Verdicts, plans and repairs for task systems: which constraints hold, what was open, and what would help.
 //!
-//! Why it exists: a user asks whether tasks fit, not which test to call. This module chooses the test that a policy needs,
-//! gives it what the description says, and fills in what the description leaves open. Every verdict comes from a test of
+//! Why it exists: a user asks whether tasks fit, not which test to call. This module chooses the test for a policy, passes
+//! it the description's values, and fills in what the description leaves open. Every verdict comes from a test of
 //! [`crate::schedulability`] or from counting. What it deliberately does not know: files, terminals, the simulated chip.
 //!
-//! [`plan`] completes a system and judges it; a system that is complete is only judged. [`repair::repairs`] looks for the
-//! least changes that make a failing system pass.
+//! [`plan`] completes a system and judges it; a complete system is only judged. [`repair::repairs`] searches for the
+//! smallest changes that make a failing system pass.
 
 mod assign;
 mod channels;
@@ -56,9 +56,9 @@ pub enum Kind {
     Colours,
     /// Memory banks.
     Banks,
-    /// Memory accesses in a period of regulation.
+    /// Memory accesses per regulation period.
     Budget,
-    /// Bytes a second of the devices.
+    /// Bytes per second of the devices.
     Bandwidth,
     /// Latency of a channel.
     Channel,
@@ -68,9 +68,9 @@ pub enum Kind {
     Buffer,
     /// Latency of a chain.
     Flow,
-    /// Computing time that an application on a shared tile was promised.
+    /// Computing time promised to an application on a shared tile.
     Quota,
-    /// Processors whose tasks hold a resource: the priority ceiling protocol works on one.
+    /// Processors whose tasks hold a resource: the priority ceiling protocol works on only one.
     Section,
 }
 
@@ -95,11 +95,11 @@ pub enum Unit {
 pub struct Constraint {
     /// What it is about.
     pub kind: Kind,
-    /// Whom it is about: a task, a channel, `processor 0`.
+    /// What it is about: a task, a channel, `processor 0`.
     pub subject: String,
-    /// What may at worst happen; `None`: there is no bound.
+    /// The worst case; `None`: there is no bound.
     pub bound: Option<u64>,
-    /// What is allowed; `None`: anything, as long as there is a bound.
+    /// The allowed maximum; `None`: anything, as long as there is a bound.
     pub limit: Option<u64>,
     /// What both count.
     pub unit: Unit,
@@ -112,7 +112,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// A bound against a limit; holds if there is a bound within it.
+    /// A bound compared with a limit; it holds if there is a bound within the limit.
     fn new(
         kind: Kind,
         subject: impl Into<String>,
@@ -163,12 +163,12 @@ pub struct Plan {
     pub constraints: Vec<Constraint>,
     /// All of it holds.
     pub schedulable: bool,
-    /// What of the description no bound uses.
+    /// Parts of the description that no bound uses.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// What fails, the worst first: no bound before a bound, then by excess against the limit.
+    /// What fails, the worst first: missing bounds come before others, then by excess over the limit.
     pub fn failures(&self) -> Vec<&Constraint> {
         let mut failed: Vec<&Constraint> = self.constraints.iter().filter(|c| !c.holds).collect();
         failed.sort_by_key(|c| {
@@ -233,11 +233,12 @@ impl PlanError {
     }
 }
 
-/// Longest time of a description, in nanoseconds.
+/// Longest time in a description, in nanoseconds.
 pub const NANOSECONDS_MAX: Nanoseconds = TIME_MAX.0 / 1000;
 
-/// The cost of a task at its own level with everything that lengthens a job, its release included, in nanoseconds; blocking,
-/// interrupts and what is done for others are not in it. `None`: there is no estimate for its ways, or a wait has no bound.
+/// The cost of a task at its own level with everything that lengthens a job, its release included, in nanoseconds, but
+/// without blocking, interrupts and what is done for others. `None`: there is no estimate for its ways, or a wait has no
+/// bound.
 pub fn whole_cost(system: &TaskSystem, index: usize) -> Option<Nanoseconds> {
     prepare::task(system, index).ok().flatten().map(|task| {
         task.cost

@@ -1,14 +1,14 @@
-//! What a description says and no bound uses, and what a bound takes for granted that the description does not say.
+//! Parts of a description that no bound uses, and assumptions of bounds that the description does not state.
 //!
 //! Why it exists: a reader who wrote an offset should not wonder whether it counted. What it deliberately does not know: verdicts.
-//! What a bound does not use never makes it unsafe; what it takes for granted does, where that is not so.
+//! What a bound does not use never makes it unsafe; an assumption that does not hold does.
 
 use bulkhead_model::tasks::{Policy, TaskSystem};
 
 use super::{evaluate, prepare};
 use crate::schedulability::periodic;
 
-/// One sentence for each thing that is not used.
+/// One sentence for each unused part.
 pub fn notes(system: &TaskSystem) -> Vec<String> {
     let mut all = offsets(system);
     all.extend(levels(system));
@@ -17,7 +17,7 @@ pub fn notes(system: &TaskSystem) -> Vec<String> {
     all
 }
 
-/// What the levels of the mixed-criticality kernel take for granted, and whom they promise nothing.
+/// The assumptions about the levels of the mixed-criticality kernel, and the tasks to which they promise nothing.
 fn levels(system: &TaskSystem) -> Vec<String> {
     if system.policy != Policy::Mc2 {
         return Vec::new();
@@ -43,7 +43,7 @@ fn levels(system: &TaskSystem) -> Vec<String> {
     all
 }
 
-/// Data on its way without a bound, because nothing says that its readers come.
+/// Data in transit without a bound, because nothing says when its readers arrive.
 fn readers(system: &TaskSystem) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     let polled = system.channels.iter().filter(|channel| !channel.notify);
@@ -66,7 +66,7 @@ fn readers(system: &TaskSystem) -> Option<String> {
     })
 }
 
-/// The first names; the others are counted.
+/// The first names, and a count of the others.
 fn few(names: &[&str]) -> String {
     match names {
         names if names.len() > 4 => {

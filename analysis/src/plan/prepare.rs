@@ -6,12 +6,12 @@
 //! A job pays for two scheduling decisions, one that starts it and one that ends it; its release interrupts whatever runs, even if that is
 //! more urgent, so releases of all tasks of a processor are [`handlers`] like those of devices (A. Burns, K. Tindell, A. Wellings,
 //! *Effective analysis for engineering real-time fixed priority schedulers*, IEEE Transactions on Software Engineering 21(5), 1995). A
-//! decision is not interrupted: one for a less urgent task delays a job, but the one after the job itself, which is counted, comes after
-//! its end.
+//! decision is not interrupted: one for a less urgent task delays a job. The decision after the job itself is counted, but comes after its
+//! end.
 //!
 //! A regulated processor stalls as a whole ([`crate::schedulability::memguard`]): once at the beginning of a busy period, because others
-//! spent the budget, which affects every task; after that in proportion to the accesses of the jobs that run, and each job pays for its
-//! own. Sections and memory phases stall with the accesses that they can make.
+//! spent the budget, which affects every task; after that in proportion to the accesses of the running jobs, and each job pays for its
+//! own. Sections and memory phases stall according to the accesses that they can make.
 //!
 //! A job that holds the memory mutex waits for it, spinning ([`crate::schedulability::memory_mutex`]); the phase with its wait
 //! is not preempted, so it blocks others.
@@ -24,7 +24,7 @@ use crate::schedulability::memory_mutex::{self, Phases};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::{Task, TaskError, fixed_priority, handlers, threshold};
 
-/// Whole nanoseconds of a time of a description.
+/// Whole nanoseconds of a description's time.
 pub fn nanoseconds(time: units::Time) -> u64 {
     time.nanoseconds()
 }
@@ -70,8 +70,8 @@ pub fn releases(system: &TaskSystem, members: impl Iterator<Item = usize>) -> Ve
     members.map(release).filter(|h| h.cost > 0).collect()
 }
 
-/// What goes before the tasks `members` of a processor: interrupts, their releases, and the stall that is under way when a busy
-/// period begins. Their deadlines are late enough for every test.
+/// What precedes the tasks `members` of a processor: interrupts, their releases, and the stall in progress when a busy period begins.
+/// Their deadlines are late enough for every test.
 pub fn handlers(system: &TaskSystem, core: u32, members: &[usize]) -> Result<Vec<Task>, TaskError> {
     let devices = interrupts(system, core).into_iter();
     let mut all: Vec<Task> = devices
@@ -86,8 +86,8 @@ pub fn handlers(system: &TaskSystem, core: u32, members: &[usize]) -> Result<Vec
     Ok(all)
 }
 
-/// How a processor with the tasks `members` is regulated. The outer `None`: not at all, or nobody there touches the memory; the
-/// inner one: it has no budget, so a stall may last for ever.
+/// How a processor with the tasks `members` is regulated. Outer `None`: not at all, or no task there accesses the memory. Inner `None`: it
+/// has no budget, so a stall may last forever.
 pub fn regulation(
     system: &TaskSystem,
     core: u32,
@@ -114,7 +114,7 @@ pub fn regulation(
     Ok(Some(regulation))
 }
 
-/// What accesses within this part of a task's cost stall at most, besides the stall that was under way. `None`: no bound.
+/// Maximum stall of the accesses within this part of a task's cost, besides the stall in progress. `None`: no bound.
 pub fn stall(system: &TaskSystem, index: usize, part: u64) -> Result<Option<u64>, TaskError> {
     let task = &system.tasks[index];
     let Some(core) = task.core.filter(|_| task.accesses > 0) else {
@@ -126,7 +126,7 @@ pub fn stall(system: &TaskSystem, index: usize, part: u64) -> Result<Option<u64>
         Some(Some(regulation)) => {
             let most = match regulation.access {
                 0 => u64::MAX,
-                // One access may end in the part that began before it.
+                // One access that began before this part may end in it.
                 access => part.div_ceil(access).saturating_add(1),
             };
             regulation.stalls(task.accesses.min(most))
@@ -134,22 +134,22 @@ pub fn stall(system: &TaskSystem, index: usize, part: u64) -> Result<Option<u64>
     })
 }
 
-/// The cost of a task as `level` estimates it, without anything that others do to it. `None`: no estimate for its ways.
+/// The cost of a task as estimated by `level`, without the effects of others. `None`: no estimate for its ways.
 pub fn cost(system: &TaskSystem, index: usize, level: char) -> Option<u64> {
     system.tasks[index]
         .cost_at(level, ways(system, index))
         .map(nanoseconds)
 }
 
-/// A task with its whole cost at its own level, as the tests want it. `None`: there is no estimate for its ways, a wait
-/// without a bound, or more than any test counts. Blocking by sections is not in it: that depends on priorities; nor are [`handlers`].
+/// A task with its whole cost at its own level, in the form that the tests need. `None`: there is no estimate for its ways, a wait has no
+/// bound, or the cost exceeds what any test counts. Excludes blocking by sections, which depends on priorities, and [`handlers`].
 pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError> {
     let task = &system.tasks[index];
     let Some(alone) = cost(system, index, task.criticality) else {
         return Ok(None);
     };
     let mut cost = alone.saturating_add(decisions(system));
-    // Whoever enters a section may be refused it once, and let go again: two decisions more, which hold up everybody below.
+    // A task that enters a section may be refused once and released again: two more decisions, which hold up all lower tasks.
     let refused = |(other, its): (usize, &Described)| {
         other != index && its.core == task.core && !its.sections.is_empty()
     };
@@ -179,7 +179,7 @@ pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError
     }))
 }
 
-/// First arrivals of the tasks `members` of a processor, if they arrive periodically and nothing but their costs delays them.
+/// First arrivals of the tasks `members` of a processor, if they arrive periodically and only their costs delay them.
 pub fn offsets(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Vec<u64>> {
     let plain = |&index: &usize| {
         let task = &system.tasks[index];
@@ -187,10 +187,10 @@ pub fn offsets(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Vec<
             && task.blocking.0 == 0
             && task.sections.is_empty()
             && (task.memory_phase.0 == 0 || system.mutex.is_none())
-            // When a stall begins nobody knows.
+            // The start of a stall is unknown.
             && (task.accesses == 0 || system.memguard.is_none())
     };
-    // A release goes before everybody, which only fixed priorities can say.
+    // A release precedes all tasks, which only fixed priorities can express.
     let sayable = system.policy != Policy::Edf || system.overheads.release.0 == 0;
     let all = system.periodic
         && sayable
@@ -226,8 +226,8 @@ pub fn mutex_wait(system: &TaskSystem, core: Option<u32>) -> Result<Option<u64>,
             memory_mutex::fifo(&phases, core as usize).map(Some)
         }
         MutexOrder::Core => {
-            // A phase of a lower processor may be under way. Higher ones go first as often as they ask: once in each job of
-            // each of their tasks, between its release and its deadline. So the wait is that of a non-preemptive task.
+            // A phase of a lower processor may be in progress. Higher processors go first as often as they ask: once in each job of each
+            // of their tasks, between its release and its deadline. So the wait is that of a non-preemptive task.
             let lower = (core + 1..system.processors).map(on).max().unwrap_or(0);
             let before = system.tasks.iter().zip(&phases);
             let mut tasks: Vec<Task> = before
@@ -245,8 +245,7 @@ pub fn mutex_wait(system: &TaskSystem, core: Option<u32>) -> Result<Option<u64>,
     }
 }
 
-/// Longest time that the memory phase of each task takes from its begin to its end, what goes before it and stalls included;
-/// 0 without one. `None`: no bound.
+/// Maximum time of each task's memory phase from begin to end, including what precedes it and stalls; 0 without one. `None`: no bound.
 fn phases(system: &TaskSystem) -> Result<Option<Vec<u64>>, TaskError> {
     let mut longest = vec![0; system.tasks.len()];
     for (index, task) in system.tasks.iter().enumerate() {
@@ -279,8 +278,9 @@ pub fn alone(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
     members.iter().map(|&index| task(system, index)).collect()
 }
 
-/// The tests' tasks `members`, each with its whole cost, where all of them share processors. With policies whose tests know no
-/// handlers each job also pays for the releases that its life may meet. `None`: one of them has no cost, or one that no test counts.
+/// The tests' tasks `members`, each with its whole cost, where all of them share processors. Under policies whose tests do not handle
+/// handlers, each job also pays for the releases that may occur in its life. `None`: one of them has no cost, or a cost beyond what the
+/// tests count.
 pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>, TaskError> {
     let Some(mut all) = alone(system, members)? else {
         return Ok(None);
@@ -288,7 +288,7 @@ pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
     let pays =
         system.policy.is_global() || matches!(system.policy, Policy::Table | Policy::ThreePhase);
     if pays && system.overheads != Default::default() {
-        // Their tests know no response beyond the period.
+        // Their tests handle no response beyond the period.
         let lives: Vec<u64> = all
             .iter()
             .map(|task| task.period.max(task.deadline))
@@ -300,8 +300,8 @@ pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
 }
 
 /// `tasks`, the tests' tasks for `members`, each of which pays for its own release and for those of the others in its life. Where
-/// processors are shared, each job that may go before it may displace it to a processor where a decision for a less urgent task is under
-/// way: it pays for one more decision. Costs may be above what the tests count.
+/// processors are shared, each job that may go first may displace it to a processor where a decision for a less urgent task is in
+/// progress, so it pays for one more decision. Costs may exceed what the tests count.
 pub fn with_releases(
     system: &TaskSystem,
     members: &[usize],
@@ -316,14 +316,14 @@ pub fn with_releases(
         let others = others.filter(|&(other, _)| other != position);
         let other = |(other, &index): (usize, &usize)| {
             let its = &system.tasks[index];
-            // Under fixed priorities `members` are in their order.
+            // Under fixed priorities, `members` are in priority order.
             let displaces = system.policy.is_global() && (!fixed || other < position);
             let cost = release.saturating_add(if displaces { decision } else { 0 });
             handlers::handler(cost, nanoseconds(its.period).max(1))
                 .with_jitter(nanoseconds(its.jitter))
         };
         let others: Vec<Task> = others.map(other).filter(|h| h.cost > 0).collect();
-        // Its own releases: as many as its life may hold, its own among them.
+        // Its own releases: as many as its life may contain.
         let own = lives[position]
             .saturating_add(task.jitter)
             .div_ceil(task.period.max(1))

@@ -1,11 +1,11 @@
-//! The least changes that make a failing system pass.
+//! The smallest changes that make a failing system pass.
 //!
-//! Why it exists: "not schedulable" helps nobody. What it deliberately does not know: how a verdict comes about; it changes
-//! one number of the description, plans again, and looks for the least change by bisection.
+//! Why it exists: "not schedulable" helps no one. What it deliberately does not know: how a verdict is reached; it changes one number of
+//! the description, plans again, and finds the smallest change by bisection.
 //!
-//! A change is first searched with everything decided as in the failing plan, which is fast, and then judged on the
-//! description as it was written, where open choices are made anew. Each change that is given makes the system pass, and
-//! one unit less does not (both are planned again to make sure).
+//! A change is first searched with everything decided as in the failing plan, which is fast, and then judged on the original description,
+//! where open choices are made again. Each reported change makes the system pass, and one unit less does not (both are planned again to
+//! make sure).
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -21,18 +21,18 @@ use super::{Constraint, Kind, NANOSECONDS_MAX, Plan, Unit, plan};
 const TASKS: usize = 6;
 /// The same for large systems.
 const TASKS_OF_MANY: usize = 2;
-/// Tasks from which on a system is large.
+/// From this number of tasks on, a system is large.
 const MANY: usize = 64;
-/// Periods are raised to this many times their length at most.
+/// Periods are extended to at most this multiple of their length.
 const PERIOD_FACTOR: u64 = 64;
-/// So many processors are added at most.
+/// Maximum processors added.
 const MORE_PROCESSORS: u32 = 8;
 
-/// Periods that are tried by themselves, because they fit those of level A.
+/// Maximum periods that are tried individually because they fit those of level A.
 const MULTIPLES: usize = 64;
 
-/// Plans that are made for one search in all, so that a hopeless system does not take for ever; a plan with open choices counts
-/// as three or ten, and one of a large system more.
+/// Plans made for one search in total, so that a hopeless system does not take forever. A plan with open choices counts as three or ten,
+/// and one of a large system counts more.
 const EFFORT: u64 = 6000;
 
 /// What is left of it.
@@ -47,14 +47,14 @@ impl Effort {
             left: Cell::new(EFFORT),
             weight: (1 + (system.tasks.len() as u64).pow(2) / 1024)
                 * match system.policy {
-                    // A plan takes milliseconds: the windows of each job carry in jobs of all others.
+                    // A plan takes milliseconds, because the windows of each job carry in jobs of all others.
                     Policy::GlobalFixedPriority => 3,
                     _ => 1,
                 },
         }
     }
 
-    /// Plans `system`; `None` if there is no effort left.
+    /// Plans `system`; `None` if no effort is left.
     fn holds(&self, system: &TaskSystem, plans: u64) -> Option<bool> {
         let left = self.left.get().checked_sub(plans * self.weight)?;
         self.left.set(left);
@@ -68,10 +68,10 @@ impl Effort {
 pub enum Number {
     /// Cost of a task: every estimate above the new value is lowered to it.
     Cost,
-    /// The cost that one of the levels below a task's own assumes (`TASK at level C`): every such estimate above the new value is
-    /// lowered to it, and those of the other levels stay.
+    /// The cost assumed by one of the levels below a task's own (`TASK at level C`): every such estimate above the new value is lowered to
+    /// it, and those of the other levels stay.
     Estimate,
-    /// Costs of all tasks with their sections and memory phases, in millionths of what they are, rounded down.
+    /// Costs of all tasks including their sections and memory phases, in millionths of the current values, rounded down.
     AllCosts,
     /// Period of a task; an implicit deadline moves with it.
     Period,
@@ -139,19 +139,19 @@ fn overhead(system: &mut TaskSystem, index: usize) -> &mut Time {
 pub struct Repair {
     /// Which number.
     pub number: Number,
-    /// Of what; empty for the system itself.
+    /// The subject; empty for the system itself.
     pub subject: String,
     /// Its value now.
     pub from: u64,
-    /// The value nearest to it with which everything holds.
+    /// The value nearest to the current one with which everything holds.
     pub to: u64,
     /// What both count.
     pub unit: Unit,
-    /// Size of the change in millionths of the value now, rounded up.
+    /// Size of the change in millionths of the current value, rounded up.
     pub relative: u64,
-    /// The deadline, which is the period, moves with it; where the file gives it, both must be changed.
+    /// The deadline equals the period and moves with it; if the file gives it, both must be changed.
     pub with_deadline: bool,
-    /// Processors, priorities and shares were chosen anew, also where the description gives them.
+    /// Processors, priorities and shares were chosen again, even where the description gives them.
     pub anew: bool,
 }
 
@@ -167,8 +167,8 @@ struct Knob {
     unit: Unit,
 }
 
-/// Changes that repair `system`, whose plan is `failing`, the relatively least first. Empty if it holds, or if no single
-/// change within reason helps.
+/// Changes that repair `system`, whose plan is `failing`, the relatively smallest first. Empty if the system holds, or if no single change
+/// within reason helps.
 pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
     if failing.schedulable {
         return Vec::new();
@@ -182,7 +182,7 @@ pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
     all
 }
 
-/// Tasks that have to do with a failure, the failing ones first, then by load.
+/// Tasks involved in a failure, the failing ones first, then by load.
 fn suspects(system: &TaskSystem, failing: &Plan) -> Vec<usize> {
     let decided = &failing.system;
     let failed: Vec<&Constraint> = failing.constraints.iter().filter(|c| !c.holds).collect();
@@ -269,7 +269,7 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
             all.push(knob(Number::Cost, cost, nanoseconds(least).max(1)));
         }
         all.extend(estimates(&failing.system, index));
-        // Another period has another hyperperiod; a table that is given would no longer fit.
+        // Another period has another hyperperiod; a given table would no longer fit.
         let table = system.policy == Policy::Table
             || (system.policy == Policy::Mc2 && task.criticality == 'A');
         if !table {
@@ -311,7 +311,7 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
     all
 }
 
-/// Estimates of a task's cost by the levels below its own, where the description tells levels apart.
+/// Estimates of a task's cost by the levels below its own, if the description distinguishes levels.
 fn estimates(decided: &TaskSystem, index: usize) -> Vec<Knob> {
     let task = &decided.tasks[index];
     if decided.policy != Policy::Mc2 || task.costs.iter().all(|point| point.level.is_none()) {
@@ -331,7 +331,7 @@ fn estimates(decided: &TaskSystem, index: usize) -> Vec<Knob> {
     levels.filter_map(knob).collect()
 }
 
-/// What of a task may be shortened besides its cost.
+/// The parts of a task that may be shortened besides its cost.
 fn parts(task: &Task, knob: &impl Fn(Number, u64, u64) -> Knob) -> Vec<Knob> {
     let longest = task.sections.iter().map(|s| s.length).max();
     let all = [
@@ -388,7 +388,7 @@ fn kernel_and_slots(decided: &TaskSystem) -> Vec<Knob> {
     all
 }
 
-/// The limit of a failing constraint that is no task's, as a number to be raised to its bound.
+/// The limit of a failing constraint that belongs to no task, as a number to be raised to its bound.
 fn other_knob(system: &TaskSystem, constraint: &Constraint) -> Option<Knob> {
     let subject = &constraint.subject;
     let (number, index) = match constraint.kind {
@@ -425,7 +425,7 @@ fn other_knob(system: &TaskSystem, constraint: &Constraint) -> Option<Knob> {
     })
 }
 
-/// `system` with the number at another value. The second is true if things that were given are open again.
+/// `system` with another value of the number. The second result is true if given values are open again.
 fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
     let mut system = system.clone();
     let mut anew = false;
@@ -448,7 +448,7 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
         Number::AllCosts => {
             let scaled = |time: &mut Time| {
                 let whole = u128::from(nanoseconds(*time)) * u128::from(value) / 1_000_000;
-                // Nothing that takes time comes to take none.
+                // A time that is not zero stays nonzero.
                 let least = u64::from(time.0 > 0);
                 *time = super::prepare::time(u64::try_from(whole).unwrap_or(u64::MAX).max(least));
             };
@@ -536,7 +536,7 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
     (system, anew)
 }
 
-/// Lowers what `level` takes the cost of a task for. A level without estimates of its own gets copies of those that it uses.
+/// Lowers the cost of a task assumed by `level`. A level without its own estimates gets copies of those that it uses.
 fn lower(task: &mut Task, level: char, most: Time) {
     let named = |wanted: Option<char>| move |point: &&CostPoint| point.level == wanted;
     if !task.costs.iter().any(|point| point.level == Some(level)) {
@@ -558,8 +558,8 @@ fn lower(task: &mut Task, level: char, most: Time) {
     }
 }
 
-/// The value between `from` (which fails) and `extreme` (which passes) that passes and is nearest to `from`, as far as
-/// bisection sees: its neighbour on the side of `from` fails. `None`: the effort is used up.
+/// The passing value between `from` (which fails) and `extreme` (which passes) that is nearest to `from`, as far as bisection can tell: its
+/// neighbour towards `from` fails. `None`: the effort is used up.
 fn nearest(from: u64, extreme: u64, passes: impl Fn(u64) -> Option<bool>) -> Option<u64> {
     let (mut bad, mut good) = (from, extreme);
     while bad.abs_diff(good) > 1 {
@@ -596,7 +596,7 @@ fn stops(system: &TaskSystem, knob: &Knob) -> Vec<u64> {
     all
 }
 
-/// Periods of a task of level B at which old jobs of level A cannot reach into its busy periods, so that they may do where shorter and
+/// Periods of a level-B task at which old jobs of level A cannot reach into its busy periods, so that they may pass where shorter and
 /// longer ones do not: multiples of a period of level A, the shortest first.
 fn multiples(system: &TaskSystem, knob: &Knob, end: u64) -> Vec<u64> {
     let of_b = knob.number == Number::Period && system.tasks[knob.index].criticality == 'B';
@@ -653,12 +653,12 @@ fn search(
     })
 }
 
-/// What a plan of the description as it was written counts for: every assignment is tried for few tasks only.
+/// How much a plan of the original description counts: every assignment is tried only for few tasks.
 fn plans(written: &TaskSystem) -> u64 {
     if written.tasks.len() <= 12 { 10 } else { 3 }
 }
 
-/// The value nearest to `bad`, which fails, up to `end` that passes; the inner `None` if `end` does not, the outer one if the effort is used up.
+/// The passing value nearest to `bad`, which fails, up to `end`. Inner `None`: `end` does not pass. Outer `None`: the effort is used up.
 fn within(
     written: &TaskSystem,
     decided: &TaskSystem,
@@ -668,7 +668,7 @@ fn within(
 ) -> Option<Option<u64>> {
     let quickly = |value: u64| effort.holds(&changed(decided, knob, value).0, 1);
     let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, plans(written));
-    // More processors ask for other places than those that were chosen; for the others they are a good start.
+    // More processors call for placements other than the chosen ones; for other changes those are a good start.
     let quick = knob.number != Number::Processors && quickly(end)?;
     let start = if quick {
         nearest(bad, end, quickly)?
@@ -678,7 +678,7 @@ fn within(
     if !wholly(start)? {
         return Some(None);
     }
-    // Other choices may do with less.
+    // Other choices may need less.
     let towards = if start > bad { start - 1 } else { start + 1 };
     let to = if towards != bad && wholly(towards)? {
         nearest(bad, towards, wholly)?
@@ -688,7 +688,7 @@ fn within(
     Some(Some(to))
 }
 
-/// `system` with a repair carried out.
+/// `system` with a repair applied.
 pub fn repaired(system: &TaskSystem, repair: &Repair, value: u64) -> Option<TaskSystem> {
     let named = |names: Vec<&String>| names.iter().position(|name| **name == repair.subject);
     let index = match repair.number {

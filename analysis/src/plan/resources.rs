@@ -1,7 +1,7 @@
 //! What is divided: ways, colours, banks, memory accesses, bandwidth.
 //!
-//! Why it exists: a share that is given twice isolates nothing. What it deliberately does not know: scheduling, except for one thing: where
-//! jobs are preempted, all working sets of a processor must fit its colours together; otherwise only the largest must.
+//! Why it exists: a share that is given away twice isolates nothing. What it deliberately does not know: scheduling, with one exception: if
+//! jobs are preempted, all working sets of a processor together must fit in its colours; otherwise only the largest must.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use bulkhead_model::tasks::{Direction, Policy, Share, TaskSystem};
 
 use super::{Constraint, Kind, Unit};
 
-/// Sums of shares against what there is, and colours against working sets.
+/// Sums of shares compared with what exists, and colours compared with working sets.
 pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
     let sum = |part: fn(&Share) -> Option<u64>| {
         let given: Vec<u64> = system.shares.iter().filter_map(part).collect();
@@ -46,7 +46,7 @@ pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
         total(Kind::Budget, "main memory", sum(|share| share.budget), most);
     }
     sections(system, all);
-    // Those of no processor in particular, too: the tasks of level C.
+    // Including those of no particular processor: the tasks of level C.
     let whom = (0..system.processors).map(Some).chain([None]);
     for core in whom {
         let has = system.share(core).and_then(|share| share.colours);
@@ -84,7 +84,7 @@ pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
     }
 }
 
-/// Colours that the working sets of a processor, or of level C, need; `None`: nothing is known of colours.
+/// Colours needed by the working sets of a processor or of level C; `None`: nothing is known about colours.
 pub fn colours_needed(system: &TaskSystem, core: Option<u32>) -> Option<u64> {
     let size = system.llc.map(|llc| llc.colour_size.0).filter(|&s| s > 0)?;
     let each = system

@@ -1,13 +1,13 @@
-//! Round robin in slices with quotas: response times of a processor as TileMux shares it out.
+//! Round robin in slices with quotas: response times on a processor shared by TileMux.
 //!
-//! Why it exists: time slices have no priorities, so no test of [`crate::schedulability`] fits them. What it deliberately does
-//! not know: what the others do; each of them may take whatever its slice allows.
+//! Why it exists: time slices have no priorities, so no test of [`crate::schedulability`] fits them. What it deliberately does not know:
+//! what the other tasks do; each may take whatever its slice allows.
 //!
 //! Method. Of `n` tasks, one gets a turn of at most a slice, then each of the others gets at most one turn before its next one; a task that
-//! wakes up queues behind all others. A decision of the scheduler goes before every turn and is not part of it; releases interrupt whatever
-//! runs and use up its slice. So with `k` turns a task waits `k (n - 1)` slices with their decisions, and `k` decisions of its own. Work of
-//! W needs `W / slice` turns, rounded up; the end of a job ends a turn, and so does a quota that is used up, which makes the task wait for
-//! the rest of its period: the first time perhaps at once, then after each full quota. The decision is not part of the quota.
+//! wakes up queues behind all others. A scheduler decision precedes every turn and is not part of it; releases interrupt whatever runs and
+//! use up its slice. So with `k` turns a task waits `k (n - 1)` slices with their decisions, and `k` decisions of its own. Work of W needs
+//! `W / slice` turns, rounded up; the end of a job ends a turn, and so does a quota that is used up, which makes the task wait for the rest
+//! of its period: possibly immediately the first time, then after each full quota. The decision is not part of the quota.
 //!
 //! Jobs of a task that wait for each other are analysed together until one of them is done before the next can be released.
 
@@ -19,12 +19,12 @@ use crate::schedulability::handlers;
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::{Task, TaskError};
 
-/// Jobs of a task that wait for each other before the search is given up.
+/// Jobs of a task waiting for each other after which the search is given up.
 const JOBS_MAX: u64 = 1_000;
-/// Steps of one search for a window; each adds a release at least.
+/// Maximum steps of one search for a window; each adds at least one release.
 const STEPS_MAX: usize = 10_000;
 
-/// What a turn costs and brings. Times in nanoseconds.
+/// The cost and yield of a turn. Times in nanoseconds.
 struct Turns {
     others: u64,
     slice: u64,
@@ -33,7 +33,7 @@ struct Turns {
     quota: Option<(u64, u64)>,
 }
 
-/// Response times of the tasks `members` of a processor; none for a task without a cost.
+/// Response times of the tasks `members` of a processor; `None` for a task without a cost.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range.
@@ -88,7 +88,7 @@ impl Turns {
                 }
                 None => (0, 0),
             };
-            // Alone, nobody ends a turn but the task itself.
+            // Alone, only the task itself ends a turn.
             let slices = if self.others == 0 {
                 1
             } else {
@@ -100,7 +100,7 @@ impl Turns {
                 .others
                 .checked_mul(another)?
                 .checked_add(self.decision)?;
-            // Alone, the decision after an earlier job may be under way.
+            // Alone, the decision after an earlier job may be in progress.
             let before = if self.others == 0 { self.decision } else { 0 };
             let needed = inside
                 .checked_add(turns.checked_mul(each)?)?

@@ -1,13 +1,13 @@
 //! What must hold for a system on a chip: its tasks on their tiles, the quotas of shared tiles, its flows over the network.
 //!
-//! Why it exists: a description with costs can be judged before anything is built or run. What it deliberately does not
-//! know: files, variants, and how what is open is chosen; the runner changes descriptions and asks again.
+//! Why it exists: a description with costs can be judged before anything is built or run. What it deliberately does not know: files,
+//! variants, and how open values are chosen; the runner changes descriptions and asks again.
 //!
-//! A flow is bounded from the description alone if every application on its way has a `<task>` with a cost and a tile of its own: a job
+//! A flow is bounded from the description alone if every application on its path has a `<task>` with a cost and its own tile: a job
 //! computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its memory gates
-//! once in each direction that it may, and sends one message of the receiver's slot through each of its gates. Other applications are
-//! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux. No job waits for an
-//! answer of somebody who is not on the way. Applications on the way also work on messages of others, and on earlier ones of the flow ([`arrivals`]).
+//! once in each permitted direction, and sends one message of the receiver's slot size through each of its gates. Other applications are
+//! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a TileMux switch. No job waits for an
+//! answer from outside the path. Applications on the path also work on messages of others, and on earlier ones of the flow ([`arrivals`]).
 
 mod arrivals;
 pub mod complete;
@@ -28,17 +28,17 @@ use bulkhead_abi::message::HEADER_SIZE;
 pub struct Verdict {
     /// Tasks of tiles with the same policy; constraints are about applications with a `<task>` that has a cost.
     pub tasks: Vec<Plan>,
-    /// Quotas of tiles with fixed priorities, and flows that are promised.
+    /// Quotas of tiles with fixed priorities, and flows with a promise.
     pub constraints: Vec<Constraint>,
     /// What was not judged, and why.
     pub unjudged: Vec<Unjudged>,
-    /// Applications whose missing limit keeps flows from a promise.
+    /// Applications whose missing limit deprives flows of a promise.
     pub unlimited: Vec<String>,
     /// What bounds of flows assume.
     pub assumptions: Vec<String>,
 }
 
-/// Something that ought to hold, and that no test judged.
+/// Something that should hold but that no test judged.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Unjudged {
     /// What: `flow loop`, `task sensor`.
@@ -70,7 +70,7 @@ fn cost(app: &App) -> Option<u64> {
     Some(cost.nanoseconds())
 }
 
-/// Whether an application takes the processor only when nobody with a quota wants it.
+/// Whether an application gets the processor only when no activity with a quota wants it.
 fn comes_last(system: &System, app: &App) -> bool {
     app.cpu.is_none() && system.tilemux(app.tile).policy == TilePolicy::Realtime
 }
@@ -144,11 +144,11 @@ fn without_kernel(system: &System) -> Verdict {
     verdict
 }
 
-/// Bytes of a block of traffic, the least that an access pays for.
+/// Bytes of a block of traffic, the minimum that an access pays for.
 const BLOCK: u128 = 64;
 
-/// What a job waits for tokens is in no bound of a response. If its limit cannot pay for the accesses of each job, jobs are late without end;
-/// otherwise nothing is said of them.
+/// Waits of a job for tokens are not part of any response bound. If its limit cannot pay for the accesses of each job, jobs are late
+/// without bound; otherwise nothing is said about them.
 fn tokens(app: &App, verdict: &mut Verdict) {
     let (Some(limit), Some(task)) = (app.limit, &app.task) else {
         return;
@@ -157,7 +157,7 @@ fn tokens(app: &App, verdict: &mut Verdict) {
     if accesses == 0 || limit.noc.0 == 0 || cost(app).is_none() {
         return;
     }
-    // Both sides of bytes in a period, times the picoseconds of a second.
+    // Both sides in bytes per period, times the picoseconds of a second.
     let asked = accesses * BLOCK * 1_000_000_000_000;
     let paid = u128::from(limit.noc.0) * u128::from(task.period.0);
     for plan in &mut verdict.tasks {
@@ -182,8 +182,8 @@ fn tokens(app: &App, verdict: &mut Verdict) {
     }
 }
 
-/// A response as the quota allows it: with TileMux's switches, and only if the quota pays for the job. The test of tasks knows neither, so its
-/// response alone would hold where the job waits for the next period of its quota.
+/// A response under the quota: with TileMux's switches, and only if the quota pays for the job. The task test knows neither, so its
+/// response alone would appear to hold where the job waits for the next period of its quota.
 fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
     let (bound, note) = match one.unpaid {
         Some(_) => (None, Some("its quota does not pay for it".to_owned())),
@@ -192,7 +192,7 @@ fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
     for plan in &mut verdict.tasks {
         let all = plan.constraints.iter_mut();
         for response in all.filter(|of| of.kind == Kind::Response && of.subject == one.app) {
-            // Whatever has no bound without quotas has none with them.
+            // What has no bound without quotas has none with them.
             response.bound = response.bound.and_then(|without| Some(bound?.max(without)));
             response.holds = response
                 .bound
@@ -204,7 +204,7 @@ fn quota_bounds(one: &Reservation, verdict: &mut Verdict) {
     }
 }
 
-/// Response times of applications that share tiles or not, as TileMux serves them.
+/// Response times of applications, whether or not they share tiles, as served by TileMux.
 fn on_tiles(system: &System) -> Result<Vec<Plan>, PlanError> {
     let asked = |name: &str| system.app(name).and_then(cost).is_some();
     let judged = |tasks: TaskSystem| {
@@ -220,10 +220,10 @@ fn on_tiles(system: &System) -> Result<Vec<Plan>, PlanError> {
         .collect()
 }
 
-/// Applications on the only way from one to another along send gates.
+/// Applications on the only path from one to another along send gates.
 ///
 /// # Errors
-/// Why there is none.
+/// Why there is no such path.
 fn way(system: &System, from: usize, to: usize) -> Result<Vec<usize>, &'static str> {
     let gates = system.apps.iter().enumerate();
     let edges: BTreeSet<(usize, usize)> = gates
@@ -261,7 +261,7 @@ fn comes_back(edges: &[(usize, usize)], node: usize) -> bool {
     false
 }
 
-/// What a job of an application does at most, as the description has it.
+/// Maximum work of an application's job according to the description.
 fn profile(system: &System, app: usize, ticks: impl Fn(u64) -> u64) -> Option<Profile> {
     let here = &system.apps[app];
     let task = here.task.as_ref()?;
@@ -318,7 +318,7 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
         let what = format!("flow {name}");
         let bounds = match &bounds {
             Ok(bounds) => bounds,
-            // A memory that serves in any order, beside somebody without a limit.
+            // A memory that serves in any order, beside an application without a limit.
             Err(why) => {
                 verdict.leave(what, why.to_string());
                 continue;
@@ -355,10 +355,10 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
         }
         let jitter = system.apps[flow.from].task.as_ref();
         let jitter = jitter.map_or(0, |task| task.jitter.nanoseconds());
-        // The whole time, with the waits for tokens of who is on the way.
+        // The whole time, including the token waits of the applications on the path.
         let bound = arrivals.bound(|jobs| {
             let found = match bounds.flow_of_jobs(jobs, ticks(wake)) {
-                // So many jobs that no clock counts them.
+                // More jobs than any clock can count.
                 Err(SystemError::Communication(CommunicationError::TooLarge)) => return Ok(None),
                 found => found.map_err(other)?,
             };

@@ -1,7 +1,7 @@
-//! Tables of processors: those of the description, and those that are built, with the decisions that begin their slots.
+//! Tables of processors, from the description or built, with the decisions that begin their slots.
 //!
-//! Why it exists: a table is made once and followed for ever, so that what its slots lose must be counted before. What it
-//! deliberately does not know: what tasks cost. The tables themselves: [`crate::schedulability::table`].
+//! Why it exists: a table is made once and followed forever, so what its slots lose must be counted in advance. What it deliberately does
+//! not know: what tasks cost. The tables themselves are in [`crate::schedulability::table`].
 
 use bulkhead_model::tasks::{Policy, TaskSystem};
 
@@ -21,11 +21,11 @@ pub fn too_long() -> String {
     )
 }
 
-/// Rounds in which a table is built anew because its jobs have more pieces than the last one's.
+/// Rounds in which a table is rebuilt because its jobs have more pieces than in the last one.
 const TABLE_ROUNDS: usize = 24;
 
-/// The table of a processor, unless it would be too long to write down. Each piece of a job loses something to [decisions](turns), so
-/// the table is built for as many as its jobs have; a job alone has two decisions in its cost.
+/// The table of a processor, unless it would be too long to write down. Each piece of a job loses time to [decisions](turns), so the table
+/// is built for as many pieces as its jobs have; a job alone has two decisions in its cost.
 ///
 /// # Errors
 /// Those of [`table::build`].
@@ -66,9 +66,10 @@ pub fn build_table(
     Err(failed.unwrap_or(TableError::TooLong))
 }
 
-/// What decisions take from the slots of a processor's table. Each turn begins with one, and another one may be under way then: nothing interrupts a
-/// decision. Below a table of `mc2` that is one for whoever runs there, at any time. Otherwise it follows the end of a job, or the end of a slot before its
-/// job's; so it is over when the next slot begins a decision later, unless handlers delay it.
+/// What decisions take from the slots of a processor's table. Each turn begins with one, and another one may be in progress then, because
+/// decisions are not interrupted. Below a table of `mc2` that is a decision for whatever runs there, at any time. Otherwise it follows the
+/// end of a job, or the end of a slot that comes before its job's end; so it is over when the next slot begins a decision later, unless
+/// handlers delay it.
 fn turns(system: &TaskSystem, core: u32, table: &Table) -> Turns {
     let decision = nanoseconds(system.overheads.schedule);
     let delayed = system.policy == Policy::Mc2
@@ -76,7 +77,7 @@ fn turns(system: &TaskSystem, core: u32, table: &Table) -> Turns {
         || !prepare::interrupts(system, core).is_empty();
     let both = decision.saturating_mul(2);
     let first = |(index, slot): (usize, &Slot)| {
-        // The last slot's end is one repetition earlier.
+        // The end of the last slot is one repetition earlier.
         let gap = match index {
             0 => {
                 let last = table.slots.last();
@@ -114,7 +115,7 @@ pub fn first_arrivals(system: &TaskSystem, members: &[usize]) -> Vec<u64> {
     members.iter().map(offset).collect()
 }
 
-/// The table of a processor of the description, with tasks numbered as in `members`.
+/// The description's table of a processor, with tasks numbered as in `members`.
 fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> {
     let table = system.tables.iter().find(|table| table.core == core)?;
     Some(Table {
@@ -134,7 +135,7 @@ fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> 
     })
 }
 
-/// What is known of the tasks `members` under the table of their processor, whose costs contain what they pay for others (`paid`).
+/// What is known about the tasks `members` under the table of their processor, whose costs contain what they pay for others (`paid`).
 ///
 /// # Errors
 /// [`PlanError`] if a task is beyond what tables cover, or the table would be too long.
@@ -168,7 +169,7 @@ pub fn table_processor(
     };
     match table_of(system, core, members) {
         Some(table) => {
-            // Reading a description has refused slots that overlap.
+            // Reading a description has already refused overlapping slots.
             match table::check_at(&table, &bare, &offsets, &turns(system, core, &table)) {
                 Ok(()) => Ok(known(&table)),
                 Err(TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
@@ -178,7 +179,7 @@ pub fn table_processor(
         None => match build_table(system, core, tasks, &offsets) {
             Ok(table) => Ok(known(&table)),
             Err(table::TableError::Impossible { .. }) => Ok(none()),
-            // Level A is judged without a table, too, if its jobs come with it; there is only no response time.
+            // Level A is also judged without a table if its jobs follow it; only response times are then missing.
             Err(table::TableError::TooLong) if system.policy == Policy::Mc2 => {
                 let met = Known {
                     response: None,

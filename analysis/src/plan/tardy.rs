@@ -1,7 +1,7 @@
-//! Tardiness of tasks that all processors serve together, with what the kernel does.
+//! Tardiness of tasks served by all processors together, including the kernel's work.
 //!
-//! Why it exists: a late job lives longer and meets more releases, which may make it later. What it deliberately does not know: the
-//! levels of a mixed-criticality system, whose supplies are partial from the start.
+//! Why it exists: a late job lives longer and meets more releases, which may delay it further. What it deliberately does not know:
+//! the levels of a mixed-criticality system, whose supplies are partial from the start.
 
 use bulkhead_model::tasks::TaskSystem;
 use num_traits::Signed;
@@ -13,8 +13,8 @@ use crate::schedulability::{Task, TaskError, handlers, mc2, tardiness};
 /// Rounds in which tardiness may grow with what late jobs pay for.
 const LATE_ROUNDS: usize = 50;
 
-/// Bounds on tardiness. A late job lives longer, so it pays for more releases, which may make it later: from the bounds without
-/// that, until they no longer grow. Where they grow for ever, all releases are taken from every processor instead.
+/// Bounds on tardiness. A late job lives longer, so it pays for more releases, which may delay it further: the bounds without this
+/// effect are increased until they no longer grow. If they grow forever, all releases are taken from every processor instead.
 pub fn bounds(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, PlanError> {
     let wrong = |error: TaskError| PlanError::of(&error, system, order);
     let Some(alone) = prepare::alone(system, order).map_err(wrong)? else {
@@ -40,7 +40,7 @@ pub fn bounds(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, 
             Some(found) => late = found,
         }
     }
-    // With the decision that a displaced job may have to wait for.
+    // Including the decision that a displaced job may have to wait for.
     let decision = prepare::nanoseconds(system.overheads.schedule);
     let release = prepare::nanoseconds(system.overheads.release);
     let arrivals = alone

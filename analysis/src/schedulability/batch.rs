@@ -7,7 +7,7 @@ use super::fixed_priority::{self, Scan};
 use super::task::{Task, TaskError, validate};
 use rayon::prelude::*;
 
-/// Systems that one worker takes at a time: enough that handing them out costs nothing beside judging them.
+/// Systems that one worker takes at a time: enough that handing them out costs nothing compared with judging them.
 const CHUNK: usize = 256;
 
 /// For each system: does every task meet its deadline by preemptive fixed priorities on one processor? The same answers as

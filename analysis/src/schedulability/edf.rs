@@ -4,8 +4,8 @@
 //! Computers 58(9), 2009; the demand criterion: S. Baruah, A. Mok, L. Rosier, *Preemptively scheduling hard-real-time
 //! sporadic tasks on one processor*, RTSS 1990; release jitter shortens a deadline (Spuri, INRIA RR-2772, 1996).
 //!
-//! Assumptions: independent tasks, arbitrary deadlines, no overhead but handlers, which run before all tasks and add their requests to the
-//! demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not covered.
+//! Assumptions: independent tasks, arbitrary deadlines, no overhead except handlers, which run before all tasks and add their requests to
+//! the demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not covered.
 
 use super::handlers::requested;
 use super::task::{self, Task, TaskError, Time, validate};
@@ -52,7 +52,7 @@ pub fn schedulable_with(tasks: &[Task], handlers: &[Task]) -> Result<bool, TaskE
     let Some(mut t) = last_deadline(tasks, &deadlines, bound) else {
         return Ok(true);
     };
-    // From the longest interval down: the demand of an interval is a safe next one to look at.
+    // From the longest interval down: the demand of an interval is a safe next one to check.
     loop {
         let Some(demand) = demand(tasks, &deadlines, handlers, t) else {
             return Ok(false);
@@ -92,12 +92,13 @@ fn last_deadline(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
     tasks.iter().zip(deadlines).filter_map(before).max()
 }
 
-/// One more than the longest interval that need be looked at. `None` if it does not fit into 64 bits.
+/// One more than the longest interval that must be checked. `None` if it does not fit into 64 bits.
 fn interval(tasks: &[Task], deadlines: &[Time], handlers: &[Task], full: bool) -> Option<Time> {
     let all = [tasks, handlers].concat();
     if full {
-        // What is late, is late within the first busy period. Where jitter makes that endless: from the latest deadline on, a hyperperiod
-        // adds its own length to the demand, so a longer interval shows nothing new. Before it, handlers have demands and tasks none yet.
+        // Anything late is late within the first busy period. If jitter makes that endless: from the latest deadline on, a hyperperiod adds
+        // its own length to the demand, so a longer interval shows nothing new. Before it, handlers already have demands and tasks do not
+        // yet.
         let endless = || {
             let latest = deadlines.iter().copied().max().unwrap_or(0);
             task::common_multiple(all.iter().map(|t| t.period))?.checked_add(latest)
@@ -142,7 +143,7 @@ fn interval(tasks: &[Task], deadlines: &[Time], handlers: &[Task], full: bool) -
 /// Length of the longest interval in which the processor is never idle, all tasks released together (release jitter
 /// brings more of them together). `None` above `limit`, or if it is too long to be followed.
 pub fn busy_period(tasks: &[Task], limit: Time) -> Option<Time> {
-    /// Steps to follow: each adds a job at least. The callers have other bounds.
+    /// Maximum steps; each adds at least one job. The callers have other bounds.
     const STEPS: u32 = 20_000;
     let mut length = tasks
         .iter()
@@ -204,8 +205,8 @@ mod tests {
         assert!(schedulable(&[Task::new(1, 4).with_blocking(1)]).is_err());
     }
 
-    /// The demand criterion by definition, over more than two hyperperiods or until nothing is left to do: what is late is late by then. In a
-    /// longer interval, handlers may ask for more than there is time for, though everything before it is done.
+    /// The demand criterion by definition, over more than two hyperperiods or until nothing is left to do: anything late is late by then.
+    /// In a longer interval, handlers may demand more time than there is, though everything before it is done.
     fn by_definition(tasks: &[Task], handlers: &[Task]) -> bool {
         let all = [tasks, handlers].concat();
         let end = (1..300).find(|&t| requested(&all, t).unwrap() <= t);
@@ -238,8 +239,8 @@ mod tests {
         assert!(by_definition(&tasks, &handlers));
     }
 
-    /// The processor is full, and jitter makes it busy for ever. The release of the first job of all, of 1 and of 2, is demanded at once,
-    /// when only one deadline is near; the one that is missed lies a hyperperiod later.
+    /// The processor is full, and jitter keeps it busy forever. The release of the first job of all, of 1 and of 2, is demanded
+    /// immediately, when only one deadline is near; the missed one is a hyperperiod later.
     #[test]
     fn handlers_on_a_full_processor() {
         let tasks = [

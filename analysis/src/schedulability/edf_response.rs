@@ -11,11 +11,11 @@ use super::task::{self, LIMIT, Task, TaskError, Time, validate};
 use super::utilisation::compare_with;
 use std::collections::BTreeSet;
 
-/// Arrivals that are tried for a task before the search is given up as hopeless.
+/// Arrivals tried for a task before the search is given up as hopeless.
 pub const ARRIVALS_MAX: usize = 100_000;
 
-/// Longest response times from arrival; `None` if the tasks need more than the processor, or so nearly all of it that a
-/// busy period is too long to be looked at.
+/// Longest response times from arrival; `None` if the tasks need more than the processor, or so nearly all of it that a busy period is
+/// too long to examine.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or a task has blocking.

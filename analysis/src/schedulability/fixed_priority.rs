@@ -6,8 +6,8 @@
 //! K. Tindell, A. Burns, A. Wellings, *An extendible approach for analyzing fixed priority hard real-time tasks*,
 //! Real-Time Systems 6(2), 1994.
 //!
-//! Assumptions: independent but for `blocking`, which each busy period suffers once; no overhead of scheduling; a job's
-//! arrival is at least a period after the last one's, its release up to `jitter` later. Exact without blocking.
+//! Assumptions: independent except for `blocking`, which each busy period suffers once; no scheduling overhead; a job arrives at least
+//! a period after the previous one and is released up to `jitter` later. Exact without blocking.
 //!
 //! At a utilisation of exactly 1 a busy period that began with jitter or blocking need not end. Moving a window and its job by
 //! a hyperperiod adds the same to both sides of the recurrence, so no job answers later than the one a hyperperiod before it,
@@ -15,11 +15,11 @@
 
 use super::task::{Task, TaskError, Time, common_multiple, validate};
 
-/// Jobs of a busy period that are looked at before the search is given up as hopeless.
+/// Jobs of a busy period examined before the search is given up as hopeless.
 pub const JOBS_MAX: u64 = 100_000;
 
-/// Steps of a fixed-point search before it is given up: each adds a job at least, so only utilisations within a hair of 1
-/// and periods a million times apart come near.
+/// Steps of a fixed-point search before it is given up: each adds at least one job, so only utilisations extremely close to 1 and
+/// periods a million times apart come near.
 pub const STEPS_MAX: u64 = 100 * JOBS_MAX;
 /// Longest deadline by shortest period up to which [`Scan`] passes arrivals one by one; beyond, a division is faster.
 const SCAN_RATIO: Time = 1 << 16;
@@ -193,7 +193,7 @@ mod tests {
         let expected = [1, 2, 7, 18].map(Some);
         assert_eq!(response_times(&tasks).unwrap(), expected);
         assert!(schedulable(&tasks).unwrap());
-        // Not if every task is there twice.
+        // Not if every task exists twice.
         let twice: Vec<_> = tasks.iter().flat_map(|t| [*t, *t]).collect();
         assert!(!schedulable(&twice).unwrap());
     }

@@ -76,14 +76,14 @@ pub fn bcl(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
     check(tasks, processors)?;
     Ok((0..tasks.len()).all(|index| {
         interference(tasks, index, processors).is_some_and(|(work, room, small)| {
-            // Where all of it fits exactly, one who does not fill the slack is needed.
+            // If everything fits exactly, one task that does not fill the slack is needed.
             work < room || (work == room && small)
         })
     }))
 }
 
-/// The work of others that can hold up a task, each at most its slack; the room for it; and whether somebody's is less than the slack.
-/// `None`: it has no slack at all.
+/// The work of others that can hold up a task, each at most its slack; the room for it; and whether one task's work is less than the
+/// slack. `None`: it has no slack at all.
 fn interference(tasks: &[Task], index: usize, processors: u64) -> Option<(u128, u128, bool)> {
     let task = &tasks[index];
     let slack = task.deadline.checked_sub(task.cost)?;
@@ -104,28 +104,28 @@ fn interference(tasks: &[Task], index: usize, processors: u64) -> Option<(u128, 
     Some((work, u128::from(processors) * u128::from(slack), small))
 }
 
-/// Which of the tests is nearest to showing schedulability, where none does.
+/// Which of the tests comes nearest to showing schedulability, if none does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
     /// The test: `gfb`, `bak` or `bcl`.
     pub test: &'static str,
-    /// The task with which it fails most; none where it fails for all together.
+    /// The task with which it fails most; `None` if it fails for all together.
     pub task: Option<usize>,
-    /// What it takes the tasks to ask for, in processors.
+    /// What it assumes the tasks demand, in processors.
     pub asked: Exact,
     /// What they may ask for.
     pub allowed: Exact,
 }
 
 impl Nearest {
-    /// By how much more is asked for than is allowed; none where nothing is.
+    /// How much the demand exceeds what is allowed; `None` if it does not.
     fn excess(&self) -> Option<Exact> {
         (self.allowed > Exact::zero()).then(|| &self.asked / &self.allowed)
     }
 }
 
-/// The test whose worst task asks for least beyond what is allowed, for who knows that none accepts; Baker's, which takes long, for
-/// `few` tasks at most. `None`: a task asks for more than a whole processor, so no test says anything.
+/// The test whose worst task exceeds the allowed demand least, for callers that know that none accepts. Baker's test, which takes
+/// long, is tried for at most `few` tasks. `None`: a task asks for more than a whole processor, so no test says anything.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or not covered.

@@ -1,9 +1,9 @@
 //! What runs before every task: handlers of interrupts, releases of jobs, stalls of the whole processor.
 //!
-//! Why it exists: such work has no priority and no deadline, so every test has to count it, whomever it is done for. A
-//! handler is a [`Task`] whose deadline nobody asks for. Tests that know windows take handlers as demand of the window;
-//! the others let each job pay for all that its longest life may meet ([`taken`], [`pays`]): mc2-rts20, section 6.1,
-//! paragraph "Overhead accounting", does so for interrupts.
+//! Why it exists: such work has no priority and no deadline, so every test has to count it, regardless of the task it is done for. A
+//! handler is a [`Task`] whose deadline does not matter. Tests that use windows count handlers as demand of the window; the others let
+//! each job pay for everything that its longest life may meet ([`taken`], [`pays`]): mc2-rts20, section 6.1, paragraph "Overhead
+//! accounting", does so for interrupts.
 //!
 //! What it deliberately does not know: what handlers do, and where descriptions name them.
 
@@ -19,8 +19,8 @@ pub const fn once(cost: Time) -> Task {
     Task::new(cost, LIMIT)
 }
 
-/// What handlers take from a window of this length at most: all that is requested in it, and one run of each that was requested
-/// before.
+/// Maximum time that handlers take from a window of this length: everything requested in it, and one run of each that was requested
+/// earlier.
 pub fn taken(handlers: &[Task], window: Time) -> Time {
     handlers.iter().fold(0, |sum, h| {
         let most = window
@@ -31,7 +31,7 @@ pub fn taken(handlers: &[Task], window: Time) -> Time {
     })
 }
 
-/// The task if each of its jobs pays for what handlers take from a life of this length. Tests refuse a cost that is above what they count.
+/// The task if each of its jobs pays for what handlers take from a life of this length. Tests refuse a cost above their limit.
 pub fn pays(task: &Task, handlers: &[Task], life: Time) -> Task {
     Task {
         cost: task.cost.saturating_add(taken(handlers, life)),

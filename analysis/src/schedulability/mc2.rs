@@ -29,7 +29,7 @@ use num_traits::{Signed, Zero};
 pub struct LevelTask {
     /// Period and deadline.
     pub period: Time,
-    /// Cost as levels A, B and C estimate it. Of a level above its own criticality nothing is asked.
+    /// Cost as estimated by levels A, B and C. Nothing is required of a level above its own criticality.
     pub costs: [Time; 3],
 }
 
@@ -42,8 +42,8 @@ pub struct Processor {
     pub b: Vec<LevelTask>,
     /// Interrupts handled here: minimum inter-arrival time and longest handler.
     pub interrupts: Vec<(Time, Time)>,
-    /// If jobs of levels A and B arrive at any times at least a period apart: how long each task of level A takes in the slots of the table
-    /// ([`super::sporadic_table`]), `None` without a bound. If there is nothing here, they arrive with the table, and level A is done within its periods.
+    /// If jobs of levels A and B arrive at arbitrary times at least a period apart: how long each task of level A takes in the slots of the
+    /// table ([`super::sporadic_table`]), `None` without a bound. If empty, they follow the table, and level A is done within its periods.
     pub lives: Option<Vec<Option<Time>>>,
 }
 
@@ -167,7 +167,7 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
             b[index] = fixed_priority::response_times(&above)?.pop().flatten();
         }
         guarantees.b.push(b);
-        // Handlers take from level C whether or not a task of a higher level is there, and hold up whom they interrupt.
+        // Handlers take from level C whether or not a task of a higher level is present, and hold up the job that they interrupt.
         let handlers = processor.interrupts.iter().filter(|one| one.1 > 0);
         everywhere.extend(
             handlers

@@ -4,16 +4,16 @@
 //! performance isolation in multi-core platforms*, RTAS 2013, without reclaiming, as hercules-18 uses it: a core may make
 //! `budget` memory accesses in each period; the next one stalls it until the period ends.
 //!
-//! Method: a stalled core is stalled as a whole, whoever spent its budget. In a busy period the first stall may be due to others; every
-//! further one needs a full budget of accesses, plus the one that exceeds it, by the tasks that run in it. So with A accesses in a busy
-//! period there are at most `1 + (A - 1) / budget` stalls (one with A = 0). Each ends with a period and begins after a full budget of
-//! accesses in it: [`Regulation::longest_stall`].
+//! Method: a stalled core is stalled as a whole, whichever task spent its budget. In a busy period the first stall may be due to
+//! others; every further one needs a full budget of accesses, plus the one that exceeds it, by the tasks that run in it. So with A
+//! accesses in a busy period there are at most `1 + (A - 1) / budget` stalls (one with A = 0). Each ends with a period and begins after
+//! a full budget of accesses in it: [`Regulation::longest_stall`].
 //!
 //! A test of many tasks counts the first stall once for each busy period, and lets each job pay `stall / budget` for each of its
 //! own accesses ([`Regulation::stalls`]): that sums to no less than the number above, however accesses and jobs mix.
 //!
-//! Assumptions: the cost contains the accesses at `access` ticks each at least, one after the other, and nobody else makes any
-//! in the core's name; a core makes no access while it waits or spins.
+//! Assumptions: the cost contains the accesses, at least `access` ticks each, one after the other; no other component makes accesses on
+//! the core's account; a core makes no access while it waits or spins.
 
 use super::task::{TaskError, Time};
 

@@ -10,10 +10,10 @@
 //! most `open` (precharge, activate, column access), then waits for the bus, which serves in the order of readiness, then
 //! transfers for at most `transfer`, and only then is the bank free.
 //!
-//! Assumptions: preemptive fixed priorities on each core, deadlines within periods, no jitter; a core has one request under way
-//! and waits for it, also when a task is preempted; costs contain each access at `open + transfer`, so nothing is added for rows
-//! that others close; the job-driven bound relies on the other cores' tasks meeting their deadlines, see [`analyse`]. Refresh is
-//! not in it. The order of arrival decides nothing but ties.
+//! Assumptions: preemptive fixed priorities on each core, deadlines within periods, no jitter; a core has one outstanding request and
+//! waits for it, even when a task is preempted; costs contain each access at `open + transfer`, so nothing is added for rows that
+//! others close; the job-driven bound relies on the other cores' tasks meeting their deadlines, see [`analyse`]. Refresh is not in it.
+//! The order of arrival decides nothing but ties.
 
 use super::fixed_priority::STEPS_MAX;
 use super::task::{Task, TaskError, Time, validate_constrained};
@@ -171,7 +171,7 @@ fn in_window(memory: &Memory, cores: &[Core], core: usize, window: Time) -> Time
             memory.transfer
         };
         for t in &other.tasks {
-            // Jobs that are there at some time of the window arrived at most a deadline before it.
+            // Jobs present at some time of the window arrived at most a deadline before it.
             let jobs = window
                 .saturating_add(t.task.deadline)
                 .div_ceil(t.task.period);
@@ -191,7 +191,7 @@ fn response(
 ) -> Option<Time> {
     let tasks = &cores[core].tasks;
     let own = &tasks[index];
-    // A task of lower priority may have a request under way, which is waited for.
+    // A lower-priority task may have an outstanding request, which is waited for.
     let pending = tasks[index + 1..].iter().any(|t| t.accesses > 0);
     let blocking = if pending {
         memory.open.saturating_add(memory.transfer)

@@ -16,7 +16,7 @@ use super::utilisation::compare_with;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Jobs that are followed; a hyperperiod with more is left to the tests that need none.
+/// Maximum jobs followed; a longer hyperperiod is left to tests that do not need one.
 pub const JOBS_MAX: u64 = 20_000;
 
 /// Which job goes first.
@@ -54,7 +54,7 @@ pub fn response_times(
         };
         return Err(TaskError::NotCovered { task: index, what });
     }
-    // Backlog grows for ever only where more is asked than there is.
+    // Backlog grows forever only if demand exceeds capacity.
     let bounded = match order {
         Order::FixedPriority => (0..tasks.len())
             .take_while(|&last| compare_with(&tasks[..=last], 1).is_le())
@@ -65,7 +65,7 @@ pub fn response_times(
     let (tasks_bounded, offsets) = (&tasks[..bounded], &offsets[..bounded]);
     let responses = match order {
         Order::FixedPriority => follow(tasks_bounded, offsets, order, None),
-        // Whose response is looked at goes last of those with the same deadline.
+        // The task whose response is examined goes last among those with the same deadline.
         Order::EarliestDeadline => (0..bounded)
             .map(|last| Some(follow(tasks_bounded, offsets, order, Some(last))?[last]))
             .collect(),

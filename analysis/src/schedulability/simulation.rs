@@ -210,7 +210,7 @@ impl Simulation {
                 job.left > 0
             });
             if now > i128::from(horizon) * 4 {
-                // Overload: what is left is late for good.
+                // Overload: what is left is late forever.
                 for (job, arrival) in &jobs {
                     outcome.missed[job.task] |=
                         now - arrival > i128::from(tasks[job.task].deadline);
@@ -280,7 +280,7 @@ mod tests {
         // Without preemption the second runs 2-6, so the first job that comes at 5 ends at 8.
         let outcome = Simulation::new(Policy::NonPreemptive, 1).synchronous(&tasks, 9);
         assert_eq!(outcome.responses, [3, 6]);
-        // Two processors: nobody waits.
+        // Two processors: no job waits.
         let outcome = Simulation::new(Policy::FixedPriority, 2).synchronous(&tasks, 45);
         assert_eq!(outcome.responses, [2, 4]);
     }

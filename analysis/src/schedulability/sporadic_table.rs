@@ -1,8 +1,8 @@
-//! Response times under a table of jobs that do not come with it.
+//! Response times under a table for jobs that do not follow it.
 //!
-//! Why it exists: a table is made for jobs that arrive exactly a period after each other. If they only arrive at least that far apart, a job may just
-//! miss its slot and wait for the next one, so that the table's own response times bound nothing. What it deliberately does not know: how the table was
-//! made, and which decisions its slots lose something to.
+//! Why it exists: a table is made for jobs that arrive exactly a period apart. If they only arrive at least that far apart, a job may just
+//! miss its slot and wait for the next one, so the table's own response times bound nothing. What it deliberately does not know: how the
+//! table was made, and the decisions to which its slots lose time.
 //!
 //! Model: slots do not move. A job that arrives within a slot of its task waits for the next one, and what a slot has left when no job of its task is
 //! there is lost. A dispatcher that gives such a job the rest of the slot is never later. Jobs of a task are served in order.
@@ -20,10 +20,10 @@
 use super::table::{Table, Turns};
 use super::task::{Task, Time, common_divisor};
 
-/// Slots and jobs that are looked at, at most.
+/// Maximum slots and jobs examined.
 const WORK: u64 = 50_000_000;
 
-/// What of a task's cost is paid for others in a life of some length. A job that lives for longer pays again.
+/// The part of a task's cost that is paid for others in a life of some length. A job that lives longer pays again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paid {
     /// The part of the cost.
@@ -35,8 +35,8 @@ pub struct Paid {
 /// Whole repetitions in which a backlog may settle before it counts as one that grows for ever.
 const ROUNDS: Time = 32;
 
-/// The longest time from arrival to completion of each task's jobs; `None` where its slots are too few, or where too much would have to be
-/// looked at. `paid` has an entry for each task, or none at all.
+/// The longest time from arrival to completion of each task's jobs; `None` if its slots are too few, or if too much would have to be
+/// examined. `paid` has an entry for each task, or none at all.
 pub fn response_times(
     table: &Table,
     tasks: &[Task],
@@ -60,7 +60,7 @@ pub fn response_times(
             .map(|slot| u128::from(slot.2.saturating_sub(slot.0 + slot.1)))
             .sum();
         let asked = u128::from(task.cost) * u128::from(table.length);
-        // More would be late without end.
+        // More would be late without bound.
         if given == 0 || given * u128::from(task.period) < asked {
             return None;
         }

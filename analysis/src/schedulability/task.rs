@@ -25,7 +25,7 @@ pub struct Task {
     pub deadline: Time,
     /// Release jitter: longest time from arrival to release.
     pub jitter: Time,
-    /// Longest blocking by tasks of lower priority (critical sections, non-preemptive parts).
+    /// Longest blocking by lower-priority tasks (critical sections, non-preemptive parts).
     pub blocking: Time,
 }
 

@@ -103,13 +103,13 @@ pub fn response_times(
     }
     let largest_unload = tasks.iter().map(|t| t.unload).max().unwrap_or(0);
     let largest_load = tasks.iter().map(|t| t.load).max().unwrap_or(0);
-    // The memory part of an interval: whatever was there is unloaded, whatever comes next is loaded.
+    // The memory part of an interval: whatever is there is unloaded, and whatever comes next is loaded.
     let Some(memory) = tdma.memory_time(core, largest_unload, largest_load)? else {
         return Ok(vec![None; tasks.len()]);
     };
     let interval = |task: &Task| task.cost.max(memory);
-    // Whoever may be late may have two jobs pending at once, so both may be in the way of a more urgent one. Nobody is late as long as
-    // nobody's bound says so: the first job that is late would be late without that.
+    // A task that may be late may have two jobs pending at once, so both may be in the way of a more urgent one. No task is late as
+    // long as no bound says so: the first late job would be late without that.
     let mut late = vec![false; tasks.len()];
     loop {
         let of = |(index, phased)| response(&plain, index, phased, interval, memory, &late);
@@ -140,8 +140,8 @@ fn response(
         .iter()
         .take(2)
         .try_fold(0u64, |sum, l| sum.checked_add(*l))?;
-    // An interval in which nobody executes still takes the DMA's time: the one before the own execution, and any that
-    // is needed to fill the pipeline.
+    // An interval in which no task executes still takes the DMA's time: the one before the own execution, and any that is needed to
+    // fill the pipeline.
     let own = blocked.checked_add(memory)?.checked_add(interval(task))?;
     let mut window = own;
     // Until the own load begins, every arrival of higher priority goes first; afterwards it executes for certain. Counting

@@ -94,7 +94,7 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize, from: From) -> O
     let mut worst: Time = 0;
     let mut start: Time = 0;
     let mut finish: Time = 0;
-    // The level's busy period decides how many jobs are looked at; where it need not end, a hyperperiod does.
+    // The level's busy period decides how many jobs are examined; if it need not end, a hyperperiod does.
     let busy = || {
         let length = fixpoint(blocking.max(1), |w| {
             load().try_fold(blocking, |sum, t| {
@@ -166,7 +166,7 @@ mod tests {
         // A lower message of cost 3 blocks for 2 halves of a unit, that is one unit as in the example.
         let tasks = [Task::new(2, 5), Task::new(2, 7), Task::new(2, 7)].map(|t| t.with_blocking(0));
         let all = non_preemptive(&tasks).unwrap();
-        // By hand: C starts when A (0-2), B (2-4) are done, but at 4 nobody is there: 4-6. A again at 5: 6-8, B at 7: 8-10.
+        // By hand: C starts when A (0-2) and B (2-4) are done, because at 4 no other job is present: 4-6. A again at 5: 6-8, B at 7: 8-10.
         // C's second job came at 7, waits for A's third at 10 (10-12), then runs 12-14: response 7.
         assert_eq!(all[2], Some(7));
     }

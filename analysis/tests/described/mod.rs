@@ -1,7 +1,9 @@
-//! The same simulation of scenarios that come from descriptions: what the analysis reads out of a random `<system>` is simulated and bounded.
+//! The same simulation of scenarios that come from descriptions: what the analysis derives from a random `<system>` is simulated and
+//! bounded.
 //!
-//! The simulation keeps everything that waits for tokens in one line, so the bounds are asked for such a line, too. It leaves messages out, whose packets
-//! it does not know to follow each other, and gives nothing on credit: it shows less than the hardware, and what it shows must be within the bounds.
+//! The simulation keeps everything that waits for tokens in one line, so the bounds are computed for such a line, too. It omits messages,
+//! because it does not know that their packets follow each other, and gives nothing on credit. So it shows less than the hardware, and what
+//! it shows must be within the bounds.
 
 use super::{Simulation, within};
 use bulkhead_analysis::communication::{NetworkScenario, SystemBounds};
@@ -9,7 +11,7 @@ use bulkhead_model::{LoadOptions, System, load_system_text};
 use bulkhead_random::Random;
 use std::fmt::Write;
 
-/// Descriptions of every test; `BULKHEAD_SYSTEMS` gives another number.
+/// Descriptions of every test; `BULKHEAD_SYSTEMS` overrides the number.
 const SYSTEMS: u64 = 40;
 /// Long enough for thousands of accesses of each tile.
 const TICKS: u64 = 400_000;

@@ -1,11 +1,11 @@
-//! When jobs and interrupts come, and how much each job needs: legal patterns, most of them as dense and as much together as they may be,
-//! and as long.
+//! When jobs and interrupts arrive, and how much each job needs: legal patterns, most of them as dense, as coincident and as long as
+//! permitted.
 
 use bulkhead_model::tasks::TaskSystem;
 
 use crate::random::Random;
 
-/// A job comes: when it counts from, and when it may first run.
+/// A job arrives: when it counts from, and when it may first run.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     pub task: usize,
@@ -16,14 +16,14 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// What the job needs of `longest`; at least a unit of anything.
+    /// What the job needs of `longest`; at least one unit of anything.
     pub fn needs(&self, longest: u64) -> u64 {
         (longest * self.part).div_ceil(1000)
     }
 }
 
-/// How long jobs of a run are: in most runs as long as they may be, in others some end early. Where processors share something or nobody is
-/// preempted, a shorter job can delay others.
+/// How long jobs of a run are: in most runs as long as permitted; in others some end early. Where processors share something or jobs are
+/// not preempted, a shorter job can delay others.
 pub struct Lengths {
     early: bool,
 }
@@ -49,7 +49,7 @@ pub fn ns(time: bulkhead_model::units::Time) -> u64 {
     time.nanoseconds()
 }
 
-/// The moment around which everything comes together, and where the simulation ends.
+/// The moment around which everything coincides, and where the simulation ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     pub together: u64,
@@ -71,7 +71,7 @@ pub fn span(system: &TaskSystem, random: &mut Random) -> Span {
     }
 }
 
-/// Moments at least `distance` apart: one at `together` or a few units before, others as often as they may come, or not.
+/// Moments at least `distance` apart: one at `together` or a few units before, others as dense as permitted, or not.
 fn moments(distance: u64, span: Span, random: &mut Random) -> Vec<u64> {
     let mut all = Vec::new();
     let meet = span.together.saturating_sub(match random.below(4) {
@@ -108,8 +108,8 @@ pub fn interrupts(distance: u64, span: Span, random: &mut Random) -> Vec<u64> {
     moments(distance, span, random)
 }
 
-/// Arrivals of a task whose slots are in a table, before a moment: exactly a period apart if the system says so, else at any times that are at least that
-/// far apart, half of them as dense as that.
+/// Arrivals of a task with slots in a table, before a moment: exactly a period apart if the system says so, else at any times at least that
+/// far apart, half of them at the minimum distance.
 pub fn beside_a_table(
     system: &TaskSystem,
     task: usize,
@@ -150,7 +150,7 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
             }
             continue;
         }
-        // The job that is released at the common moment is as late as it may be, those after it are on time.
+        // The job released at the common moment is as late as permitted; those after it are on time.
         let late = if random.one_in(4) {
             random.below(jitter + 1)
         } else {
@@ -178,7 +178,7 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
             });
         }
     }
-    // Any order of those that come together, but that of a task.
+    // Simultaneous arrivals in any order, except those of one task.
     let order = random.shuffled((0..system.tasks.len()).collect());
     all.sort_by_key(|job| (job.release, order[job.task], job.arrival));
     all

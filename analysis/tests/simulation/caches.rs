@@ -1,4 +1,4 @@
-//! Fixed priorities on one processor with a cache: a job that goes on loads again what others evicted since it last ran.
+//! Fixed priorities on one processor with a cache: a continuing job reloads what others evicted since it last ran.
 
 use std::collections::BTreeSet;
 
@@ -26,12 +26,12 @@ struct Job {
     lost: BTreeSet<usize>,
 }
 
-/// Longest response of each task, by decreasing priority; jobs that are not done at the end as long as they are there.
+/// Longest response of each task, by decreasing priority; jobs not done at the end count the time until then.
 fn run(tasks: &[Cached], reload: u64, random: &mut Random) -> Vec<u64> {
     let longest = tasks.iter().map(|t| t.task.period).max().unwrap_or(1);
     let together = longest + random.below(longest);
     let sparse = random.one_in(4);
-    // From the moment at which most meet backwards, and on.
+    // Backwards from the moment at which most meet, and onwards.
     let mut arrivals: Vec<(u64, usize)> = Vec::new();
     let end = together + 8 * longest;
     for (index, task) in tasks.iter().enumerate() {
@@ -88,7 +88,7 @@ fn subset(of: impl Iterator<Item = usize>, random: &mut Random) -> BTreeSet<usiz
     of.filter(|_| random.one_in(2)).collect()
 }
 
-/// One random set of tasks: each approach by itself, and the lesser of both.
+/// One random set of tasks: each approach by itself, and the smaller of both.
 pub fn one(random: &mut Random) -> Result<Known, String> {
     let reload = random.below(3);
     let mut tasks: Vec<Cached> = (0..random.between(2, 5))
@@ -126,7 +126,7 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
     }
     let mut known = Known::default();
     for bounds in all {
-        // Behind a task that has no bound none is promised.
+        // After a task without a bound, nothing is promised.
         let mut promised = true;
         for (index, bound) in bounds.iter().enumerate() {
             promised &= bound.is_some();

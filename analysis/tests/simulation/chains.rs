@@ -1,7 +1,7 @@
-//! Data on its way: sampling ports, queues, chains of them, and buffers of devices, over tasks with fixed priorities.
+//! Data in transit: sampling ports, queues, chains of them, and device buffers, with tasks under fixed priorities.
 //!
-//! Jobs run as in [`crate::processor`]. A job reads somewhere between its first unit and its end, and writes somewhere between the two
-//! as well, mostly at the ends; a message is there after at most its transfer. Readers arrive strictly periodically, at any phase.
+//! Jobs run as in [`crate::processor`]. A job reads somewhere between its first unit and its end, and also writes in between, mostly
+//! at the ends; a message arrives within at most its transfer time. Readers arrive strictly periodically, at any phase.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +24,7 @@ pub fn generate(random: &mut Random) -> TaskSystem {
     for index in 1..count {
         let (from, to) = (index - 1, index);
         let queue = random.one_in(2);
-        // A reader that is slower than its writer has no bound; let that be rare.
+        // A reader slower than its writer has no bound; that should be rare.
         if queue && !random.one_in(8) {
             let period = system.tasks[from].period;
             if system.tasks[to].period > period {
@@ -68,7 +68,7 @@ pub fn generate(random: &mut Random) -> TaskSystem {
     system
 }
 
-/// Strictly periodic arrivals at any phase; releases as late as they may be, on time, or anything between.
+/// Strictly periodic arrivals at any phase; releases as late as permitted, on time, or anything between.
 fn periodic(system: &TaskSystem, end: u64, random: &mut Random) -> Vec<Arrival> {
     let mut all = Vec::new();
     let lengths = Lengths::of(random);

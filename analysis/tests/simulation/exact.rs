@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use crate::arrivals::ns;
 use crate::random::Random;
 
-/// Longest response of `observed` with these first releases; a task's first job is as late as it may be. Of jobs with the same
-/// deadline one of `observed` goes last.
+/// Longest response of `observed` with these first releases. A task's first job is as late as permitted. Among jobs with the
+/// same deadline, one of `observed` goes last.
 fn follow(system: &TaskSystem, first: &[u64], observed: usize, horizon: u64) -> u64 {
     let mut worst = 0;
     // Task, arrival, what is left, whether it has started.

@@ -1,4 +1,4 @@
-//! Random systems: small numbers, so that everything meets, and most of them not overloaded.
+//! Random systems: small numbers, so that everything interacts, and most of them not overloaded.
 
 use bulkhead_model::system::Cpu;
 use bulkhead_model::tasks::{
@@ -16,7 +16,7 @@ pub fn ns(nanoseconds: u64) -> Time {
 
 pub const PERIODS: [u64; 10] = [12, 15, 20, 24, 30, 36, 40, 48, 60, 90];
 
-/// Tasks of about this utilisation in hundredths, none alone above it.
+/// Tasks of about this utilisation in hundredths, none of them above it alone.
 pub fn tasks(random: &mut Random, most: u64, hundredths: u64, periods: &[u64]) -> Vec<Task> {
     let count = random.between(2, most);
     let mut left = hundredths;
@@ -106,7 +106,7 @@ pub fn devices(system: &mut TaskSystem, random: &mut Random) {
 }
 
 fn memguard(system: &mut TaskSystem, random: &mut Random) {
-    // An access that a preemption splits would be none of the hardware.
+    // Hardware would not split an access by a preemption.
     let access = 1;
     let period = random.of_list(&[10, 16, 25]);
     system.memguard = Some(Memguard {
@@ -510,7 +510,7 @@ fn written_table(system: &mut TaskSystem, core: u32, random: &mut Random) {
     const LENGTH: u64 = 480;
     let decision = system.overheads.schedule.nanoseconds();
     let most = random.between(3, 12);
-    // What each job may get, with some room for who interrupts and for decisions.
+    // What each job may get, with some room for interrupts and decisions.
     let mut wanted: Vec<(u64, usize, u64)> = Vec::new();
     for (index, task) in system.tasks.iter().enumerate() {
         if task.criticality == 'A' && task.core == Some(core) {

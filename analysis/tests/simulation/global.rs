@@ -73,7 +73,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
                 started: false,
             });
         };
-        // Releases that take no time, wherever no decision is under way.
+        // Releases that take no time, wherever no decision is in progress.
         for core in cores.iter_mut().filter(|core| core.decision == 0) {
             while core.releases.front().is_some_and(|r| r.0 == 0) {
                 let (_, job) = core.releases.pop_front().unwrap();

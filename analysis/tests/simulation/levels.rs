@@ -1,11 +1,11 @@
 //! The mixed-criticality kernel: tables, below them rate-monotonic priorities, below them global earliest deadline first.
 //!
-//! Each level is run with the costs that it estimates for all, and only its own tasks are looked at. Levels A and B arrive strictly
-//! periodically from 0 if the system says so, else at random like level C; interrupts and releases go before everything on their processor, and a job of level C
-//! that one of them interrupts stays where it is.
+//! Each level is run with the costs that it estimates for all, and only its own tasks are checked. Levels A and B arrive strictly
+//! periodically from 0 if the system says so, else at random like level C; interrupts and releases precede everything on their processor,
+//! and a job of level C that one of them interrupts stays where it is.
 //!
-//! A decision begins each job, each slot that a job uses, and what continues on another processor than before. One more follows the end of a job, and
-//! that of a slot whose job is not done; after it, what ran before continues at once. Nothing interrupts a decision.
+//! A decision begins each job, each slot that a job uses, and each job that continues on a different processor. One more follows the end of
+//! a job, and the end of a slot whose job is not done; after it, what ran before continues immediately. Nothing interrupts a decision.
 
 use std::collections::VecDeque;
 
@@ -108,7 +108,7 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
     let mut worst = vec![0; system.tasks.len()];
     let mut jobs: Vec<Job> = Vec::new();
     let mut cores: Vec<Core> = (0..count).map(|_| Core::default()).collect();
-    // A job that comes within a slot of its task gets the rest of it, or waits for the next one.
+    // A job that arrives within a slot of its task gets the rest of it, or waits for the next one.
     let waits = !system.periodic && random.one_in(2);
     let mut number = 0;
     for now in 0..span.end {

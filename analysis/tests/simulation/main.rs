@@ -1,12 +1,12 @@
-//! No response that a simulation shows exceeds its bound: every policy of `check`, with everything that its description may say.
+//! No simulated response exceeds its bound: every policy of `check`, with everything that its description may contain.
 //!
 //! Why it exists: a bound that an execution exceeds is wrong, whatever its proof says. The simulations here know descriptions and
 //! what a kernel does, unit by unit: arrivals, releases, decisions, slices, handlers, stalls, sections, slots. They share no
-//! formula and no line with the analyses, and ask these only for the bounds.
+//! formula and no code with the analyses, and only ask them for the bounds.
 //!
-//! Each policy has a generator of random systems. So that soundness is not bought with silence, it prints how many systems and
-//! tasks had a bound, and the median of the bound against the longest response that was seen. 300 systems of each in every test;
-//! ten thousand, as in `docs/validation.md`, with
+//! Each policy has a generator of random systems. To show that soundness is not achieved by giving no bounds, it prints how many
+//! systems and tasks had a bound, and the median of the bound relative to the longest response seen. 300 systems of each in every
+//! test; ten thousand, as in `docs/validation.md`, with
 //!
 //! ```text
 //! BULKHEAD_SYSTEMS=10000 cargo test --release -p bulkhead-analysis --test simulation -- --nocapture

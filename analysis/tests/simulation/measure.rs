@@ -1,4 +1,4 @@
-//! Random systems against their bounds, and what is reported of them.
+//! Random systems against their bounds, and the report on them.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +27,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Counts what was seen against its bound. Without a bound nothing is promised.
-    ///
-    /// # Errors
-    /// Says that more was seen than the bound allows.
+    /// Compares what was seen with its bound. Without a bound nothing is promised.
     pub fn compare(&mut self, what: &str, bound: Option<u64>, seen: u64) -> Result<(), String> {
         self.all += 1;
         let Some(bound) = bound else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Random systems that mix what [`crate::generate`] keeps apart: jitter and blocking beside the memory mutex, budgets that run out at
-//! once or never, accesses that take no time, several processors with interrupts, tasks as long as their periods.
+//! Random systems that mix what [`crate::generate`] keeps separate: jitter and blocking with the memory mutex, budgets that run out
+//! immediately or never, accesses that take no time, several processors with interrupts, tasks as long as their periods.
 
 use bulkhead_model::system::Cpu;
 use bulkhead_model::tasks::{Memguard, MutexOrder, Policy, Share, TaskSystem};
@@ -8,7 +8,7 @@ use bulkhead_model::units::Time;
 use crate::generate::{self, PERIODS, ns};
 use crate::random::Random;
 
-/// Tasks on processors of their own, with most of what a policy's description may say.
+/// Tasks on their own processors, with most of what a policy's description may contain.
 fn mixed(random: &mut Random, policy: Policy, processors: u64, hundredths: u64) -> TaskSystem {
     let periods = [&PERIODS[..], &[120, 200]].concat();
     let tasks = generate::tasks(random, 6, hundredths, &periods);
@@ -159,7 +159,7 @@ pub fn time_slice(random: &mut Random) -> TaskSystem {
     system
 }
 
-/// Jitter beyond the period, deadlines before it, tasks without a transfer, slots as short as they may be.
+/// Jitter beyond the period, deadlines shorter than it, tasks without a transfer, slots as short as permitted.
 pub fn three_phase(random: &mut Random) -> TaskSystem {
     let mut system = generate::three_phase(random);
     for task in &mut system.tasks {

@@ -1,9 +1,9 @@
-//! Three phases: two halves of a scratchpad, one DMA engine with a slot of each processor in each round, execution without
+//! Three phases: two halves of a scratchpad, one DMA engine with one slot per processor in each round, execution without
 //! preemption.
 //!
-//! The engine unloads before it loads, and takes the most urgent task that is released when it begins to. A transfer begins with a
-//! slot of its own and goes on in the processor's slots, each of which begins with the overhead. The kernel's decisions and
-//! releases take from executions.
+//! The engine unloads before it loads, and takes the most urgent released task when it begins. A transfer begins with its own slot
+//! and continues in the processor's slots, each of which begins with the overhead. The kernel's decisions and releases take from
+//! executions.
 
 use bulkhead_model::tasks::TaskSystem;
 

@@ -1,9 +1,10 @@
-//! Processors with tasks of their own: fixed priorities, thresholds, without preemption, earliest deadline first.
+//! Processors with their own tasks: fixed priorities, thresholds, without preemption, earliest deadline first.
 //!
-//! Unit by unit. On a processor, in this order: a stall lets nothing happen; what the kernel has begun it ends; handlers and
-//! releases come in the order of their requests; then the scheduler looks who should run, and a switch takes its time. A job
-//! pays one decision when it starts and one when it ends, and each time it is blocked in the middle and let go again.
-//! A job's body has places where it touches the memory, enters and leaves sections, and holds the memory mutex.
+//! Unit by unit. On a processor, in this order: during a stall nothing happens; the kernel finishes what it has begun;
+//! handlers and releases run in the order of their requests; then the scheduler chooses the job to run, and a switch takes
+//! its time. A job pays one decision when it starts and one when it ends, and one each time it is blocked midway and
+//! released again. A job's body has places where it touches the memory, enters and leaves sections, and holds the memory
+//! mutex.
 
 use std::collections::VecDeque;
 
@@ -99,7 +100,7 @@ struct Processors<'a> {
     /// The rank before which tasks may preempt a job that has started.
     threshold: Vec<usize>,
     resources: Vec<&'a str>,
-    /// Sections raise their holder at once, not only when somebody waits.
+    /// Sections raise their holder's priority immediately, not only when a job waits.
     immediate: bool,
     /// Where regulation periods begin.
     phase: u64,
@@ -219,7 +220,7 @@ impl<'a> Processors<'a> {
                 mutex.holder = Some(core);
                 cores[core as usize].granted = true;
             }
-            // The processor that looks first changes, so that none is favoured.
+            // The processor that checks first changes, so that none is favoured.
             let first = random.below(cores.len() as u64) as usize;
             for turn in 0..cores.len() {
                 let index = (first + turn) % cores.len();
@@ -338,7 +339,7 @@ impl<'a> Processors<'a> {
         }
     }
 
-    /// Passes what comes before the next unit of a job; false if the job cannot go on now.
+    /// Passes what comes before the next unit of a job; false if the job cannot continue now.
     fn pass_marks(&self, core: &mut Core, index: usize, mutex: &mut Mutex) -> bool {
         loop {
             let job = &core.ready[index];
@@ -385,7 +386,7 @@ impl<'a> Processors<'a> {
                 }
             }
             core.ready[index].next += 1;
-            // What is left or ended may let somebody else go first.
+            // What was left or ended may let another job go first.
             if matches!(mark, Mark::Leave(_) | Mark::EndPhase) {
                 return false;
             }
@@ -445,7 +446,7 @@ impl<'a> Processors<'a> {
             (level as u64, job.number)
         };
         let mut best = (0..core.ready.len()).filter(first).min_by_key(key)?;
-        // Under inheritance, whoever is refused a resource lets its holder run.
+        // Under inheritance, a job that is refused a resource lets the holder run.
         for _ in 0..core.ready.len() {
             let job = &core.ready[best];
             let wants = job.marks.get(job.next).filter(|(at, _)| *at <= job.done);
@@ -470,7 +471,7 @@ impl<'a> Processors<'a> {
         Some(best)
     }
 
-    /// Where nobody wants to run: something that the description calls `blocking`.
+    /// When no job wants to run: something that the description calls `blocking`.
     fn blocker(&mut self, core: &Core, random: &mut Random) -> Option<Job> {
         let here = |i: &usize| self.system.tasks[*i].core == Some(core.number);
         let longest = (0..self.system.tasks.len())
@@ -481,7 +482,7 @@ impl<'a> Processors<'a> {
             return None;
         }
         let length = random.between(1, longest);
-        // It may hold up those who allow for it, down to the lowest: from the rank on below which all do.
+        // It may hold up tasks that allow for it, down to the lowest: from the rank below which all do.
         let mut ceiling = usize::MAX;
         let mut ranks: Vec<usize> = (0..self.system.tasks.len()).filter(here).collect();
         ranks.sort_by_key(|&i| std::cmp::Reverse(self.rank[i]));

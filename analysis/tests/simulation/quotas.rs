@@ -1,13 +1,13 @@
 //! A tile whose applications have quotas and priorities, as TileMux serves them: sporadic servers with switches.
 //!
-//! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. An application that
-//! begins while nobody or a less urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent
-//! one, or to none. A budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
-//! of a slice. A budget has eight pieces at most: one that is used in more of them, or in crumbs, comes back later as a whole. Requests of
-//! the kernel come as often as they may. Applications without a budget fill whatever is left. A message interrupts whoever is not more
-//! urgent than its receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
-//! cost, as often as they may come. One without does what it can: it loops for ever, has half a budget's work once in its period, or
-//! sleeps and wakes up as often as it can, with a little work each time.
+//! Event by event, in nanoseconds. A switch precedes each run, and nothing interrupts it. An application that begins while none or a less
+//! urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent one, or to none. A budget comes
+//! back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns of a slice. A budget
+//! has at most eight pieces: one that is used in more pieces, or in tiny ones, comes back later as a whole. Kernel requests arrive as often
+//! as permitted. Applications without a budget fill whatever is left. A message interrupts an application that is not more urgent than its
+//! receiver, at the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its cost, as often as
+//! permitted. One without does what it can: it loops forever, has half a budget's work once in its period, or sleeps and wakes up as often
+//! as it can, with a little work each time.
 
 use bulkhead_analysis::admission::{self, RECEIVED_CYCLES};
 use bulkhead_analysis::communication::Chip;
@@ -20,7 +20,7 @@ use crate::random::Random;
 const US: u64 = 1000;
 /// Pieces that a budget comes back in at most.
 const PIECES: usize = 8;
-/// A piece that is shorter comes back with the next one.
+/// A shorter piece comes back with the next one.
 const CRUMB: u64 = 5 * US;
 
 /// One application while it runs.
@@ -37,7 +37,7 @@ struct App {
     /// Since when the present work counts.
     release: u64,
     slice: u64,
-    /// Sleeps so long after each job at most, and has no other jobs.
+    /// Maximum sleep after each job; it has no other jobs.
     sleeps: Option<u64>,
     /// A message came for it since it ran.
     came: bool,
@@ -54,7 +54,7 @@ impl App {
         !self.jobs.is_empty() && self.there(now) > 0
     }
 
-    /// A piece comes back then, behind those that are on their way; `in_use`: the first one is not used up.
+    /// A piece comes back then, after those already on their way; `in_use`: the first one is not used up.
     fn comes_back(&mut self, at: u64, time: u64, in_use: bool) {
         let count = self.refills.len();
         let Some(last) = self.refills.last_mut() else {
@@ -69,9 +69,9 @@ impl App {
         }
     }
 
-    /// Takes time away; it comes back a period after the work was released, or after it was there, whichever is later.
+    /// Takes time away; it comes back a period after the work was released or after the time was available, whichever is later.
     fn charge(&mut self, now: u64, mut time: u64) {
-        // Pieces that were there before the work was released are one.
+        // Pieces that were available before the work was released are merged.
         while self.refills.len() > 1 && self.refills[1].0 <= self.release {
             self.refills[1].1 += self.refills[0].1;
             self.refills.remove(0);

@@ -6,7 +6,7 @@ use crate::progress::Bars;
 use bulkhead_report::format::grouped;
 use bulkhead_runner::bare as boot;
 
-/// Boots a program and says what came of it.
+/// Boots a program and reports the outcome.
 pub fn boot(options: &Boot) -> Outcome {
     let on = options.on.iter();
     let others: Vec<_> = on.map(|(a, b, elf)| (*a, *b, elf.as_path())).collect();

@@ -36,8 +36,8 @@ pub fn check(options: &Check) -> Outcome {
     }
 }
 
-/// What looks like a mistake, and may be none: names that say an automotive level where the letter says another one. Those levels
-/// count the other way round.
+/// What looks like a mistake but may not be one: names that mention an automotive level while the letter suggests another one.
+/// Those levels count the other way round.
 fn notes(system: &System) -> Vec<String> {
     let all = system.domains.iter().filter_map(|domain| {
         let level = asil(&domain.local)?;
@@ -54,7 +54,7 @@ fn notes(system: &System) -> Vec<String> {
     all.collect()
 }
 
-/// The automotive level that a name mentions: `A` to `D`, `Q` for QM.
+/// The automotive level mentioned in a name: `A` to `D`, `Q` for QM.
 fn asil(name: &str) -> Option<char> {
     let name = name.to_ascii_uppercase();
     let mut words = name.split(['-', '_']);
@@ -74,7 +74,7 @@ fn asil(name: &str) -> Option<char> {
     None
 }
 
-/// Shows what a platform has. That it was loaded says that it is valid.
+/// Shows what a platform has. It is valid, because it was loaded.
 fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     if as_json {
         print_json(platform)?;
@@ -152,7 +152,7 @@ fn check_tasks(system: &TaskSystem, assumed: Option<String>, options: &Check) ->
     Ok(verdict.code(false))
 }
 
-/// Judges a system: what its regulated traffic may suffer, and its tasks.
+/// Judges a system: its tasks, and the delays of its regulated traffic.
 fn check_system(options: &Check) -> Outcome {
     let (system, _) = run::load(&options.system, &options.set, &place::root()?)?;
     let variants = run::variants(&system, &[])?;
@@ -254,7 +254,7 @@ fn check_system(options: &Check) -> Outcome {
     Ok(verdict.code(false))
 }
 
-/// Response times on tiles with fixed priorities; the verdict has them as quotas.
+/// Response times on tiles with fixed priorities; the verdict lists them as quotas.
 fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), Error> {
     let mut table = plain(&[
         "variant",

@@ -48,7 +48,7 @@ pub fn platforms(as_json: bool) -> Outcome {
     Ok(0)
 }
 
-/// Systems with what they are about.
+/// Systems and what they are about.
 pub fn systems(as_json: bool) -> Outcome {
     let options = LoadOptions::default();
     let mut table = plain(&["name", "platform", "variants", "description"]);

@@ -8,7 +8,7 @@ use bulkhead_runner::{Error, place};
 
 /// Draws what a platform's memory costs.
 pub fn measure(options: &Measure) -> Outcome {
-    // Whether the files can be written is known before the work.
+    // Checks before the work that the files can be written.
     let folder = match options.json {
         true => None,
         false => Some(results(options.out.as_deref())?),

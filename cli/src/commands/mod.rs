@@ -31,7 +31,7 @@ pub fn print_json<T: Serialize>(value: &T) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints a text and, below it, the names of the files that were written to a folder.
+/// Prints a text and, below it, the names of the files written to a folder.
 fn say_with_files(text: &str, folder: &Path, written: &[PathBuf]) {
     let mut text = format!("{text}\nFiles in {}:\n", folder.display());
     for path in written {
@@ -41,8 +41,8 @@ fn say_with_files(text: &str, folder: &Path, written: &[PathBuf]) {
     say(&text);
 }
 
-/// The folder for the results of a run whose files are for people: the one that is asked for, or the one below `out` in the current
-/// folder, whose name is known later. It is tried at once, because the run may take long.
+/// The folder for the results of a run whose files are for people: the requested one, or one below `out` in the current folder, whose name
+/// is known later. It is tried immediately, because the run may take long.
 fn results(asked: Option<&Path>) -> Result<impl FnOnce(String) -> PathBuf, Error> {
     let default = Path::new("out");
     place::writable(asked.unwrap_or(default))?;
@@ -50,7 +50,7 @@ fn results(asked: Option<&Path>) -> Result<impl FnOnce(String) -> PathBuf, Error
     Ok(move |name| asked.unwrap_or_else(|| default.join(name)))
 }
 
-/// Writes a page if it is asked for; `page` hears where the book is.
+/// Writes a page if requested; `page` receives the place of the book.
 fn write_page(
     file: Option<&Path>,
     page: impl FnOnce(&Book) -> Result<String, bulkhead_report::Error>,
@@ -68,7 +68,7 @@ fn page_written(file: Option<&Path>) -> String {
     })
 }
 
-/// Prints a text and ends the line. A reader who has gone away (`| head`) is no error. A disk that is full is one, and nothing that follows
+/// Prints a text and ends the line. A reader that has gone away (`| head`) is not an error. A full disk is one, and nothing that follows
 /// would be worth its exit code, so the command ends here.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();

@@ -20,7 +20,7 @@ pub fn new(folder: &Path, language: Language, tiles: u8, paradigm: Option<Paradi
     for path in new::create(folder, &place::root()?, language, kind)? {
         say(&format!("made {}", path.display()));
     }
-    // As it was called: by the launcher, or from a folder of the shell's path.
+    // The way the command was called: by the launcher, or from a folder on the shell's path.
     let called = std::env::var("BULKHEAD_CALLED").unwrap_or_else(|_| "bulkhead".to_owned());
     say(&format!(
         "run it: {called} run {}",

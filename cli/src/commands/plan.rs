@@ -9,7 +9,7 @@ use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::{Error, place};
 use std::path::Path;
 
-/// The options as the runner wants them.
+/// The options in the runner's form.
 pub fn meaning(options: &Meaning) -> plan::Meaning {
     plan::Meaning {
         policy: options.policy.clone(),
@@ -35,7 +35,7 @@ pub fn plan(options: &Plan) -> Outcome {
         },
         cores: options.cores,
     };
-    // A system of the one-shot RTOS is written as one, and not as its tasks with the costs of its bounds.
+    // A system of the one-shot RTOS is written as such, not as its tasks with the costs of its bounds.
     let placed = cores::planned(&options.system, &options.set, &wish)?;
     let plan = match &placed {
         Some(placed) => placed.plan.clone(),
@@ -66,7 +66,7 @@ pub fn plan(options: &Plan) -> Outcome {
         _ => plan::export(&plan.system, format, unit),
     };
     if let Some(file) = &options.out {
-        // A plan that fails is no plan; what was there stays.
+        // A failed plan is not written; the existing file stays.
         if good {
             place::write(file, text()?)?;
         }
@@ -110,7 +110,7 @@ fn plan_system(options: &Plan) -> Outcome {
     let (code, good) = (verdict.code(false), verdict.is_kept());
     let text = || system_plan::completed(&options.system, &options.set, &plan);
     if let Some(file) = &options.out {
-        // A plan that fails is no plan; what was there stays.
+        // A failed plan is not written; the existing file stays.
         if good {
             place::write(file, text()?)?;
         }
@@ -131,7 +131,7 @@ fn plan_system(options: &Plan) -> Outcome {
     Ok(code)
 }
 
-/// What became of the file.
+/// What happened to the file.
 fn written(file: &Path, good: bool) -> String {
     let name = file.display();
     if good {

@@ -17,7 +17,7 @@ pub fn reproduce(options: &Reproduce) -> Outcome {
     }
 }
 
-/// The folder for what is found.
+/// The folder for the results.
 fn folder(options: &Reproduce, paper: &str) -> PathBuf {
     let usual = || Path::new("out").join(format!("reproduce-{paper}"));
     options.out.clone().unwrap_or_else(usual)
@@ -43,7 +43,7 @@ fn reproduce_m2os(options: &Reproduce) -> Outcome {
     Ok(all.code())
 }
 
-/// Writes page and data, and prints the one or the other.
+/// Writes page and data, and prints one or the other.
 fn write(
     options: &Reproduce,
     out: &Path,

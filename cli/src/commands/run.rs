@@ -7,7 +7,7 @@ use bulkhead_report::table;
 use bulkhead_runner::run;
 use bulkhead_runner::session::Window;
 
-/// Lines of a console that are shown where something went wrong.
+/// Lines of a console that are shown if something went wrong.
 const TAIL: usize = 10;
 
 /// Runs a system, writes the files, prints the table.

@@ -1,4 +1,5 @@
-//! `bulkhead completions` and `bulkhead man`: what a shell and `man` want to know of the command line.
+//! `bulkhead completions` and `bulkhead man`: what a shell and `man` need to know about the command
+//! line.
 //!
 //! What it deliberately does not know: the commands; the command line describes itself.
 

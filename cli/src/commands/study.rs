@@ -21,7 +21,7 @@ pub fn study(which: &Study) -> Outcome {
     }
 }
 
-/// A bar that counts `what` and says how long the rest will take.
+/// A bar that counts `what` and estimates the remaining time.
 fn bar(what: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) =
@@ -36,7 +36,7 @@ fn bar(what: &str) -> ProgressBar {
 fn show(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
     move |done, of| {
         if bar.length() != Some(of as u64) {
-            // What an earlier run counted took no time of this one.
+            // What an earlier run counted took no time in this one.
             bar.set_length(of as u64);
             bar.set_position(done as u64);
             bar.reset_eta();
@@ -97,7 +97,7 @@ fn command(
     text
 }
 
-/// What to run: either new, or what a folder asks for where the command line does not.
+/// What to run: a new study, or the study of a folder where the command line does not override it.
 fn request(options: &StudyMc2) -> Result<Request, Error> {
     let pattern = options.scenarios.as_deref().unwrap_or("*");
     let (schemes, parameters) = (schemes(&options.schemes)?, parameters(options)?);
@@ -126,7 +126,8 @@ fn request(options: &StudyMc2) -> Result<Request, Error> {
     Ok(request)
 }
 
-/// A resumed study keeps what the command line does not change. What it changes is compared with the folder when that is opened.
+/// A resumed study keeps what the command line does not change. Its changes are compared with the folder when the folder is
+/// opened.
 fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Result<(), Error> {
     if options.schemes.is_empty() {
         request.schemes.clone_from(&there.schemes);
@@ -134,7 +135,7 @@ fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Resu
     let mut is_quick = options.quick;
     let mut begun = None;
     if !options.quick && options.seed.is_none() && options.variant.is_none() {
-        // The model and the precision of the begun study; that the rest agrees with this version is checked by the hash.
+        // The model and the precision of the begun study. The hash checks that the rest agrees with this version.
         let frozen: fn(&mut StudyParameters) = |_| ();
         let models = std::iter::once((None, frozen))
             .chain(VARIANTS.iter().map(|v| (Some(v.name), v.change)));
@@ -154,7 +155,7 @@ fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Resu
         }
     }
     match &options.scenarios {
-        // Other scenarios are another question: the folder then says what is asked now.
+        // Other scenarios are a different question: the folder then records the new one.
         Some(pattern) => {
             request.scenarios = selected(pattern, is_quick)?;
             let seed = request.parameters.seed;
@@ -262,9 +263,9 @@ fn placement(options: &StudyPlacement) -> Outcome {
     Ok(exit::GOOD)
 }
 
-/// What a command answers: a file for machines, a page and a table.
+/// A command's answer: a file for machines, a page and a table.
 struct Answer<'a> {
-    /// Of the file for machines.
+    /// Name of the file for machines.
     name: &'a str,
     page: String,
     /// What the page shows, in brackets.

@@ -1,4 +1,4 @@
-//! Compares runs beside attacks with the run without one.
+//! Compares runs under attack with the run without an attack.
 //!
 //! What it deliberately does not know: how runs are made and shown.
 
@@ -22,7 +22,7 @@ use bulkhead_runner::tiled::{console, lives, names, unfinished};
 use bulkhead_runner::unseen;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Frames wait beside each other, so their waits can add up to more than the time that passed.
+/// Frames wait in parallel, so the sum of their waits can exceed the time that passed.
 const ALL_FRAMES: &str = ", waits of all frames added up";
 
 /// Everything about one run that is compared.
@@ -30,23 +30,23 @@ const ALL_FRAMES: &str = ", waits of all frames added up";
 pub struct Facts {
     /// Name and worst latency of each flow and span.
     latencies: BTreeMap<String, u64>,
-    /// Flows inside the domain, samples since the start of the attack only.
+    /// Flows inside the domain; only samples since the start of the attack.
     flows: Vec<FlowResult>,
-    /// Flows with the number of samples that got lost.
+    /// Flows, with the number of lost samples.
     lost: BTreeMap<String, u64>,
-    /// Applications that stopped other than with exit code 0, the kernel, and traps that nobody handles: one entry for each time.
+    /// Applications that stopped other than with exit code 0, the kernel, and unhandled traps: one entry for each time.
     pub stopped: Vec<String>,
-    /// Why an application was not there at the end.
+    /// Why an application did not exist at the end.
     pub gone: Option<String>,
-    /// Why what was marked does not tell all that the domain did.
+    /// Why the markers do not show everything that the domain did.
     pub unsure: Option<String>,
-    /// Applications that ended, in whatever way.
+    /// Applications that ended in any way.
     ended: BTreeSet<String>,
-    /// Jobs since the start of the attack of applications with a `<task>`.
+    /// Jobs of applications with a `<task>` since the start of the attack.
     tasks: Vec<TaskResult>,
-    /// Name of each flow and span with how many were measured since then.
+    /// Name of each flow and span, with how many were measured since then.
     measured: BTreeMap<String, u64>,
-    /// For each of them: how long none ended.
+    /// For each of them: the intervals in which none ended.
     silences: BTreeMap<String, Silence>,
     checks: BTreeMap<String, Vec<u64>>,
     instructions: u64,
@@ -54,7 +54,7 @@ pub struct Facts {
     pub account: Vec<Interference>,
     /// Ticks waited for others.
     pub waited: u64,
-    /// Ticks waited for itself, refresh and own limits.
+    /// Ticks waited for itself, the refresh and its own limits.
     pub waited_self: u64,
     /// Application, kind, count and worst latency of requests.
     pub requests: Vec<(String, String, u64, u64)>,
@@ -63,7 +63,7 @@ pub struct Facts {
 /// How long no sample of something ended, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Silence {
-    /// The longest time before an end.
+    /// The longest interval before an end.
     between: u64,
     /// From the last end to the end of the run.
     last: u64,
@@ -83,7 +83,7 @@ impl Silence {
 }
 
 impl Facts {
-    /// Reads a run off; `start` in ticks.
+    /// Extracts the facts of a run; `start` in ticks.
     pub fn new(stand: &Stand, seen: &Seen, start: u64) -> Self {
         let system = stand.system();
         let names = names::of(system, &seen.markers);
@@ -102,7 +102,7 @@ impl Facts {
         let mut measured = BTreeMap::new();
         let mut silences = BTreeMap::new();
         let mut lost = BTreeMap::new();
-        // Runs go on to a fixed moment, whenever the system is over.
+        // Runs continue to a fixed moment, whenever the system is over.
         let lives = lives::of(system, &seen.markers, &seen.console, seen.ticks, false);
         let mut flows = collect::flows(system, &names, &seen.markers, &lives);
         for flow in &mut flows {
@@ -143,9 +143,9 @@ impl Facts {
                     .push(check.value);
             }
         }
-        // Tiles of the domain that nobody else is on: all that happens there is its own.
+        // Tiles that the domain has to itself: everything that happens there belongs to the domain.
         let tiles = stand.tiles();
-        // The TileMux of such a tile works for nobody else.
+        // The TileMux of such a tile works only for the domain.
         let is_own_mux = |owner: Owner| {
             let all_own = || names.on_tile(owner.tile).iter().all(|name| is_own(name));
             owner.activity == TILEMUX_ACTIVITY && tiles.contains(&owner.tile) && all_own()
@@ -156,7 +156,7 @@ impl Facts {
                 continue;
             }
             let victim = names.owner(booking.victim);
-            // At a card one frame waits for those that came before it.
+            // At a card, a frame waits for the frames that arrived before it.
             let sender = match booking.resource {
                 Resource::NetworkCard => stand.neighbour(booking.victim.tile),
                 Resource::DeviceService(server) => stand.neighbour(server.tile),
@@ -216,7 +216,7 @@ impl Facts {
             let mut own = apps.clone().map(|app| system.manager_of(app));
             manager.is_some_and(|manager| own.any(|of| system.is_within(of, manager)))
         };
-        // A manager also ends with an error because somebody else below it did.
+        // A manager also ends with an error because an activity of another domain below it did.
         let concerns = |one: &Incident| {
             let of_manager = one.kind == IncidentKind::Crash && manages(&one.application);
             is_own(&one.application) || of_manager
@@ -275,7 +275,7 @@ impl Facts {
                 }
             }
         }
-        // Instructions in the same time: a domain that makes fewer of them is slower, if it does not just wait.
+        // Instructions in the same time: a domain that executes fewer of them is slower, unless it just waits.
         let progress = ratio(alone.instructions, self.instructions);
         if progress > worst.0 {
             worst = (
@@ -301,8 +301,8 @@ impl Facts {
         })
     }
 
-    /// What did not come in time, or at all, and does alone: by subject, how much of it is missing, and the words. Delay without a bound
-    /// is how it shows.
+    /// What did not arrive in time, or at all, but does alone: by subject, how much of it is missing, and the text. Unbounded delay
+    /// shows in this way.
     pub fn shortfalls(&self, alone: &Self) -> Vec<(String, u64, String)> {
         let mut all = Vec::new();
         for before in &alone.tasks {
@@ -318,7 +318,7 @@ impl Facts {
                 );
                 all.push((name.clone(), now.misses - before.misses, words));
             }
-            // One may come just after the end.
+            // One may arrive just after the end.
             if now.jobs + 1 < before.jobs {
                 let words = format!("{} jobs, {} without an attack", now.jobs, before.jobs);
                 all.push((format!("jobs of {name}"), before.jobs - now.jobs, words));
@@ -330,7 +330,7 @@ impl Facts {
                 all.push((name.clone(), count, words));
             }
         }
-        // Whoever is only slower ends something in twice the longest time that it ever took, here or alone.
+        // Anything that is only slower ends something within twice the longest time it ever took, here or alone.
         for (name, now) in &self.silences {
             let Some(before) = alone.silences.get(name) else {
                 continue;
@@ -359,7 +359,7 @@ impl Facts {
         let mut known = alone.stopped.clone();
         let mut harm = Vec::new();
         for what in &self.stopped {
-            // As often as alone is no harm.
+            // As often as alone is not harm.
             match known.iter().position(|one| way(one) == way(what)) {
                 Some(at) => {
                     known.remove(at);
@@ -369,7 +369,7 @@ impl Facts {
         }
         for (application, values) in &alone.checks {
             let attacked = self.checks.get(application).map_or(&[][..], Vec::as_slice);
-            // A slower run may not have come as far.
+            // A slower run may not have got as far.
             if attacked.iter().zip(values).any(|(a, b)| a != b) {
                 harm.push(format!("{application} computed a different result"));
             }
@@ -387,7 +387,7 @@ impl Facts {
     }
 }
 
-/// The way in which somebody ended, without what it said: that may count what it did until then.
+/// The way in which something ended, without its output, which may count what it had done until then.
 fn way(stopped: &str) -> &str {
     let last = stopped.find("; it said last: ");
     let panic = || {
@@ -398,7 +398,7 @@ fn way(stopped: &str) -> &str {
     &stopped[..last.or_else(panic).unwrap_or(stopped.len())]
 }
 
-/// The worst shortfall of each subject over all attacks that were felt (name, with the attack, without it), in words.
+/// The worst shortfall of each subject over all attacks that had an effect (name, with the attack, without it), in words.
 pub fn shortfalls<'a>(
     attacks: impl Iterator<Item = (&'a str, &'a Facts, &'a Facts)>,
 ) -> Vec<String> {
@@ -416,13 +416,13 @@ pub fn shortfalls<'a>(
         .collect()
 }
 
-/// What the kernel says if it stops. Only the kernel can begin a line so.
+/// The kernel's message if it stops. Only the kernel can begin a line this way.
 fn kernel_end(system: &System, console: &str) -> Option<String> {
     let stop = console::kernel_stop(system, console, &|_, _| None)?;
     Some(format!("the kernel stopped: {}", stop.what))
 }
 
-/// Strides in which the timelines of two runs differ first, by tile.
+/// Strides in which the timelines of two runs first differ, by tile.
 pub fn differing(alone: &Seen, attacked: &Seen) -> BTreeMap<u16, u64> {
     alone
         .timelines
@@ -520,7 +520,7 @@ pub fn flows(
         .collect()
 }
 
-/// Worst requests over all attacks beside their bounds.
+/// Worst requests over all attacks, with their bounds.
 pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestAudit> {
     let mut all: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for (application, kind, _, worst) in &alone.requests {
@@ -561,7 +561,7 @@ pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestA
         .collect()
 }
 
-/// Applications of the domain, and those outside that they send to: adversaries replace these.
+/// Applications of the domain, and those outside that they send to, which adversaries replace.
 pub fn needs(stand: &Stand) -> Vec<(&str, &str)> {
     let system = stand.system();
     let own = system.apps.iter().enumerate();
@@ -575,7 +575,7 @@ pub fn needs(stand: &Stand) -> Vec<(&str, &str)> {
     all
 }
 
-/// What limits the protection beyond requests: shared tiles and channels from outside.
+/// What limits the protection, beyond requests: shared tiles and channels from outside.
 pub fn openings(stand: &Stand) -> Vec<String> {
     let system = stand.system();
     let mut all = Vec::new();
@@ -615,7 +615,7 @@ pub fn openings(stand: &Stand) -> Vec<String> {
     all
 }
 
-/// Why the markers of a domain's applications do not tell all that they did.
+/// Why the markers of a domain's applications do not show everything they did.
 fn unsure(
     system: &System,
     unkept: &[Incident],
@@ -650,7 +650,7 @@ mod tests {
         };
         let alone = stopped(&["server stopped: exit 1", "server stopped: exit 2"]);
         assert!(alone.harm(&alone).is_empty());
-        // Whatever it says, the end is the same.
+        // Whatever it printed, the end is the same.
         let said = |number: u64| {
             let exit = format!("server stopped: exit 1; it said last: {number} requests");
             let panic = format!("client stopped: panic: {number} sums at client.rs:7");
@@ -662,7 +662,7 @@ mod tests {
         assert_eq!(attacked.harm(&alone), [crash, "server stopped: exit 1"]);
     }
 
-    /// Only tiles of the domain and flows inside of it count.
+    /// Only tiles of the domain and flows inside it count.
     #[test]
     fn what_was_not_seen_or_has_no_number_of_its_own_is_unsure() {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
@@ -708,7 +708,7 @@ mod tests {
         assert!(because(&[], 2).starts_with("flow loop: 2 of its samples have numbers"));
     }
 
-    /// A short wait may make something else much later: a slot that is missed, a budget that is used up.
+    /// A short wait may make something else much later: a missed slot, or an exhausted budget.
     #[test]
     fn what_gets_later_counts_whole_however_short_the_wait_was() {
         let spans = |worst, waited| Facts {
@@ -741,9 +741,9 @@ mod tests {
         let all = facts(&[200, 300, 400]).shortfalls(&alone).into_iter();
         let all: Vec<_> = all.map(|one| (one.0, one.1)).collect();
         assert_eq!(all, [("spans of v until the end".to_owned(), 600)]);
-        // Half as fast, and at work at the end.
+        // Half as fast, and still working at the end.
         assert!(facts(&[300, 500, 700]).shortfalls(&alone).is_empty());
-        // It is done: alone, too, nothing comes any more.
+        // It is done: alone, nothing more arrives either.
         let done = facts(&[150, 200]);
         assert!(facts(&[160, 220]).shortfalls(&done).is_empty());
     }
@@ -776,9 +776,9 @@ mod tests {
             ..Facts::default()
         };
         let alone = facts(10, 0, 5);
-        // What the description allows, and a job that comes just after the end.
+        // What the description allows, and a job that arrives just after the end.
         assert!(facts(9, 1, 1).shortfalls(&alone).is_empty());
-        // What is late without anybody's doing is said, and is no shortfall of the protection.
+        // What is late without a cause from outside is reported, but is not a shortfall of the protection.
         assert_eq!(alone.late().count(), 0);
         let late: Vec<String> = facts(10, 2, 5).late().collect();
         assert_eq!(late, ["task ctl: 2 of 10 jobs late"]);

@@ -1,11 +1,11 @@
-//! The exact non-interference check: each domain alone, and beside adversaries in the places of all others.
+//! The exact non-interference check: each domain alone, and beside adversaries in place of all others.
 //!
-//! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of believed. For each
-//! domain all other applications are replaced by adversaries that keep the others' tiles, limits and gates. In the reference run they
-//! sleep; in every other run they attack from the moment everything runs. The system's own programs, unchanged, and a library of attacks
-//! with the programs of the catalog that fit come first; then a seeded random search that varies the worst attack so far. Programs other than
-//! the adversary are held back until the attack begins, and have a reference of their own, in which they never begin. What it
-//! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
+//! Why it exists: the machine is deterministic, so "nothing disturbs this domain" can be tested to the tick instead of believed. For each
+//! domain, adversaries replace all other applications and keep their tiles, limits and gates. In the reference run they sleep; in every
+//! other run they attack from the moment everything runs. First come the system's own programs, unchanged, and a library of attacks with
+//! the fitting programs of the catalog; then a seeded random search that varies the worst attack so far. Programs other than the adversary
+//! are held back until the attack begins, and have their own reference run, in which they never begin. What it deliberately does not know:
+//! kernels. A verdict `bounded` relies on `bulkhead_analysis`, not on the search.
 
 pub mod compare;
 pub mod one_shot;
@@ -37,14 +37,13 @@ use compare::Facts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Attacks that are drawn before the next look at their results. Fixed, so that the search does not depend on how many
-/// run at a time.
+/// Attacks that are drawn before their results are examined. Fixed, so that the search does not depend on how many run at a time.
 const GENERATION: u32 = 4;
 
 /// What to check.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A description, or a name of the catalog.
+    /// A description, or a name in the catalog.
     pub system: PathBuf,
     /// Changes of the description.
     pub overrides: Vec<String>,
@@ -52,11 +51,11 @@ pub struct Options {
     pub variant: Option<String>,
     /// Only these domains; all if empty.
     pub domains: Vec<String>,
-    /// Random attacks after the library, for each domain.
+    /// Random attacks on each domain, after the library.
     pub searches: u32,
     /// Seed of the search.
     pub seed: u64,
-    /// Simulated time that is compared.
+    /// Simulated time to compare.
     pub time: Time,
 }
 
@@ -110,7 +109,7 @@ impl Finished {
         self.result.code()
     }
 
-    /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
+    /// Writes `audit.html` and `audit.json` into `folder`. Returns their paths.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
         let book = place::pages(folder)?;
         let json = serde_json::to_string_pretty(&self.result)
@@ -326,7 +325,7 @@ fn both_chips(system: &System, window: impl Fn(usize) -> u64) -> Vec<ChipResult>
     chips(system).filter_map(result).collect()
 }
 
-/// One domain on its way to a verdict.
+/// A domain being checked.
 struct Checking<'a> {
     stand: Stand,
     programs: &'a [Program],
@@ -357,7 +356,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// How bad it is: what breaks something comes first, then what slows most, then what makes wait longest.
+    /// How bad it is: an attack that breaks something ranks first, then the greatest slowdown, then the longest waits.
     fn badness(&self) -> (bool, u64, u64) {
         let result = &self.result;
         (!result.harm.is_empty(), result.slowdown, result.waited)
@@ -509,7 +508,7 @@ impl Checking<'_> {
         Facts::new(&self.stand, seen, u64::from(start) * microsecond)
     }
 
-    /// Tries one attack, which starts as the run without it does.
+    /// Tries one attack, which starts like the run without it.
     fn tried(&self, attack: &Attack, quiet: Quiet<'_>) -> Result<Tried, Error> {
         let start = quiet.start;
         let seen = self.run((start, start), Some(attack), BTreeMap::new())?;
@@ -695,7 +694,7 @@ impl Checking<'_> {
                 "While all others slept, {late}. The check judges only what attacks add; `run` judges deadlines."
             )
         }));
-        // A frame that arrives is an event of the tile.
+        // An arriving frame is an event of the tile.
         if late > 0 && stand.is_reached_by_frames() {
             notes.push(format!(
                 "In {late} of {floods} attacks over a cable no frame arrived in the time that was compared: who sends \
@@ -764,12 +763,12 @@ impl Checking<'_> {
     }
 }
 
-/// The attack that a varied one comes from.
+/// The attack from which a varied one is derived.
 fn root_name(name: &str) -> &str {
     name.rsplit(": ").next().unwrap_or(name)
 }
 
-/// The worst attack that was felt, of those that count; the first of equals.
+/// The worst attack with an effect, of those that count; the first in a tie.
 fn worst_of(tried: &[Tried], counts: impl Fn(&Tried) -> bool) -> Option<usize> {
     let mut worst: Option<usize> = None;
     let felt = tried.iter().enumerate();

@@ -1,10 +1,11 @@
 //! The check of a one-shot system: each domain's cores alone, and beside adversaries on all other cores of the chip.
 //!
-//! Why it exists: every core of a mesh reads and writes every other one's memory, unless a guard refuses it; so what an attack breaks, and what it only
-//! delays, is to be seen and not believed. What it deliberately does not know: the chip, and how attacks are made. The meaning of a verdict is that of
-//! [`bulkhead_report::audit::result`].
+//! Why it exists: every core of a mesh reads and writes every other core's memory unless a guard refuses it, so a test must show what an
+//! attack breaks and what it only delays. What it deliberately does not know: the chip, and how attacks are made. The meaning of a verdict
+//! is that of [`bulkhead_report::audit::result`].
 //!
-//! The timeline of a core is every marker on it with its tick: releases, begins and ends of jobs, operations on ports, flows, and what tasks mark.
+//! The timeline of a core consists of every marker on it with its tick: releases, begins and ends of jobs, operations on ports, flows, and
+//! the tasks' own marks.
 
 use super::{Finished, Options};
 use crate::audit::timeline;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 
 /// Attacks begin at multiples of this, in microseconds.
 const GRID: u64 = 100;
-/// Lines of harm of an attack that are listed.
+/// Maximum lines of harm listed for an attack.
 const HARMS: usize = 8;
 
 /// Checks a system.
@@ -107,7 +108,7 @@ fn result(
     }
 }
 
-/// One domain on its way to a verdict.
+/// A domain being checked.
 struct Checking<'a> {
     name: &'a str,
     stand: Stand,
@@ -117,7 +118,7 @@ struct Checking<'a> {
     progress: &'a dyn Progress,
 }
 
-/// A run, and what it says.
+/// A run and its results.
 struct Facts {
     seen: Seen,
     measured: Measured,
@@ -155,7 +156,7 @@ impl Checking<'_> {
             let searches = 1..=self.options.searches;
             attacks.extend(searches.map(|n| drawn(&self.stand, n, self.options.seed)));
             let total = attacks.len() as u64;
-            // A few at a time: each keeps the memories of all cores.
+            // A few at a time, because each keeps the memories of all cores.
             for some in attacks.chunks(4) {
                 self.progress.stage(Stage::Simulation {
                     name: &progress_name,
@@ -177,7 +178,7 @@ impl Checking<'_> {
         Ok(self.conclude(start, &alone, tried))
     }
 
-    /// Ticks as counts of the chip's timer.
+    /// Converts ticks to counts of the chip's timer.
     fn counts(&self, ticks: u64) -> u64 {
         let platform = &self.stand.system.platform;
         let counts = u128::from(ticks) * u128::from(platform.timebase.0)
@@ -185,7 +186,7 @@ impl Checking<'_> {
         u64::try_from(counts).unwrap_or(u64::MAX)
     }
 
-    /// The moment at which each task that ever ends a job has ended one: ports are open then.
+    /// The moment at which each task that ever ends a job has ended one: ports are open by then.
     fn start(&self, microsecond: u64) -> Result<u64, Error> {
         let system = &self.stand.system;
         let most = collect::ticks(system.duration, system.platform.ticks_per_second());
@@ -301,7 +302,7 @@ impl Checking<'_> {
             harm.extend(self.overwritten(core, alone, facts));
             let values = |seen: &Seen| checks(seen, core);
             let (before, now) = (values(&alone.seen), values(&facts.seen));
-            // A slower core may not have come as far.
+            // A slower core may not have got as far.
             if before.iter().zip(&now).any(|(a, b)| a != b) {
                 harm.push(format!("core {core}: a task computed another result"));
             }
@@ -322,7 +323,7 @@ impl Checking<'_> {
             let mut tasks = facts.measured.tasks.iter();
             if let Some(now) = tasks.find(|one| one.application == task.application) {
                 let (name, before) = (&task.application, task.jobs);
-                // One may come just after the end. More jobs have no other cause than a hart that was started again.
+                // One may arrive just after the end. Only a restarted hart explains more jobs.
                 if now.jobs.abs_diff(before) > 1 {
                     harm.push(format!(
                         "task {name}: {} jobs ended, {before} without an attack",
@@ -341,7 +342,7 @@ impl Checking<'_> {
         harm
     }
 
-    /// Parts of a core's memory that nobody changes, and that have changed.
+    /// Parts of a core's memory that should not change but did.
     fn overwritten(&self, core: u16, alone: &Facts, facts: &Facts) -> Vec<String> {
         let memory = |facts: &Facts| facts.seen.memories.get(&core).cloned().unwrap_or_default();
         let (before, now) = (memory(alone), memory(facts));
@@ -450,7 +451,7 @@ impl Checking<'_> {
         }
     }
 
-    /// Why the bounds of this domain do not hold beside every attack, if they do not.
+    /// Why the bounds of this domain do not hold under every attack, if they do not.
     fn unbounded(&self) -> Vec<String> {
         let system = &self.stand.system;
         let one_shot = system.one_shot.as_ref();
@@ -464,7 +465,7 @@ impl Checking<'_> {
             .collect()
     }
 
-    /// Channels between the domain and cores that adversaries took: what these may do by right.
+    /// Channels between the domain and cores that adversaries took: what these may legitimately do.
     fn openings(&self) -> Vec<String> {
         let Some(one_shot) = &self.stand.system.one_shot else {
             return Vec::new();
@@ -522,20 +523,20 @@ impl Checking<'_> {
     }
 }
 
-/// Name, and what happened without numbers of times.
+/// The name, and what happened, without the number of times.
 fn told(incident: &bulkhead_report::result::Incident) -> (&str, &str) {
     let what = incident.what.split(':').next().unwrap_or_default();
     (&incident.application, what)
 }
 
-/// The results that the tasks of a core marked.
+/// The results marked by the tasks of a core.
 fn checks(seen: &Seen, core: u16) -> Vec<u64> {
     let markers = seen.markers.iter();
     let own = markers.filter(|one| one.tile == core && one.kind == MarkerKind::Check as u16);
     own.map(|one| one.value).collect()
 }
 
-/// The first line of a core's console that it does not say alone.
+/// The first line of a core's console that does not appear when it is alone.
 fn said(core: u16, alone: &Facts, facts: &Facts) -> Option<String> {
     let start = format!("core {core}: ");
     let lines = |facts: &Facts| -> Vec<String> {
@@ -554,7 +555,7 @@ fn said(core: u16, alone: &Facts, facts: &Facts) -> Option<String> {
     ))
 }
 
-/// What guards refused to the attackers: by victim, how often in all.
+/// Refusals by guards to the attackers: by victim, how often in total.
 fn refused(stand: &Stand, seen: &Seen) -> u64 {
     let own = seen.refused.iter();
     let own = own.filter(|(core, _)| stand.victims.contains(core));
@@ -585,7 +586,7 @@ fn slowdown(alone: &Measured, attacked: &Measured) -> (u64, String, Option<[u64;
     worst
 }
 
-/// The same requests of two runs; a system's requests are always the same ones.
+/// The same requests of two runs. A system's requests are always the same.
 fn pairs<'r>(
     one: &'r [RequestResult],
     other: &'r [RequestResult],
@@ -627,7 +628,7 @@ fn flows(alone: &Facts, tried: &[Tried]) -> Vec<FlowAudit> {
     .collect()
 }
 
-/// The worst attack that was felt, of those that count; the first of equals.
+/// The worst attack with an effect, of those that count; the first in a tie.
 fn worst_of(tried: &[Tried], counts: impl Fn(&Tried) -> bool) -> Option<usize> {
     let mut worst: Option<usize> = None;
     let is_felt = |one: &Tried| !one.result.identical || !one.result.harm.is_empty();

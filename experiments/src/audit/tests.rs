@@ -29,11 +29,11 @@ fn adversaries_keep_what_the_others_had() {
             )
         );
     }
-    // The domain itself is as it was, its flow too.
+    // The domain itself is unchanged, and so is its flow.
     assert_eq!(stand.system().apps[0], system.apps[0]);
     assert_eq!(stand.system().flows.len(), 1);
     assert_eq!(stand.tiles(), [2, 3, 4]);
-    // Hogs that run in the background are waited for when they are checked, or nothing would be.
+    // Background hogs are waited for when they are checked; otherwise the system would end at once.
     let hogs = Stand::new(&system, 0, 1);
     assert!(hogs.system().flows.is_empty());
     assert!(hogs.system().apps.iter().any(|app| !app.background));
@@ -46,7 +46,8 @@ fn adversaries_take_the_places_on_both_chips() {
         let attackers = stand.attackers.iter();
         attackers.map(|place| stand.name(*place)).collect()
     };
-    // The first chip's network service: its clients, and everybody over there, the card's driver with it.
+    // The first chip's network service: its clients, and everything on the other chip, including the
+    // card's driver.
     let net = Stand::new(&system, 0, 0);
     assert_eq!(
         names(&net),
@@ -67,7 +68,7 @@ fn adversaries_take_the_places_on_both_chips() {
     );
     let known: Vec<_> = driver.arguments.iter().map(|a| a.name.as_str()).collect();
     assert_eq!(known, ["plan", "address", "neighbours"]);
-    // Nobody over there ends, so the chip does not end, either.
+    // No application there ends, so the chip does not end either.
     assert!(far.apps.iter().all(|app| !app.background));
     assert!(net.system().apps[1..].iter().all(|app| app.background));
     // The same from the other side.

@@ -1,7 +1,7 @@
-//! Timelines of cores of the one-shot RTOS: markers with their ticks, and where two of them part.
+//! Timelines of cores of the one-shot RTOS: markers with their ticks, and where two of them diverge.
 //!
-//! Why it exists: the first difference between a run alone and one beside an attack says what the attack did: on which core, in which job of which
-//! task, when. What it deliberately does not know: runs, and verdicts.
+//! Why it exists: the first difference between a run alone and a run under attack shows what the attack did: on which core, in which job of
+//! which task, and when. What it deliberately does not know: runs, and verdicts.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::one_shot::marker;
@@ -28,7 +28,7 @@ pub fn ends(markers: &[MarkerEvent]) -> impl Iterator<Item = ((u16, u64), u64)> 
     })
 }
 
-/// The first moment at which the markers of some core differ; nothing if they never do.
+/// The first moment at which the markers of some core differ; `None` if they never do.
 pub fn difference(
     system: &System,
     beside: &str,
@@ -147,7 +147,7 @@ mod tests {
         later[3].at = 33;
         later[2].at = 35;
         let found = difference(&system, "x", (&alone, &later)).expect("two differ");
-        // What would have come first counts.
+        // The event that would have come first counts.
         assert_eq!((found.tile, found.event, found.alone_at), (0, 1, Some(20)));
         assert_eq!(found.alone, "job 1 of sensor ends");
         assert_eq!(found.attacked, "job 1 of sensor ends");

@@ -1,7 +1,7 @@
-//! What the parameters of a platform say about the costs of accesses, without running anything.
+//! The costs of accesses that follow from a platform's parameters, without running anything.
 //!
-//! Why it exists: a measured curve without an expectation shows nothing. The formulas are those of the pages of timing, clusters and local
-//! memories. What it deliberately does not know: the machine, and what was measured.
+//! Why it exists: a measured curve without an expectation shows nothing. The formulas are those of the book's pages on timing, clusters and
+//! local memories. What it deliberately does not know: the machine, and what was measured.
 
 use bulkhead_model::platform::{Cache, Memory, Network, Platform, Replacement, Tile, Topology};
 
@@ -21,12 +21,12 @@ impl<'a> Costs<'a> {
         self.tile.pipeline.clock.frequency.0 as f64
     }
 
-    /// A load that the first level, or a local memory, serves.
+    /// A load served by the first level or a local memory.
     pub fn first(&self) -> f64 {
         f64::from(self.tile.pipeline.load_to_use)
     }
 
-    /// A load that the second level serves.
+    /// A load served by the second level.
     pub fn second(&self) -> Option<f64> {
         let l2 = self.tile.l2.as_ref()?;
         let ways = self.tile.cluster.as_ref();
@@ -34,7 +34,7 @@ impl<'a> Costs<'a> {
         Some(f64::from(l2.latency + ways))
     }
 
-    /// Cycles of the hart for a packet with so many bytes of payload that meets nobody.
+    /// Cycles of the hart for a packet with this many bytes of payload that meets no other packet.
     fn packet(&self, payload: u32, routers: u32) -> f64 {
         let net: &Network = &self.platform.network;
         let sent = (payload + net.header).div_ceil(net.width);
@@ -73,7 +73,7 @@ impl<'a> Costs<'a> {
         Some(above + self.packet(0, routers) + chips + self.packet(line, routers))
     }
 
-    /// How long a bank takes at least from one row to the next, where all of a range is in one bank, and the controller says so (tRAS and tRP).
+    /// Minimum time of a bank from one row to the next, if all of a range is in one bank and the controller has this limit (tRAS and tRP).
     pub fn row_cycle(&self) -> Option<f64> {
         let memory = self.platform.memories.first()?;
         memory.dram.bank_bytes(memory.size.0)?;
@@ -83,12 +83,12 @@ impl<'a> Costs<'a> {
         Some(self.refreshed(hart))
     }
 
-    /// The cost of an access to memory among many, of which some come while memory is refreshed.
+    /// The cost of one of many accesses to memory, some of which arrive during a refresh.
     pub fn refreshed(&self, cost: f64) -> f64 {
         cost / self.there()
     }
 
-    /// The part of its time that a memory is there for requests: the rest is refresh.
+    /// The share of time for which a memory serves requests; the rest is refresh.
     fn there(&self) -> f64 {
         let dram = self.platform.memories.first().map(|memory| &memory.dram);
         dram.filter(|dram| dram.refresh_interval > 0)
@@ -97,7 +97,7 @@ impl<'a> Costs<'a> {
             })
     }
 
-    /// A load of a chain in random order over `bytes`, each line once a round; `rows`: the rows of each bank that the set has.
+    /// A load of a chain in random order over `bytes`, each line once per round. `rows`: the rows of each bank that the set occupies.
     pub fn chain(&self, bytes: u64, rows: f64) -> Option<f64> {
         let l1 = self.tile.l1d.as_ref()?;
         let open = 1.0 / rows.max(1.0);
@@ -114,14 +114,14 @@ impl<'a> Costs<'a> {
         Some(first * self.first() + (1.0 - first) * below)
     }
 
-    /// Misses that a hart has under way at most.
+    /// Maximum outstanding misses of a hart.
     pub fn overlap(&self) -> u32 {
         let own = self.tile.l1d.as_ref().map_or(u32::MAX, |l1| l1.mshrs);
         let shared = self.tile.l2.as_ref().map_or(u32::MAX, |l2| l2.mshrs);
         own.min(shared).min(self.tile.pipeline.load_buffer)
     }
 
-    /// Rows of each bank that a range of `bytes` covers where rows go round the banks, or blocks are banks.
+    /// Rows of each bank that a range of `bytes` covers, whether rows are interleaved over the banks or banks are blocks.
     pub fn rows(&self, bytes: u64) -> f64 {
         let memory = self.platform.memories.first();
         memory.map_or(1.0, |memory| {
@@ -139,7 +139,7 @@ impl<'a> Costs<'a> {
         let local = self.tile.local_memory.as_ref()?;
         let clock = local.clock.frequency.0 as f64;
         let service = f64::from(local.latency) * self.hertz() / clock;
-        // Both sides take an arrival at the next edge of their clocks.
+        // Both sides accept an arrival at the next edge of their clocks.
         let there = self.packet(8, hops + 1).ceil();
         let back = self.packet(0, hops + 1).ceil();
         Some(there + service + back)
@@ -153,8 +153,8 @@ pub fn hops(columns: u16, from: u16, to: u16) -> u32 {
     apart(from / columns, to / columns) + apart(from % columns, to % columns)
 }
 
-/// Which part of the accesses of a chain over `bytes`, each line once a round, hits in a cache. With an order of use, all lines of a set stay or
-/// none does. With a random one, a line stays while the other accesses of a round that miss choose other ways:
+/// The share of the accesses of a chain over `bytes`, each line once per round, that hits in a cache. If replacement follows the order of
+/// use, all lines of a set stay or none do. If it is random, a line stays while the other missing accesses of a round choose other ways:
 /// `h = (1 - 1/ways) ^ ((lines - 1) (1 - h))` for `lines` of a set.
 fn hits(cache: &Cache, bytes: u64) -> f64 {
     let ways = f64::from(cache.ways);
@@ -164,7 +164,7 @@ fn hits(cache: &Cache, bytes: u64) -> f64 {
     }
     match cache.replacement {
         Replacement::Random | Replacement::RandomAny => {
-            // The equation has a solution below 1 if there are more lines than ways; from 0 the steps lead to it.
+            // The equation has a solution below 1 if there are more lines than ways; iteration from 0 converges to it.
             let mut h = 0.0f64;
             for _ in 0..10_000 {
                 h = (1.0 - 1.0 / ways).powf((lines - 1.0) * (1.0 - h));

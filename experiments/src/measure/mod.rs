@@ -1,12 +1,13 @@
 //! What the memory of a platform costs: many runs of `memory/measure` on it, and one page of curves.
 //!
-//! Why it exists: the same questions are asked of every chip (latency by working set, misses under way, bandwidth, rivals, hops), and each curve
-//! is drawn beside what the platform's parameters say. What it deliberately does not know: how a system is booted, and how a curve is drawn.
+//! Why it exists: the same questions are asked of every chip (latency by working set, outstanding misses, bandwidth, rivals, hops), and
+//! each curve is drawn beside the values that follow from the platform's parameters. What it deliberately does not know: how a system is
+//! booted, and how a curve is drawn.
 //!
-//! What is varied was fixed before the first run, with these reasons. Sizes: powers of two and the middle between them, from 4 KiB, below any first level,
-//! to four times the last cache, so that a random replacement keeps little of the set. A stride is the line of the last cache: each load is a
-//! line of its own. At least 4096 loads are measured, after as many for the caches, so that what begins and ends counts for less than 1 %. Rivals copy
-//! twice the last cache, so they miss on every line.
+//! The varied parameters were fixed before the first run, for these reasons. Sizes: powers of two and the values halfway between them, from
+//! 4 KiB, which is below any first level, to four times the last cache, so that random replacement keeps little of the set. The stride is a
+//! line of the last cache, so each load has its own line. At least 4096 loads are measured, after as many to warm the caches, so that start
+//! and end effects are below 1 %. Rivals copy twice the last cache, so they miss on every line.
 
 pub mod closed;
 mod parts;
@@ -31,11 +32,11 @@ use std::path::{Path, PathBuf};
 
 /// The program that measures.
 const PROGRAM: &str = "memory/measure";
-/// Loads that are measured at least.
+/// Minimum number of measured loads.
 const LOADS: u64 = 4096;
-/// Memory for the program, its stack and its tree, beside the working set.
+/// Memory for the program, its stack and its device tree, besides the working set.
 const ROOM: u64 = 64 << 10;
-/// Simulated time of a point at most.
+/// Maximum simulated time per point.
 const LONGEST: &str = "20s";
 /// Most chains of a chase.
 const CHAINS: u64 = 8;
@@ -49,9 +50,9 @@ pub struct Options {
     pub overrides: Vec<String>,
     /// Only these figures; all if empty.
     pub figures: Vec<String>,
-    /// Loads at least that are measured of each point; 0 is [`LOADS`].
+    /// Minimum measured loads per point; 0 means [`LOADS`].
     pub loads: u64,
-    /// Sets of more bytes are left out; 0 is no bound.
+    /// Larger sets (in bytes) are left out; 0: no limit.
     pub largest: u64,
 }
 
@@ -64,13 +65,13 @@ struct Part {
     /// The same.
     memory: Option<u16>,
     arguments: Vec<(&'static str, String)>,
-    /// Bytes of its working set, with what is skipped between its lines.
+    /// Bytes of its working set, including the gaps between its lines.
     bytes: u64,
     bank: Option<u64>,
     ways: Option<(u32, u32)>,
 }
 
-/// One run: what is measured comes first, rivals behind it.
+/// One run: the measured program first, then rivals.
 #[derive(Clone, Debug)]
 struct Run {
     parts: Vec<Part>,
@@ -82,7 +83,7 @@ struct Run {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    /// Cycles of the hart for each load or store.
+    /// Cycles of the hart per load or store.
     Cycles,
     /// Nanoseconds for each load.
     Nanoseconds,
@@ -90,7 +91,7 @@ enum Unit {
     Bandwidth,
 }
 
-/// A figure whose points are to be measured.
+/// A figure whose points are still to be measured.
 struct Draft {
     figure: Figure,
     curves: Vec<(String, Vec<Run>)>,
@@ -99,7 +100,7 @@ struct Draft {
 /// Measures a platform.
 ///
 /// # Errors
-/// If there is no such platform, it cannot run programs without a kernel, or a program failed.
+/// If the platform does not exist or cannot run programs without a kernel, or a program failed.
 pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement, Error> {
     let load = LoadOptions {
         overrides: options.overrides.clone(),
@@ -270,7 +271,7 @@ fn chase(bytes: u64, stride: u64, loads: u64) -> Part {
     }
 }
 
-/// Powers of two and the middle between them, in bytes.
+/// Powers of two and the values halfway between them, in bytes.
 fn sizes(least: u64, most: u64) -> Vec<u64> {
     let powers = (0..40)
         .map(|power| least << power)
@@ -279,7 +280,7 @@ fn sizes(least: u64, most: u64) -> Vec<u64> {
     both.filter(|size| *size <= most).collect()
 }
 
-/// Every figure that makes sense on a platform.
+/// Every figure that makes sense for a platform.
 fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
     let Some(tile) = platform.tiles.first() else {
         return Vec::new();
@@ -338,7 +339,7 @@ struct Chip<'a> {
 const KIB: f64 = 1024.0;
 
 impl Chip<'_> {
-    /// A set that no cache holds.
+    /// A set that no cache can hold.
     fn beyond(&self) -> u64 {
         (4 * self.last).min(self.largest)
     }
@@ -398,7 +399,7 @@ impl Chip<'_> {
                 .map_or(u64::from(dram.banks), |_| 1);
             (dram.row.0, banks)
         });
-        // One line of each row of a bank, and in each set of the last cache eight times as many as it has ways.
+        // One line of each row of a bank, and in each set of the last cache eight times as many lines as it has ways.
         let period = row * banks;
         let last = self.tile.l2.as_ref().or(self.tile.l1d.as_ref());
         let (span, ways) = last.map_or((1, 1), |cache| {
@@ -455,14 +456,14 @@ impl Chip<'_> {
         let all = (1..=CHAINS).map(|n| {
             let one = self.costs.chain(bytes, self.costs.rows(bytes));
             let overlap = n.min(self.costs.overlap().into()) as f64;
-            // Where banks are blocks, all rows are in one bank.
+            // If banks are blocks, all rows are in one bank.
             let least = self.costs.row_cycle().unwrap_or(0.0);
             let closed = one.map(|one| (one / overlap).max(least));
             chains(n, chase(bytes, self.stride, self.loads), closed)
         });
         let mut curves = vec![("all banks".to_owned(), all.collect())];
         let memory = self.platform.memories.first();
-        // Where banks are blocks, a range is in one bank anyway.
+        // If banks are blocks, a range is in one bank anyway.
         if let Some(memory) =
             memory.filter(|memory| memory.dram.bank_bytes(memory.size.0).is_none())
         {
@@ -585,7 +586,7 @@ impl Chip<'_> {
         }
     }
 
-    /// A set in the second level, beside rivals, with all ways and with ways of its own.
+    /// A set in the second level beside rivals, with all ways and with its own ways.
     fn rivals_in_cache(&self) -> Option<Draft> {
         self.tile.cluster.as_ref()?;
         let ways = self.tile.l2.as_ref()?.ways;
@@ -607,7 +608,7 @@ impl Chip<'_> {
         ))
     }
 
-    /// A set in memory, beside rivals, in their bank and in one of its own.
+    /// A set in memory beside rivals, in their bank and in its own bank.
     fn rivals_in_memory(&self) -> Option<Draft> {
         self.tile.cluster.as_ref()?;
         let memory = self.platform.memories.first()?;
@@ -664,7 +665,7 @@ fn mesh(platform: &Platform, tile: &Tile, costs: &Costs<'_>, loads: u64) -> Vec<
                     ("chase", 0) => Some(costs.first()),
                     (_, 0) => None,
                     ("chase", far) => costs.remote(far as u32),
-                    // The store and the fence that waits for it are issued in a cycle each.
+                    // The store and the fence that waits for it take one cycle each to issue.
                     (_, far) => costs.remote(far as u32).map(|cost| cost + 2.0),
                 },
             }
@@ -685,7 +686,7 @@ fn mesh(platform: &Platform, tile: &Tile, costs: &Costs<'_>, loads: u64) -> Vec<
     }]
 }
 
-/// Where a tile's free memory is in the addresses of all: the upper half of its local memory.
+/// Where a tile's free memory is in the global address space: the upper half of its local memory.
 fn remote(columns: u16, tile: &Tile) -> u64 {
     use bulkhead_abi::memory_map::{CORE_BITS, TILE_WINDOW_SHIFT, TILE_WINDOWS};
     let (row, column) = (tile.router / columns, tile.router % columns);

@@ -15,7 +15,7 @@ fn hops_are_counted_by_rows_and_columns() {
     assert_eq!((hops(4, 0, 0), hops(4, 0, 5), hops(4, 3, 12)), (0, 2, 6));
 }
 
-/// By hand from the parameters in the files.
+/// By hand, from the parameters in the files.
 #[test]
 fn closed_forms_are_those_of_the_pages() {
     let load = |name: &str| load_platform(name, &LoadOptions::default()).expect("valid");
@@ -24,7 +24,7 @@ fn closed_forms_are_those_of_the_pages() {
     assert_eq!((costs.first(), costs.second()), (2.0, Some(12.0)));
     // A request: 1 + 1 * 2 + 1 + 16/16 + 1 = 6 cycles; memory: 16 + 11 + 64/16 = 31 of 1.25 ns; the answer with a line: 6 + 64/16 = 10.
     assert_eq!(costs.memory(true), Some(12.0 + 6.0 + 38.75 + 10.0));
-    // Another row: 22 cycles of 1.25 ns more.
+    // Another row: 22 more cycles of 1.25 ns.
     assert_eq!(costs.memory(false), Some(12.0 + 6.0 + 38.75 + 27.5 + 10.0));
     assert_eq!(costs.overlap(), 2);
     // tRAS 20 and tRP 7 cycles of 528 MHz, in the time that the refresh leaves: 85 of 4118 cycles.
@@ -45,7 +45,7 @@ fn closed_forms_are_those_of_the_pages() {
     assert!((nanoseconds(1) - 148.5).abs() < 1e-6, "{}", nanoseconds(1));
     let mesh = load("epiphany3");
     let costs = Costs::new(&mesh, &mesh.tiles[0]);
-    // The table of the page of local memories: 9 + 3 h.
+    // The table on the page about local memories: 9 + 3 h.
     for far in 1..=6 {
         let closed = costs.remote(far).expect("local");
         assert!(

@@ -1,7 +1,7 @@
-//! The picture of a scenario: a curve with error bars for each scheme, and what the paper states of it.
+//! The picture of a scenario: a curve with error bars for each scheme, and what the paper states about it.
 //!
-//! Why it exists: several schemes often schedule nearly the same systems, so that their curves cover each other. Each has a colour for
-//! where I/O buffers go, a dash for the messages, and marks at points of its own, which stay apart where lines do not.
+//! Why it exists: several schemes often schedule nearly the same systems, so their curves cover each other. Each has a colour for
+//! where I/O buffers go, a dash for the messages, and marks at its own points, which stay apart where lines do not.
 //!
 //! What it deliberately does not know: how anything was counted.
 
@@ -42,7 +42,7 @@ fn mark(scheme: Scheme, (x, y): (i32, i32)) -> Vec<(i32, i32)> {
     corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect()
 }
 
-/// The picture, up to where all curves have come down to zero.
+/// The picture, up to where all curves have reached zero.
 ///
 /// # Errors
 /// [`Error::Report`] if it cannot be drawn, [`Error::Machine`] if the paper's figures cannot be read.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use bulkhead_analysis::mc2::study::Counts;
 
-    /// Equal curves stay apart: the nine schemes have nine pairs of colour and dash, and marks of their own.
+    /// Equal curves stay apart: the nine schemes have nine pairs of colour and dash, and their own marks.
     #[test]
     fn equal_curves_stay_apart() {
         let mut seen = Vec::new();

@@ -1,8 +1,8 @@
-//! The folder of a study: what identifies it, and what is already counted.
+//! The folder of a study: what identifies it, and what has been counted.
 //!
-//! Why it exists: a study can be stopped at any moment, also by `kill -9`, and goes on from here. Each scenario is one file, written
-//! beside its place and then renamed, with a checksum in its last line; so a file is there whole or not at all, and one that was
-//! damaged is counted again. Every count depends on nothing but the study's identity, so nothing can be counted twice.
+//! Why it exists: a study can be stopped at any moment, even by `kill -9`, and continues from this folder. Each scenario is one
+//! file, written next to its place and then renamed, with a checksum in its last line. So a file is complete or absent, and a
+//! damaged one is counted again. Every count depends only on the study's identity, so nothing can be counted twice.
 
 use super::summary::ScenarioCounts;
 use bulkhead_analysis::mc2::parameters::StudyParameters;
@@ -31,12 +31,12 @@ pub struct Identity {
     pub schemes: Vec<Scheme>,
     /// Numbers of the scenarios.
     pub scenarios: Vec<usize>,
-    /// How the study was asked for.
+    /// How the study was requested.
     pub command: String,
 }
 
 impl Identity {
-    /// The identity of a study by this version.
+    /// The identity of a study for this version.
     pub fn new(
         parameters: &StudyParameters,
         schemes: &[Scheme],
@@ -74,7 +74,7 @@ fn remedy_other(path: &Path) -> String {
 }
 
 impl Folder {
-    /// Begins a study in a folder. A finished study there is replaced, an unfinished one refused.
+    /// Begins a study in a folder. Replaces a finished study there and refuses an unfinished one.
     pub fn create(path: &Path, identity: &Identity) -> Result<Self, Error> {
         if path.join(IDENTITY).exists() {
             if !path.join(RESULTS).exists() {
@@ -94,8 +94,8 @@ impl Folder {
         Ok(Self::at(path, identity))
     }
 
-    /// Goes on with the study of a folder. With other scenarios the folder's study becomes the one that is asked for now: its
-    /// scenarios and its command are written anew, and what was counted of the old ones stays for whoever asks again.
+    /// Continues the study of a folder. With other scenarios, the folder's study becomes the one requested now: its scenarios and
+    /// its command are rewritten, and the counts of the old ones are kept for a later request.
     ///
     /// # Errors
     /// Refuses a folder without a study, and one of another version, other parameters, another seed or other schemes.
@@ -137,7 +137,7 @@ impl Folder {
             return differs("schemes", &names(&there.schemes), &names(&identity.schemes));
         }
         if there.scenarios != identity.scenarios {
-            // Results of the old scenarios would stand beside the new identity.
+            // Otherwise results of the old scenarios would be next to the new identity.
             let old = path.join(RESULTS);
             if old.exists() {
                 std::fs::remove_file(&old).map_err(|e| Error::file(&old, e))?;
@@ -147,7 +147,7 @@ impl Folder {
         Ok(Self::at(path, identity))
     }
 
-    /// Reads what identifies the study of a folder.
+    /// Reads the identity of a folder's study.
     pub fn identity(path: &Path) -> Result<Identity, Error> {
         let file = path.join(IDENTITY);
         if !file.exists() {
@@ -198,7 +198,7 @@ impl Folder {
         replace(&self.file(counts.scenario), &text)
     }
 
-    /// The counts of a scenario, if they are there whole.
+    /// The counts of a scenario, if they are complete.
     pub fn kept(&self, scenario: Scenario, points: u64) -> Option<ScenarioCounts> {
         let text = input::read_text(&self.file(scenario)).ok()?;
         let (body, sum) = text.trim_end_matches('\n').rsplit_once('\n')?;
@@ -246,9 +246,9 @@ fn write_identity(path: &Path, identity: &Identity) -> Result<(), Error> {
     replace(&path.join(IDENTITY), &text)
 }
 
-/// Writes a file so that it is there whole or not at all.
+/// Writes a file so that it is complete or absent.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
-    // The name carries the process: two that write the same folder do not disturb each other's halves.
+    // The name contains the process, so two processes that write the same folder do not disturb each other's partial files.
     let beside = path.with_extension(format!("part-{}", std::process::id()));
     place::write(&beside, text)?;
     let file = std::fs::File::open(&beside).map_err(|e| Error::file(&beside, e))?;

@@ -1,7 +1,7 @@
 //! The large-scale schedulability study of the mixed-criticality kernel: all cores, checkpoints, results.
 //!
-//! Why it exists: `analysis` counts the systems of any range of samples; this module distributes the work to threads, keeps what is
-//! counted, and writes what readers want. What it deliberately does not know: tasks, costs and schemes beyond their names.
+//! Why it exists: `analysis` counts the systems of any range of samples; this module distributes the work to threads, keeps the
+//! counts, and writes the output. What it deliberately does not know: tasks, costs and schemes beyond their names.
 
 mod curves;
 mod folder;
@@ -43,9 +43,9 @@ pub struct Request {
     pub threads: Option<usize>,
     /// Folder for everything.
     pub folder: PathBuf,
-    /// The folder holds a study to go on with.
+    /// The folder holds a study to continue.
     pub resume: bool,
-    /// How the study was asked for.
+    /// How the study was requested.
     pub command: String,
 }
 
@@ -60,7 +60,7 @@ pub struct StudyResult {
     pub systems: u64,
     /// Largest half width of the 95 % confidence interval of any point and scheme, as a share.
     pub widest: f64,
-    /// Curves that are above zero at the right end of the horizontal axis: their areas are cut off.
+    /// Curves above zero at the right end of the horizontal axis: their areas are cut off.
     pub cut_off: usize,
     /// Areas.
     pub areas: Vec<Area>,
@@ -68,7 +68,7 @@ pub struct StudyResult {
     pub comparisons: Vec<Comparison>,
     /// In how many scenarios the paper's observations hold.
     pub observations: Vec<Observation>,
-    /// All counts; in files of their own.
+    /// All counts; they are in separate files.
     #[serde(skip)]
     pub counts: Vec<ScenarioCounts>,
 }
@@ -81,10 +81,10 @@ pub fn bad_parameter(error: ParameterError) -> Error {
     )
 }
 
-/// Scenarios of a quick study at most.
+/// Maximum scenarios of a quick study.
 pub const QUICK: usize = 50;
 
-/// The command that asks for a study, without what changes no result (folder, threads): however a study was asked for, also
+/// The command that requests a study, without options that change no result (folder, threads). However a study was requested, even
 /// from Python, its files carry the same line.
 pub fn command(pattern: &str, schemes: &[Scheme], quick: bool, seed: u64) -> String {
     let mut text = "bulkhead study mc2".to_owned();
@@ -104,8 +104,8 @@ pub fn command(pattern: &str, schemes: &[Scheme], quick: bool, seed: u64) -> Str
     text
 }
 
-/// The thinner selection of `--quick` and of sensitivity runs: every n-th scenario, so that each choice of each category is
-/// there about as often as in the whole.
+/// The thinner selection of `--quick` and of sensitivity runs: every n-th scenario, so that each choice of each category appears
+/// about as often as in the whole.
 pub fn thinned(scenarios: &[Scenario], most: usize) -> Vec<Scenario> {
     if scenarios.len() <= most {
         return scenarios.to_vec();
@@ -125,7 +125,7 @@ pub fn quick(parameters: &mut StudyParameters) {
     parameters.half_width *= 2;
 }
 
-/// Threads of the host or as wished.
+/// Threads of the host, or as requested.
 fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool, Error> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads.unwrap_or(0))
@@ -141,7 +141,7 @@ fn scenario(
 ) -> Result<ScenarioCounts, ParameterError> {
     let points = (0..study.parameters().utilisation_points as usize)
         .into_par_iter()
-        // Work is uneven along the axis: small pieces.
+        // Work is uneven along the axis, so pieces are small.
         .with_max_len(4)
         .map_init(
             || study.judge(),
@@ -151,7 +151,7 @@ fn scenario(
     Ok(ScenarioCounts { scenario, points })
 }
 
-/// Counts scenarios without any file; `done` hears of each.
+/// Counts scenarios without any file; `done` is told about each.
 pub fn count(
     study: &Study,
     scenarios: &[Scenario],
@@ -174,8 +174,8 @@ pub fn count(
     Ok(counted)
 }
 
-/// Runs a study, or what is left of one, and keeps every scenario as soon as it is counted. `done` hears how many of how many
-/// scenarios are counted.
+/// Runs a study, or the rest of one, and keeps every scenario as soon as it is counted. `done` receives the number of counted
+/// scenarios and the total.
 ///
 /// # Errors
 /// [`Error`] for bad input, a folder that holds another study, and files that cannot be written.
@@ -224,7 +224,7 @@ pub fn run(request: &Request, done: &(dyn Fn(usize, usize) + Sync)) -> Result<St
     result(identity, counts)
 }
 
-/// Sums counts up, which stand in the order of the scenarios.
+/// Sums up counts, which are in scenario order.
 ///
 /// # Errors
 /// [`Error::Machine`] if the paper's figures cannot be read.

@@ -1,4 +1,5 @@
-//! What readers get: a table, a page with an index of plots, counts as CSV, the summary as JSON.
+//! The output for readers: a table, a page with an index of plots, counts as CSV, the summary as
+//! JSON.
 //!
 //! What it deliberately does not know: how anything was counted.
 
@@ -126,7 +127,7 @@ fn only(one: &Comparison) -> String {
     }
 }
 
-/// Counts as CSV, their provenance in lines that begin with `#`.
+/// Counts as CSV, with their provenance in lines that begin with `#`.
 pub fn csv(result: &StudyResult) -> String {
     let identity = &result.identity;
     let mut out = format!(
@@ -271,7 +272,7 @@ fn index(result: &StudyResult) -> Markup {
     }
 }
 
-/// Where a curve crosses a half.
+/// Where a curve crosses one half.
 fn half(parameters: &StudyParameters, counts: &ScenarioCounts, scheme: Scheme) -> String {
     let step = parameters.utilisation_step as f64 / 1000.0;
     let mut before = 1.0;
@@ -286,7 +287,7 @@ fn half(parameters: &StudyParameters, counts: &ScenarioCounts, scheme: Scheme) -
     "-".to_owned()
 }
 
-/// Writes everything into the folder; the summary last, which marks the study as finished.
+/// Writes everything into the folder. The summary comes last and marks the study as finished.
 pub fn write(folder: &Path, result: &StudyResult) -> Result<(), Error> {
     let parameters = &result.identity.parameters;
     result.counts.par_iter().try_for_each(|counts| {

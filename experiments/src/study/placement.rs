@@ -1,7 +1,7 @@
-//! What placing each I/O buffer by itself gains over the paper's patterns.
+//! What placing each I/O buffer individually gains over the paper's patterns.
 //!
-//! Why it exists: mc2-rts20, section 6.1, leaves this question open because its mixed-integer program would explode. Each system of
-//! a fixed number for every cell is judged with all placements; the sums over all cells are schedulable-utilisation areas.
+//! Why it exists: mc2-rts20, section 6.1, leaves this question open because its mixed-integer program would explode. A fixed number
+//! of systems for every cell is judged with all placements; the sums over all cells are schedulable-utilisation areas.
 
 use super::{bad_parameter, pool, thinned};
 use bulkhead_analysis::mc2::best_placement::Gain;
@@ -13,14 +13,14 @@ use bulkhead_runner::error::Error;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Scenarios of the variants with other costs at most.
+/// Maximum scenarios for the variants with other costs.
 const VARIANT_SCENARIOS: usize = 72;
 
-/// Costs: by how much row conflicts of devices in a bank are stronger than in the study, and by how much a copy from a bank of
-/// level C is less slow.
+/// Costs: how much stronger row conflicts of devices in a bank are than in the study, and how much less slow a copy from a bank of
+/// level C is.
 const COSTS: [(u64, u64); 3] = [(1, 1), (8, 4), (30, 8)];
 
-/// One row: one kind of messages under one kind of costs.
+/// One row: one kind of message under one kind of costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementGain {
     /// Message buffers: `C` in banks of level C, `O` optimised.
@@ -33,13 +33,13 @@ pub struct PlacementGain {
     pub scenarios: usize,
     /// What was counted.
     pub gain: Gain,
-    /// Area over that of `x|C+A/B-ALL`, in percent: with the best of the four patterns for each system.
+    /// Area divided by that of `x|C+A/B-ALL`, in percent: with the best of the four patterns for each system.
     pub pattern: f64,
     /// With the best place for each buffer.
     pub best: f64,
-    /// Proved upper bound of that.
+    /// Proved upper bound of that value.
     pub at_most: f64,
-    /// The greatest of a single scenario.
+    /// The greatest value of a single scenario.
     pub greatest: f64,
 }
 
@@ -51,7 +51,7 @@ fn percent(count: u64, base: u64) -> f64 {
     }
 }
 
-/// Judges `samples` systems of each cell of the scenarios. `done` hears how many of how many scenarios are finished.
+/// Judges `samples` systems of each cell of the scenarios. `done` receives the number of finished scenarios and the total.
 ///
 /// # Errors
 /// [`Error`] for parameters out of range.
@@ -119,7 +119,7 @@ pub fn placement(
     Ok(rows)
 }
 
-/// How many scenarios [`placement`] goes through in all.
+/// How many scenarios [`placement`] processes in total.
 pub fn placement_work(scenarios: &[Scenario]) -> usize {
     2 * (scenarios.len() + (COSTS.len() - 1) * thinned(scenarios, VARIANT_SCENARIOS).len())
 }

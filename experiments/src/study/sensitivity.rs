@@ -1,7 +1,7 @@
-//! What each parameter that the paper leaves open does to the ratios.
+//! The effect on the ratios of each parameter that the paper leaves open.
 //!
-//! Why it exists: nobody should have to believe our choices. Each open parameter takes its low and its high value while all others
-//! keep theirs; the same thinned scenarios, and the same random numbers, are judged each time.
+//! Why it exists: readers should not have to believe our choices. Each open parameter takes its low and its high value while all
+//! others keep theirs; the same thinned scenarios and the same random numbers are judged each time.
 
 use super::summary::comparisons;
 use super::{Comparison, bad_parameter, count, quick, thinned};
@@ -17,7 +17,7 @@ use bulkhead_runner::error::Error;
 use maud::html;
 use serde::Serialize;
 
-/// Scenarios of one variation at most.
+/// Maximum scenarios of one variation.
 const MOST_SCENARIOS: usize = 100;
 
 /// One parameter at one value.
@@ -42,7 +42,7 @@ pub struct Sensitivity {
     pub variations: Vec<Variation>,
 }
 
-/// Runs all variations. `done` hears how many of how many are finished.
+/// Runs all variations. `done` receives the number of finished variations and the total.
 ///
 /// # Errors
 /// [`Error`] for parameters out of range.

@@ -1,4 +1,4 @@
-//! From counts to areas and ratios, beside the paper's.
+//! From counts to areas and ratios, compared with the paper's.
 //!
 //! What it deliberately does not know: files, and how systems were judged.
 
@@ -10,7 +10,7 @@ use bulkhead_analysis::mc2::task_system::{Scenario, matching};
 use bulkhead_runner::error::Error;
 use serde::{Deserialize, Serialize};
 
-/// What the paper's text states of the study.
+/// What the paper's text states about the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Figures {
     /// The paper.
@@ -52,7 +52,7 @@ pub struct AreaFigure {
     pub over: Scheme,
     /// Only these scenarios; all if absent.
     pub only: Option<String>,
-    /// By how much it is larger, in percent.
+    /// How much larger it is, in percent.
     pub percent: f64,
     /// Its place.
     #[serde(rename = "where")]
@@ -76,7 +76,7 @@ pub struct ScenarioCounts {
     pub points: Vec<Counts>,
 }
 
-/// The area under a scheme's curve and the variance that the confidence of its points gives it.
+/// The area under a scheme's curve, and its variance due to the confidence of the points.
 fn area(parameters: &StudyParameters, counts: &ScenarioCounts, scheme: Scheme) -> (f64, f64) {
     let step = parameters.utilisation_step as f64 / 1000.0;
     let shares: Vec<f64> = counts.points.iter().map(|c| c.share(scheme)).collect();
@@ -100,7 +100,7 @@ pub struct Area {
     pub mean: f64,
 }
 
-/// A ratio of areas beside the paper's.
+/// A ratio of areas and the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The first scheme.
@@ -111,14 +111,14 @@ pub struct Comparison {
     pub only: String,
     /// How many of them were studied.
     pub scenarios: usize,
-    /// By how much the first one's area is larger, in percent.
+    /// How much larger the first one's area is, in percent.
     pub ours: f64,
-    /// Half width of its 95 % confidence interval in percentage points, as if both schemes had judged different systems. (They
-    /// judge the same ones, so the true interval is narrower.)
+    /// Half width of its 95 % confidence interval in percentage points, as if both schemes had judged different systems. (They judge
+    /// the same ones, so the true interval is narrower.)
     pub confidence: f64,
     /// The paper's.
     pub paper: f64,
-    /// Ours less the paper's, in percentage points.
+    /// Ours minus the paper's, in percentage points.
     pub difference: f64,
     /// Where the paper says so.
     #[serde(rename = "where")]
@@ -144,8 +144,8 @@ pub fn areas(
         .collect()
 }
 
-/// By how much one scheme's area is larger than another's, in percent, and half the width of its 95 % confidence interval in percentage
-/// points as in [`Comparison::confidence`]; `None` if the other one has no area.
+/// How much larger one scheme's area is than another's, in percent, and half the width of its 95 % confidence interval in percentage
+/// points, as in [`Comparison::confidence`]; `None` if the other one has no area.
 pub fn ratio(
     parameters: &StudyParameters,
     counts: &[&ScenarioCounts],
@@ -173,7 +173,7 @@ pub fn ratio(
     ))
 }
 
-/// Ratios of areas, as far as schemes and scenarios were studied.
+/// Ratios of areas, for the studied schemes and scenarios.
 pub fn comparisons(
     parameters: &StudyParameters,
     counts: &[ScenarioCounts],
@@ -212,7 +212,7 @@ pub fn comparisons(
 /// Sums of areas that must be above zero.
 type Sums = &'static [&'static [(f64, Scheme)]];
 
-/// What each of the paper's observations on the study claims of every scenario's areas.
+/// What each of the paper's observations on the study claims about every scenario's areas.
 const CLAIMS: &[(&str, &str, Sums)] = &[
     (
         "7",
@@ -267,28 +267,28 @@ const CLAIMS: &[(&str, &str, Sums)] = &[
     ),
 ];
 
-/// In how many scenarios one of the paper's observations holds. The paper states them of the sums over all scenarios.
+/// In how many scenarios one of the paper's observations holds. The paper states them for the sums over all scenarios.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Its number.
     pub number: String,
     /// What was judged.
     pub claim: String,
-    /// Of the sums over all scenarios of the study: does it hold?
+    /// Whether it holds for the sums over all scenarios of the study.
     pub of_sums: bool,
     /// Scenarios in which it holds.
     pub holds: usize,
-    /// Of these: by more than sampling can explain at 95 %.
+    /// Scenarios among these in which it holds by more than sampling can explain at 95 %.
     pub surely_holds: usize,
     /// Scenarios in which the opposite of some part holds.
     pub fails: usize,
-    /// Of these: by more than sampling can explain.
+    /// Scenarios among these in which it fails by more than sampling can explain.
     pub surely_fails: usize,
-    /// Scenarios in which nothing is the other way round, but some areas are equal.
+    /// Scenarios in which nothing is reversed, but some areas are equal.
     pub equal: usize,
 }
 
-/// Judges the paper's observations scenario by scenario, as far as their schemes were studied.
+/// Judges the paper's observations scenario by scenario, for the studied schemes.
 pub fn observations(
     parameters: &StudyParameters,
     counts: &[ScenarioCounts],
@@ -323,7 +323,7 @@ pub fn observations(
                         variance += factor * factor * v;
                     }
                     *total += value;
-                    // What is nothing but rounding is no difference: areas are multiples of far more.
+                    // A rounding error is not a difference: areas are multiples of far larger values.
                     let value = if value.abs() < 1e-9 { 0.0 } else { value };
                     parts.push((value, 1.96 * f64::sqrt(variance)));
                 }

@@ -1,4 +1,4 @@
-//! Stopping, resuming, refusing; and a reduced study whose ratios lie in a range.
+//! Stopping, resuming, refusing; and a reduced study whose ratios lie within a range.
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +22,8 @@ fn whole(request: &Request) -> StudyResult {
     run(request, &|_, _| ()).expect("runs")
 }
 
-/// A study that lost a file, has half a file of a killed process, a damaged one and one of other parameters goes on to the same
-/// digits as one that was never stopped, whatever the number of threads.
+/// A study that lost a file, and has a partial file of a killed process, a damaged file and one of other parameters, continues to the
+/// same digits as one that was never stopped, whatever the number of threads.
 #[test]
 fn resumed_is_uninterrupted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -57,7 +57,7 @@ fn resumed_is_uninterrupted() {
     .expect("resumes");
     assert_eq!(first.into_inner(), 0, "nothing damaged may count");
     assert_eq!(resumed, uninterrupted);
-    // A second time everything is there already.
+    // The second time, everything is already there.
     let first = AtomicUsize::new(usize::MAX);
     let again = run(&stopped, &|done, _| {
         first.fetch_min(done, Ordering::Relaxed);
@@ -66,7 +66,7 @@ fn resumed_is_uninterrupted() {
     assert_eq!(again.expect("resumes"), uninterrupted);
 }
 
-/// Whoever goes on with other scenarios gets them, counts what is there only once, and the folder says what was asked last.
+/// A study continued with other scenarios gets them and counts existing ones only once, and the folder records the last request.
 #[test]
 fn resumed_with_other_scenarios_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -142,7 +142,7 @@ fn other_studies_are_refused() {
     assert_eq!(whole(&study), result);
 }
 
-/// What readers get from a small study.
+/// The output of a small study.
 #[test]
 fn results_are_written() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -209,8 +209,8 @@ fn thinning_keeps_the_mixture() {
     assert_eq!(thinned(&some[..3], 50), some[..3]);
 }
 
-/// A reduced study: twelve scenarios spread over all categories, at half the precision. The ratios must stand where those of the
-/// whole study do, give or take what so few scenarios allow, and in the paper's order.
+/// A reduced study: twelve scenarios spread over all categories, at half the precision. The ratios must be where those of the whole
+/// study are, within what so few scenarios allow, and in the paper's order.
 #[test]
 fn reduced_study_keeps_the_ratios() {
     let mut parameters = StudyParameters::default();
@@ -227,8 +227,8 @@ fn reduced_study_keeps_the_ratios() {
         .collect();
     println!("{} scenarios: {}", scenarios.len(), text.join(" "));
     assert_eq!(comparisons.len(), 11);
-    // In the order of catalog/figures/mc2-study.json; of the frozen model (the version before had wider limits for copies and messages,
-    // so that its ratios were larger).
+    // In the order of catalog/figures/mc2-study.json, for the frozen model (the version before had wider limits for copies and
+    // messages, so its ratios were larger).
     let ranges = [
         (0.0, 3.0),
         (0.0, 6.0),
@@ -251,7 +251,7 @@ fn reduced_study_keeps_the_ratios() {
         );
         assert!(one.ours >= low && one.ours <= high, "{name}: {}", one.ours);
     }
-    // What the model has in common with the paper's observations 7 to 9 and 11, of the sums.
+    // What the model has in common with the paper's observations 7 to 9 and 11, for the sums.
     let observations = summary::observations(study.parameters(), &counts, &Scheme::ALL);
     let of_sums = |number: &str| observations.iter().any(|o| o.number == number && o.of_sums);
     assert!(["7", "8", "9", "11"].into_iter().all(of_sums));

@@ -1,7 +1,7 @@
-//! What the study finds under each named variant of its model, beside the frozen one and the paper.
+//! What the study finds under each named variant of its model, compared with the frozen model and the paper.
 //!
-//! Why it exists: where ratios differ from the paper's, a reader wants to know which decision does it, and what our earlier values
-//! would have given. The same thinned scenarios, and the same random numbers, are judged for each.
+//! Why it exists: where ratios differ from the paper's, a reader wants to know which decision causes it, and what our earlier
+//! values would have given. The same thinned scenarios, and the same random numbers, are judged for each.
 //!
 //! What it deliberately does not know: which variant is right. None becomes the default because of these results.
 
@@ -19,7 +19,7 @@ use bulkhead_runner::error::Error;
 use maud::html;
 use serde::Serialize;
 
-/// Scenarios of one variant at most.
+/// Maximum scenarios of one variant.
 const MOST_SCENARIOS: usize = 100;
 
 /// A number with half the width of its 95 % interval.
@@ -38,7 +38,7 @@ pub struct VariantRow {
     pub name: String,
     /// What differs.
     pub what: String,
-    /// What speaks for it and against it.
+    /// Arguments for and against it.
     pub grounds: String,
     /// SHA-256 over its parameters.
     pub parameters_hash: String,
@@ -52,7 +52,7 @@ pub struct VariantRow {
     pub small_messages: Option<Estimate>,
     /// Where `C|C+A/B-LP` lies between `C|C` (0) and `C|C+A/B-ALL` (1).
     pub long_periods: Option<f64>,
-    /// The same of `C|C+A/B-SP`.
+    /// The same for `C|C+A/B-SP`.
     pub short_periods: Option<f64>,
     /// In how many scenarios the paper's observations hold.
     pub observations: Vec<Observation>,
@@ -67,7 +67,8 @@ pub struct Variants {
     pub rows: Vec<VariantRow>,
 }
 
-/// Runs the frozen model and each of `some` variants at half the precision. `done` hears how many of how many are finished.
+/// Runs the frozen model and each of `some` variants at half the precision. `done` receives the number of finished variants and
+/// the total.
 ///
 /// # Errors
 /// [`Error`] for parameters out of range.
@@ -146,7 +147,7 @@ fn row(
     })
 }
 
-/// A ratio of the paper: scheme, over, only these scenarios.
+/// A ratio in the paper: scheme, divided by which scheme, only these scenarios.
 type Which = (Scheme, Scheme, &'static str);
 
 /// Headings after the name, and which of the paper's ratios they are.

@@ -1,7 +1,7 @@
 //! Bare-metal kernels of the speed benchmark: one program for QEMU and for the machine.
 //!
-//! Which kernel and how many rounds is chosen when it is built (`--cfg kernel="..."`, environment variable `ROUNDS`).
-//! It ends through the test finisher at 0x100000, with a failure if the result is not the one that the host computed by
+//! The kernel and its rounds are chosen at build time (`--cfg kernel="..."`, environment variable `ROUNDS`). It ends
+//! through the test finisher at 0x100000, with a failure if the result differs from the one that is known by
 //! construction.
 #![no_std]
 #![no_main]
@@ -135,7 +135,7 @@ fn kernel(round: u64) -> u64 {
     (target[32704] != round) as u64
 }
 
-/// Follows a random chain through 512 KiB: each load depends on the last.
+/// Follows a random chain through 512 KiB: each load depends on the previous one.
 #[cfg(kernel = "chase")]
 fn kernel(round: u64) -> u64 {
     const N: usize = 65536;

@@ -1,4 +1,4 @@
-//! What a streaming unit keeps for each client: an activity, its gates, and the job that it works on.
+//! A streaming unit's state for each client: an activity, its gates, and its current job.
 //!
 //! What it deliberately does not know: when anything is done.
 
@@ -17,10 +17,10 @@ use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_abi::words;
 use zerocopy::FromBytes;
 
-/// Pages of a client's heap that the unit uses: two for what comes in, one for what goes out, one for messages.
+/// Pages of a client's heap that the unit uses: two for input, one for output, one for messages.
 pub const PAGES: usize = 4;
 
-/// A page or more that the kernel mapped.
+/// One or more pages mapped by the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     pub address: u64,
@@ -42,11 +42,11 @@ pub struct Inbox {
     pub endpoint: u16,
     /// Tile-physical.
     pub buffer: u64,
-    /// There may be messages that were not looked at.
+    /// There may be messages that have not been examined.
     pub fresh: bool,
 }
 
-/// Where a stream comes from; the path of a file is kept separately.
+/// Where a stream comes from. The path of a file is kept separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     Memory { endpoint: u16, bytes: u64 },
@@ -54,7 +54,7 @@ pub enum Input {
     File,
 }
 
-/// Where a stream goes; the path of a file is kept separately.
+/// Where a stream goes. The path of a file is kept separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Output {
     Nothing,
@@ -67,14 +67,14 @@ pub enum Output {
     File,
 }
 
-/// Memory that the pieces of a pipe lie in, as `lib::pipe` uses it.
+/// Memory that holds the pieces of a pipe, as used by `lib::pipe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     pub endpoint: u16,
     pub bytes: u64,
 }
 
-/// Where results lie until the reader of a pipe has taken them: a region in pieces of whole pages.
+/// Memory that holds results until the reader of a pipe has taken them: a region in pieces of whole pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
     pub endpoint: u16,
@@ -83,25 +83,25 @@ pub struct Store {
     pub pieces: u64,
 }
 
-/// Paths of the input's and the output's file; zeros without one.
+/// Paths of the input file and the output file; zeros if there is none.
 pub type Paths = [[u8; PATH]; 2];
 
 /// The gates of a context.
 #[derive(Clone, Copy, Debug)]
 pub struct Gates {
     pub requests: Option<Inbox>,
-    /// For answers to whatever it sends.
+    /// For answers to everything that it sends.
     pub answers: Option<Inbox>,
-    /// System calls: where they go, where their answers come.
+    /// System calls: the gate they go to, and where their answers arrive.
     pub kernel: (u16, Inbox),
     /// The file service: the gate, and the selector of the service.
     pub files: Option<(u16, u16)>,
     pub input: Input,
     pub output: Output,
-    /// Where pieces of the pipe at the input can lie, and those of the one at the output do.
+    /// Where the pieces of the input pipe can lie, and those of the output pipe.
     pub regions: (Option<Region>, Option<Store>),
     pub next: Option<u16>,
-    /// Bytes of a row, for work that nobody asked for.
+    /// Bytes of a row, for work without a request.
     pub width: u64,
     pub pages: [Page; PAGES],
 }
@@ -112,7 +112,7 @@ impl Gates {
         self.pages[3]
     }
 
-    /// The page through which results go.
+    /// The page for results on their way out.
     pub const fn out(&self) -> Page {
         self.pages[2]
     }
@@ -140,22 +140,22 @@ pub struct Context {
     /// Where the results of the stream begin in `output`.
     pub base: u64,
     pub job: Option<Job>,
-    /// Unread messages at the last look.
+    /// Unread messages at the last check.
     seen: u16,
     pub calls: Calls,
-    /// Messages to the next unit or into a pipe that were not answered.
+    /// Unanswered messages to the next unit or into a pipe.
     pub under_way: u32,
-    /// The piece of the region of the pipe at the output that is filled next.
+    /// The piece of the output pipe's region that is filled next.
     pub store: u64,
-    /// Without credits: only an answer helps.
+    /// No credits are left: only an answer helps.
     pub blocked: bool,
-    /// Something that it may wait for will not come any more.
+    /// Something that it may be waiting for will no longer come.
     pub woken: bool,
-    /// That may be what its pipe was to bring.
+    /// That may be the data of its pipe.
     pub forsaken: bool,
-    /// It is: nobody writes into the pipe any more.
+    /// It is: the pipe has no writer any more.
     pub cut_off: bool,
-    /// It is to end with this code.
+    /// The client must end with this code.
     pub over: Option<u64>,
 }
 
@@ -182,7 +182,7 @@ impl Context {
         }
     }
 
-    /// It has this many unread messages.
+    /// The client has this many unread messages.
     pub fn count(&mut self, messages: u16) {
         if messages > self.seen {
             self.note();
@@ -202,7 +202,7 @@ impl Context {
         self.seen = self.seen.saturating_sub(1);
     }
 
-    /// The endpoint of this inbox has nothing more.
+    /// The endpoint of this inbox is empty.
     pub fn nothing_at(&mut self, endpoint: u16) {
         if let Some(gates) = &mut self.gates {
             let mut inboxes = gates.inboxes();
@@ -212,12 +212,12 @@ impl Context {
         }
     }
 
-    /// The call that it waits for.
+    /// The call that the client waits for.
     pub fn awaited(&self) -> Option<Call> {
         self.calls.outstanding.map(|(call, _)| call)
     }
 
-    /// Tile-physical address of a virtual one.
+    /// Translates a virtual address to a tile-physical one.
     pub fn physical(&self, address: u64) -> Option<u64> {
         self.mappings.iter().rev().find_map(|m| {
             let offset = address.checked_sub(m.address)?;
@@ -225,10 +225,10 @@ impl Context {
         })
     }
 
-    /// Finds the gates in the environment page; nothing if some that it cannot do without are missing.
+    /// Finds the gates in the environment page. Returns nothing if a required gate is missing.
     ///
     /// # Errors
-    /// The page has not come yet.
+    /// The page has not arrived yet.
     pub fn gates_of(&self, ports: &mut dyn Ports) -> Result<Option<(Gates, Paths)>, Later> {
         let mut page = vec![0; ENVIRONMENT_SIZE];
         let Some(at) = self.physical(ENVIRONMENT_BASE) else {
@@ -275,7 +275,7 @@ impl Context {
         };
         let paths = [path(INPUT), path(OUTPUT)];
         let answers = inbox(environment.call_reply, environment.call_buffer);
-        // What cannot be answered cannot be used.
+        // A gate whose messages cannot be answered is useless.
         let send = |name: &str| answers.and(find(GateKind::Send, name));
         let input = match (paths[0], find(GateKind::Memory, INPUT), receive(INPUT)) {
             (Some(_), _, _) => Input::File,
@@ -301,7 +301,7 @@ impl Context {
         };
         let store = match (output, region(OUTPUT), send(OUTPUT)) {
             (Output::Pipe { .. }, Some(region), Some(gate)) => {
-                // One piece more than messages can be under way, each of whole pages.
+                // One piece more than the maximum number of outstanding messages, each of whole pages.
                 let pieces = gate.size.checked_add(1)?;
                 let piece = region.bytes / 4096 / pieces * 4096;
                 (piece > 0).then_some(())?;
@@ -316,7 +316,7 @@ impl Context {
         let files = send(FILES).map(|gate| (gate.endpoint, gate.rights as u16));
         let needs_files = paths != [None; 2];
         (!needs_files || files.is_some()).then_some(())?;
-        // A page that is whole: the heap need not begin with one.
+        // The first whole page: the heap need not begin at a page boundary.
         let first = environment.heap_start.next_multiple_of(4096);
         let mut pages = [Page::default(); PAGES];
         for (page, address) in pages.iter_mut().zip((first..).step_by(4096)) {
@@ -325,7 +325,7 @@ impl Context {
                 physical: self.physical(address)?,
             };
         }
-        // Without a kernel nobody makes system calls; then the place is not there, and nothing needs it.
+        // Without a kernel there are no system calls; the place does not exist then, and nothing needs it.
         let kernel = inbox(environment.syscall_reply, environment.syscall_buffer);
         let kernel = kernel.or((!needs_files).then_some(Inbox {
             endpoint: NO_ENDPOINT,

@@ -1,9 +1,9 @@
 //! The state machine of a streaming unit.
 //!
-//! Why it exists: it lets two things go on at once. The registers of the tile's data transfer unit carry one command at a
+//! Why it exists: it runs two activities in parallel. The registers of the tile's data transfer unit carry one command at a
 //! time: a piece comes in, results go out, messages are sent and fetched. The data path takes one piece at a time. Clients take
-//! turns at each of them, after every command and after every piece. What it deliberately does not know: what a job needs
-//! next, and what the stream computes.
+//! turns at both, after every command and after every piece. What it deliberately does not know: what a job needs next, and
+//! what the stream computes.
 
 use super::context::{Context, Inbox};
 use super::files::Call;
@@ -22,12 +22,12 @@ use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{self, NOTIFY_ENDPOINT, REQUEST_ENDPOINT, TILEMUX_BUFFER};
 
-/// Where messages to the kernel are put together: memory that TileMux's program would have.
+/// Where messages to the kernel are assembled: memory that TileMux's program would have.
 pub(super) const SCRATCH: u64 = tilemux::TILEMUX_BASE + 0x1_0000;
-/// Label of the answers of the next unit.
+/// Label of the next unit's answers.
 const FORWARD: u64 = 0;
 
-/// The command that is under way.
+/// The current command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not started by the kernel.
@@ -36,15 +36,15 @@ enum State {
     Free,
     /// Looks for a request of the kernel.
     KernelFetch,
-    /// Is about to answer the kernel's request at an offset.
+    /// About to answer the kernel's request at an offset.
     KernelDone(u32, tilemux::TileMuxError),
     /// Answers the kernel.
     KernelAnswer,
-    /// Is about to work for the context of an activity.
+    /// About to work for the context of an activity.
     Begin(u16, Step),
-    /// Works for the context of an activity.
+    /// Working for the context of an activity.
     Step(u16, Step),
-    /// Frees the place of an answer.
+    /// Freeing the slot of an answer.
     Freeing,
 }
 
@@ -63,25 +63,25 @@ pub struct Accelerator {
     state: State,
     path: Option<Run>,
     pub(super) contexts: Vec<Context>,
-    /// Whose turn it is at the data transfer unit, and at the data path.
+    /// Whose turn it is at the data transfer unit, and whose at the data path.
     turns: (usize, usize),
     /// Whose stream is in the data path.
     loaded: Option<u16>,
-    /// The kernel may have asked for something.
+    /// The kernel may have sent a request.
     kernel: bool,
-    /// When the first of those clients can go on whose token buckets lack what their next command needs.
+    /// When the first client whose token bucket lacks tokens for its next command can continue.
     refill: Option<Tick>,
-    /// Ticks in which data streamed through.
+    /// Ticks during which data streamed through.
     pub streaming: Tick,
     /// Bytes that streamed through.
     pub bytes: u64,
-    /// Changes from one client's stream to another's.
+    /// Switches from one client's stream to another's.
     pub switches: u64,
     pub(super) random: u64,
 }
 
 impl Accelerator {
-    /// A unit after reset: it does nothing before the kernel starts it.
+    /// A unit after reset. It does nothing until the kernel starts it.
     pub fn new(config: &AcceleratorConfig, seed: u64) -> Self {
         Self {
             config: config.clone(),
@@ -106,7 +106,7 @@ impl Accelerator {
         self.kernel = true;
     }
 
-    /// Takes a client as a boot ROM would give it, without a kernel; tells whether its gates suffice.
+    /// Takes a client as a boot ROM would give it, without a kernel. Returns whether its gates suffice.
     pub fn adopt(
         &mut self,
         ports: &mut dyn Ports,
@@ -152,7 +152,7 @@ impl Accelerator {
         self.contexts.iter_mut().find(|c| c.activity == activity)
     }
 
-    /// A client is gone, and what the unit held of it.
+    /// Removes a client and everything that the unit held for it.
     pub(super) fn remove(&mut self, activity: u16) {
         self.contexts.retain(|c| c.activity != activity);
         if self.loaded == Some(activity) {
@@ -160,13 +160,13 @@ impl Accelerator {
         }
     }
 
-    /// Goes on as far as possible at this moment.
+    /// Continues as far as possible at this moment.
     pub fn step(&mut self, ports: &mut dyn Ports) -> Waits {
         if self.state == State::Off {
             return Waits::Idle;
         }
         let started = self.contexts.iter().any(|context| context.gates.is_some());
-        // The kernel has its answer: an attacker who never gave one would be stopped before it began.
+        // The kernel has its answer. An attacker that never answered would be stopped before it began.
         let is_free = self.state == State::Free;
         if self.config.operation == Operation::Rogue && started && is_free {
             return rogue::rampage(ports, &mut self.random, self.config.cycle);
@@ -190,7 +190,7 @@ impl Accelerator {
         let pause = self.contexts.iter().map(|c| c.calls.not_before);
         let pause = pause.filter(|moment| *moment > now).min();
         let refill = self.refill.filter(|_| self.state == State::Free);
-        // One whose bytes have not come ends with an event.
+        // A piece whose bytes have not arrived ends with an event.
         let path = self.path.map(|run| run.until).filter(|until| *until > now);
         match [path, pause, refill].into_iter().flatten().min() {
             Some(moment) => Waits::Until(moment),
@@ -199,7 +199,7 @@ impl Accelerator {
         }
     }
 
-    /// Goes on with a command, or begins one; tells whether anything happened.
+    /// Continues or begins a command. Returns whether anything happened.
     fn advance(&mut self, ports: &mut dyn Ports) -> Result<bool, Later> {
         match self.state {
             State::Free => return self.begin_command(ports),
@@ -218,7 +218,7 @@ impl Accelerator {
         Ok(true)
     }
 
-    /// Takes the next piece into the data path, if there is one.
+    /// Takes the next piece, if any, into the data path.
     fn begin_path(&mut self, ports: &mut dyn Ports) -> bool {
         let count = self.contexts.len();
         let can = |c: &Context| c.job.as_ref().is_some_and(|job| job.can_stream());
@@ -286,7 +286,7 @@ impl Accelerator {
         self.command(ports, command, state);
     }
 
-    /// Makes an activity the unit's current one. What the former one missed is remembered.
+    /// Makes an activity the unit's current one. Remembers which messages the former one has not seen.
     fn become_current(&mut self, ports: &mut dyn Ports, activity: u16, bucket: u8) {
         let current = CurrentActivity(ports.read(CURRENT_ACTIVITY));
         if current.activity() == activity && current.bucket() == bucket {
@@ -314,7 +314,7 @@ impl Accelerator {
         }
     }
 
-    /// Looks which clients got messages.
+    /// Checks which clients have received messages.
     fn look(&mut self, ports: &mut dyn Ports) {
         loop {
             let request = CoreRequest(ports.read(CORE_REQUEST));
@@ -332,7 +332,7 @@ impl Accelerator {
         self.count(CurrentActivity(ports.read(CURRENT_ACTIVITY)));
     }
 
-    /// Begins the next command; tells whether there is one.
+    /// Begins the next command. Returns whether there is one.
     fn begin_command(&mut self, ports: &mut dyn Ports) -> Result<bool, Later> {
         self.look(ports);
         if self.kernel {
@@ -347,7 +347,7 @@ impl Accelerator {
             let place = (self.turns.0 + offset) % count;
             let context = &mut self.contexts[place];
             if let Some(step) = context.next(ports.now()) {
-                // What would wait for its bucket in the data transfer unit would let all others wait, too.
+                // A command that waited for its bucket in the data transfer unit would make all other clients wait, too.
                 let step = match self.config.affords(ports, context, step) {
                     Ok(step) => step,
                     Err(moment) => {
@@ -369,7 +369,7 @@ impl Accelerator {
         Ok(false)
     }
 
-    /// Begins a step of a context, now or when what it writes is in memory.
+    /// Begins a step of a context, immediately or once the data it writes is in memory.
     fn begin(&mut self, ports: &mut dyn Ports, activity: u16, step: Step) -> Result<(), Later> {
         self.state = State::Free;
         let begun = self.try_begin(ports, activity, step);
@@ -519,7 +519,7 @@ impl Accelerator {
             _ => None,
         };
         match std::mem::replace(&mut self.state, State::Free) {
-            // The unit forgot a page: it is made known again, and the command repeated.
+            // The unit has forgotten a page: the page is inserted again and the command repeated.
             State::Step(activity, step) if error == DtuError::TranslationFault => {
                 self.insert_pages(ports, activity);
                 if let (Step::Read(..), Some(job)) =
@@ -530,7 +530,7 @@ impl Accelerator {
                 self.begin(ports, activity, step)?;
             }
             State::Step(activity, step) => self.step_done(ports, activity, step, (error, came)),
-            // The kernel waits for its answer; the unit tries until it can be given.
+            // The kernel waits for its answer; the unit retries until the answer can be sent.
             _ => {}
         }
         Ok(())
@@ -639,14 +639,14 @@ impl Accelerator {
             Step::Put(..) | Step::Place(..) | Step::End(_) | Step::Forward(..) => {
                 context.sent(step, error)
             }
-            // Asked again when it is woken again.
+            // It asks again when it is woken again.
             Step::Call(Call::Senders) if error != DtuError::None => {
                 context.calls.outstanding = None;
                 context.forsaken |= matches!(error, DtuError::NoSpace | DtuError::NoCredits);
             }
             Step::Call(_) => match error {
                 DtuError::None => {}
-                // The slots are shared by all; one becomes free soon.
+                // All share the slots; one becomes free soon.
                 DtuError::NoSpace | DtuError::NoCredits => context.calls.outstanding = None,
                 _ => {
                     context.calls.outstanding = None;
@@ -660,7 +660,7 @@ impl Accelerator {
             }
             Step::Answer(..) => context.job = None,
             Step::Exit(_) => {
-                // The kernel takes notifications before everything else, so room comes soon.
+                // The kernel handles notifications first, so there will be room soon.
                 if error != DtuError::NoSpace {
                     self.remove(activity);
                 }
@@ -707,7 +707,7 @@ impl Context {
     /// An answer that no call waits for.
     fn came_back(&mut self, header: &Header, words: &[u64]) {
         if !matches!(header.label, FORWARD | ONE_WAY | MARKED | PLACED) {
-            // Of a call that was given up.
+            // It answers an abandoned call.
             return;
         }
         self.under_way = self.under_way.saturating_sub(1);
@@ -727,7 +727,7 @@ impl Context {
         }
     }
 
-    /// A message with results or about them was sent, or not.
+    /// A message with or about results was sent, or could not be sent.
     fn sent(&mut self, step: Step, error: DtuError) {
         match error {
             DtuError::None => {
@@ -749,7 +749,7 @@ impl Context {
                     }
                 }
             }
-            // A receiver gives a credit back when it answers.
+            // A receiver returns a credit when it answers.
             DtuError::NoCredits if self.under_way > 0 => self.blocked = true,
             error => {
                 self.fail(error as u64);
@@ -760,7 +760,7 @@ impl Context {
         }
     }
 
-    /// Results were put into the region of a pipe, or not.
+    /// Results were put into the region of a pipe, or could not be.
     fn stored(&mut self, bytes: u64, error: DtuError) {
         if error != DtuError::None {
             return self.fail(error as u64);
@@ -772,7 +772,7 @@ impl Context {
         }
     }
 
-    /// Results were written, or not.
+    /// Results were written, or could not be.
     fn written(&mut self, bytes: u64, error: DtuError) {
         if error != DtuError::None {
             return self.fail(error as u64);

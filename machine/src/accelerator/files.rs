@@ -1,11 +1,11 @@
 //! How a streaming unit reaches files: the calls that it makes to the kernel and to the file service.
 //!
-//! Why it exists: a unit that asks for its files itself needs no program beside it. It opens a session as a program does,
-//! opens its files, obtains one piece after another as memory that it may transfer itself, and gives all of it back. What
-//! it deliberately does not know: when a call is made, and how messages travel.
+//! Why it exists: a unit that requests its files itself needs no helper program. It opens a session as a program does, opens its
+//! files, obtains one piece after another as memory that it may transfer itself, and gives everything back. What it deliberately
+//! does not know: when a call is made, and how messages travel.
 //!
-//! One call is under way at a time. A label tells its answer from one that comes too late. Of each file two pieces can be held: the
-//! one that is used, and the next one, which is obtained meanwhile.
+//! One call is outstanding at a time. A label distinguishes its answer from a late one. Two pieces of each file can be held: the
+//! one in use, and the next one, which is obtained meanwhile.
 
 use super::context::{Context, Input};
 use crate::types::Tick;
@@ -16,13 +16,13 @@ use bulkhead_abi::syscall::{
     ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, Syscall, SyscallError,
 };
 
-/// How long a service that is still starting is waited for, in nanoseconds.
+/// How long it waits for a service that is still starting, in nanoseconds.
 pub const PATIENCE: u64 = 10_000_000;
-/// How long between two questions.
+/// Pause between two attempts.
 pub const PAUSE: u64 = 20_000;
 /// Where the session lies.
 const SESSION: u16 = SEL_FREE;
-/// Labels of calls begin here; smaller ones are of other messages.
+/// Labels of calls begin here; other messages have smaller ones.
 const LABELS: u64 = 1 << 32;
 
 /// An end of a stream.
@@ -32,10 +32,10 @@ pub enum End {
     Sink,
 }
 
-/// Pieces of a file that are held at once.
+/// Maximum number of pieces of a file held at once.
 const HELD: usize = 2;
 
-/// One of the places for a piece of a file.
+/// One of the slots for a piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(End, usize);
 
@@ -51,13 +51,13 @@ impl Slot {
 pub enum Call {
     Session,
     Open(End),
-    /// The piece with this position of the file.
+    /// The piece with this position in the file.
     Obtain(Slot, u64),
     Activate(Slot),
     Revoke(Slot),
     Commit,
     Close(End),
-    /// Whether anything can still write into its pipe.
+    /// Whether any writer of its pipe is left.
     Senders,
 }
 
@@ -81,12 +81,12 @@ impl Call {
     }
 }
 
-/// What a context keeps of its calls.
+/// A context's state for its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calls {
     /// The session is open.
     session: bool,
-    /// No call before this moment, and no patience for a service that is not there after that one.
+    /// No call before the first moment; no more patience for a missing service after the second.
     pub not_before: Tick,
     pub give_up: Option<Tick>,
     /// The call that was made and its label.
@@ -95,7 +95,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// A call is being made; its label.
+    /// A call is being made. Returns its label.
     pub fn make(&mut self, call: Call) -> u64 {
         self.made += 1;
         let label = LABELS + self.made;
@@ -110,12 +110,12 @@ pub struct Grant {
     /// First byte in the file.
     start: u64,
     length: u64,
-    /// Where it can be transferred, once it was activated.
+    /// The endpoint through which it can be transferred, once it is activated.
     endpoint: Option<u16>,
 }
 
 impl Grant {
-    /// The first byte behind it.
+    /// The first byte after it.
     const fn end(&self) -> u64 {
         self.start.saturating_add(self.length)
     }
@@ -130,7 +130,7 @@ impl Grant {
 pub struct OpenFile {
     handle: Option<u64>,
     grants: [Option<Grant>; HELD],
-    /// The next piece could not be had before it is needed: it is asked for when it is.
+    /// The next piece could not be obtained in advance: it is requested again when it is needed.
     not_ahead: bool,
 }
 
@@ -140,19 +140,19 @@ impl OpenFile {
         self.handle.is_some()
     }
 
-    /// The place and piece with a position.
+    /// The slot and the piece that contain a position.
     fn holding(&self, position: u64) -> Option<(usize, Grant)> {
         let mut all = self.grants.iter().enumerate();
         all.find_map(|(place, grant)| Some((place, (*grant)?)).filter(|(_, g)| g.holds(position)))
     }
 
-    /// A place whose piece is not the one with a position, if there is one that is taken.
+    /// A slot that is taken by a piece other than the one with a position, if any.
     fn other(&self, position: u64) -> Option<usize> {
         let is_other = |grant: &Option<Grant>| grant.is_some_and(|g| !g.holds(position));
         self.grants.iter().position(is_other)
     }
 
-    /// The endpoint at a position of the file, the offset there and the bytes that follow.
+    /// The endpoint for a position of the file, the offset there, and the bytes that follow.
     pub fn at(&self, position: u64) -> Option<(u16, u64, u64)> {
         let (_, grant) = self.holding(position)?;
         let offset = position - grant.start;
@@ -161,7 +161,7 @@ impl OpenFile {
 }
 
 impl Context {
-    /// The next call on the way to the piece of a file that is needed now.
+    /// The next call needed to get the piece of a file that is needed now.
     pub fn reach(&self, end: End, file: &OpenFile) -> Call {
         let position = self.position(end);
         match file.holding(position) {
@@ -169,7 +169,7 @@ impl Context {
             _ if file.handle.is_none() => Call::Open(end),
             None => match file.grants.iter().position(Option::is_none) {
                 Some(free) => Call::Obtain(Slot(end, free), position),
-                // They are behind this position, or the job does not go on where it was.
+                // They are behind this position, or the job does not continue where it was.
                 None => Call::Revoke(Slot(end, 0)),
             },
             Some((place, _)) => match file.other(position) {
@@ -179,7 +179,7 @@ impl Context {
         }
     }
 
-    /// The next call on the way to the piece behind the one in use, if the job needs it.
+    /// The next call needed to get the piece after the current one, if the job needs it.
     pub fn reach_ahead(&self, end: End, file: &OpenFile) -> Option<Call> {
         let (_, current) = file.holding(self.position(end))?;
         let next = current.end();
@@ -201,7 +201,7 @@ impl Context {
         }
     }
 
-    /// What is left to be given back of the file of an end.
+    /// What remains to be given back for the file of an end.
     pub fn leave(&self, end: End, file: &OpenFile) -> Option<Call> {
         match (file.grants.iter().position(Option::is_some), file.handle) {
             (Some(place), _) => Some(Call::Revoke(Slot(end, place))),
@@ -210,7 +210,7 @@ impl Context {
         }
     }
 
-    /// Where the job is in the file of an end.
+    /// The job's position in the file of an end.
     fn position(&self, end: End) -> u64 {
         let Some(job) = &self.job else { return 0 };
         match end {
@@ -219,7 +219,7 @@ impl Context {
         }
     }
 
-    /// Where the job will end in the file of an end, if that is known.
+    /// Where the job will end in the file of an end, if known.
     fn last(&self, end: End) -> Option<u64> {
         let job = self.job.as_ref()?;
         let all = job.all()?;
@@ -241,7 +241,7 @@ impl Context {
         })
     }
 
-    /// The message of a call. Nothing if there is no service to be called.
+    /// The message of a call. `None` if there is no service to call.
     pub fn message(&mut self, call: Call) -> Option<Vec<u8>> {
         let gates = self.gates?;
         if let (Call::Senders, Input::Pipe(inbox)) = (call, gates.input) {
@@ -299,7 +299,7 @@ impl Context {
         Some(words(syscall.encode().as_slice()))
     }
 
-    /// The answer to a call came: its words, the first of which says whether it was done.
+    /// A call was answered. The first word of the answer says whether it succeeded.
     pub fn answered(&mut self, call: Call, answer: &[u64], now: Tick, nanosecond: Tick) {
         let (code, rest) = match answer.split_first() {
             Some((code, rest)) => (*code, rest),
@@ -363,7 +363,7 @@ impl Context {
             }
             Call::Senders => {
                 if word(0) == 0 && word(1) > 0 {
-                    // What came before is still to be read.
+                    // Earlier data must still be read.
                     self.cut_off = true;
                     self.note();
                 }
@@ -386,7 +386,7 @@ impl Context {
         self.file(end)?.grants.get_mut(place)
     }
 
-    /// Whether a place differs from that of the piece in use, and that piece exists.
+    /// Whether a slot differs from that of the piece in use, and that piece exists.
     fn is_ahead(&mut self, end: End, place: usize) -> bool {
         let position = self.position(end);
         let current = self.file(end).and_then(|file| file.holding(position));
@@ -396,14 +396,14 @@ impl Context {
     /// A call was not done.
     fn refused(&mut self, call: Call, status: u64) {
         match call {
-            // Gone already, which is as good.
+            // It is already gone, which is just as good.
             Call::Revoke(slot) => {
                 if let Some(place) = self.place(slot) {
                     *place = None;
                 }
                 return;
             }
-            // It is not needed yet. When it is, the outcome is told.
+            // It is not needed yet. When it is, the outcome will be reported.
             Call::Obtain(Slot(end, place), _) | Call::Activate(Slot(end, place))
                 if self.is_ahead(end, place) =>
             {
@@ -424,7 +424,7 @@ impl Context {
         self.fail(status);
     }
 
-    /// The service will not answer any more: all that it gave is void.
+    /// The service will not answer any more: everything that it gave is void.
     pub fn service_gone(&mut self) {
         self.calls = Calls {
             made: self.calls.made,

@@ -1,8 +1,8 @@
 //! What a client's job needs next.
 //!
-//! Why it exists: a job has two sides that go on at once: pieces come in and results go out through the tile's data transfer
-//! unit while another piece streams through the data path. This file says what the first side does next; the second takes
-//! [`Job::pieces`] in their order. What it deliberately does not know: registers, and other clients.
+//! Why it exists: a job has two sides that run in parallel: pieces come in and results go out through the tile's data
+//! transfer unit while another piece streams through the data path. This file says what the first side does next; the second
+//! takes [`Job::pieces`] in their order. What it deliberately does not know: registers, and other clients.
 
 use super::context::{Context, Gates, Inbox, Input, Output};
 use super::files::{Call, Channel, End, OpenFile};
@@ -12,7 +12,7 @@ use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, CUT_OFF, PIECE, Request};
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use std::collections::VecDeque;
 
-/// Pieces that are in the unit at once: one streams through while the next one comes.
+/// Pieces in the unit at once: one streams through while the next one arrives.
 const BUFFERS: usize = 2;
 /// Bytes of results that the unit holds before the data path must wait.
 const RESULTS: usize = 2 * PIECE as usize;
@@ -23,77 +23,77 @@ pub struct Piece {
     /// Tile-physical address.
     pub at: u64,
     pub bytes: u64,
-    /// The message of a pipe that it came with.
+    /// The pipe message that brought it.
     pub message: Option<u32>,
 }
 
 /// A piece of a pipe that lies in its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// What is left of it: offset in the region, bytes.
+    /// The rest of it: offset in the region, bytes.
     pub offset: u64,
     pub bytes: u64,
-    /// The message that told of it, which is answered when all of it was read.
+    /// The message that announced it, which is answered once everything has been read.
     pub message: u32,
 }
 
-/// A request that is being worked on.
+/// A request in progress.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub request: Request,
-    /// Offset of its message in the buffer, if the job was requested.
+    /// Offset of its message in the buffer, if there was a request.
     pub message: Option<u32>,
-    /// Bytes that are still to be read at most; more than there are if only the source knows its end.
+    /// Maximum bytes still to be read. May exceed what is left if only the source knows its end.
     left: u64,
     /// Bytes that were read.
     pub read: u64,
-    /// What came in and did not stream through yet, the first one first.
+    /// Input that has not streamed through yet, oldest first.
     pub pieces: VecDeque<Piece>,
     /// Pieces on their way in or in the data path.
     pub moving: usize,
     /// Page for the next piece.
     pub page: usize,
-    /// The piece in the region of the pipe that is being read.
+    /// The piece being read from the pipe's region.
     pub placed: Option<Placed>,
-    /// Messages of a pipe that are used up.
+    /// Consumed messages of a pipe.
     pub used: Vec<u32>,
-    /// Bytes of results in the piece of the region that the reader of the pipe has not been told of.
+    /// Bytes of results in the region's piece that the reader of the pipe has not been told about.
     pub stored: u64,
-    /// Results that were written already.
+    /// Results already written.
     pub written: u64,
-    /// Results that are not written yet.
+    /// Results not written yet.
     pub out: Vec<u8>,
-    /// All input went through the stream, and what was inside came out.
+    /// All input has gone through the stream, and its remaining results have come out.
     pub drained: bool,
-    /// Pieces for the next unit that could not be sent yet.
+    /// A piece for the next unit that could not be sent yet.
     pub forward: Option<Request>,
     pub source: OpenFile,
     pub sink: OpenFile,
-    /// The service knows how long the file is.
+    /// The service knows the file's length.
     pub committed: bool,
-    /// The reader of the pipe was told that this was all.
+    /// The reader of the pipe was told that this is the end.
     pub ended: bool,
-    /// The writer of the pipe that it reads will not say so.
+    /// The writer of the input pipe will not announce the end.
     pub cut_off: bool,
     pub status: u64,
-    /// Checksum that the units behind reported.
+    /// Checksum reported by the following units.
     pub behind: u64,
 }
 
-/// Something for the data transfer unit.
+/// A step for the data transfer unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Look for a request.
     FetchRequest(Inbox),
     /// Look for an answer of the kernel.
     FetchKernel(Inbox),
-    /// Look for any other answer.
+    /// Check for an answer of the kernel.
     FetchAnswer(Inbox),
-    /// Look for data in a pipe.
+    /// Check for any other answer.
     FetchPipe(Inbox),
-    /// Give the place of such data back.
+    /// Check for data in a pipe.
     Use(Inbox, u32),
-    /// Read a piece: endpoint, offset, bytes, page.
+    /// Free the slot of such data.
     Read(u16, u64, u64, usize),
     /// Write results: endpoint, offset, bytes.
     Write(u16, u64, u64),
@@ -101,7 +101,7 @@ pub enum Step {
     Put(u16, u64),
     /// Put results into the region of a pipe: endpoint, offset, bytes.
     Store(u16, u64, u64),
-    /// Tell the reader of a pipe where they lie: endpoint, offset, bytes.
+    /// Tell the reader of a pipe where they are: endpoint, offset, bytes.
     Place(u16, u64, u64),
     /// End a pipe.
     End(u16),
@@ -109,7 +109,7 @@ pub enum Step {
     Forward(u16, Request),
     /// Ask the kernel or a service.
     Call(Call),
-    /// Find out whether a receiver is still there.
+    /// Find out whether a receiver still exists.
     Probe(u16),
     /// Answer a client.
     Answer(Inbox, u32, Answer),
@@ -118,7 +118,7 @@ pub enum Step {
 }
 
 impl Job {
-    /// For a request, or for work that nobody asked for.
+    /// For a request, or for work without one.
     pub fn new(request: Request, message: Option<u32>) -> Self {
         Self {
             request,
@@ -145,18 +145,18 @@ impl Job {
         }
     }
 
-    /// The source has this many bytes more.
+    /// The source has this many more bytes.
     pub fn limit(&mut self, bytes: u64) {
         self.left = self.left.min(bytes);
     }
 
-    /// Bytes of its input, if it knows where that ends.
+    /// Bytes of its input, if its end is known.
     pub fn all(&self) -> Option<u64> {
         let all = self.read.checked_add(self.left)?;
         (all < u64::MAX / 2).then_some(all)
     }
 
-    /// A part of the piece in the region of the pipe came in, if that is what came.
+    /// Counts an arrived part of the piece in the pipe's region, if that is what arrived.
     pub fn came_from_region(&mut self, bytes: u64) {
         if let Some(placed) = &mut self.placed {
             placed.offset += bytes;
@@ -185,13 +185,13 @@ impl Job {
         !self.pieces.is_empty() && self.out.len() < RESULTS
     }
 
-    /// Bytes of results that are to be written at once.
+    /// Bytes of results to be written at once.
     fn ready(&self, piece: u64) -> Option<u64> {
         let there = self.out.len() as u64;
         (there >= piece || self.drained && there > 0).then(|| there.min(piece))
     }
 
-    /// Whole rows, so that a unit behind can take them.
+    /// Whole rows, so that the next unit can take them.
     fn rows(&self) -> u64 {
         match self.request.width {
             width @ 1..=PIECE => PIECE / width * width,
@@ -201,7 +201,7 @@ impl Job {
 }
 
 impl Context {
-    /// A request came, or there is work without one.
+    /// A request has arrived, or there is work without one.
     pub fn take(
         &mut self,
         operation: Operation,
@@ -211,7 +211,7 @@ impl Context {
     ) {
         let Some(gates) = self.gates else { return };
         let mut job = Job::new(request.unwrap_or_default(), message);
-        // Perhaps somebody writes again.
+        // The pipe may have a writer again.
         self.forsaken |= std::mem::take(&mut self.cut_off);
         let begins = job.request.position == 0;
         if begins {
@@ -230,7 +230,7 @@ impl Context {
                     true => begins,
                     false => {
                         job.request.bytes.is_multiple_of(stream.granularity())
-                            // The end of a pipe is where its writer says.
+                            // The writer of a pipe decides where it ends.
                             && !matches!(gates.input, Input::Pipe(_))
                             && job
                                 .request
@@ -244,20 +244,20 @@ impl Context {
         if let (true, Input::Memory { bytes, .. }) = (endless, gates.input) {
             job.limit(bytes.saturating_sub(job.request.input));
         }
-        // Results of earlier pieces come before.
+        // Results of earlier pieces come first.
         if !begins && let Some(stream) = &self.stream {
             job.written = stream.results();
         }
         self.job = Some(job);
         if !good {
             self.fail(BAD_REQUEST);
-            // The answer needs a stream, whatever it is.
+            // The answer needs a stream of any kind.
             let idle = || Stream::new(Operation::Copy, 1, 1);
             self.stream = self.stream.take().or_else(idle);
         }
     }
 
-    /// The job ends with this status; nothing more of it is read or written. What its pipe still brings is dropped.
+    /// The job ends with this status; nothing more is read or written for it. What its pipe still brings is dropped.
     pub fn fail(&mut self, status: u64) {
         if let Some(job) = &mut self.job {
             if job.status == 0 {
@@ -269,7 +269,8 @@ impl Context {
                 .extend(job.placed.take().map(|placed| placed.message));
             let dropped = job.pieces.drain(..).filter_map(|piece| piece.message);
             job.used.extend(dropped);
-            // The client may ask again, so the pipe must be at its end; the end of this client closes the pipe otherwise.
+            // The client may send another request, so the pipe must be read to its end; otherwise the client's end closes
+            // the pipe.
             let pipe = |g: &Gates| matches!(g.input, Input::Pipe(_)) && g.requests.is_some();
             if !self.gates.as_ref().is_some_and(pipe) {
                 job.left = 0;
@@ -277,7 +278,7 @@ impl Context {
         }
     }
 
-    /// A piece went through the stream.
+    /// A piece has gone through the stream.
     pub fn streamed(&mut self, piece: Piece, data: &[u8]) {
         let (Some(job), Some(stream)) = (&mut self.job, &mut self.stream) else {
             return;
@@ -290,14 +291,14 @@ impl Context {
         self.drop_unwanted();
     }
 
-    /// Without an output, results go nowhere.
+    /// Without an output, results are dropped.
     fn drop_unwanted(&mut self) {
         if let (Some(job), Some(Output::Nothing)) = (&mut self.job, self.gates.map(|g| g.output)) {
             job.out.clear();
         }
     }
 
-    /// The pipe says that this was all.
+    /// The pipe reports its end.
     pub fn pipe_ended(&mut self, message: u32) {
         if let Some(job) = &mut self.job {
             job.left = 0;
@@ -305,7 +306,7 @@ impl Context {
         }
     }
 
-    /// The pipe says that a piece lies in its region. The writer is not trusted to stay within it.
+    /// The pipe reports a piece in its region. The writer is not trusted to stay within the region.
     pub fn pipe_placed(&mut self, words: &[u64], message: u32) {
         let (&[offset, bytes, ..], Some(region)) = (words, self.gates.and_then(|g| g.regions.0))
         else {
@@ -404,7 +405,7 @@ impl Context {
         }
     }
 
-    /// A call, unless one is under way or it is too early.
+    /// A call, unless one is outstanding or it is too early.
     fn call(&self, now: Tick, call: Call) -> Option<Step> {
         let free = self.calls.outstanding.is_none() && now >= self.calls.not_before;
         free.then_some(Step::Call(call))
@@ -503,7 +504,7 @@ impl Context {
         }
     }
 
-    /// The next pieces of files, while there is nothing else to be done.
+    /// The next pieces of files, while there is nothing else to do.
     fn ahead(&self, gates: &Gates, now: Tick) -> Option<Step> {
         let job = self.job.as_ref().filter(|job| job.status == 0)?;
         let source = match gates.input {
@@ -525,7 +526,7 @@ impl Context {
         }
         if !job.drained {
             job.drained = true;
-            // Of a part, the results of what came are passed on, and nothing is made up.
+            // For a truncated stream, the results of what arrived are passed on, and nothing is made up.
             let whole = job.status == 0 && !job.cut_off;
             if let Some(stream) = self.stream.as_mut().filter(|_| whole) {
                 if job.request.is_last() {
@@ -544,12 +545,12 @@ impl Context {
         }
         if job.cut_off && job.status == 0 {
             job.status = CUT_OFF;
-            // Without requests the unit ends, too; the reader of its results hears of that instead of an end.
+            // Without requests the unit ends, too; the reader of its results learns that instead of an end.
             job.ended |= gates.requests.is_none();
         }
         let job = self.job.as_ref()?;
         let writes = matches!(gates.output, Output::File);
-        // A file that nothing was written to is made nevertheless.
+        // A file is created even if nothing is written to it.
         let unmade = job.status == 0 && writes && !job.committed;
         let ends = [(End::Source, &job.source), (End::Sink, &job.sink)];
         let call = match job.sink.is_open() {

@@ -1,7 +1,7 @@
 //! The kernel's requests to a streaming unit.
 //!
-//! Why it exists: the unit answers them as TileMux does, so that the kernel needs to know nothing new. What it deliberately
-//! does not know: what clients ask for.
+//! Why it exists: the unit answers them as TileMux does, so the kernel needs to know nothing new. What it deliberately does
+//! not know: what clients ask for.
 
 use super::context::{Context, Mapping};
 use super::{Accelerator, Later, Ports};
@@ -15,7 +15,7 @@ impl Accelerator {
     /// Carries out what the kernel asks, as TileMux would.
     ///
     /// # Errors
-    /// It needs memory, and has done nothing yet.
+    /// It must wait for memory, and has done nothing yet.
     pub(super) fn obey(
         &mut self,
         ports: &mut dyn Ports,
@@ -34,7 +34,7 @@ impl Accelerator {
         | R::Wake { activity }
         | R::Stop { activity, .. }) = request
         else {
-            // Budgets and whatever else concerns harts: there is none.
+            // Budgets and everything else that concerns harts do not exist here.
             return Ok(TileMuxError::None);
         };
         let (operation, row) = (self.config.operation, self.config.row);

@@ -1,6 +1,6 @@
 //! Messages that the data transfer unit has fetched for a streaming unit.
 //!
-//! Why it exists: they are in the tile's memory, so to read one takes time. It does not know what they say.
+//! Why it exists: they are in the tile's memory, so reading one takes time. It does not know what they say.
 
 use super::context::Inbox;
 use super::job::Step;
@@ -9,18 +9,18 @@ use bulkhead_abi::dtu::{ARGUMENT, DtuError, NO_MESSAGE};
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use zerocopy::FromBytes;
 
-/// The offset that a fetch found, if it found something.
+/// The offset that a fetch found, if any.
 pub(super) fn found(ports: &mut dyn Ports, error: DtuError) -> Option<u64> {
     let offset = ports.read(ARGUMENT);
     (error == DtuError::None && offset != NO_MESSAGE).then_some(offset)
 }
 
-/// Header and payload words of a message; nothing if they are not in the tile's memory.
+/// Header and payload words of a message; `None` if they are not in the tile's memory.
 pub(super) type Message = Option<(Header, Vec<u64>)>;
 /// The offset of a message in its buffer, and the message.
 pub(super) type Came = (u64, Message);
 
-/// What a step has fetched, if it was to fetch something and found it.
+/// What a step has fetched, if it was a fetch and found something.
 pub(super) fn came(
     ports: &mut dyn Ports,
     step: Step,

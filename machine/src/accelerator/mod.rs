@@ -1,9 +1,9 @@
-//! A tile's logic that is not a hart but a streaming unit behind the data transfer unit.
+//! A streaming unit behind the data transfer unit, in place of a hart.
 //!
-//! Why it exists: an accelerator takes part in the system like an application: it has an activity for each client, endpoints that the
-//! kernel gave them, a token bucket, and no right beyond that. Messages drive it and it moves its data itself, so no core is in the data
-//! path (m3-rtas24, section II-B2). What it deliberately does not know: the network, and the insides of the data transfer unit, which it
-//! uses through the registers that a hart would use.
+//! Why it exists: an accelerator takes part in the system like an application. It has an activity for each client with endpoints from the
+//! kernel, a token bucket, and no other rights. Messages drive it and it moves its data itself, so no core is in the data path (m3-rtas24,
+//! section II-B2). What it deliberately does not know: the network, and the insides of the data transfer unit, which it uses through the
+//! registers that a hart would use.
 //!
 //! - [`stream`]: what it computes, and how long that takes.
 //! - [`context`]: what it keeps for each client.
@@ -11,8 +11,8 @@
 //! - [`files`]: how it reaches files.
 //! - [`control`]: the state machine that moves the data.
 //! - [`kernel`]: how it answers the kernel, as TileMux does.
-//! - [`messages`]: how it reads what was sent to it.
-//! - [`rogue`]: what an attacker does with it.
+//! - [`messages`]: how it reads messages sent to it.
+//! - [`rogue`]: what an attacker makes it do.
 
 mod context;
 mod control;
@@ -36,15 +36,15 @@ pub struct AcceleratorConfig {
     pub operation: Operation,
     /// Ticks a cycle.
     pub cycle: Tick,
-    /// Ticks a nanosecond, for the patience with services.
+    /// Ticks per nanosecond, for waiting for services.
     pub nanosecond: Tick,
-    /// Bytes that it takes in each cycle.
+    /// Bytes that it takes per cycle.
     pub bytes_per_cycle: u32,
     /// Cycles before the first byte of a piece.
     pub startup: u64,
-    /// Cycles to change from one client to another: its state goes out and another one comes in.
+    /// Cycles to switch from one client to another, saving one state and loading another.
     pub switch: u64,
-    /// Bytes of a row at most, for operations that keep rows.
+    /// Maximum bytes of a row, for operations that keep rows.
     pub row: u32,
 }
 
@@ -56,21 +56,21 @@ pub trait Ports {
     fn read(&mut self, offset: u64) -> u64;
     /// Writes a register of the tile's unit.
     fn write(&mut self, offset: u64, value: u64);
-    /// Reads the tile's memory; tells whether the address is in it.
+    /// Reads the tile's memory. Returns whether the address is in it.
     ///
     /// # Errors
     /// It takes time. The state machine must ask again, for the same bytes, after the next event, and must have changed nothing meanwhile.
     fn load(&mut self, side: Side, physical: u64, buffer: &mut [u8]) -> Result<bool, Later>;
-    /// Writes the tile's memory; tells whether the address is in it.
+    /// Writes the tile's memory. Returns whether the address is in it.
     ///
     /// # Errors
     /// As for [`Ports::load`].
     fn store(&mut self, side: Side, physical: u64, data: &[u8]) -> Result<bool, Later>;
-    /// What a side asked for has been used: whatever it asks for next is a new access.
+    /// What a side asked for has been used: its next request is a new access.
     fn used(&mut self, side: Side);
 }
 
-/// Which part of the unit uses memory; each does one thing at a time.
+/// The part of the unit that uses memory. Each does one thing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The data path.
@@ -86,7 +86,7 @@ pub struct Later;
 /// What the state machine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Any event of its unit, without doing anything.
+    /// Any event of its unit, while idle.
     Idle,
     /// Any event of its unit, in the middle of a job.
     Busy,

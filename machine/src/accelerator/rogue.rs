@@ -1,6 +1,6 @@
-//! A streaming unit in the hands of an attacker.
+//! A streaming unit controlled by an attacker.
 //!
-//! Why it exists: for tests of the isolation. What it deliberately does not know: what a unit should do.
+//! Why it exists: for tests of isolation. What it deliberately does not know: what a unit should do.
 
 use super::{Ports, Waits};
 use crate::types::Tick;
@@ -9,7 +9,7 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::tilemux;
 
-/// Random accesses to every register, random memory of its own tile, for ever.
+/// Random accesses to every register and to random memory of its own tile, forever.
 pub fn rampage(ports: &mut dyn Ports, random: &mut u64, cycle: Tick) -> Waits {
     let mut next = || {
         // xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016)
@@ -35,7 +35,7 @@ pub fn rampage(ports: &mut dyn Ports, random: &mut u64, cycle: Tick) -> Waits {
             6 => PRIVILEGED_COMMAND,
             _ => COMMAND,
         };
-        // A unit that sleeps cannot attack.
+        // A sleeping unit cannot attack.
         if offset == COMMAND && value as u8 == Opcode::Sleep as u8 {
             continue;
         }

@@ -1,7 +1,7 @@
-//! What streaming units compute, and how long it takes them.
+//! What streaming units compute, and how long it takes.
 //!
-//! Why it exists: function and time of a unit's data path, apart from how it gets its data. What it deliberately does not
-//! know: messages, memories, clients.
+//! Why it exists: it separates the function and timing of a unit's data path from how the unit gets its data. What it
+//! deliberately does not know: messages, memories, clients.
 
 use super::AcceleratorConfig;
 use crate::types::Tick;
@@ -9,18 +9,18 @@ use crate::types::Tick;
 /// A data path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Gives out what comes in.
+    /// Outputs its input unchanged.
     Copy,
     /// The same, and computes the CRC-32 of IEEE 802.3 over it.
     Checksum,
     /// Edges of an image of one byte a pixel: the sum of the absolute values of Sobel's two gradients, at most 255; 0 at the
     /// border (Sobel and Feldman, 1968, as in Gonzalez and Woods, Digital Image Processing).
     Edge,
-    /// Not a data path: a unit whose control is in the hands of an attacker. For tests of the isolation.
+    /// Not a data path: a unit controlled by an attacker. For tests of isolation.
     Rogue,
 }
 
-/// The state that a stream needs between two pieces: what a switch to another client saves and restores.
+/// The state that a stream needs between two pieces. A switch to another client saves and restores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     operation: Operation,
@@ -37,7 +37,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream from its beginning; `None` if the unit cannot take rows of this width.
+    /// A new stream; `None` if the unit cannot handle rows of this width.
     pub fn new(operation: Operation, width: u64, limit: u32) -> Option<Self> {
         let rows = operation == Operation::Edge;
         if rows && !(1..=u64::from(limit)).contains(&width) {
@@ -54,7 +54,7 @@ impl Stream {
         })
     }
 
-    /// Bytes of a row, of which a stream must have a whole number.
+    /// Bytes of a row. A stream must consist of whole rows.
     pub fn granularity(&self) -> u64 {
         self.width as u64
     }
@@ -64,7 +64,7 @@ impl Stream {
         self.partial.is_empty()
     }
 
-    /// Processes a piece, however it was cut; appends the results that are ready.
+    /// Processes a piece, however the stream was split, and appends the results that are ready.
     pub fn push(&mut self, data: &[u8], out: &mut Vec<u8>) {
         self.position += data.len() as u64;
         match self.operation {
@@ -98,7 +98,7 @@ impl Stream {
         self.partial.clear();
     }
 
-    /// Appends what is still inside at the end of the stream.
+    /// At the end of the stream, appends the results that are still inside.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if self.operation == Operation::Edge && self.seen > 0 {
             out.extend(std::iter::repeat_n(0, self.width));
@@ -106,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// Bytes of results that the stream has given out.
+    /// Bytes of results that the stream has produced.
     pub fn results(&self) -> u64 {
         match self.operation {
             Operation::Edge => self.position.saturating_sub(self.width as u64),
@@ -148,7 +148,7 @@ fn sobel(above: &[u8], middle: &[u8], below: &[u8], out: &mut Vec<u8>) {
 }
 
 impl AcceleratorConfig {
-    /// Ticks for a piece: start-up, then this many bytes in each cycle.
+    /// Ticks for a piece: start-up, then this many bytes per cycle.
     pub fn duration(&self, bytes: u64) -> Tick {
         (self.startup + bytes.div_ceil(self.bytes_per_cycle.max(1).into())) * self.cycle
     }

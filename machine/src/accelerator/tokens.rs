@@ -1,8 +1,8 @@
-//! When a client's token bucket lets its next command leave.
+//! When a client's token bucket admits its next command.
 //!
-//! Why it exists: the registers of the data transfer unit carry one command at a time. A command that waits there for tokens would let
-//! the other clients of the unit wait for a bucket that is not theirs, so a client's command is begun when its bucket has all that
-//! the command needs, and cut to what the bucket can hold. What it deliberately does not know: whose turn it is.
+//! Why it exists: the registers of the data transfer unit carry one command at a time. A command that waited there for tokens would
+//! make the unit's other clients wait for a bucket that is not theirs. So a client's command begins only when its bucket has all the
+//! tokens it needs, and is limited to what the bucket can hold. What it deliberately does not know: whose turn it is.
 
 use super::context::{Context, Output};
 use super::job::Step;
@@ -17,7 +17,7 @@ use bulkhead_abi::message::HEADER_SIZE;
 const SECOND: u64 = 1_000_000_000;
 
 impl Step {
-    /// Bytes that it takes out of the bucket.
+    /// Bytes that it takes from the bucket.
     fn cost(&self) -> u64 {
         let message = |bytes: u64| HEADER_SIZE as u64 + bytes;
         match *self {
@@ -31,7 +31,7 @@ impl Step {
             Step::Answer(..) => message(8 * ANSWER_WORDS as u64),
             // The longest call names a file.
             Step::Call(_) => message(16 + PATH as u64),
-            // Nothing leaves the tile, or in the name of the unit itself.
+            // Nothing leaves the tile, or it leaves on behalf of the unit itself.
             Step::FetchRequest(_)
             | Step::FetchKernel(_)
             | Step::FetchAnswer(_)
@@ -41,7 +41,7 @@ impl Step {
         }
     }
 
-    /// The same with no more than this many bytes, where it can be cut.
+    /// The same with at most this many bytes, if it can be split.
     fn at_most(self, limit: u64, context: &Context) -> Self {
         let Some(gates) = context.gates else {
             return self;
@@ -51,7 +51,7 @@ impl Step {
             Step::Read(endpoint, offset, bytes, page) => {
                 Step::Read(endpoint, offset, cut(bytes, limit), page)
             }
-            // The unit behind takes whole rows.
+            // The next unit takes whole rows.
             Step::Write(endpoint, offset, bytes) if gates.next.is_some() => {
                 let width = context
                     .job
@@ -79,7 +79,7 @@ impl Step {
 }
 
 impl AcceleratorConfig {
-    /// The step as the bucket of its client lets it leave now, or else when to look again.
+    /// The step as the client's bucket admits it now, or else when to check again.
     pub(super) fn affords(
         &self,
         ports: &mut dyn Ports,

@@ -22,7 +22,8 @@ pub enum ClintEffect {
     None,
     /// Set the software interrupt line to this level.
     Software(bool),
-    /// The compare register changed: the timer line is up from this tick on, down before ([`Tick::MAX`]: never up).
+    /// The compare register changed: the timer line is high from this tick on and low before ([`Tick::MAX`]: never
+    /// high).
     Timer(Tick),
 }
 
@@ -58,7 +59,7 @@ impl Clint {
         }
     }
 
-    /// Reads 4 or 8 aligned bytes; other widths give `None`. Registers that do not exist read as 0.
+    /// Reads 4 or 8 aligned bytes; `None` for other widths. Registers that do not exist read as 0.
     pub fn read(&self, now: Tick, offset: u64, bytes: u8) -> Option<u64> {
         if !matches!(bytes, 4 | 8) || !offset.is_multiple_of(bytes as u64) {
             return None;
@@ -71,7 +72,7 @@ impl Clint {
         })
     }
 
-    /// Writes 4 or 8 aligned bytes; other widths give `None`. Writes to `mtime` and elsewhere are ignored.
+    /// Writes 4 or 8 aligned bytes; `None` for other widths. Writes to `mtime` and elsewhere are ignored.
     pub fn write(&mut self, offset: u64, bytes: u8, value: u64) -> Option<ClintEffect> {
         if !matches!(bytes, 4 | 8) || !offset.is_multiple_of(bytes as u64) {
             return None;
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn timer_counts_at_the_timebase() {
-        // 4 GHz ticks, 10 MHz timebase: 400 ticks a count.
+        // 4 GHz ticks, 10 MHz timebase: 400 ticks per count.
         let mut clint = Clint::new(4_000_000_000, 10_000_000);
         assert_eq!(
             [clint.time(399), clint.time(400), clint.time(4_000_000_000)],
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn timebase_that_does_not_divide_the_tick() {
-        // 3 ticks a second, 2 counts a second: count 1 is reached at tick 2 (1.5 rounded up).
+        // 3 ticks per second, 2 counts per second: count 1 is reached at tick 2 (1.5 rounded up).
         let mut clint = Clint::new(3, 2);
         assert_eq!(
             clint.write(CLINT_MTIMECMP, 8, 1),

@@ -1,16 +1,16 @@
-//! Host-target interface: the `tohost` word with which bare-metal test programs end.
+//! Host-target interface: the `tohost` word through which bare-metal test programs end.
 //!
-//! The image says where the word lies. An odd value ends the run with exit code `value >> 1`; device 1, command 1 prints a
-//! byte, as Spike's console does. Everything else is ignored.
+//! The image says where the word is. An odd value ends the run with exit code `value >> 1`; device 1, command 1 prints a
+//! byte, as on Spike's console. Everything else is ignored.
 
-/// What a write of the word asks for.
+/// What a write to the word asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HtifEffect {
     /// Nothing.
     None,
     /// End of the run.
     Exit(u32),
-    /// A byte for the console. The word is to be cleared, so that the program sees that it was taken.
+    /// A byte for the console. The word must be cleared so that the program sees that the byte was taken.
     Print(u8),
 }
 
@@ -27,7 +27,7 @@ impl Default for Htif {
 }
 
 impl Htif {
-    /// The word lies at this physical address of the tile.
+    /// The word is at this physical address of the tile.
     pub fn new(tohost: u64) -> Self {
         Self { tohost }
     }

@@ -1,8 +1,8 @@
 //! The devices of a tile: timer, console, exit, host-target interface, network card.
 //!
-//! Why it exists: programs for QEMU's `virt` board expect them at the addresses of `abi::memory_map`. The small ones answer at once
-//! and cost what the hart charges for an uncached access. What they deliberately do not know: the event queue and the hart;
-//! they say what the tile has to do.
+//! Why it exists: programs for QEMU's `virt` board expect them at the addresses of `abi::memory_map`. The small ones answer
+//! immediately and cost as much as the hart charges for an uncached access. What they deliberately do not know: the event queue and
+//! the hart; they only say what the tile has to do.
 
 pub mod clint;
 pub mod htif;
@@ -15,7 +15,7 @@ pub use uart::Uart;
 
 use bulkhead_abi::memory_map::{EXIT_FAIL, EXIT_PASS};
 
-/// What a write of the exit device asks for: an exit code, if the value means one.
+/// What a write to the exit device asks for: an exit code, if the value means one.
 pub fn exit_code(value: u32) -> Option<u32> {
     match value & 0xFFFF {
         low if low == EXIT_PASS => Some(0),

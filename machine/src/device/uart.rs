@@ -20,7 +20,7 @@ const DIVISOR_ACCESS: u8 = 0x80;
 const TRANSMITTER_EMPTY: u8 = 0x60;
 const DATA_READY: u8 = 1;
 
-/// Bytes of output that are kept: a program may print for ever.
+/// Maximum bytes of output kept, because a program may print forever.
 pub const OUTPUT_MAX: usize = 1 << 24;
 
 /// The console of a tile.

@@ -1,8 +1,8 @@
-//! When the banks of a channel may take which command, and which earlier command delayed it.
+//! When each command may be issued to the banks of a channel, and which earlier command delays it.
 //!
-//! Why it exists: the constraints between DRAM commands are those of the standard, whatever policy chooses among the commands; they
-//! are written here, once. Each constraint is a moment and the command that set it, so that a wait can be booked to its cause. What
-//! it deliberately does not know: queues, policies, addresses, bytes.
+//! Why it exists: the standard defines the constraints between DRAM commands, whatever policy chooses among the commands. They are
+//! written here, once. Each constraint is a moment and the command that set it, so a wait can be charged to its cause. What it
+//! deliberately does not know: queues, policies, addresses, bytes.
 //!
 //! Constraints, after JEDEC JESD79-3F (DDR3) section 4 and JESD79-4 (DDR4) section 4; a column access is a read or a write:
 //!
@@ -13,23 +13,23 @@
 //! | write | activate of the bank + tRCD, any write + max(tCCD, burst), any read + tCL + burst + tRTW - tCWL |
 //! | precharge | activate of the bank + tRAS, read of the bank + tRTP, write of the bank + tCWL + burst + tWR |
 //! | refresh | precharge of every bank + tRP |
-//! | any | one command a cycle |
+//! | any | one command per cycle |
 
 pub use crate::config::dram::Timing;
 use crate::types::{Owner, Tick};
 
 impl Timing {
-    /// Least distance between two reads, or between two writes.
+    /// Minimum distance between two reads, or between two writes.
     pub fn column_gap(&self) -> Tick {
         self.column.max(self.burst)
     }
 
-    /// Write to read, whatever the banks.
+    /// Write to read, in any banks.
     pub fn write_then_read(&self) -> Tick {
         self.write_cas + self.burst + self.write_to_read
     }
 
-    /// Read to write, whatever the banks. If the write latency exceeds the sum, a write need not wait at all.
+    /// Read to write, in any banks. If the write latency exceeds the sum, a write need not wait at all.
     pub fn read_then_write(&self) -> Tick {
         (self.cas + self.burst + self.read_to_write).saturating_sub(self.write_cas)
     }
@@ -59,7 +59,7 @@ pub enum Command {
         /// The bank.
         bank: u32,
     },
-    /// Moves one burst from or to the open row; with `close` the bank itself closes the row as soon as possible.
+    /// Moves one burst to or from the open row. With `close`, the bank itself closes the row as soon as possible.
     Column {
         /// The bank.
         bank: u32,
@@ -84,20 +84,20 @@ pub struct Cause {
 pub enum Part {
     /// The bank.
     Bank(u32),
-    /// The data bus with its gaps and turn-around.
+    /// The data bus, with its gaps and turnarounds.
     Bus,
     /// The command bus.
     Commands,
-    /// tRRD and tFAW: the chips' supply.
+    /// tRRD and tFAW, which limit the chips' supply current.
     Activates,
     /// A refresh.
     Refresh,
 }
 
-/// A constraint: no command before `until`, because of `cause`.
+/// A constraint: the command may not be issued before `until`, because of `cause`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Constraint {
-    /// The first moment at which it no longer holds.
+    /// The first moment at which it no longer applies.
     pub until: Tick,
     /// The command that set it; `None` for the start of time or a refresh.
     pub cause: Option<Cause>,
@@ -118,14 +118,14 @@ impl Constraint {
     }
 
     fn raise(&mut self, until: Tick, cause: Cause) {
-        // Of two that end together, the earlier one is the cause: the later one made nothing worse.
+        // If both end at the same time, the earlier one is the cause: the later one made nothing worse.
         if until > self.until {
             self.until = until;
             self.cause = Some(cause);
         }
     }
 
-    /// The one that ends later; the first of two that end together.
+    /// The one that ends later; if they end at the same time, the first.
     fn latest(self, other: Self) -> Self {
         if other.until > self.until {
             other
@@ -166,7 +166,7 @@ pub struct Banks {
     refreshed: Constraint,
     due: Tick,
     refreshes: u64,
-    /// The commands issued, for tests.
+    /// The commands issued. For tests.
     #[cfg(test)]
     log: Vec<(Tick, Command)>,
 }
@@ -229,12 +229,12 @@ impl Banks {
         self.of_bank(command).latest(bus).latest(self.command)
     }
 
-    /// From when on nothing but the buses keeps a command from being issued.
+    /// From when on only the buses keep a command from being issued.
     pub fn bank_allows(&self, command: Command) -> Tick {
         self.of_bank(command).until
     }
 
-    /// What keeps a command back, apart from the buses.
+    /// What holds a command back, apart from the buses.
     fn of_bank(&self, command: Command) -> Constraint {
         match command {
             Command::Activate { bank, .. } => self.banks[bank as usize]
@@ -250,7 +250,7 @@ impl Banks {
     /// Issues a command at `at`. Returns the end of the data of a column access.
     ///
     /// # Panics
-    /// If the command is not allowed at that moment: an error of the policy.
+    /// If the command is not allowed at that moment, which is an error in the policy.
     pub fn issue(&mut self, at: Tick, command: Command, cause: Cause) -> Option<Tick> {
         let constraint = self.constraint(command);
         assert!(
@@ -309,7 +309,7 @@ impl Banks {
         }
     }
 
-    /// The first moment at which a refresh that is due can begin to close the banks: all of them may be precharged.
+    /// The first moment at which a due refresh can begin to close the banks, because all of them may be precharged.
     pub fn refresh_at(&self) -> Tick {
         let mut at = self.due.max(self.command.until).max(self.refreshed.until);
         for bank in self.banks.iter().filter(|bank| bank.open.is_some()) {
@@ -318,10 +318,10 @@ impl Banks {
         at
     }
 
-    /// Refreshes at `at`: closes all banks at once, waits until each is closed, refreshes. Returns the end.
+    /// Refreshes at `at`: closes all banks at once, waits until each is closed, and refreshes. Returns the end.
     ///
     /// # Panics
-    /// If the refresh is not due, or a bank may not be closed yet: an error of the policy.
+    /// If the refresh is not due, or a bank may not be closed yet, which is an error in the policy.
     pub fn refresh(&mut self, at: Tick) -> Tick {
         assert!(at >= self.refresh_at(), "a refresh at {at}: {self:?}");
         let t = self.timing;

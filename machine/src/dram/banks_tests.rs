@@ -42,7 +42,7 @@ fn column(bank: u32, write: bool) -> Command {
     Command::Column { bank, write, close }
 }
 
-/// The first moment for `second` when `first` was issued at 1000, with both banks' rows open or closed long ago.
+/// The first moment for `second` if `first` was issued at 1000, with both banks' rows opened or closed long before.
 fn distance(first: Command, second: Command) -> Tick {
     let mut banks = Banks::new(ddr3(), 8);
     let opened = |c: Command| match c {
@@ -51,7 +51,7 @@ fn distance(first: Command, second: Command) -> Tick {
     };
     let mut at = 0;
     for bank in [opened(first), opened(second)].into_iter().flatten() {
-        // What `first` opens is not opened before.
+        // A bank that `first` opens is not opened beforehand.
         if first != open(bank) && banks.open(bank).is_none() {
             banks.issue(at, open(bank), B);
             at += 100;

@@ -1,20 +1,21 @@
-//! The requests that wait at one channel of a memory, and the command that a policy chooses next.
+//! The requests waiting at one memory channel, and the command that a policy chooses next.
 //!
-//! Why it exists: policies differ only in this choice. A channel looks at the waiting requests and at its banks, and names the
-//! earliest command that its policy allows. What it deliberately does not know: requests as a whole, accounts, the ledger.
+//! Why it exists: policies differ only in this choice. A channel examines the waiting requests and its banks, and names the earliest
+//! command that its policy allows. What it deliberately does not know: requests as a whole, accounts, the ledger.
 //!
-//! **Nobody starves.** Bursts pass the oldest segment at most `cap` times: a burst of another segment counts if it goes to the oldest one's
-//! bank, or if nothing but the data bus keeps the oldest one back. So hits cannot keep its row closed, and accesses in the direction of
-//! the bus cannot keep it from turning. With a write queue a drain ends after as many bursts as the queue holds if reads wait,
-//! and after each drain as many bursts of reads go first as it moved, a full queue at most, even while writes wait for room. Only those of the oldest read
-//! count: a drain may have closed its row, and what is read while that is opened again must not use up its turn.
+//! **No request starves.** At most `cap` bursts pass the oldest segment. A burst of another segment counts if it goes to the oldest
+//! segment's bank, or if only the data bus holds the oldest segment back. So hits cannot keep its row closed, and accesses in the current
+//! direction cannot keep the bus from turning around. With a write queue, a drain ends after as many bursts as the queue holds if reads
+//! wait. After each drain, reads go first for as many bursts as the drain moved, at most a full queue, even while writes wait for room.
+//! Only bursts of the oldest read count: a drain may have closed its row, and other reads served while the row is reopened must not use up
+//! its turn.
 
 use super::banks::{Banks, Cause, Command, Constraint, Part};
 pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
 use crate::types::{Owner, Tick, TileId};
 
 impl ControllerConfig {
-    /// Length of a slot of [`Policy::Slots`]: after it, any burst in any bank has its whole time.
+    /// Length of a slot of [`Policy::Slots`]: long enough that any burst in any bank can complete.
     pub fn slot(&self) -> Tick {
         let t = &self.timing;
         let bank =
@@ -49,7 +50,7 @@ pub(super) struct Segment {
     pub(super) write: bool,
     /// Whether it is in the write queue and acknowledged.
     pub(super) posted: bool,
-    /// First command for the next burst, and whether it had to close another row.
+    /// When the first command for the next burst was issued, and whether it had to close another row.
     pub(super) began: Option<(Tick, bool)>,
 }
 
@@ -78,7 +79,7 @@ pub(super) enum Choice {
     Refresh,
 }
 
-/// What the visible segments want from a bank; valid for one decision.
+/// What the visible segments want from a bank. Valid for one decision.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Wish {
     pub(super) decision: u64,
@@ -91,26 +92,26 @@ pub(super) struct Wish {
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     pub(super) banks: Banks,
-    /// Reads, and writes where there is no write queue, in the order of arrival.
+    /// Reads, and without a write queue also writes, in order of arrival.
     pub(super) queue: Vec<Segment>,
-    /// Writes, in the order of arrival: the posted ones first.
+    /// Writes in order of arrival, the posted ones first.
     pub(super) writes: Vec<Segment>,
     /// Bursts of posted writes.
     pub(super) posted: u32,
     pub(super) draining: bool,
-    /// Bursts that this drain has moved.
+    /// Bursts moved by this drain.
     pub(super) drained: u32,
-    /// Bursts of the oldest read that go before the next drain while reads wait: as many as the last drain moved, a full queue at most.
+    /// Bursts of the oldest read that go before the next drain while reads wait: as many as the last drain moved, at most a full queue.
     pub(super) owed: u32,
     /// Bursts that passed the oldest segment of `queue`, and of `writes`.
     pub(super) passed: [u32; 2],
     pub(super) wishes: Vec<Wish>,
     pub(super) decisions: u64,
-    /// Slots: the requesters, the one that was served last at the end.
+    /// Slots: the requesters, the most recently served one last.
     pub(super) served: Vec<TileId>,
     /// Slots: the constraint that all requests wait for between two slots.
     pub(super) hold: Constraint,
-    /// No decision before this.
+    /// No decision is made before this.
     pub(super) floor: Tick,
     pub(super) next: Option<(Tick, Choice)>,
 }
@@ -180,7 +181,7 @@ impl Channel {
         }
     }
 
-    /// Counts a burst of a segment that was moved: against the limits of a drain or of reads, and if it `passes` the oldest segment.
+    /// Counts a moved burst of a segment: against the limits of a drain or of reads, and against the cap if it `passes` the oldest segment.
     pub(super) fn count(&mut self, segment: usize, passes: bool) {
         self.passed[usize::from(self.draining)] += u32::from(passes);
         if self.draining {
@@ -191,7 +192,7 @@ impl Channel {
         }
     }
 
-    /// Removes a segment whose bursts were all moved.
+    /// Removes a segment whose bursts have all been moved.
     pub(super) fn leave(&mut self, segment: usize) {
         self.active_mut().remove(segment);
         if segment == 0 {
@@ -199,7 +200,7 @@ impl Channel {
         }
     }
 
-    /// The next command, and its moment.
+    /// The next command and its moment.
     pub(super) fn choose(&mut self, config: &ControllerConfig) -> Option<(Tick, Choice)> {
         self.decisions += 1;
         let chosen = match config.policy {
@@ -240,7 +241,7 @@ pub(super) fn next_command(banks: &Banks, segment: &Segment, close: bool) -> Com
     }
 }
 
-/// First come first served, or first ready: the command that can be issued first, columns before rows, the oldest of those.
+/// First come first served, or first ready: the command that can be issued first, columns before rows, and the oldest of those.
 fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
     let decision = channel.decisions;
     let mut wishes = std::mem::take(&mut channel.wishes);
@@ -258,7 +259,7 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
         wish.wanted += u32::from(open.is_some_and(|open| open.row == segment.row));
     }
     let passed = channel.passed[usize::from(channel.draining)];
-    // From here on nothing but the data bus keeps the oldest segment back.
+    // From here on, only the data bus holds the oldest segment back.
     let free = active.first().map(|first| {
         let command = next_command(&channel.banks, first, false);
         (
@@ -305,7 +306,7 @@ fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Cho
     best.map(|((at, ..), choice)| (at, choice))
 }
 
-/// Round robin: among the requesters present when the next slot begins, the one that was served longest ago.
+/// Round robin: among the requesters present when the next slot begins, the least recently served one.
 fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
     let active = channel.active(config);
     let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;

@@ -1,22 +1,23 @@
 //! A memory controller: requests wait in a queue until a policy chooses their commands.
 //!
-//! Why it exists: whether a neighbour's row, bank, burst or write is in the way, and whether the controller prefers the neighbour,
-//! decides a good part of the interference between tiles. A request is cut into segments, each within one row of one bank; every
-//! command is a decision at a moment, and every decision books the waits that it causes. What it deliberately does not know:
-//! networks, tiles, and the bytes stored.
+//! Why it exists: a good part of the interference between tiles depends on whether a neighbour's row, bank, burst or write is in
+//! the way, and whether the controller prefers the neighbour. A request is split into segments, each within one row of one bank.
+//! Every command is a decision at a moment, and every decision records the waits that it causes. What it deliberately does not
+//! know: networks, tiles, and the bytes stored.
 //!
 //! **Policies** ([`Policy`]). First come, first served: columns are accessed in the order of arrival, rows are opened ahead. First
 //! ready: requests whose row is open go first, the oldest before the others, up to a cap for each bank (Rixner and others, ISCA
-//! 2000; the cap after Kim and others, RTAS 2014). Slots: round robin over the requesters, a fixed slot for each burst, rows closed
-//! after it (after Paolieri and others, ECRTS 2009), which makes the worst wait a sum of slots.
+//! 2000; the cap after Kim and others, RTAS 2014). Slots: round robin over the requesters, with a fixed slot for each burst, after
+//! which its row is closed (after Paolieri and others, ECRTS 2009); so the worst wait is a sum of slots.
 //!
 //! **Writes** with a write queue are acknowledged when the queue takes them; reads of queued data are answered from it. Reads go
-//! first until the queue reaches its high mark, or no read waits and it is above its low mark; then it is drained to the low mark.
+//! first until the queue reaches its high mark, or until no read waits and the queue is above its low mark; then the queue is
+//! drained to the low mark.
 //!
 //! **The ledger.** The account of a request follows its oldest burst. Between two commands, that burst waits for the constraint
-//! that delays its next command longest: its own commands (service), another owner's command (booked to that owner), or a refresh.
+//! that delays its next command longest: its own commands (service), another owner's command (charged to that owner), or a refresh.
 //! From the moment at which only the policy holds it back, it waits for the owner that was chosen. If a row must be closed, both
-//! precharge and activation are booked to the owner that opened it.
+//! precharge and activation are charged to the owner that opened it.
 
 use super::banks::{Command, Constraint, Part};
 use super::channel::{Channel, Choice, Segment, next_command, refresh};
@@ -30,7 +31,7 @@ use rustc_hash::FxHashMap;
 /// A request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request<T> {
-    /// What the asker knows it by.
+    /// The requester's name for the request.
     pub token: T,
     /// First byte.
     pub address: u64,
@@ -45,11 +46,11 @@ pub struct Request<T> {
 /// A request that was served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served<T> {
-    /// What the asker knows it by.
+    /// The requester's name for the request.
     pub token: T,
-    /// When its last byte was moved, or the write queue took it.
+    /// When its last byte was moved, or when the write queue accepted it.
     pub at: Tick,
-    /// Its account, up to that moment.
+    /// Its account up to that moment.
     pub account: Account,
 }
 
@@ -59,17 +60,17 @@ struct Waiting<T> {
     token: T,
     owner: Owner,
     account: Account,
-    /// Segments that have remaining bursts, or are not posted yet.
+    /// Segments that have remaining bursts or are not posted yet.
     segments: u32,
-    /// The segment that the account follows: the first remaining one.
+    /// The segment that the account follows: the first one with bursts left.
     oldest: u32,
     /// End of the last data so far.
     data: Tick,
     /// The constraint that delays that segment longest, as of the last command.
     blocked: Constraint,
-    /// The resource at which it waits for that.
+    /// The resource at which it waits for that constraint.
     resource: Resource,
-    /// The owner whose row had to be closed for it.
+    /// The owner whose row had to be closed for this request.
     conflict: Option<Owner>,
 }
 
@@ -90,7 +91,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     /// An idle controller of memory tile `tile`.
     ///
     /// # Panics
-    /// If the configuration has no front end, an empty queue or a write queue with slots: the description refuses those.
+    /// If the configuration has no front end, an empty queue, or a write queue with slots. The description refuses all three.
     pub fn new(config: ControllerConfig, tile: TileId) -> Self {
         assert!(
             config.frontend >= config.timing.cycle
@@ -120,7 +121,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
     }
 
-    /// When the next decision falls; [`Tick::MAX`] if nothing waits for one.
+    /// When the next decision is due; [`Tick::MAX`] if nothing waits for one.
     pub fn next_time(&self) -> Tick {
         let times = self.channels.iter().filter_map(|c| c.next);
         times.map(|next| next.0).min().unwrap_or(Tick::MAX)
@@ -199,7 +200,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         for &(index, segment) in &segments {
             let channel = &mut self.channels[index as usize];
             if channel.next.is_none() {
-                // No decision was made meanwhile, so all refreshes that were due have happened.
+                // No decision was made meanwhile, so all due refreshes have happened.
                 while channel.banks.refresh_due() <= ready {
                     let at = channel.banks.refresh_at();
                     refresh(channel, &self.config, at);
@@ -232,7 +233,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             })
     }
 
-    /// Posts the writes that fit, not before `now`.
+    /// Posts the writes that fit, no earlier than `now`.
     fn post(&mut self, index: usize, now: Tick) {
         let Some(limits) = self.config.write_queue else {
             return;
@@ -240,7 +241,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         let channel = &mut self.channels[index];
         let mut partly = Vec::new();
         for segment in channel.writes.iter_mut().skip_while(|s| s.posted) {
-            // A write larger than the whole queue has the queue to itself.
+            // A write larger than the whole queue gets the queue to itself.
             if channel.posted > 0 && channel.posted + segment.bursts > limits.size {
                 break;
             }
@@ -256,7 +257,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 let mut done = *waiting;
                 self.requests.remove(&number);
                 partly.retain(|&n| n != number);
-                // If it found no room, the waits up to now are booked.
+                // If there was no room for it, its waits up to now have been recorded.
                 done.account.service += done.data - done.account.accounted();
                 self.served.push(Served {
                     token: done.token,
@@ -270,7 +271,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
     }
 
-    /// Chooses a channel's next decision, not before `now`.
+    /// Chooses a channel's next decision, no earlier than `now`.
     fn look(&mut self, index: usize, now: Tick) {
         let channel = &mut self.channels[index];
         if let Some(limits) = self.config.write_queue {
@@ -280,7 +281,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.block(index);
     }
 
-    /// Notes, for each request that waits at a channel, the constraint that delays it longest.
+    /// Notes, for each request waiting at a channel, the constraint that delays it longest.
     fn block(&mut self, index: usize) {
         let channel = &self.channels[index];
         let visible = channel.active(&self.config).len();
@@ -315,7 +316,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         }
     }
 
-    /// Books the waits of all requests at a channel up to `at`, when the policy chose `chosen` or a refresh.
+    /// Records the waits of all requests at a channel up to `at`, when the policy chose `chosen` or a refresh.
     fn settle(&mut self, index: usize, at: Tick, chosen: Option<Owner>, ledger: &mut Ledger) {
         let channel = &self.channels[index];
         let unposted = channel.writes.iter().filter(|s| !s.posted);
@@ -349,7 +350,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     /// Makes the next decision.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no decision is due.
     pub fn step(&mut self, ledger: &mut Ledger, observe: Option<&mut dyn FnMut(BankActivity)>) {
         let next = |(index, c): (usize, &Channel)| c.next.map(|(at, choice)| (at, index, choice));
         let decisions = self.channels.iter().enumerate().filter_map(next);
@@ -423,7 +424,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         self.look(index, at);
     }
 
-    /// Moves one burst of a segment; the command, and whether it passes the oldest segment.
+    /// Moves one burst of a segment. Returns the command, and whether it passes the oldest segment.
     fn column(
         &mut self,
         index: usize,
@@ -493,7 +494,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         });
     }
 
-    /// The account of a request follows the first of its remaining segments.
+    /// The account of a request follows its first segment with bursts left.
     fn follow(&mut self, number: u64) {
         let left = self.channels.iter().flat_map(|c| {
             let unposted = c.writes.iter().filter(|s| !s.posted);
@@ -507,7 +508,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     }
 }
 
-/// The request of a segment.
+/// The request that a segment belongs to.
 fn waiting<'a, T: std::fmt::Debug>(
     requests: &'a mut FxHashMap<u64, Waiting<T>>,
     segment: &Segment,

@@ -1,4 +1,4 @@
-//! The controller: closed forms for each policy, then the promises that hold for all of them, on random requests.
+//! The controller: closed forms for each policy, then the properties that all policies share, on random requests.
 
 use super::super::banks::{Timing, tests::ddr3};
 use super::super::map::AddressMap;
@@ -9,7 +9,7 @@ const A: Owner = Owner::new(0, 0);
 const B: Owner = Owner::new(1, 0);
 const C: Owner = Owner::new(2, 0);
 
-/// DDR3-1600 with a tick a cycle, eight banks of rows of 8 KiB that go round, a front end of 10 cycles.
+/// DDR3-1600 with one tick per cycle, eight banks with interleaved rows of 8 KiB, and a front end of 10 cycles.
 fn config(policy: Policy) -> ControllerConfig {
     ControllerConfig {
         timing: ddr3(),
@@ -83,7 +83,7 @@ impl Bench {
         self.collect();
     }
 
-    /// Ends of reads and writes of 64 bytes that arrive in this order, by their number.
+    /// Ends of 64-byte reads and writes that arrive in this order, by number.
     fn ends(&mut self, requests: &[(Tick, Owner, u64, bool)]) -> Vec<Tick> {
         for (token, &(now, owner, address, write)) in requests.iter().enumerate() {
             self.push(now, token, owner, address, 64, write);
@@ -110,8 +110,7 @@ const POLICIES: [Policy; 3] = [Policy::Fcfs, Policy::FirstReady { cap: 4 }, Poli
 fn a_closed_an_open_and_another_row() {
     for policy in &POLICIES[..2] {
         let mut b = Bench::new(config(*policy));
-        // Front end 10, tRCD 11, tCL 11, burst 4. Then without tRCD. Then another row of the bank, opened by another owner: tRP 11
-        // more.
+        // Front end 10, tRCD 11, tCL 11, burst 4. Then without tRCD. Then another row of the bank, opened by another owner: tRP 11 more.
         let ends = b.ends(&[
             (0, A, 0, false),
             (1000, A, 64, false),
@@ -139,11 +138,11 @@ fn a_chunk_streams_at_the_rate_of_the_bus() {
 #[test]
 fn reads_and_writes_in_turn_pay_for_turning_the_bus() {
     let mut b = Bench::new(config(Policy::Fcfs));
-    // One open row; reads and writes in turn, all present from the start. A pair takes tCL + burst + gap - tCWL = 9 from read to
-    // write and tCWL + burst + tWTR = 18 from write to read: 27 cycles for 8 of data, 30 % of the bus.
+    // One open row; alternating reads and writes, all present from the start. A pair takes tCL + burst + gap - tCWL = 9 from read to write
+    // and tCWL + burst + tWTR = 18 from write to read: 27 cycles for 8 cycles of data, 30 % of the bus.
     let requests: Vec<_> = (0..100).map(|k| (0, A, k * 64, k % 2 == 1)).collect();
     let ends = b.ends(&requests);
-    // First read at 21; the last one, a write, 49 pairs and 9 cycles later; its data ends after tCWL + burst.
+    // First read at 21; the last access, a write, 49 pairs and 9 cycles later; its data ends after tCWL + burst.
     assert_eq!(*ends.iter().max().unwrap(), 21 + 49 * 27 + 9 + 12);
     let share = b.controller.statistics().bus_busy as f64 / (49.5 * 27.0 + 12.0);
     assert!((0.29..0.31).contains(&share), "{share}");
@@ -163,9 +162,9 @@ fn a_write_queue_turns_the_bus_rarely() {
     // The same stream: reads first, writes in drains.
     let requests: Vec<_> = (0..100).map(|k| (0, A, k * 64, k % 2 == 1)).collect();
     let ends = b.ends(&requests);
-    // Posted at once, as far as the queue holds them.
+    // Posted at once, as far as the queue has room.
     assert!(ends.iter().skip(1).step_by(2).take(24).all(|&at| at == 10));
-    // 50 reads and 42 writes move without a gap but for few turns.
+    // 50 reads and 42 writes move without gaps, except for a few turnarounds.
     assert!(
         *ends.iter().max().unwrap() < 21 + 92 * 4 + 4 * 27,
         "{ends:?}"
@@ -183,7 +182,7 @@ fn a_read_of_a_posted_write_is_answered_from_the_queue() {
         write_queue: Some(queue),
         ..config(Policy::Fcfs)
     });
-    // The write is acknowledged after the front end, and so is the read of the written data. A read of more goes to the banks.
+    // The write is acknowledged after the front end, and so is a read of the written data. A larger read goes to the banks.
     b.push(0, 0, A, 0, 64, true);
     b.push(100, 1, B, 0, 64, false);
     b.push(200, 2, B, 0, 128, false);
@@ -203,7 +202,7 @@ fn a_full_write_queue_makes_writes_wait_for_whom_is_drained() {
         write_queue: Some(queue),
         ..config(Policy::Fcfs)
     });
-    // B fills it; A's write is posted when B's first one has left: front end 10 and tRCD 11.
+    // B fills the queue; A's write is posted when B's first one has left: front end 10 and tRCD 11.
     let ends = b.ends(&[(0, B, 0, true), (0, B, 64, true), (0, A, 128, true)]);
     assert_eq!(ends, [10, 10, 21]);
     assert_eq!(b.booked(A, B, Resource::DramQueue(9)), 11);
@@ -211,8 +210,8 @@ fn a_full_write_queue_makes_writes_wait_for_whom_is_drained() {
 
 #[test]
 fn what_finds_its_row_open_goes_first() {
-    // A's row is open; B wants another row of the bank, then A wants its own row again. In order, B closes the row first. First
-    // ready: A does not wait, and B waits for A.
+    // A's row is open; B wants another row of the bank, then A wants its own row again. In order: B closes the row first. First ready: A
+    // does not wait, and B waits for A.
     let requests = [(0, A, 0, false), (20, B, 65536, false), (20, A, 64, false)];
     let in_order = Bench::new(config(Policy::Fcfs)).ends(&requests);
     let mut b = Bench::new(config(Policy::FirstReady { cap: 4 }));
@@ -220,7 +219,7 @@ fn what_finds_its_row_open_goes_first() {
     // Both arrive at the banks at 30; A's read then takes 15. B may close the row at 21 + 28 - 11 = 38 (tRAS after the activation at 10).
     assert_eq!(first_ready, [36, 38 + 11 + 11 + 11 + 4, 45]);
     assert!(in_order[1] <= first_ready[1] && in_order[2] > first_ready[2]);
-    // In order, B's row opens at 49; A closes it after tRAS, and opens its own one again.
+    // In order: B's row opens at 49; A closes it after tRAS and reopens its own.
     assert_eq!(in_order, [36, 75, 49 + 28 + 11 + 11 + 11 + 4]);
 }
 
@@ -237,7 +236,8 @@ fn the_cap_ends_what_overtakes() {
     }
 }
 
-/// Without a limit, accesses to open rows in the bus's direction would never let the other direction come: to turn takes longer.
+/// Without a limit, accesses to open rows in the bus's current direction would keep the other direction out forever, because turning around
+/// takes longer.
 #[test]
 fn a_stream_of_reads_does_not_starve_a_write_to_another_bank() {
     for cap in [1, 4] {
@@ -248,20 +248,20 @@ fn a_stream_of_reads_does_not_starve_a_write_to_another_bank() {
             (100, A, 64, false),
             (101, B, 8192, true),
         ];
-        // Both rows are open; reads come faster than the bus takes them.
+        // Both rows are open; reads come faster than the bus accepts them.
         requests.extend((2..80).map(|k| (102 + k, A, k * 64, false)));
         let ends = b.ends(&requests);
         let written = ends[3];
         let before = ends[4..].iter().filter(|&&at| at < written).count() as u32;
-        // Reads whose data was under way when the write's command came end before its data, too.
+        // Reads whose data was already in transit when the write's command was issued also end before the write's data.
         assert!(before <= cap + 2, "cap {cap}: {before} of {ends:?}");
     }
 }
 
-/// Full speed in both directions: each direction gets its turn, whichever owner fills the write queue.
+/// Full load in both directions: each direction gets its turn, whichever owner fills the write queue.
 #[test]
 fn neither_reads_nor_writes_starve_beside_a_write_queue() {
-    // Marks far apart and side by side: with the latter every new write asks for a drain.
+    // Marks far apart and adjacent; with adjacent marks every new write asks for a drain.
     let marks = [(12, 4), (5, 4)];
     let policies = [Policy::Fcfs, Policy::FirstReady { cap: 4 }];
     for (policy, (high, low)) in policies.into_iter().flat_map(|p| marks.map(|m| (p, m))) {
@@ -274,7 +274,7 @@ fn neither_reads_nor_writes_starve_beside_a_write_queue() {
             write_queue: Some(queue),
             ..config(policy)
         };
-        // B writes faster than the memory, and A reads now and then; then the other way round.
+        // B writes faster than the memory and A reads occasionally; then the other way round.
         for many in [true, false] {
             let mut requests: Vec<_> = (0..600).map(|k| (k, B, k % 100 * 64, many)).collect();
             requests.extend((0..6).map(|k| (k * 100 + 50, A, 65536 + k * 64, !many)));
@@ -289,8 +289,8 @@ fn neither_reads_nor_writes_starve_beside_a_write_queue() {
     }
 }
 
-/// When an access of A ends that comes at `from`, beside rivals that have as many accesses under way as they list from when on: address, and whether
-/// they write. `None`: not within 100 000 ticks.
+/// When an access of A that arrives at `from` ends, beside rivals that keep a given number of accesses outstanding from a given time on:
+/// address, and whether they write. `None`: not within 100 000 ticks.
 fn beside(
     config: ControllerConfig,
     (from, address, write): (Tick, u64, bool),
@@ -320,8 +320,8 @@ fn beside(
     None
 }
 
-/// Each drain closes the row that A's read needs, and hits of another bank are read while it is opened again. So they must not use up the turn that the
-/// reads have after a drain.
+/// Each drain closes the row that A's read needs, and hits of another bank are read while that row is reopened. They must not use up the
+/// turn that reads have after a drain.
 #[test]
 fn a_read_whose_row_drains_close_does_not_starve() {
     for (size, high, low) in [(4, 2, 1), (8, 4, 3), (16, 12, 4)] {
@@ -336,7 +336,8 @@ fn a_read_whose_row_drains_close_does_not_starve() {
     }
 }
 
-/// Writes were drained for long while nobody read. Reads that come then go first for a queue, and not for as long as that.
+/// Writes were drained for a long time without any reads. Reads that then arrive go first for one queue, not for as long as the drain
+/// lasted.
 #[test]
 fn a_write_does_not_wait_for_all_that_was_drained_before() {
     let config = ControllerConfig {
@@ -359,7 +360,7 @@ fn slots_bound_the_worst_wait_by_the_number_of_requesters() {
     let slot = b.controller.slot;
     // A write: tRCD 11 + tCWL 8 + burst 4 + tWR 12 + tRP 11.
     assert_eq!(slot, 46);
-    // B and C flood; A asks once. At worst one slot has begun, and C has one before A: then 10 + 46 + 46 + 11 + 11 + 4.
+    // B and C flood; A asks once. At worst, one slot has begun and C has one before A: then 10 + 46 + 46 + 11 + 11 + 4.
     let mut requests: Vec<_> = (0..40)
         .map(|k| (0, if k % 2 == 0 { B } else { C }, k * 4096, k % 3 == 0))
         .collect();
@@ -374,7 +375,7 @@ fn slots_bound_the_worst_wait_by_the_number_of_requesters() {
 #[test]
 fn banks_work_at_the_same_time_and_channels_do_not_meet() {
     let mut b = Bench::new(config(Policy::Fcfs));
-    // Another bank opens its row one tRRD later, in the shadow of the first one.
+    // Another bank opens its row one tRRD later, hidden behind the first one.
     assert_eq!(b.ends(&[(0, A, 0, false), (0, B, 8192, false)]), [36, 41]);
     let mut two = config(Policy::Fcfs);
     two.map.channels = 2;
@@ -390,14 +391,14 @@ fn a_closed_page_spares_the_next_row_its_precharge() {
         closed_page: true,
         ..config(Policy::Fcfs)
     };
-    // Long after the first one: no precharge, no conflict.
+    // Long after the first one: no precharge and no conflict.
     let mut b = Bench::new(closed);
     assert_eq!(
         b.ends(&[(0, A, 0, false), (1000, B, 65536, false)]),
         [36, 1036]
     );
     assert!(b.ledger.totals().is_empty());
-    // A request that waits for the open row keeps it open.
+    // A request waiting for the open row keeps it open.
     let mut b = Bench::new(closed);
     assert_eq!(b.ends(&[(0, A, 0, false), (0, A, 64, false)]), [36, 40]);
 }
@@ -420,7 +421,7 @@ fn a_refresh_is_nobodys_fault() {
     }
 }
 
-/// All distances between a command and an earlier one, written again from the table: brute force over all pairs.
+/// All distances between a command and an earlier one, derived again from the table: brute force over all pairs.
 fn legal(log: &[(Tick, Command)], t: &Timing) {
     let write_of = |c: &Command| match c {
         Command::Column { write, .. } => Some(*write),
@@ -525,7 +526,7 @@ fn policies() -> impl Strategy<Value = ControllerConfig> {
 }
 
 proptest! {
-    /// Every request is served, every tick of it is accounted for and booked, and the commands are legal.
+    /// Every request is served, every tick of it is accounted for and recorded, and the commands are legal.
     #[test]
     fn whatever_comes_is_served_lawfully(
         mut c in policies(),
@@ -553,7 +554,7 @@ proptest! {
         }
     }
 
-    /// Slots: a burst waits at most for the slot in progress, for one slot of each other requester and for refreshes.
+    /// Slots: a burst waits at most for the slot in progress, one slot of each other requester, and refreshes.
     #[test]
     fn slots_keep_their_bound(requests in prop::collection::vec((0u64..80, 0u64..1 << 18, any::<bool>(), 0u16..5), 1..80)) {
         let mut b = Bench::new(config(Policy::Slots));
@@ -564,7 +565,7 @@ proptest! {
         for (token, (gap, address, write, tile)) in requests.into_iter().enumerate() {
             now += gap;
             let ready = now + 10;
-            // Its own earlier ones come first, one slot of each of the others before each.
+            // The requester's own earlier bursts come first, each preceded by one slot of each other requester.
             let from = ready.max(free[tile as usize]);
             free[tile as usize] = from + 5 * slot;
             bounds.push(from + 5 * slot + 26);

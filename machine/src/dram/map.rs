@@ -1,7 +1,7 @@
 //! Maps an address to its channel, bank and row.
 //!
-//! Why it exists: whether two programs meet in a bank depends on nothing else, and every partitioning by banks needs the map.
-//! What it deliberately does not know: time, queues, bytes.
+//! Why it exists: only this map decides whether two programs meet in a bank, and every partitioning by banks needs it. What
+//! it deliberately does not know: time, queues, bytes.
 
 pub use crate::config::dram::AddressMap;
 
@@ -10,7 +10,7 @@ pub use crate::config::dram::AddressMap;
 pub struct Place {
     /// The channel.
     pub channel: u32,
-    /// The bank of the channel.
+    /// The bank within the channel.
     pub bank: u32,
     /// The row of the bank.
     pub row: u64,
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn rows_go_round_the_banks() {
-        // 8192 bytes a row: the next 8192 lie in the next bank, and after eight banks comes the next row.
+        // 8192 bytes per row: the next 8192 bytes are in the next bank, and after eight banks comes the next row.
         assert_eq!(PLAIN.place(8191), at(0, 0, 0, 8191));
         assert_eq!(PLAIN.place(8192), at(0, 1, 0, 0));
         assert_eq!(PLAIN.place(8 * 8192 + 5), at(0, 0, 1, 5));
@@ -113,7 +113,7 @@ mod tests {
             bank_interleave: Some(64),
             ..PLAIN
         };
-        // 256 bytes a channel; within it 64 bytes a bank, so a row of 8192 has 128 such pieces.
+        // 256 bytes per channel; within a channel 64 bytes per bank, so a row of 8192 has 128 such pieces.
         assert_eq!(map.place(256), at(1, 0, 0, 0));
         assert_eq!(map.place(64), at(0, 1, 0, 0));
         assert_eq!(map.place(512), at(0, 4, 0, 0));
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn exclusive_or_spreads_a_stride_of_rows() {
         let map = AddressMap { xor: true, ..PLAIN };
-        // A stride of 8 rows stays in bank 0 without it; with it, row k lies in bank 0 xor k.
+        // Without the exclusive or, a stride of 8 rows stays in bank 0; with it, row k is in bank 0 xor k.
         let banks: Vec<u32> = (0..8).map(|k| map.place(k * 65536).bank).collect();
         assert_eq!(banks, [0, 1, 2, 3, 4, 5, 6, 7]);
         assert!((0..8).all(|k| PLAIN.place(k * 65536).bank == 0));

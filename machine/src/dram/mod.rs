@@ -1,14 +1,14 @@
 //! A memory controller with its DRAM: banks with open rows, a data bus, refresh.
 //!
-//! Why it exists: whether a neighbour's row, bank or burst is in the way decides a good part of the interference between
-//! tiles. Requests are served first come, first served in the order of arrival; because that order is known at arrival,
-//! the whole schedule of a request is computed then, and no further event is needed until its data is complete. Rows stay
-//! open after an access. Addresses are divided as row : bank : column, so a row's worth of consecutive bytes lies in one
-//! bank. What it deliberately does not know: networks, tiles, and the bytes stored.
+//! Why it exists: a good part of the interference between tiles depends on whether a neighbour's row, bank or burst is in the way.
+//! Requests are served first come, first served. Because that order is known at arrival, the whole schedule of a request is
+//! computed then, and no further event is needed until its data is complete. Rows stay open after an access. Addresses are divided
+//! as row : bank : column, so a row's worth of consecutive bytes lies in one bank. What it deliberately does not know: networks,
+//! tiles, and the bytes stored.
 //!
-//! Parameters and their meaning follow the JEDEC DDR3 standard (JESD79-3): tCL, tRCD, tRP, tWR, tREFI, tRFC; a column access can
-//! follow the last one of its bank after that one's burst. Constraints between banks (tRRD, tFAW), tRAS and bus turn-around are not
-//! modelled.
+//! Parameters and their meaning follow the JEDEC DDR3 standard (JESD79-3): tCL, tRCD, tRP, tWR, tREFI, tRFC; a column access may
+//! follow the previous one of its bank after the latter's burst. Constraints between banks (tRRD, tFAW), tRAS and bus turn-around
+//! are not modelled.
 
 pub mod banks;
 mod channel;
@@ -53,7 +53,7 @@ struct Held {
     end: Tick,
 }
 
-/// The owners of a resource, and the ends of their reservations, in order of time.
+/// The owners of a resource and the ends of their reservations, in time order.
 #[derive(Clone, Debug, Default)]
 struct Schedule {
     held: VecDeque<Held>,
@@ -75,7 +75,7 @@ impl Schedule {
         self.free_at = end;
     }
 
-    /// Books the wait `from..until` to the owners that hold the resource meanwhile. A gap before a reservation belongs to it,
+    /// Charges the wait `from..until` to the owners that hold the resource meanwhile. A gap before a reservation belongs to it,
     /// because all later requests wait for that earlier one.
     fn book(
         &self,
@@ -108,13 +108,13 @@ impl Schedule {
 #[derive(Clone, Debug, Default)]
 struct Bank {
     open: Option<(u64, Owner)>,
-    /// Column accesses; free when the next one may begin.
+    /// Column accesses. Free when the next one may begin.
     columns: Schedule,
     /// Earliest moment of a precharge.
     precharge_at: Tick,
 }
 
-/// Work of a bank for a request, for tracing.
+/// Work of a bank for a request. For tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BankActivity {
     /// The bank.
@@ -140,7 +140,7 @@ pub struct Dram {
 }
 
 impl Dram {
-    /// A controller of memory tile `tile`; all banks closed, the first refresh after one interval.
+    /// The controller of memory tile `tile`. All banks are closed, and the first refresh is due after one interval.
     pub fn new(config: &DramConfig, tile: TileId) -> Self {
         let interval = config.refresh_interval * config.cycle;
         Self {
@@ -159,14 +159,14 @@ impl Dram {
         &self.statistics
     }
 
-    /// Ticks that a burst occupies the data bus: two beats a cycle.
+    /// Ticks for which a burst occupies the data bus: two beats per cycle.
     fn burst_ticks(&self) -> Tick {
         (self.config.burst as u64).div_ceil(2 * self.config.bus as u64) * self.config.cycle
     }
 
     fn refresh(&mut self, moment: Tick) {
         while self.next_refresh <= moment {
-            // All banks must be precharged first, so a refresh waits for requests that were accepted before it was due.
+            // All banks must be precharged first, so a refresh waits for requests accepted before it was due.
             let mut start = align(self.next_refresh, self.config.cycle).max(self.bus.free_at);
             let mut open = false;
             for bank in &self.banks {
@@ -185,8 +185,8 @@ impl Dram {
         }
     }
 
-    /// Takes a request that arrives at `now` and returns the moment when its last byte is transferred. Accounts for the whole time;
-    /// `observe` gets each bank's work.
+    /// Takes a request that arrives at `now`, and returns when its last byte is transferred. Accounts for the whole time; `observe`
+    /// receives each bank's work.
     #[allow(clippy::too_many_arguments)]
     pub fn access(
         &mut self,
@@ -209,7 +209,7 @@ impl Dram {
             self.statistics.reads += 1;
             self.statistics.read_bytes += bytes as u64;
         }
-        // `at`: everything before it is accounted for.
+        // `at`: everything before it has been accounted for.
         let ready = align(now, cycle) + self.config.frontend * cycle;
         account.service += ready - now;
         let mut at = ready;
@@ -231,7 +231,7 @@ impl Dram {
         at
     }
 
-    /// One burst of a request that has been ready since `ready`; time is accounted for up to `at`.
+    /// One burst of a request that has been ready since `ready`. Time is accounted for up to `at`.
     #[allow(clippy::too_many_arguments)]
     fn burst(
         &mut self,
@@ -252,8 +252,8 @@ impl Dram {
             memory: self.tile,
             bank: index as u16,
         };
-        // Commands of the second and later bursts go out while the first ones transfer: `command` may lie before `at`, and only the
-        // part after `at` costs the request time.
+        // The commands of the second and later bursts are issued while the first ones transfer: `command` may lie before `at`, and
+        // only the part after `at` costs the request time.
         let mut command = ready;
         self.banks[index].columns.prune(ready);
         self.bus.prune(ready);
@@ -362,7 +362,7 @@ mod tests {
     const A: Owner = Owner::new(0, 0);
     const B: Owner = Owner::new(1, 0);
 
-    /// 5 ticks a cycle; cas 11, activate 12, precharge 13, recovery 14, burst 64 B over 8 B at two beats: 4 cycles.
+    /// 5 ticks per cycle; cas 11, activate 12, precharge 13, recovery 14, burst 64 B over 8 B at two beats: 4 cycles.
     fn config() -> DramConfig {
         DramConfig {
             cycle: 5,
@@ -433,10 +433,10 @@ mod tests {
         // Open row: 10 + 11 + 4 = 25 cycles = 125.
         assert_eq!(b.access(1000, 64, 64, false, A), 1125);
         // Another row of the same bank (8 banks x 8192 bytes further): 10 + 13 + 12 + 11 + 4 = 50 cycles = 250. The precharge and
-        // activation, 25 cycles, are booked to the owner that opened the row.
+        // activation, 25 cycles, are charged to the owner that opened the row.
         assert_eq!(b.access(2000, 65536, 64, false, B), 2250);
         assert_eq!(b.booked(B, A, Resource::DramRow(9)), 125);
-        // Another bank is closed: 185 again, and no request waits.
+        // Another bank, which is closed: 185 again, and no request waits.
         assert_eq!(b.access(3000, 8192, 64, false, B), 3185);
         assert_eq!(b.ledger.totals(), [(B, 125)]);
         let s = b.dram.statistics();
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(b.access(0, 0, 64, true, A), 185);
         // Arrives at 150, ready at 200, waits for the precharge until 255, then 13 + 12 + 11 + 4 = 40 cycles = 200.
         assert_eq!(b.access(150, 65536, 64, false, B), 455);
-        // Everything between ready (200) and column access (255 + 125) is the opener's: 180.
+        // Everything between ready (200) and the column access (255 + 125) is charged to the opener: 180.
         assert_eq!(b.booked(B, A, Resource::DramRow(9)), 180);
     }
 
@@ -475,7 +475,7 @@ mod tests {
         let mut b = Bench::new(&config());
         // A's chunk (row miss) has the bus from (10+12+11)*5 = 165 to 325.
         b.access(0, 0, 512, false, A);
-        // B's burst in another bank could start its data at 165 as well, and waits for the bus: 160 ticks.
+        // B's burst in another bank could also start its data at 165, but waits for the bus: 160 ticks.
         assert_eq!(b.access(0, 8192, 64, false, B), 345);
         assert_eq!(b.booked(B, A, Resource::DramBus(9)), 160);
     }
@@ -503,9 +503,9 @@ mod tests {
         // the bank closed: (12 + 11 + 4) * 5 = 135.
         assert_eq!(b.access(5000, 0, 64, false, A), 5700);
         assert_eq!(b.booked(A, A, Resource::Refresh(9)), 515);
-        // Long idle: refreshes at 10000 .. 95000 are over before 100000's one, which is due when the request arrives at
-        // 99990 -> ready 100040: closed banks, until 100500; then 135.
-        // The one at 10000 precharges first; the later ones find all closed.
+        // After a long idle time, refreshes at 10000 .. 95000 are over before the one at 100000, which is due when the request
+        // arrives at 99990 -> ready 100040: closed banks, until 100500; then 135. The one at 10000 precharges first; the later ones
+        // find all banks closed.
         assert_eq!(b.access(99_990, 0, 64, false, A), 100_635);
         assert_eq!(b.dram.statistics().refreshes, 20);
     }
@@ -525,7 +525,7 @@ mod tests {
                 let owner = Owner::new(tile, 0);
                 let done = b.dram.access(now, address, bytes, write, owner, &mut account, &mut b.ledger, None);
                 prop_assert_eq!(account.accounted(), done);
-                // The bus is granted in the order of arrival, so ends never go back.
+                // The bus is granted in order of arrival, so ends never go back.
                 prop_assert!(done > end);
                 end = done;
                 waited += account.waited;

@@ -1,7 +1,7 @@
-//! A memory tile's controller: its schedule is fixed at arrival, or a policy decides it command by command.
+//! A memory tile's controller. Either it fixes its schedule at arrival, or a policy decides it command by command.
 //!
-//! Why it exists: the network delivers packets and expects answers; a controller with a queue answers later, and not in order. What
-//! it deliberately does not know: routes, and the bytes stored.
+//! Why it exists: the network delivers packets and expects answers, but a controller with a queue answers later and out of order.
+//! What it deliberately does not know: routes, and the bytes stored.
 
 use super::controller::{Controller, Request};
 use super::{BankActivity, Dram, DramStatistics};
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// An answer, its moment and its account.
 pub type Answer = (Tick, Box<Packet>, Account, PacketKind);
 
-/// Requests under way in a controller with a queue.
+/// Outstanding requests of a controller with a queue.
 #[derive(Debug)]
 pub struct Queue {
     controller: Controller<u64>,
@@ -28,7 +28,7 @@ pub struct Queue {
 pub enum MemoryController {
     /// The whole schedule of a request is fixed when it arrives.
     Arrival(Box<Dram>),
-    /// A policy chooses commands.
+    /// A policy chooses the commands.
     Queue(Box<Queue>),
 }
 
@@ -98,7 +98,7 @@ impl MemoryController {
     /// Keeps the packet of the last access, and its answer.
     ///
     /// # Panics
-    /// If the controller fixes its schedule at arrival: an error of the machine.
+    /// If the controller fixes its schedule at arrival, which is an error in the machine.
     pub fn hold(&mut self, packet: Box<Packet>, kind: PacketKind) {
         let Self::Queue(queue) = self else {
             panic!("nothing is held where the end is fixed: {packet:?}");
@@ -109,7 +109,7 @@ impl MemoryController {
     /// Makes the next decision.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no decision is due.
     pub fn step(&mut self, ledger: &mut Ledger, observe: Option<&mut dyn FnMut(BankActivity)>) {
         match self {
             Self::Queue(queue) => queue.controller.step(ledger, observe),

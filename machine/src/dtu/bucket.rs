@@ -1,14 +1,13 @@
 //! Token buckets (m3-rtas24, section IV-B2): rate, amount and limit, refilled at fixed moments.
 //!
-//! Why it exists: regulation is a promise about bytes over time, so its arithmetic is exact: a level counts bytes times
-//! ticks a second, and a refill adds rate times ticks, both integers, so nothing is ever rounded away. A bucket does not
-//! know packets, queues or activities.
+//! Why it exists: regulation is a promise about bytes over time, so its arithmetic is exact. A level counts bytes times ticks per
+//! second, and a refill adds rate times ticks. Both are integers, so nothing is ever rounded away. A bucket does not know packets,
+//! queues or activities.
 //!
-//! Two may wait in line: the hart with one access, and the unit with one chunk. A request that waits has taken nothing yet and may leave
-//! the line ([`Bucket::withdraw`]), so that a hart can take an interrupt in place of an access that waits. What cannot wait any more,
-//! because it belongs to something that has already happened (a line that is pushed out, a block of a chunk that was let through, what
-//! TileMux needs to switch), is taken on credit ([`Bucket::take`]): the level falls below zero, and the next request waits until that is
-//! paid.
+//! Two requests may wait in line: one access of the hart, and one chunk of the unit. A waiting request has taken nothing yet and may
+//! leave the line ([`Bucket::withdraw`]), so a hart can take an interrupt instead of continuing to wait. Some traffic can no longer wait
+//! because its cause has already happened: an evicted line, a block of an admitted chunk, what TileMux needs for a switch. It is taken
+//! on credit ([`Bucket::take`]): the level falls below zero, and the next request waits until the debt is paid.
 
 use crate::types::Tick;
 
@@ -26,26 +25,26 @@ pub enum Waiter {
 struct Place {
     waiter: Waiter,
     bytes: u32,
-    /// The moment that it was given.
+    /// When the waiter is to ask again.
     at: Tick,
 }
 
 /// One bucket. Refills happen at multiples of the refill period, counted from reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Bytes a second; 0: not regulated.
+    /// Bytes per second; 0: not regulated.
     rate: u64,
-    /// Bound of the level in bytes.
+    /// Upper bound of the level in bytes.
     limit: u64,
-    /// Level at `as_of`, in bytes times ticks a second; negative while something taken on credit is paid off.
+    /// Level at `as_of`, in bytes times ticks per second; negative while credit is being paid off.
     level: i128,
-    /// The moment that the level is for: the latest that anybody has asked at.
+    /// The moment that the level is for: the latest moment of any request.
     as_of: Tick,
     /// Ticks between two refills.
     period: Tick,
-    /// Ticks a second.
+    /// Ticks per second.
     scale: u64,
-    /// The waiters, in order; one place for each kind.
+    /// The waiters, in order; at most one of each kind.
     line: [Option<Place>; 2],
 }
 
@@ -69,30 +68,30 @@ impl Bucket {
         self.rate != 0
     }
 
-    /// Rate in bytes a second.
+    /// Rate in bytes per second.
     pub fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// Bound of the amount in bytes.
+    /// Upper bound of the amount in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Whole bytes in the bucket; negative while something taken on credit is paid off.
+    /// Whole bytes in the bucket; negative while credit is being paid off.
     pub fn amount(&mut self, now: Tick) -> i64 {
         self.settle(now);
         let bytes = self.level.div_euclid(i128::from(self.scale));
         bytes.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// Changes the rate. Whatever waits looks again at the moment that it was given.
+    /// Changes the rate. A waiter asks again at the moment it was given.
     pub fn set_rate(&mut self, now: Tick, rate: u64) {
         self.settle(now);
         self.rate = rate;
     }
 
-    /// Changes the bound; the level is cut at the next refill, so the order of the three writes does not matter.
+    /// Changes the bound. The level is cut at the next refill, so the order of the three writes does not matter.
     pub fn set_limit(&mut self, now: Tick, limit: u64) {
         self.settle(now);
         self.limit = limit;
@@ -104,14 +103,14 @@ impl Bucket {
         self.as_of = now;
     }
 
-    /// Takes `bytes` if they are there and nobody is before this waiter.
+    /// Takes `bytes` if they are available and no other waiter is ahead of this one.
     ///
-    /// A request of more bytes than the limit can never be covered. It leaves when the bucket is full and takes the level
-    /// below zero: the rate still holds over time, and the burst is the request instead of the limit.
+    /// A request for more bytes than the limit can never be covered. It passes when the bucket is full and takes the level below zero:
+    /// the rate still holds over time, and the burst is the size of the request instead of the limit.
     ///
     /// # Errors
-    /// When to ask again, after `now`: the earliest moment at which the bytes can be there. Until then, the waiter has its place in
-    /// line; [`Bucket::withdraw`] gives it up.
+    /// When to ask again, after `now`: the earliest moment at which the bytes can be available. Until then, the waiter keeps its place
+    /// in line; [`Bucket::withdraw`] gives it up.
     pub fn ask(&mut self, now: Tick, waiter: Waiter, bytes: u32) -> Result<(), Tick> {
         if self.rate == 0 {
             self.withdraw(waiter);
@@ -127,7 +126,7 @@ impl Bucket {
             }));
         }
         let before = match self.line[0] {
-            // A waiter that does not come when it is its turn has gone on without asking.
+            // A waiter that does not ask at its turn has continued without the tokens.
             Some(first) if first.waiter != waiter && first.at < now => {
                 self.withdraw(first.waiter);
                 None
@@ -135,7 +134,8 @@ impl Bucket {
             Some(first) if first.waiter != waiter => Some(first),
             _ => None,
         };
-        // The first waiter takes its bytes before the bucket has those of the second, which may be more than it ever holds at once.
+        // The first waiter takes its bytes before the bucket has those of the second. Together they may exceed what the bucket ever
+        // holds.
         let ahead = before.map_or(0, |first| self.cost(first.bytes));
         let cost = self.cost(bytes);
         let needed = self.needed(cost);
@@ -151,7 +151,7 @@ impl Bucket {
         Err(self.stand(Place { waiter, bytes, at }))
     }
 
-    /// Stands in line, or stays there; gives the moment of the place.
+    /// Joins the line or keeps a place there. Returns the moment of the place.
     fn stand(&mut self, place: Place) -> Tick {
         let mut line = self.line.iter_mut().flatten();
         match line.find(|old| old.waiter == place.waiter) {
@@ -170,7 +170,7 @@ impl Bucket {
         }
     }
 
-    /// Takes `bytes` that cannot wait, on credit if they are not there.
+    /// Takes `bytes` that cannot wait, on credit if necessary.
     pub fn take(&mut self, now: Tick, bytes: u32) {
         if self.rate != 0 {
             self.settle(now);
@@ -199,13 +199,12 @@ impl Bucket {
         i128::from(bytes) * i128::from(self.scale)
     }
 
-    /// What must be there for something that costs `cost`.
+    /// The level that something with this cost needs.
     fn needed(&self, cost: i128) -> i128 {
         cost.min(i128::from(self.limit) * i128::from(self.scale))
     }
 
-    /// When refills will have brought `missing`, which is positive. Refills happen at multiples of the period; each brings the same
-    /// quantum.
+    /// When refills will have added `missing`, which is positive. Refills happen at multiples of the period; each adds the same amount.
     fn refilled(&self, missing: i128) -> Tick {
         let quantum = i128::from(self.rate) * i128::from(self.period);
         let refills = (missing + quantum - 1) / quantum;
@@ -214,7 +213,7 @@ impl Bucket {
         u64::try_from(tick).unwrap_or(Tick::MAX)
     }
 
-    /// Brings the level up to `now`, unless it is for a later moment.
+    /// Brings the level up to `now`, unless it is already for a later moment.
     fn settle(&mut self, now: Tick) {
         if now <= self.as_of {
             return;
@@ -222,7 +221,7 @@ impl Bucket {
         let refills = now / self.period - self.as_of / self.period;
         self.as_of = now;
         if refills != 0 && self.rate != 0 {
-            // At most 2^128 / 2: rate and ticks are 64 bits each, the saturation is only for absurd registers.
+            // At most 2^128 / 2: rate and ticks are 64 bits each; only absurd register values saturate.
             let gained = u128::from(self.rate).saturating_mul(u128::from(refills));
             let gained = gained.saturating_mul(u128::from(self.period));
             let gained = i128::try_from(gained).unwrap_or(i128::MAX);
@@ -252,7 +251,7 @@ mod tests {
         bucket
     }
 
-    /// When `bytes` leave if a single request asks for them at `now`, and again whenever it was asked to.
+    /// When `bytes` pass if a single request asks for them at `now`, and again whenever it is told to.
     fn charge(bucket: &mut Bucket, now: Tick, bytes: u32) -> Tick {
         let mut at = now;
         while let Err(later) = bucket.ask(at, Waiter::Hart, bytes) {
@@ -281,7 +280,7 @@ mod tests {
         assert_eq!(charge(&mut first, 0, 512), 490_000);
         // From tick 1999 the first refill is at 2000 as well.
         assert_eq!(charge(&mut bucket(8 << 20, 0, 4096), 1999, 1), 2000);
-        // At tick 2000 the refill of that moment is already in: the level is 0 at 2000 if it was set there.
+        // At tick 2000, the refill of that moment has already happened: a level set to 0 at 2000 stays 0.
         let mut late = bucket(8 << 20, 0, 4096);
         late.set_amount(2000, 0);
         assert_eq!(charge(&mut late, 2000, 1), 4000);
@@ -294,14 +293,14 @@ mod tests {
         assert_eq!(charge(&mut bucket, 11, 512), 11);
         // Empty at 11: 64 bytes need ceil(64 / 4.194304) = ceil(15.26) = 16 refills.
         assert_eq!(charge(&mut bucket, 11, 64), 32_000);
-        // After a second it is full, not more.
+        // After a second it is full, and no more than full.
         assert_eq!(bucket.amount(4_000_000_000), 1024);
     }
 
     #[test]
     fn no_drift_over_an_hour() {
-        // 1 B/s and requests of 1 byte: exactly one a second, on the grid, however long it runs. The refill quantum is
-        // 1 * 2000 / 4e9 bytes, so a byte takes 2e6 refills = 4e9 ticks.
+        // 1 B/s and requests of 1 byte: exactly one per second, on the grid, however long it runs. The refill quantum is 1 * 2000 / 4e9
+        // bytes, so a byte takes 2e6 refills = 4e9 ticks.
         let mut bucket = bucket(1, 0, 16);
         for second in 1..=3600 {
             assert_eq!(charge(&mut bucket, 0, 1), second * 4_000_000_000);
@@ -310,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_request_above_the_limit_goes_into_debt() {
-        // Limit 100, full. 512 bytes leave at once (full) and leave -412. The next byte waits until level 1:
+        // Limit 100, full. 512 bytes pass at once because it is full, and the level becomes -412. The next byte waits until level 1:
         // ceil(413 / 4.194304) = ceil(98.47) = 99 refills.
         let mut bucket = bucket(8 << 20, 100, 100);
         assert_eq!(charge(&mut bucket, 0, 512), 0);
@@ -329,7 +328,7 @@ mod tests {
     }
 
     proptest! {
-        /// The definition of a token bucket: in any span, at most limit (or one oversized request) + rate * span leaves.
+        /// The definition of a token bucket: in any span, at most limit (or one oversized request) + rate * span passes.
         #[test]
         fn stays_under_the_envelope(
             rate in 1u64..1 << 30,
@@ -349,8 +348,8 @@ mod tests {
                 let mut sum = 0u128;
                 for &(release, bytes) in &releases[first..] {
                     sum += bytes;
-                    // What left = level before - level after + gained. Before: at most the limit. After: at least 0, or
-                    // limit - bytes after an oversized request. Gained: the rate times the refills in between.
+                    // Passed = level before - level after + gained. Before: at most the limit. After: at least 0, or limit - bytes after
+                    // an oversized request. Gained: the rate times the refills in between.
                     let burst = u128::from(limit).max(bytes) * 4_000_000_000;
                     let span = u128::from(release / 2000 - releases[first].0 / 2000) * 2000;
                     prop_assert!(sum * 4_000_000_000 <= burst + u128::from(rate) * span);

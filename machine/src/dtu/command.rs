@@ -1,8 +1,8 @@
 //! Commands of the unprivileged page: checks, chunks, token buckets, responses.
 //!
-//! Why it exists: one state machine moves all data that leaves a tile by command, so that every chunk passes the same
-//! checks. A command belongs to the activity that started it: its rights and its bucket stay those of that moment. A
-//! command that fails has no effect, except that a refused memory transfer may have moved some of its chunks.
+//! Why it exists: one state machine moves all data that leaves a tile by command, so every chunk passes the same checks. A command
+//! belongs to the activity that started it and keeps the rights and the bucket that the activity had at that moment. A command that
+//! fails has no effect, except that a refused memory transfer may have moved some of its chunks.
 
 use super::Dtu;
 use super::env::{DtuEvent, DtuResource, Env, Observation, WriteEffect, schedule_late};
@@ -17,10 +17,10 @@ use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE};
 
 #[derive(Clone, Debug)]
 enum Phase {
-    /// The start-up latency runs.
+    /// Waits for the start-up latency.
     Start,
     Transfer(Box<Transfer>),
-    /// The hart sleeps until there is a message for this endpoint, or for any.
+    /// The hart sleeps until there is a message for this endpoint, or for any endpoint.
     Sleep(u16),
 }
 
@@ -51,7 +51,7 @@ impl Dtu {
     /// A write to the command register.
     pub(super) fn start_command<E: Env>(&mut self, env: &mut E, value: u64) -> WriteEffect {
         if self.running.is_some() {
-            // The running command goes on; its end overwrites this error.
+            // The running command continues; when it ends, it overwrites this error.
             self.command = with_error(self.command, DtuError::Busy);
             return WriteEffect::None;
         }
@@ -62,7 +62,7 @@ impl Dtu {
             return WriteEffect::None;
         };
         if opcode == Opcode::Idle {
-            // TileMux puts back the outcome that an activity has not read yet.
+            // TileMux restores an outcome that an activity has not read yet.
             return WriteEffect::None;
         }
         self.command = with_error(value, DtuError::None);
@@ -102,7 +102,7 @@ impl Dtu {
         WriteEffect::None
     }
 
-    /// What the command register reads.
+    /// The value that the command register reads as.
     pub(super) fn command_register(&self) -> u64 {
         self.command
     }
@@ -149,7 +149,7 @@ impl Dtu {
         }
     }
 
-    /// Moves the running transfer on as far as it goes at this moment.
+    /// Advances the running transfer as far as possible at this moment.
     pub(super) fn advance<E: Env>(&mut self, env: &mut E) {
         loop {
             let outstanding = self.config.outstanding.max(1);
@@ -162,7 +162,7 @@ impl Dtu {
                 return self.check_end(env);
             }
             let inbound = transfer.inbound();
-            // Local reads run ahead of the network, within the bound.
+            // Local reads run ahead of the network, up to the limit.
             while !inbound && transfer.under_way() < outstanding {
                 let physical = transfer.physical;
                 let next = transfer.chunks.iter().position(|c| c.stage == Stage::Todo);
@@ -176,7 +176,7 @@ impl Dtu {
                 };
                 self.local.start(env.now(), id, at, moves, owner);
             }
-            // Chunks are charged one by one and in order, so at most one waits for tokens.
+            // Chunks are charged in order, one at a time, so at most one waits for tokens.
             let next = transfer.chunks.iter().position(|chunk| {
                 matches!(chunk.stage, Stage::Todo | Stage::Ready | Stage::Waiting)
                     || (chunk.stage == Stage::Local && !inbound)
@@ -197,7 +197,7 @@ impl Dtu {
         }
     }
 
-    /// Asks for the tokens of the chunk that waits, and sends it. False: it goes on waiting.
+    /// Asks for the tokens of the waiting chunk and sends it. False: it keeps waiting.
     fn ask_and_emit<E: Env>(&mut self, env: &mut E) -> bool {
         let Some(run) = &mut self.running else {
             return false;
@@ -220,7 +220,7 @@ impl Dtu {
         }
     }
 
-    /// Books the time that the waiting chunk has waited for its tokens.
+    /// Records how long the chunk has waited for its tokens.
     fn book_bucket<E: Env>(&mut self, env: &mut E) {
         let Some(run) = &mut self.running else { return };
         let owner = run.owner;
@@ -237,7 +237,7 @@ impl Dtu {
         }
     }
 
-    /// The moment has come at which the token bucket may let the waiting chunk pass.
+    /// The token bucket may now admit the waiting chunk.
     pub(super) fn released<E: Env>(&mut self, env: &mut E, serial: u32) {
         let current = |run: &mut Running| {
             let running = run.serial == serial;
@@ -248,7 +248,7 @@ impl Dtu {
         }
     }
 
-    /// Sends the chunk that waits, if its endpoint is still the one that gave the right.
+    /// Sends the waiting chunk, if its endpoint is still the one that granted the right.
     fn emit<E: Env>(&mut self, env: &mut E) {
         let tile = self.tile;
         let Some(run) = &mut self.running else { return };
@@ -340,7 +340,7 @@ impl Dtu {
             }
         };
         let tag = serial << CHUNK_BITS | index as u32;
-        // As for accesses of the hart: what it waited for its tokens was before the request, and is booked.
+        // As for accesses of the hart, the wait for tokens came before the request and has been recorded.
         let now = env.now();
         let mut packet = Packet::request(now, tile, destination, owner, tag, transaction, kind);
         packet.asker = sent.and_then(|_| self.asks_for.take());
@@ -355,7 +355,7 @@ impl Dtu {
         }
     }
 
-    /// A local job of the command with this number is done: that of the chunk with this index.
+    /// A local job of the command with this number, for the chunk with this index, is done.
     pub(super) fn chunk_done<E: Env>(
         &mut self,
         env: &mut E,
@@ -385,11 +385,11 @@ impl Dtu {
         self.advance(env);
     }
 
-    /// The answer to one of our requests. Answers to something else are ignored.
+    /// The response to one of this unit's requests. Other responses are ignored.
     pub(super) fn response<E: Env>(&mut self, env: &mut E, tag: u32, kind: PacketKind) {
         let Some(run) = &mut self.running else { return };
         let (serial, owner) = (run.serial, run.owner);
-        // Of a reply: the place of the message that it answers.
+        // For a reply: the place of the message that it answers.
         let replied = (run.command.endpoint(), run.command.argument().into());
         let Some(transfer) = run.transfer() else {
             return;
@@ -455,8 +455,8 @@ impl Dtu {
         }
     }
 
-    /// The endpoint of which a packet has left and is not answered, if it gives its user rights elsewhere. The parts of a message but
-    /// the last are not answered; without the last, which leaves only if the endpoint is still the same, they are nothing.
+    /// The endpoint with an unanswered packet under way, if the endpoint grants its user rights on another tile. Only the last part
+    /// of a message is answered. Without it, which leaves only if the endpoint is unchanged, the other parts have no effect.
     pub(super) fn under_way(&self) -> u16 {
         let transfer = self.running.as_ref().and_then(|run| match &run.phase {
             Phase::Transfer(transfer) => Some(transfer.as_ref()),
@@ -476,7 +476,7 @@ impl Dtu {
         }
     }
 
-    /// Ends the transfer if nothing of it is under way any more.
+    /// Ends the transfer if no part of it is under way any more.
     fn check_end<E: Env>(&mut self, env: &mut E) {
         let Some(transfer) = self.running.as_mut().and_then(Running::transfer) else {
             return;
@@ -487,7 +487,7 @@ impl Dtu {
                 let sent = |c: &Chunk| matches!(c.stage, Stage::Network | Stage::Done);
                 let complete = transfer.chunks.iter().all(sent);
                 match transfer.stop {
-                    // The receiver drops a message that stays incomplete.
+                    // The receiver drops a message that remains incomplete.
                     Some(error) if !complete => self.undo(env, error),
                     _ => {}
                 }
@@ -509,7 +509,7 @@ impl Dtu {
         }
     }
 
-    /// Ends a message that was not delivered: the credit comes back, a right to reply stays.
+    /// Ends a message that was not delivered: the credit comes back, and a right to reply is kept.
     fn undo<E: Env>(&mut self, env: &mut E, error: DtuError) {
         if let Some(transfer) = self.running.as_mut().and_then(Running::transfer)
             && let Target::Message {
@@ -539,7 +539,7 @@ impl Dtu {
         });
     }
 
-    /// Aborts the running command: nothing more of it leaves. What already left is waited for.
+    /// Aborts the running command: no further packet leaves. It still waits for the packets that have left.
     pub(super) fn abort_command<E: Env>(&mut self, env: &mut E) {
         let Some(run) = &mut self.running else { return };
         match &mut run.phase {

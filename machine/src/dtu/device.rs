@@ -1,7 +1,7 @@
 //! The tile's device, as far as the unit knows it: its owner, and how its interrupts reach that owner.
 //!
-//! Why it exists: the kernel gives a device to an activity as it gives everything, through the unit's external registers; and
-//! an interrupt is a message, because that is what activities wait for, on shared tiles, too. What it deliberately does
+//! Why it exists: the kernel gives a device to an activity as it gives everything else, through the unit's external
+//! registers. An interrupt is a message because activities wait for messages, on shared tiles, too. What it deliberately does
 //! not know: what the device is.
 
 use super::Dtu;
@@ -11,7 +11,7 @@ use crate::types::Owner;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT};
 use bulkhead_abi::message::Header;
 
-/// Tag of the packets of interrupts, which nobody answers: commands count up from 1.
+/// Tag of interrupt packets, which are never answered. Commands count up from 1.
 pub(super) const DEVICE_TAG: u32 = u32::MAX;
 
 /// The holder of the tile's device, and the memory that the device may use.
@@ -21,7 +21,7 @@ pub struct DeviceGrant {
     pub address: u64,
     /// Tile-physical address behind it.
     pub physical: u64,
-    /// Bytes; 0: nobody has the device.
+    /// Bytes; 0: the device has no owner.
     pub size: u64,
     /// The activity.
     pub owner: Owner,
@@ -44,8 +44,8 @@ impl Dtu {
         }
     }
 
-    /// The device interrupts: a message of one word for the endpoint that the kernel chose, if that belongs to who has the
-    /// device. Without a free slot there is none; whoever frees one looks at the device first.
+    /// The device interrupts: sends a one-word message to the endpoint that the kernel chose, if that endpoint belongs to the
+    /// device's owner. If no slot is free, no message is sent; software that frees a slot checks the device first.
     pub fn device_interrupt<E: Env>(&mut self, env: &mut E) {
         let [.., size, owner] = self.device;
         let (activity, endpoint) = (owner as u16, (owner >> 16) as u16);
@@ -62,7 +62,7 @@ impl Dtu {
             sender_activity: activity,
             ..Header::default()
         };
-        // It did not travel; nobody hears how it went.
+        // The message did not cross the network, and nothing reports its outcome.
         let kind = PacketKind::MessageResponse { error: 0 };
         let owner = Owner::new(self.tile, activity);
         let packet = Packet::request(

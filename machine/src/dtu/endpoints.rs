@@ -1,6 +1,6 @@
 //! The endpoint file: rights, credits, receive slots and rights to reply.
 //!
-//! Why it exists: everything that a tile may do to others is a state of this file, so its rules are in one place and are tested against a
+//! Why it exists: everything that a tile may do to others is state in this file, so its rules are in one place and are tested against a
 //! simple model. It does not know time, packets or commands, and it never writes memory.
 
 use bulkhead_abi::dtu::{
@@ -9,20 +9,20 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 
-/// What the unit remembers of an endpoint beside its registers.
+/// What the unit remembers of an endpoint besides its registers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
-    /// The unit's epoch when it was configured last, so that what was begun before cannot end after it.
+    /// The unit's epoch when it was last configured, so that nothing begun earlier can complete afterwards.
     configured: u64,
-    /// Slot where the search for a free slot begins. Rotates like the fetch position, so that messages keep their order.
+    /// Slot where the search for a free slot begins. It rotates like the fetch position so that messages keep their order.
     write_position: u8,
-    /// A message came while its activity did not run, and TileMux has not been told yet.
+    /// A message arrived while its activity was not running, and TileMux has not been told yet.
     announce: bool,
-    /// Slots that are reserved for messages that are still being stored.
+    /// Slots reserved for messages that are still being stored.
     storing: u32,
 }
 
-/// A slot that was chosen for a message.
+/// A slot chosen for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// The receive endpoint.
@@ -47,7 +47,7 @@ pub struct ReplyRight {
 /// All endpoints of a unit.
 #[derive(Clone, Debug)]
 pub struct EndpointFile {
-    /// Counts configurations of all endpoints. At one in each nanosecond it would wrap after 584 years.
+    /// Counts the configurations of all endpoints. At one per nanosecond it would wrap after 584 years.
     epoch: u64,
     words: Vec<[u64; ENDPOINT_WORDS]>,
     side: Vec<Side>,
@@ -68,7 +68,7 @@ impl EndpointFile {
         self.words.len() as u16
     }
 
-    /// The registers of an endpoint as they read; 0 outside the file.
+    /// The value of an endpoint register as read; 0 outside the file.
     pub fn word(&self, index: u16, word: usize) -> u64 {
         self.words
             .get(usize::from(index))
@@ -77,7 +77,7 @@ impl EndpointFile {
             .unwrap_or(0)
     }
 
-    /// Writes one register. Whatever the unit remembered of the endpoint is forgotten. False outside the file.
+    /// Writes one register. Forgets everything the unit remembered of the endpoint. False outside the file.
     pub fn set_word(&mut self, index: u16, word: usize, value: u64) -> bool {
         let Some(words) = self.words.get_mut(usize::from(index)) else {
             return false;
@@ -117,20 +117,20 @@ impl EndpointFile {
         };
     }
 
-    /// How many configurations of endpoints there were. A message carries the number of its sender's unit, and the reply brings it
-    /// back: an endpoint that was configured since is not the one that the message left.
+    /// The number of endpoint configurations so far. A message carries its sender's epoch, and the reply returns it: an endpoint that was
+    /// configured since then is not the one that the message left from.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The epoch when the endpoint was configured last: changes with every configuration, and never comes again.
+    /// The epoch when the endpoint was last configured: it changes with every configuration and never repeats.
     pub fn generation(&self, index: u16) -> u64 {
         self.side
             .get(usize::from(index))
             .map_or(0, |side| side.configured)
     }
 
-    /// The endpoint; invalid outside the file, and where a receive endpoint's registers make no sense.
+    /// The endpoint; invalid outside the file, or if the registers of a receive endpoint make no sense.
     pub fn get(&self, index: u16) -> Endpoint {
         let Some(&words) = self.words.get(usize::from(index)) else {
             return Endpoint::Invalid;
@@ -158,7 +158,7 @@ impl EndpointFile {
         }
     }
 
-    /// Stores a changed endpoint without counting as a configuration.
+    /// Stores a changed endpoint without counting this as a configuration.
     fn update(&mut self, index: u16, endpoint: Endpoint) {
         if let Some(words) = self.words.get_mut(usize::from(index)) {
             *words = endpoint.pack();
@@ -197,7 +197,7 @@ impl EndpointFile {
         if send.activity != activity {
             return Err(DtuError::ForeignEndpoint);
         }
-        // A right to reply is spent by the reply command only, together with its message.
+        // Only the reply command spends a right to reply, together with its message.
         if send.reply {
             return Err(DtuError::InvalidEndpoint);
         }
@@ -214,7 +214,7 @@ impl EndpointFile {
         Ok(send)
     }
 
-    /// Gives a credit back to the sender of a message that was not delivered, unless the endpoint was configured anew.
+    /// Returns a credit to the sender of a message that was not delivered, unless the endpoint was reconfigured.
     pub fn restore_credit(&mut self, index: u16, generation: u64) {
         if self.generation(index) == generation
             && let Endpoint::Send(mut send) = self.get(index)
@@ -226,8 +226,8 @@ impl EndpointFile {
         }
     }
 
-    /// Gives a credit back that came with a reply from `tile` to a message that left at `epoch`. Ignored where the endpoint was
-    /// configured since or does not lead to that tile, so that a late reply cannot feed a channel that was made since.
+    /// Returns a credit that came with a reply from `tile` to a message that left at `epoch`. Ignored if the endpoint was configured
+    /// since then or does not lead to that tile, so a late reply cannot feed a newer channel.
     pub fn accept_credit(&mut self, index: u16, tile: u16, epoch: u64) {
         if let Endpoint::Send(send) = self.get(index)
             && !send.reply
@@ -238,7 +238,7 @@ impl EndpointFile {
         }
     }
 
-    /// Reserves a free slot for a message with `payload` bytes that is for the endpoint as it was at `epoch`.
+    /// Reserves a free slot for a message of `payload` bytes addressed to the endpoint as it was at `epoch`.
     ///
     /// # Errors
     /// [`DtuError::ReceiverGone`], also if the endpoint was configured since, [`DtuError::BadSize`] or [`DtuError::NoSpace`].
@@ -275,7 +275,8 @@ impl EndpointFile {
         Ok(reservation)
     }
 
-    /// Makes a stored message visible and its right to reply usable; it left its sender's unit at `epoch`. Gives the recipient.
+    /// Makes a stored message visible and its right to reply usable. The message left its sender's unit at `epoch`. Returns the
+    /// recipient.
     ///
     /// # Errors
     /// [`DtuError::ReceiverGone`] if the endpoint was configured anew in the meantime.
@@ -315,7 +316,7 @@ impl EndpointFile {
         Ok(receive.activity)
     }
 
-    /// Whether the slot is still reserved: the endpoint was not configured anew.
+    /// Whether the slot is still reserved, that is, the endpoint was not reconfigured.
     pub fn holds(&self, reservation: &Reservation) -> bool {
         self.generation(reservation.endpoint) == reservation.generation
     }
@@ -328,8 +329,8 @@ impl EndpointFile {
         }
     }
 
-    /// The endpoint that keeps the right to reply to the message in this slot. Only an invalid endpoint or an old right is
-    /// ever used, so a wrong configuration cannot overwrite other rights.
+    /// The endpoint that holds the right to reply to the message in this slot. Only an invalid endpoint or an old right is ever used, so
+    /// a wrong configuration cannot overwrite other rights.
     fn right_index(&self, receive: &ReceiveEndpoint, slot: u8) -> Option<u16> {
         if receive.reply_endpoints == NO_ENDPOINT {
             return None;
@@ -358,7 +359,7 @@ impl EndpointFile {
         }
     }
 
-    /// Fetches the next unread message: its offset in the buffer.
+    /// Fetches the next unread message. Returns its offset in the buffer.
     ///
     /// # Errors
     /// [`DtuError::InvalidEndpoint`] or [`DtuError::ForeignEndpoint`].
@@ -395,7 +396,7 @@ impl EndpointFile {
         Ok((receive, slot as u8))
     }
 
-    /// Frees the slot of a fetched message, with its right to reply.
+    /// Frees the slot of a fetched message and drops its right to reply.
     ///
     /// # Errors
     /// [`DtuError::InvalidEndpoint`], [`DtuError::ForeignEndpoint`] or [`DtuError::BadMessage`].
@@ -435,12 +436,12 @@ impl EndpointFile {
         }
     }
 
-    /// Whether the receive endpoint that gave the right has not been configured anew.
+    /// Whether the receive endpoint that gave the right has not been reconfigured.
     pub fn is_current(&self, right: &ReplyRight) -> bool {
         self.generation(right.receive) == right.generation
     }
 
-    /// Uses up a right whose reply was delivered: frees the message.
+    /// Uses up a right whose reply was delivered, and frees the message.
     pub fn finish_reply(&mut self, right: &ReplyRight) {
         if self.generation(right.receive) == right.generation {
             self.free(right.receive, right.slot);
@@ -469,8 +470,8 @@ impl EndpointFile {
         }
     }
 
-    /// The next endpoint to tell TileMux about, searched from `start` on in a circle, and its activity. Endpoints of the
-    /// current activity, and those without unread messages, are passed over for good; those that may not interrupt, for now.
+    /// The next endpoint to tell TileMux about, searching cyclically from `start`, and its activity. Endpoints of the current activity
+    /// and those without unread messages are dropped for good; those that may not interrupt are skipped for now.
     pub fn next_announcement(
         &mut self,
         start: u16,
@@ -499,7 +500,7 @@ impl EndpointFile {
         None
     }
 
-    /// Forgets announcements for an activity that becomes current: it sees its messages itself.
+    /// Drops announcements for an activity that becomes current, because it sees its messages itself.
     pub fn silence(&mut self, activity: u16) {
         for index in 0..self.len() {
             if self.side[usize::from(index)].announce

@@ -1,7 +1,7 @@
 //! What a data transfer unit needs from its tile, and what it tells the tile.
 //!
-//! Why it exists: the unit is driven by events and asks for everything through [`Env`], so that it can be tested with a
-//! fake tile of fixed latencies. It does not know the event queue, the caches, the network or the hart.
+//! Why it exists: the unit is driven by events and asks for everything through [`Env`], so it can be tested with a fake tile of fixed
+//! latencies. It does not know the event queue, the caches, the network or the hart.
 
 use crate::ledger::Unfetched;
 use crate::noc::packet::Packet;
@@ -21,7 +21,7 @@ pub enum TileKind {
     Memory,
 }
 
-/// Tokens of the unit's local accesses are below this, so that a tile can give others to somebody else.
+/// Tokens of the unit's local accesses are below this; a tile can use the others for other purposes.
 pub const TOKENS: u32 = 1 << 31;
 
 /// When a local access is done.
@@ -33,11 +33,11 @@ pub enum LocalTiming {
     Pending,
 }
 
-/// A line cannot be written back now: to be asked again when the token comes.
+/// A line cannot be written back now. Ask again when the token completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Later;
 
-/// A tile-physical address outside the tile's memory windows or their rights.
+/// A tile-physical address outside the tile's memory windows, or an access that exceeds their rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the tile may not access physical address {address:#x}")]
 pub struct LocalFault {
@@ -61,29 +61,29 @@ pub struct RegisterFault {
 pub struct ProtectionFault {
     /// The tile-physical address.
     pub physical: u64,
-    /// Whether it was to be written.
+    /// Whether the access is a write.
     pub write: bool,
 }
 
 /// What the hart does after a register write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteEffect {
-    /// It goes on.
+    /// It continues.
     None,
     /// It sleeps until [`Env::wake_hart`].
     Sleep,
 }
 
-/// Something that the unit asked to be told at a later moment.
+/// An event that the unit has asked to receive at a later moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DtuEvent {
     /// The start-up latency of the command with this number is over.
     Command(u32),
-    /// The token bucket lets the next chunk of the command with this number pass.
+    /// The token bucket may admit the next chunk of the command with this number.
     Release(u32),
     /// A local access with this token is done.
     Local(u32),
-    /// The receive unit has looked at the message that it holds.
+    /// The receive unit has examined the message that it holds.
     Receive,
     /// The timer that was armed with this number expires.
     Timer(u32),
@@ -100,7 +100,7 @@ pub enum DtuResource {
     DtuReceive,
 }
 
-/// Something worth recording. Free of charge; the moment is [`Env::now`] unless it says otherwise.
+/// An event worth recording. Recording takes no time; the event happens at [`Env::now`] unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
     /// A request waited.
@@ -113,7 +113,7 @@ pub enum Observation {
         resource: DtuResource,
         /// Start of the wait.
         from: Tick,
-        /// End of the wait; may lie in the future (a bucket's release is known beforehand).
+        /// End of the wait. It may lie in the future, because the release of a bucket is known in advance.
         until: Tick,
     },
     /// A request waited to be fetched.
@@ -140,7 +140,7 @@ pub enum Observation {
         flow: u64,
         /// The receiver.
         destination: TileId,
-        /// Bytes, header included.
+        /// Number of the message, unique while it is in transit.
         bytes: u32,
         /// Whether it is a reply.
         reply: bool,
@@ -194,10 +194,11 @@ pub trait Env {
     fn now(&self) -> Tick;
     /// Calls [`super::Dtu::event`] with `event` at `at`, which is not before now.
     fn schedule(&mut self, at: Tick, event: DtuEvent);
-    /// Hands a packet to the tile's network interface, now. The destination exists; it may be this tile itself.
+    /// Hands a packet to the tile's network interface now. The destination exists and may be this tile itself.
     fn send(&mut self, packet: Packet);
-    /// One access of at most [`crate::config::DtuConfig::block`] bytes within one such block through the tile's caches. The bytes have
-    /// moved if the answer is a moment; otherwise they move when the line comes, and [`super::Dtu::local_done`] brings those of a read.
+    /// One access of at most [`crate::config::DtuConfig::block`] bytes within one such block through the tile's caches. If the answer
+    /// is a moment, the bytes have moved. Otherwise they move when the line arrives, and [`super::Dtu::local_done`] delivers the bytes
+    /// of a read.
     ///
     /// # Errors
     /// If no window of the tile allows the access.
@@ -208,11 +209,11 @@ pub trait Env {
         owner: Owner,
         token: u32,
     ) -> Result<LocalTiming, LocalFault>;
-    /// A pending access with this token is not to be done any more, though its line may still come.
+    /// A pending access with this token is cancelled, though its line may still arrive.
     fn local_forget(&mut self, token: u32);
     /// Bytes of a line of the tile's caches.
     fn line(&self) -> u64;
-    /// Writes the line at `line` back to memory, if it is dirty, and takes it out of the tile's caches; done when memory has it.
+    /// Writes the line at `line` back to memory, if it is dirty, and removes it from the tile's caches. Done when memory has it.
     ///
     /// # Errors
     /// The line is on its way, or the write-back buffer is full; the tile will call [`super::Dtu::local_done`] with the token.
@@ -224,15 +225,15 @@ pub trait Env {
     ) -> Result<LocalTiming, Later>;
     /// Sets the hart's external interrupt line.
     fn interrupt(&mut self, level: bool);
-    /// Whether an interrupt that the hart has enabled is pending, as for WFI: the global enable does not matter.
+    /// Whether an interrupt that the hart has enabled is pending. As for WFI, the global enable does not matter.
     fn interrupt_pending(&self) -> bool;
     /// Ends the hart's sleep.
     fn wake_hart(&mut self);
-    /// Resets the first hart and starts it at `pc` in machine mode; a second one stops.
+    /// Resets the first hart and starts it at `pc` in machine mode. A second hart stops.
     fn start_hart(&mut self, pc: u64);
     /// Stops the tile's harts until they are started again.
     fn stop_hart(&mut self);
-    /// Starts the second hart at `pc` in machine mode; tells whether there is one.
+    /// Starts the second hart at `pc` in machine mode. Returns whether there is one.
     fn start_second(&mut self, pc: u64) -> bool;
     /// Sets the second hart's external interrupt line.
     fn interrupt_second(&mut self, level: bool);
@@ -240,8 +241,8 @@ pub trait Env {
     fn observe(&mut self, observation: Observation);
 }
 
-/// Asks for an event whose moment software chose. Moments beyond every run (centuries at any clock) never come, so that
-/// absurd registers cannot overflow the time.
+/// Asks for an event at a moment chosen by software. Moments beyond every run (centuries at any clock) never come, so absurd register
+/// values cannot overflow the time.
 pub(super) fn schedule_late<E: Env>(env: &mut E, at: Tick, event: DtuEvent) {
     if at < Tick::MAX / 2 {
         env.schedule(at, event);

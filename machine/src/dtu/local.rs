@@ -1,7 +1,7 @@
-//! The unit's port to the tile's caches: jobs cut into aligned blocks, a few blocks at a time.
+//! The unit's port to the tile's caches. It cuts jobs into aligned blocks and moves a few blocks at a time.
 //!
 //! Why it exists: commands and the receive unit share one port, in the order of their requests. The bytes of a job move block by
-//! block, each when its line is there. It does not know what a job is for.
+//! block, each when its line is present. The port does not know what a job is for.
 
 use super::env::{DtuEvent, Env, LocalTiming, TOKENS};
 use crate::types::{Block, Owner, Tick};
@@ -25,20 +25,20 @@ pub enum JobId {
 /// What a job moves.
 #[derive(Clone, Debug)]
 pub enum Moves {
-    /// So many bytes come from memory.
+    /// Reads this many bytes from memory.
     Read(u32),
-    /// These bytes go there.
+    /// Writes these bytes to memory.
     Write(Box<[u8]>),
 }
 
-/// A job that is over.
+/// A finished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Whose it was.
+    /// The requester.
     pub id: JobId,
-    /// What was read or written.
+    /// The data that was read or written.
     pub data: Box<[u8]>,
-    /// Not all of it was, because a window was closed.
+    /// The job is incomplete because a window was closed.
     pub refused: bool,
 }
 
@@ -49,7 +49,7 @@ struct Job {
     /// Tile-physical address of the data.
     start: u64,
     data: Box<[u8]>,
-    /// Bytes of it whose accesses have begun.
+    /// Bytes whose accesses have begun.
     next: usize,
     write: bool,
     owner: Owner,
@@ -61,7 +61,7 @@ struct Job {
 }
 
 impl Job {
-    /// All its accesses have begun, or it begins no more.
+    /// All its accesses have begun, or no more will begin.
     fn is_begun(&self) -> bool {
         self.next == self.data.len() || self.cancelled || self.refused
     }
@@ -89,7 +89,7 @@ pub struct LocalPort {
     next_number: u64,
     /// The owner of the last block.
     last_owner: Option<Owner>,
-    /// How long the last message waited for the port, since when, and for whom.
+    /// The last message's wait for the port: from, until, and the owner of the blocks ahead of it.
     waited: Option<(Tick, Tick, Owner)>,
 }
 
@@ -108,13 +108,13 @@ impl LocalPort {
         }
     }
 
-    /// A token for an access that is none of a job.
+    /// A token for an access that does not belong to a job.
     pub fn token(&mut self) -> u32 {
         self.next_token = (self.next_token + 1) % TOKENS;
         self.next_token
     }
 
-    /// Adds a transfer of at least a byte at `physical` at the moment `now`.
+    /// Adds a transfer of at least one byte at `physical` at the moment `now`.
     pub fn start(&mut self, now: Tick, id: JobId, physical: u64, moves: Moves, owner: Owner) {
         self.next_number += 1;
         let write = matches!(moves, Moves::Write(_));
@@ -146,7 +146,7 @@ impl LocalPort {
         self.jobs.retain(|job| !job.cancelled || job.in_flight != 0);
     }
 
-    /// Ends the message that is being stored: nothing more of it is written, not even by blocks that wait for their lines.
+    /// Drops the message that is being stored: no more of it is written, not even by blocks that wait for their lines.
     pub fn drop_message<E: Env>(&mut self, env: &mut E) {
         let position = self.jobs.iter().position(|job| job.id == JobId::Receive);
         let Some(job) = position.and_then(|position| self.jobs.remove(position)) else {
@@ -161,7 +161,7 @@ impl LocalPort {
         });
     }
 
-    /// Starts as many blocks as the port takes. A job that is done at once is given back, and then this is to be called again.
+    /// Starts as many blocks as the port accepts. Returns a job that completes immediately; then this must be called again.
     pub fn pump<E: Env>(&mut self, env: &mut E) -> Option<Finished> {
         while self.in_flight.len() < self.parallel as usize {
             let job = self.jobs.iter_mut().find(|job| !job.is_begun())?;
@@ -207,8 +207,8 @@ impl LocalPort {
         None
     }
 
-    /// The line of a pending block has come, with the bytes of a read; none if the tile may not access it any more. Gives the job
-    /// that this ends, if any.
+    /// The line of a pending block has arrived, with the bytes of a read, or without bytes if the tile may no longer access it.
+    /// Returns the job that this completes, if any.
     pub fn arrived(&mut self, token: u32, bytes: Option<&[u8]>) -> Option<Finished> {
         let block = self.in_flight.iter().find(|block| block.token == token)?;
         let job = self.jobs.iter_mut().find(|job| job.number == block.job)?;
@@ -220,12 +220,12 @@ impl LocalPort {
         self.block_done(token)
     }
 
-    /// The wait of the last message for the port: from, until, and whose blocks were before its own.
+    /// The last message's wait for the port: from, until, and the owner of the blocks ahead of it.
     pub fn take_wait(&mut self) -> Option<(Tick, Tick, Owner)> {
         self.waited.take()
     }
 
-    /// A block is done: the job that this ends, if any. Tokens that are not under way are ignored.
+    /// A block is done. Returns the job that this completes, if any. Unknown tokens are ignored.
     pub fn block_done(&mut self, token: u32) -> Option<Finished> {
         let mut blocks = self.in_flight.iter();
         let position = blocks.position(|block| block.token == token)?;

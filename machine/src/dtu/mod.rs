@@ -1,8 +1,8 @@
 //! The data transfer unit: messages, memory transfers, protection windows and token buckets of one tile.
 //!
-//! Why it exists: the unit is the only way out of a tile, so it is where isolation and regulation are enforced. It follows
-//! `abi::dtu` for everything that software sees. It does not know caches, queues of the network or the hart: it is driven
-//! by events and asks its tile for everything else through [`Env`].
+//! Why it exists: the unit is the only way out of a tile, so it is where isolation and regulation are enforced. Everything that software
+//! sees follows `abi::dtu`. The unit knows nothing of caches, network queues or the hart: it is driven by events and asks its tile for
+//! everything else through [`Env`].
 
 mod bucket;
 mod command;
@@ -53,9 +53,9 @@ pub struct Dtu {
 
     endpoints: EndpointFile,
     buckets: Vec<Bucket>,
-    /// Bytes of each bucket whose tokens the hart has taken and that have not left yet.
+    /// For each bucket, bytes whose tokens the hart has taken and that have not left yet.
     paid: Vec<u64>,
-    /// Bucket bits of activities that were current.
+    /// Bucket bits of activities that have been current.
     bucket_bits: BTreeMap<u16, u8>,
     /// The bucket of the current activity regulates.
     regulates: bool,
@@ -65,13 +65,13 @@ pub struct Dtu {
     local: LocalPort,
     receive: ReceiveUnit,
     requests: Requests,
-    /// The asker of what the kernel sends next.
+    /// On whose behalf the kernel sends its next request.
     asks_for: Option<Owner>,
-    /// The asker of the last request that TileMux got.
+    /// On whose behalf TileMux received its last request.
     asked_by: Option<Owner>,
     write_back: Option<WriteBack>,
 
-    /// The command register as it reads.
+    /// The value of the command register as read.
     command: u64,
     address: u64,
     size: u64,
@@ -89,14 +89,14 @@ pub struct Dtu {
     core_request: u64,
     /// Where the search for the next core request begins.
     announced: u16,
-    /// The messages that may interrupt; none: all.
+    /// The messages that may interrupt; `None`: all.
     awaited: Option<[Awaited; AWAITED_COUNT]>,
     timer_serial: u32,
     timer_expired: bool,
     interrupt: bool,
-    /// The second hart was started: core requests go to it.
+    /// The second hart has been started and receives the core requests.
     split: bool,
-    /// The line of the second hart.
+    /// The second hart's interrupt line.
     second_interrupt: bool,
 
     features: u64,
@@ -105,13 +105,13 @@ pub struct Dtu {
     epoch: u32,
     /// The registers of the tile's device from [`bulkhead_abi::dtu::DEVICE_ADDRESS`] on.
     device: [u64; 4],
-    /// Counts how often the device was given to an activity.
+    /// Counts how often the device has been given to an activity.
     device_epoch: u32,
 }
 
 impl Dtu {
-    /// A unit after reset: no endpoint, no feature but perhaps the privilege, nothing regulated, and
-    /// [`TILEMUX_ACTIVITY`] current. `kinds` tells for every tile number what it is.
+    /// A unit after reset: no endpoints, no features except possibly the privilege, no regulation, and [`TILEMUX_ACTIVITY`] current.
+    /// `kinds` gives the kind of every tile number.
     pub fn new(
         config: &DtuConfig,
         tile: TileId,
@@ -173,30 +173,30 @@ impl Dtu {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// Tells which requests waited here up to now.
+    /// Reports which requests have waited here up to now.
     pub fn settle_requests(&mut self, now: Tick, tell: &mut dyn FnMut(Unfetched)) {
         self.requests.settle(now, tell);
     }
 
-    /// Ticks that requests waited here until now. [`Self::settle_requests`] was called for the same moment.
+    /// Ticks for which requests have waited here until now. [`Self::settle_requests`] was called for the same moment.
     pub fn requests_waited(&self, now: Tick) -> Tick {
         self.requests.waited(now)
     }
 
-    /// Waits of requests begin at this moment, up to which they were told.
+    /// Restarts the waits of requests at this moment, up to which they have been reported.
     pub fn forget_requests(&mut self, now: Tick) {
         self.requests.forget(now);
     }
 
-    /// The kernel says who asked for the request that it sends next. Nobody else may name activities of other tiles, so this has no effect
-    /// unless the unit is privileged.
+    /// The kernel says on whose behalf it sends its next request. No other software may name activities of other tiles, so this has no
+    /// effect unless the unit is privileged.
     pub fn asks_for(&mut self, asker: Option<Owner>) {
         if self.features & FEATURE_PRIVILEGED != 0 {
             self.asks_for = asker;
         }
     }
 
-    /// Who asked the kernel for the last request to this tile's TileMux, if anybody did; once for each request.
+    /// On whose behalf the kernel sent the last request to this tile's TileMux, if known. Answers once per request.
     pub fn take_asker(&mut self) -> Option<Owner> {
         self.asked_by.take()
     }
@@ -222,7 +222,7 @@ impl Dtu {
         self.note_regulation();
     }
 
-    /// The moment of an event that the unit asked for has come.
+    /// An event that the unit asked for has occurred.
     pub fn event<E: Env>(&mut self, env: &mut E, event: DtuEvent) {
         match event {
             DtuEvent::Command(serial) => self.command_started(env, serial),
@@ -245,7 +245,7 @@ impl Dtu {
         self.pump(env);
     }
 
-    /// A packet for the unit arrived: everything but the traffic of the caches.
+    /// A packet for the unit arrived. Cache traffic does not come here.
     pub fn packet<E: Env>(&mut self, env: &mut E, packet: Packet) {
         match packet.kind {
             PacketKind::Message { .. } => self.message_packet(env, packet),
@@ -270,7 +270,7 @@ impl Dtu {
         self.pump(env);
     }
 
-    /// A local access that was pending is done, with the bytes of a read; none if it was refused when its line came.
+    /// A pending local access is done, with the bytes of a read; none if it was refused when its line arrived.
     pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32, bytes: Option<&[u8]>) {
         if self.line_written(env, token) {
             return self.pump(env);
@@ -286,7 +286,7 @@ impl Dtu {
         self.pump(env);
     }
 
-    /// Starts local accesses as long as that is possible.
+    /// Starts as many local accesses as possible.
     fn pump<E: Env>(&mut self, env: &mut E) {
         self.look_at_storing(env);
         while let Some(job) = self.local.pump(env) {
@@ -301,8 +301,8 @@ impl Dtu {
         }
     }
 
-    /// Where a tile-physical address lies: the tile behind the protection window and the address there. It is always a
-    /// memory tile.
+    /// Translates a tile-physical address to the tile behind the protection window and the address there. That tile is always a memory
+    /// tile.
     ///
     /// # Errors
     /// If no window covers the address, or its rights do not allow the access.
@@ -357,25 +357,25 @@ impl Dtu {
             .unwrap_or_default()
     }
 
-    /// Changes whenever the windows change: what was derived from them is to be dropped.
+    /// Changes whenever the windows change: everything derived from them must then be dropped.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether an access of the hart can be held back: the bucket of the current activity regulates.
+    /// Whether an access of the hart can be held back, because the bucket of the current activity regulates.
     #[inline]
     pub fn regulates(&self) -> bool {
         self.regulates
     }
 
-    /// To be called when a bucket or the current activity has changed.
+    /// Must be called after a change of a bucket or of the current activity.
     fn note_regulation(&mut self) {
         let current = self.bucket_index(self.current_bucket);
         self.regulates = current.is_some_and(|index| self.buckets[index].regulates());
     }
 
-    /// The hart asks for the tokens of an access of the current activity that will leave the tile, of `bytes` bytes. They are taken
-    /// now, and the next `bytes` that leave are paid ([`Dtu::pay`]).
+    /// The hart asks for the tokens of an access of the current activity that will send `bytes` bytes out of the tile. The tokens are
+    /// taken now, so the next `bytes` that leave are already paid for ([`Dtu::pay`]).
     ///
     /// # Errors
     /// When to ask again; until then the access waits in line, unless it is [withdrawn](Dtu::withdraw).
@@ -390,20 +390,20 @@ impl Dtu {
         Ok(())
     }
 
-    /// The hart does not wait any more.
+    /// The hart no longer waits.
     pub fn withdraw(&mut self) {
         if let Some(index) = self.bucket_index(self.current_bucket) {
             self.buckets[index].withdraw(Waiter::Hart);
         }
     }
 
-    /// Sets what machine mode may borrow, as the chip's boot ROM does.
+    /// Sets how many bytes machine mode may borrow, as the chip's boot ROM does.
     pub fn set_borrowed(&mut self, bytes: u32) {
         self.borrowed = bytes;
     }
 
-    /// Whether the current activity owes its bucket nothing, or, for machine mode, no more than that may borrow. `bytes` that will
-    /// leave the tile are taken then, as in [`Dtu::ask`], but do not have to be there.
+    /// Whether the current activity owes its bucket nothing or, in machine mode, no more than machine mode may borrow. If so, takes tokens
+    /// for `bytes` that will leave the tile, as [`Dtu::ask`] does, even if they are not available.
     ///
     /// # Errors
     /// When to ask again.
@@ -421,8 +421,8 @@ impl Dtu {
         Ok(())
     }
 
-    /// A cache line leaves the tile on behalf of `owner`: paid before, or on credit. Work that another tile causes here (a message that is
-    /// stored) was paid for there.
+    /// A cache line leaves the tile on behalf of `owner`, paid for earlier or on credit. Work that another tile causes here (a message
+    /// being stored) was paid for there.
     pub fn pay(&mut self, now: Tick, owner: Owner, bytes: u32) {
         let Some(index) = self.bucket_of(owner) else {
             return;
@@ -432,7 +432,7 @@ impl Dtu {
         self.buckets[index].take(now, bytes - before as u32);
     }
 
-    /// Bytes in the token bucket of an owner, if it regulates; for traces.
+    /// Bytes in the token bucket of an owner, if it regulates. For traces.
     pub fn bucket_level(&mut self, now: Tick, owner: Owner) -> Option<(u8, i64)> {
         let index = self.bucket_of(owner)?;
         let bucket = &mut self.buckets[index];
@@ -441,7 +441,7 @@ impl Dtu {
             .then(|| (index as u8, bucket.amount(now)))
     }
 
-    /// The bucket that an activity of this tile had when it was the current one last.
+    /// The bucket that an activity of this tile had when it was last current.
     fn bucket_of(&self, owner: Owner) -> Option<usize> {
         if owner.tile != self.tile {
             return None;
@@ -454,7 +454,7 @@ impl Dtu {
         self.bucket_index(bits)
     }
 
-    /// The bucket that these bits mean. On a unit with fewer buckets they wrap around, so that no choice of bits escapes.
+    /// The bucket that these bits select. On a unit with fewer buckets they wrap around, so no choice of bits escapes regulation.
     fn bucket_index(&self, bits: u8) -> Option<usize> {
         usize::from(bits).checked_rem(self.buckets.len())
     }
@@ -470,7 +470,7 @@ impl Dtu {
         outcome
     }
 
-    /// A chunk does not wait any more.
+    /// A chunk no longer waits.
     fn withdraw_chunk(&mut self, bits: u8) {
         if let Some(index) = self.bucket_index(bits) {
             self.buckets[index].withdraw(Waiter::Unit);
@@ -489,7 +489,7 @@ impl Dtu {
         }
     }
 
-    /// Ticks of a number of nanoseconds, rounded up.
+    /// Converts nanoseconds to ticks, rounded up.
     fn ticks(&self, nanoseconds: u64) -> Tick {
         let ticks = u128::from(nanoseconds) * u128::from(self.ticks_per_second);
         u64::try_from(ticks.div_ceil(1_000_000_000)).unwrap_or(Tick::MAX)
@@ -500,7 +500,7 @@ impl Dtu {
         Owner::new(self.tile, self.activity)
     }
 
-    /// The register of the current activity, as TileMux reads it without the messages.
+    /// The register of the current activity as TileMux reads it, without the message count.
     pub fn current(&self) -> CurrentActivity {
         CurrentActivity::new(self.activity, 0, self.current_bucket)
     }

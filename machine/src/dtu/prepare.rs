@@ -1,4 +1,4 @@
-//! What a command must fulfil before anything of it moves.
+//! Conditions that a command must satisfy before any of its data moves.
 //!
 //! Why it exists: every check of a command's rights is here, in the order in which errors are reported. The checks change nothing but the
 //! credit of a send.

@@ -1,7 +1,7 @@
-//! Incoming messages: put together, queued, stored one after the other.
+//! Incoming messages: assembles, queues and stores them one at a time.
 //!
-//! Why it exists: all senders to a tile share its receive unit, so their waits for each other are booked here. It runs
-//! beside the tile's own commands. It trusts other units to be units, but not that what they say still holds.
+//! Why it exists: all senders to a tile share its receive unit, so their waits for each other are recorded here. It runs in parallel
+//! with the tile's own commands. It trusts that other units are genuine, but not that what they say still holds.
 
 use super::Dtu;
 use super::device::DEVICE_TAG;
@@ -17,21 +17,21 @@ use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 use std::collections::{BTreeMap, VecDeque};
 use zerocopy::IntoBytes;
 
-/// A whole message.
+/// A complete message.
 #[derive(Clone, Debug)]
 struct Incoming {
-    /// The packet that ended it; it is answered.
+    /// The packet that completed it, which will be answered.
     packet: Packet,
     endpoint: u16,
     credit_endpoint: u16,
-    /// When it left its sender's unit; of a reply, when the message left this unit that it answers.
+    /// When the message left its sender's unit. For a reply: when the message that it answers left this unit.
     epoch: u64,
     header: Header,
     payload: Vec<u8>,
     arrived: Tick,
 }
 
-/// A message of which parts are still to come.
+/// A message with parts still to come.
 #[derive(Clone, Debug)]
 struct Partial {
     flow: u64,
@@ -45,7 +45,7 @@ struct Storing {
     reservation: Option<Reservation>,
 }
 
-/// The receive unit's state. Bounded by the number of tiles, because a unit sends one message at a time.
+/// The receive unit's state. Its size is bounded by the number of tiles, because a unit sends one message at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReceiveUnit {
     partial: BTreeMap<TileId, Partial>,
@@ -101,7 +101,7 @@ impl Dtu {
         self.enqueue(env, packet, (endpoint, answer), header, payload);
     }
 
-    /// A whole message is there.
+    /// A message is complete.
     pub(super) fn enqueue<E: Env>(
         &mut self,
         env: &mut E,
@@ -140,7 +140,7 @@ impl Dtu {
         env.schedule(at, DtuEvent::Receive);
     }
 
-    /// The header was looked at: choose a slot and begin to store.
+    /// The header has been examined: chooses a slot and starts storing.
     pub(super) fn place_message<E: Env>(&mut self, env: &mut E) {
         let Some(storing) = &mut self.receive.storing else {
             return;
@@ -152,7 +152,8 @@ impl Dtu {
         let incoming = &storing.incoming;
         let payload = incoming.payload.len();
         let bytes = (payload + HEADER_SIZE) as u64;
-        // A reply is for the endpoint as it was when the message left, and a device's interrupt for it as it was then.
+        // A reply is for the endpoint as it was when the message left, and a device interrupt for the endpoint as it was when the
+        // device interrupted.
         let is_local = incoming.packet.source == self.tile;
         let newest = match incoming.header.flags & FLAG_REPLY != 0 || is_local {
             true => incoming.epoch,
@@ -176,7 +177,8 @@ impl Dtu {
         }
     }
 
-    /// Before anything more is stored: the buffer may have been given to something else in the meantime. Then nothing more is written.
+    /// Called before anything more is stored: the buffer may have been given away in the meantime, in which case nothing more is
+    /// written.
     pub(super) fn look_at_storing<E: Env>(&mut self, env: &mut E) {
         let storing = self.receive.storing.as_ref();
         if let Some(reservation) = storing.and_then(|storing| storing.reservation)
@@ -187,7 +189,7 @@ impl Dtu {
         }
     }
 
-    /// The message is in the receive buffer, unless a window was closed on the way.
+    /// The message is in the receive buffer, unless a window was closed meanwhile.
     pub(super) fn message_stored<E: Env>(&mut self, env: &mut E, refused: bool) {
         let Some(storing) = &self.receive.storing else {
             return;
@@ -215,7 +217,7 @@ impl Dtu {
         self.message_end(env, outcome);
     }
 
-    /// The message that is being stored waits for `receiver` from now on, for the ledger.
+    /// From now on, the ledger counts the message being stored as waiting for `receiver`.
     fn note_request(&mut self, now: Tick, receiver: u16) {
         let Some(Storing {
             incoming,
@@ -242,7 +244,7 @@ impl Dtu {
         }
     }
 
-    /// Answers the message, books what others waited for it, tells the recipient, and goes on with the next.
+    /// Answers the message, records how long others waited for it, tells the recipient, and continues with the next one.
     fn message_end<E: Env>(&mut self, env: &mut E, outcome: Result<u16, DtuError>) {
         let Some(storing) = self.receive.storing.take() else {
             return;
@@ -250,7 +252,7 @@ impl Dtu {
         let (now, culprit) = (env.now(), storing.incoming.packet.owner);
         let mut packet = storing.incoming.packet;
         packet.account.service += now - storing.started;
-        // The tile's own transfers may have been before the message at the port to its caches.
+        // The tile's own transfers may have been ahead of the message at the port to the caches.
         if let Some((from, until, owner)) = self.local.take_wait() {
             packet.account.service -= until - from;
             packet.account.waited += until - from;
@@ -306,7 +308,7 @@ impl Dtu {
         env.send(packet.response(PacketKind::MessageResponse { error }));
     }
 
-    /// Wakes the running recipient, or tells TileMux about one that does not run.
+    /// Wakes the recipient if it is running; otherwise tells TileMux.
     fn notify<E: Env>(&mut self, env: &mut E, endpoint: u16, activity: u16) {
         if activity == self.activity {
             if let Some(wanted) = self.sleeping()

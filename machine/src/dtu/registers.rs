@@ -1,14 +1,14 @@
 //! The register pages, who may read and write them, and the privileged and external commands.
 //!
-//! Why it exists: this is the whole surface that a hostile hart can touch, so every rule about it is in this file.
+//! Why it exists: this is all that a hostile hart can touch, so every rule about it is in this file.
 //!
 //! - A hart reads everything; reading changes nothing.
 //! - A hart writes the unprivileged and the privileged page. Nothing there grants a right on other tiles: commands are
 //!   checked against endpoints, which it cannot write; the TLB and the current activity only decide which of the tile's
 //!   own rights are used; the bucket bits choose among the buckets that the kernel configured.
-//! - The external page and the endpoints take writes from the hart only if the unit is privileged, and from the network:
-//!   a request for registers only exists if the kernel gave the sender a memory endpoint onto this tile.
-//! - The first two pages are closed to the network: nobody commands another tile's unit or watches its activities.
+//! - The external page and the endpoints accept writes from the hart only if the unit is privileged. They also accept writes from the
+//!   network: a register request exists only if the kernel gave the sender a memory endpoint onto this tile.
+//! - The first two pages are closed to the network: no tile commands another tile's unit or watches its activities.
 
 use super::Dtu;
 use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect, schedule_late};
@@ -43,7 +43,7 @@ impl Dtu {
         Ok(self.register(env, offset))
     }
 
-    /// A load of the tile's second hart: as that of the first, but it says nothing about the first one's sleep.
+    /// A load of the tile's second hart. It works like one of the first hart, but implies nothing about the first hart's sleep.
     ///
     /// # Errors
     /// As for [`Dtu::read_register`].
@@ -57,8 +57,8 @@ impl Dtu {
         Ok(self.register(env, offset))
     }
 
-    /// A store of the tile's second hart. It commands nothing in the unprivileged page: the one command unit belongs to
-    /// the first hart, and only that one sleeps.
+    /// A store of the tile's second hart. It commands nothing in the unprivileged page: the only command unit belongs to the first
+    /// hart, and only that hart sleeps.
     ///
     /// # Errors
     /// As for [`Dtu::write_register`].
@@ -132,12 +132,12 @@ impl Dtu {
         self.pump(env);
     }
 
-    /// A hart that accesses registers does not sleep: something else than the unit woke it.
+    /// A hart that accesses registers is not asleep: something other than the unit woke it.
     fn hart_is_awake<E: Env>(&mut self, env: &mut E) {
         self.end_sleep(env, DtuError::Woken);
     }
 
-    /// The value of a register; 0 where there is none.
+    /// The value of a register; 0 if there is none.
     fn register<E: Env>(&mut self, env: &mut E, offset: u64) -> u64 {
         let now = env.now();
         match offset {
@@ -182,7 +182,7 @@ impl Dtu {
         }
     }
 
-    /// Bucket and field of a bucket register that exists.
+    /// Bucket and field of a bucket register, if it exists.
     fn bucket_register(&self, offset: u64) -> Option<(usize, u64)> {
         let relative = offset.checked_sub(BUCKETS)?;
         let (bucket, field) = (relative / BUCKET_STRIDE, relative % BUCKET_STRIDE);
@@ -190,7 +190,7 @@ impl Dtu {
         (known && bucket < self.buckets.len() as u64).then_some((bucket as usize, field))
     }
 
-    /// Endpoint and word of an endpoint register that exists.
+    /// Endpoint and word of an endpoint register, if it exists.
     fn endpoint_register(&self, offset: u64) -> Option<(u16, usize)> {
         let relative = offset.checked_sub(ENDPOINTS)?;
         let (endpoint, word) = (relative / ENDPOINT_STRIDE, relative % ENDPOINT_STRIDE / 8);
@@ -208,8 +208,8 @@ impl Dtu {
             || self.endpoint_register(offset).is_some()
     }
 
-    /// Writes a register of the external page or of the endpoints; others are ignored. Gives the lines that are to be written back: the
-    /// first address, and how many.
+    /// Writes a register of the external page or of the endpoints; others are ignored. Returns the lines to write back: the first
+    /// address, and how many.
     fn external_write<E: Env>(
         &mut self,
         env: &mut E,
@@ -285,7 +285,7 @@ impl Dtu {
         None
     }
 
-    /// Nothing of the software that ran before is left, but for what is already on its way.
+    /// Removes everything of the previous software except what is already in transit.
     fn reset_tile_state<E: Env>(&mut self, env: &mut E) {
         self.abort_command(env);
         self.tlb.clear();
@@ -334,7 +334,7 @@ impl Dtu {
             Some(PrivilegedOpcode::AbortCommand) => self.abort_command(env),
             Some(PrivilegedOpcode::StartSecond) => {
                 if env.start_second(first) {
-                    // The line of the new hart is down; the old one's falls if only a core request held it.
+                    // The new hart's line is low; the old hart's falls if only a core request held it.
                     self.split = true;
                     self.second_interrupt = false;
                     self.update_interrupt(env);
@@ -361,7 +361,7 @@ impl Dtu {
         }
     }
 
-    /// The set of activities that may interrupt has changed: what is announced and not acknowledged counts as not announced.
+    /// The set of activities that may interrupt has changed: messages announced but not acknowledged count as not announced.
     fn look_again<E: Env>(&mut self, env: &mut E) {
         let request = CoreRequest(std::mem::take(&mut self.core_request));
         if request.is_valid() && request.activity() != self.activity {
@@ -370,7 +370,7 @@ impl Dtu {
         self.request_core(env);
     }
 
-    /// Announces the next message for an activity that does not run and may interrupt, if none is announced.
+    /// Announces the next message for an activity that is not running and may interrupt, unless an announcement is pending.
     pub(super) fn request_core<E: Env>(&mut self, env: &mut E) {
         let (awaited, urgency) = (&self.awaited, self.urgency);
         let may_interrupt = |activity, endpoint| {
@@ -409,7 +409,7 @@ impl Dtu {
         }
     }
 
-    /// A request of another tile for this unit's registers.
+    /// Another tile's request for this unit's registers.
     pub(super) fn register_request<E: Env>(&mut self, env: &mut E, packet: &Packet) {
         let whole = |address: u64, bytes: usize| {
             address.is_multiple_of(8)
@@ -458,7 +458,7 @@ impl Dtu {
         env.send(packet.response(kind));
     }
 
-    /// The unused word of a bucket: a write of all buckets in one packet passes over it.
+    /// The unused word of a bucket. A write to all buckets in one packet skips it.
     fn is_gap(&self, offset: u64) -> bool {
         (BUCKETS..BUCKETS + self.buckets.len() as u64 * BUCKET_STRIDE).contains(&offset)
     }

@@ -1,8 +1,8 @@
-//! The unit's TLB: virtual pages of activities, filled by TileMux only.
+//! The unit's TLB for virtual pages of activities, filled only by TileMux.
 //!
-//! Why it exists: applications give commands with their own addresses, and the unit must not believe them. It does not
-//! walk page tables; a miss ends the command. Physical addresses are checked against the protection windows elsewhere,
-//! so a wrong entry can only harm the tile that inserted it.
+//! Why it exists: applications give commands with virtual addresses, which the unit must not trust. It does not walk
+//! page tables; a miss ends the command. Physical addresses are checked against the protection windows elsewhere, so a
+//! wrong entry can only harm the tile that inserted it.
 
 use bulkhead_abi::dtu::PAGE_SIZE;
 
@@ -34,7 +34,7 @@ impl Tlb {
         }
     }
 
-    /// Inserts or replaces the entry of a page; the offsets in the pages are ignored.
+    /// Inserts or replaces the entry of a page. Offsets within the pages are ignored.
     pub fn insert(
         &mut self,
         activity: u16,

@@ -1,7 +1,7 @@
 //! A transfer in chunks, as data.
 //!
-//! Why it exists: messages and memory transfers differ in what a chunk carries, not in how chunks are counted and bounded.
-//! It does not decide when a chunk moves on.
+//! Why it exists: messages and memory transfers differ in what a chunk carries, not in how chunks are counted and bounded. It
+//! does not decide when a chunk advances.
 
 use super::endpoints::ReplyRight;
 use crate::noc::packet::Transaction;
@@ -9,23 +9,23 @@ use crate::types::{Tick, TileId};
 use bulkhead_abi::dtu::{CHUNK_MAX, DtuError};
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 
-/// Low bits of a tag that number the chunk; a page has `PAGE_SIZE / CHUNK_MAX` chunks.
+/// Low bits of a tag, which number the chunk; a page has `PAGE_SIZE / CHUNK_MAX` chunks.
 pub const CHUNK_BITS: u32 = 3;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing was done for it.
+    /// Nothing has been done for it.
     Todo,
     /// Its data is being read from or written to local memory.
     Local,
-    /// Its data is there, and it may be charged.
+    /// Its data is available, and it may be charged.
     Ready,
     /// It waits for the token bucket.
     Waiting,
-    /// It was sent, and its answer is awaited.
+    /// It was sent and waits for its answer.
     Network,
-    /// It is finished; also a sent part of a message that is not answered.
+    /// It is finished. A part of a message that is not answered is finished once it is sent.
     Done,
 }
 
@@ -35,13 +35,13 @@ pub struct Chunk {
     pub offset: u64,
     /// Bytes of payload.
     pub bytes: u32,
-    /// Bytes that are charged: those of all blocks that the chunk touches, with the header where the chunk carries it.
+    /// Bytes that are charged: those of all blocks that the chunk touches, including the header if the chunk carries it.
     pub charged: u32,
     pub stage: Stage,
     pub data: Option<Box<[u8]>>,
 }
 
-/// What gave the right to send a message.
+/// The origin of the right to send a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
     Send { endpoint: u16, generation: u64 },
@@ -75,7 +75,7 @@ pub struct Transfer {
     pub chunks: Vec<Chunk>,
     /// When the waiting chunk asked for its tokens.
     pub asked: Tick,
-    /// Why no further chunk is to leave.
+    /// Why no further chunk may leave.
     pub stop: Option<DtuError>,
 }
 
@@ -96,12 +96,12 @@ impl Transfer {
     }
 }
 
-/// Number of a message while it is under way: the sender's tile and the tag without the chunk.
+/// Number of a message in transit: the sender's tile and the tag without the chunk.
 pub fn flow(tile: TileId, tag: u32) -> u64 {
     u64::from(tile) << 32 | u64::from(tag >> CHUNK_BITS)
 }
 
-/// Bytes of the blocks that a range touches. A memory works for a whole block even if one byte of it is wanted.
+/// Bytes of the blocks that a range touches. A memory processes a whole block even for one byte.
 fn touched(start: u64, end: u64, block: u32) -> u32 {
     let block = u64::from(block.max(1));
     let first = start / block * block;
@@ -110,7 +110,8 @@ fn touched(start: u64, end: u64, block: u32) -> u32 {
         .saturating_mul(block) as u32
 }
 
-/// Cuts a message so that no packet carries more than a chunk of header and payload. It is charged as if it began with a block.
+/// Splits a message so that no packet carries more than one chunk of header and payload. It is charged as if it started at a
+/// block boundary.
 pub fn split_message(payload: u64, block: u32) -> Vec<Chunk> {
     let (header, chunk) = (HEADER_SIZE as u64, CHUNK_MAX as u64);
     let total = payload + header;
@@ -129,7 +130,7 @@ pub fn split_message(payload: u64, block: u32) -> Vec<Chunk> {
         .collect()
 }
 
-/// Cuts a memory transfer at `address` of the memory into chunks.
+/// Splits a memory transfer at `address` of the memory into chunks.
 pub fn split_memory(address: u64, size: u64, block: u32) -> Vec<Chunk> {
     let chunk = CHUNK_MAX as u64;
     (0..size.div_ceil(chunk))
@@ -164,7 +165,7 @@ mod tests {
         // 512 bytes that begin within a block touch nine.
         assert_eq!(memory(8, 520), [(512, 576), (8, 64)]);
         assert_eq!(memory(u64::MAX - 1, 1), [(1, 64)]);
-        // A byte and its header of 32 bytes are one block; 2016 bytes with it four chunks.
+        // A byte with its 32-byte header is one block; 2016 bytes with the header are four chunks.
         assert_eq!(charges(&split_message(1, 64)), [(1, 64)]);
         assert_eq!(charges(&split_message(33, 64)), [(33, 128)]);
         let long = charges(&split_message(2016, 64));

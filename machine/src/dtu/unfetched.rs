@@ -1,13 +1,14 @@
-//! Messages that wait to be fetched, and for whom their receiver works meanwhile: for the ledger alone.
+//! Messages that wait to be fetched, and whose request their receiver serves meanwhile. Used only by the ledger.
 //!
-//! Why it exists: a service works for its clients one after the other, and only the unit knows for whom without asking anybody who could
-//! lie. It wrote the sender into each message, and it sees which message the receiver takes and gives back. Nothing here takes time, and
-//! no software can read it. What it deliberately does not know: what a request asks for, and whether anybody waits for its answer.
+//! Why it exists: a service works for one client at a time, and only the unit knows which one without relying on software that could lie.
+//! The unit wrote the sender into each message, and it sees which message the receiver fetches and gives back. Nothing here takes time, and
+//! no software can read it. What it deliberately does not know: what a request asks for, and whether its sender waits for an answer.
 //!
-//! A receiver works for the sender of the request that it fetched last, from the fetch until it gives this request back, otherwise
-//! for itself. An answer is no request. Freeing a device's message only allows the next one, so a receiver works for its device
-//! until it fetches a request or sleeps. Each tick from the moment when a request is stored until it is fetched, or its endpoint is configured
-//! anew, is booked once. TileMux and the kernel have rules of their own ([`crate::ledger::Processor`]) and are no receivers here.
+//! A receiver works for the sender of its most recently fetched request, from the fetch until it gives that request back; otherwise it
+//! works for itself. An answer is not a request. Freeing a device's message only allows the next one, so a receiver works for its device
+//! until it fetches a request or sleeps. A request waits from the moment it is stored until it is fetched or its endpoint is reconfigured;
+//! each of these ticks is recorded exactly once. TileMux and the kernel have their own rules ([`crate::ledger::Processor`]) and are not
+//! receivers here.
 
 use crate::ledger::{Party, Unfetched};
 use crate::types::{Owner, Tick, TileId};
@@ -23,13 +24,13 @@ struct Waiting {
     receiver: u16,
     sender: Party,
     arrived: Tick,
-    /// Everything before this is told. The end of a run may lie a little behind what a tile does next.
+    /// Everything before this has been reported. The end of a run may lie slightly before a tile's next step.
     told: Tick,
-    /// The culprit of the last stretch, and its ticks.
+    /// The culprit of the last interval, and its ticks.
     stretch: Option<(Party, Tick)>,
 }
 
-/// What a receiver has in its hands.
+/// What a receiver is working on.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     place: Place,
@@ -43,7 +44,7 @@ pub(super) struct Requests {
     waiting: Vec<Waiting>,
     /// By receiver.
     works: BTreeMap<u16, Work>,
-    /// Ticks that messages waited which wait no more.
+    /// Ticks waited by messages that no longer wait.
     waited: Tick,
 }
 
@@ -68,7 +69,7 @@ impl Requests {
         });
     }
 
-    /// A message was fetched; an answer is not known here, and changes nothing.
+    /// A message was fetched. Answers are not tracked here, so fetching one changes nothing.
     pub fn fetched(&mut self, now: Tick, place: Place, tell: &mut dyn FnMut(Unfetched)) {
         let Some(index) = self.waiting.iter().position(|one| one.place == place) else {
             return;
@@ -97,12 +98,12 @@ impl Requests {
         });
     }
 
-    /// A receiver sleeps: it has done what its device asked for.
+    /// A receiver sleeps: it has finished its device's work.
     pub fn sleeps(&mut self, now: Tick, receiver: u16, tell: &mut dyn FnMut(Unfetched)) {
         self.stop_work(now, receiver, tell, |work| work.client == Party::Device);
     }
 
-    /// An endpoint was configured: what was there is gone.
+    /// An endpoint was configured: its messages are gone.
     pub fn configured(&mut self, now: Tick, endpoint: u16, tell: &mut dyn FnMut(Unfetched)) {
         let mut gone: Vec<u16> = Vec::new();
         let waiting = self.waiting.iter().map(|one| (one.place.0, one.receiver));
@@ -118,7 +119,7 @@ impl Requests {
         self.drop_all(endpoint);
     }
 
-    /// Forgets what is at an endpoint; waits that were not told are lost.
+    /// Forgets the messages at an endpoint; unreported waits are lost.
     pub fn drop_all(&mut self, endpoint: u16) {
         for at in (0..self.waiting.len()).rev() {
             if self.waiting[at].place.0 == endpoint {
@@ -148,7 +149,7 @@ impl Requests {
         }
     }
 
-    /// Tells all waits up to now.
+    /// Reports all waits up to now.
     pub fn settle(&mut self, now: Tick, tell: &mut dyn FnMut(Unfetched)) {
         let receivers: Vec<u16> = self.waiting.iter().map(|one| one.receiver).collect();
         for receiver in receivers {
@@ -161,7 +162,7 @@ impl Requests {
         let work = self.works.get(&receiver);
         let culprit = work.map_or(Party::Activity(server), |work| work.client);
         for message in &mut self.waiting {
-            // Nobody waits for an interrupt to be fetched; frames have their waits at the card.
+            // An interrupt that waits to be fetched delays no one; the network card accounts for waiting frames.
             let Party::Activity(victim) = message.sender else {
                 continue;
             };
@@ -183,7 +184,7 @@ impl Requests {
         }
     }
 
-    /// Ticks that requests waited until now. [`Self::settle`] was called for the same moment.
+    /// Ticks for which requests have waited until now. [`Self::settle`] was called for the same moment.
     pub fn waited(&self, now: Tick) -> Tick {
         let waiting = self.waiting.iter();
         let waiting = waiting.filter(|message| message.sender != Party::Device);
@@ -191,7 +192,7 @@ impl Requests {
         self.waited + until_now.sum::<Tick>()
     }
 
-    /// Waits begin at this moment, up to which everything was told.
+    /// Restarts the waits at this moment, up to which everything has been reported.
     pub fn forget(&mut self, now: Tick) {
         self.waited = 0;
         for message in &mut self.waiting {

@@ -1,30 +1,30 @@
-//! Lines that the kernel has written back: what a tile's caches have of a piece of memory goes there and is not left.
+//! Writes lines back on the kernel's request: a range of memory leaves the tile's caches and returns to memory.
 //!
-//! Why it exists: memory changes its owner through the caches, and a captured tile does not flush by itself. The kernel names a bounded number
-//! of lines, and a register says when memory has them. It does not know why, and it does not keep the tile from reading the lines again: the
-//! kernel must close the window or stop the hart before.
+//! Why it exists: when memory changes its owner, caches may still hold its lines, and a captured tile does not flush them itself. The
+//! kernel names a bounded number of lines, and a register says when memory has them. It does not know why, and it does not keep the tile
+//! from reading the lines again: the kernel must first close the window or stop the hart.
 
 use super::Dtu;
 use super::env::{DtuEvent, Env, Later, LocalTiming};
 use crate::types::Owner;
 use bulkhead_abi::dtu::WRITE_BACK_LINES;
 
-/// What the kernel wants to be written back.
+/// The kernel's write-back command.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBack {
     /// Its asker.
     owner: Owner,
-    /// The next line, and how many are left with it.
+    /// The next line, and the number of lines left, including it.
     next: u64,
     left: u16,
-    /// Lines under way: token, address, and whether they are to be asked for again.
+    /// Lines under way: token, address, and whether they must be asked for again.
     under_way: Vec<(u32, u64, bool)>,
     /// Lines to be asked for again now.
     again: Vec<u64>,
 }
 
 impl Dtu {
-    /// The kernel wants so many lines from an address on. False: refused.
+    /// The kernel wants this many lines written back, starting at an address. False: refused.
     pub(super) fn begin_write_back<E: Env>(
         &mut self,
         env: &mut E,
@@ -48,7 +48,7 @@ impl Dtu {
         true
     }
 
-    /// Asks for as many lines as the port takes; the command is over when all are done.
+    /// Asks for as many lines as the port accepts. The command ends when all are done.
     fn advance_write_back<E: Env>(&mut self, env: &mut E) {
         while let Some(work) = &mut self.write_back {
             if work.under_way.len() >= self.config.parallel.max(1) as usize {
@@ -79,7 +79,7 @@ impl Dtu {
         }
     }
 
-    /// Something with this token is over; whether it was a line that is written back.
+    /// The access with this token is over. Returns whether it was a line being written back.
     pub(super) fn line_written<E: Env>(&mut self, env: &mut E, token: u32) -> bool {
         let Some(work) = &mut self.write_back else {
             return false;

@@ -1,9 +1,9 @@
 //! Decoded blocks: straight-line code within one instruction line, with its static schedule.
 //!
-//! A block ends at a jump, at an instruction that may change what follows (CSR, fences of translation or code,
-//! returns from traps), or at the end of its line. So one fetch covers a block, and a block never spans pages except
-//! for a last instruction that straddles them. Blocks are kept in a direct-mapped table by physical address; operations are
-//! relative to the program counter, so all mappings share them.
+//! A block ends at a jump, at an instruction that may change what follows (CSR, fences of translation or code, returns from traps),
+//! or at the end of its line. One fetch therefore covers a block, and only the last instruction of a block can straddle a page
+//! boundary. Blocks are kept in a direct-mapped table by physical address; operations are relative to the program counter, so all
+//! mappings share them.
 
 use super::bus::Bus;
 use super::config::HartConfig;
@@ -50,7 +50,7 @@ pub struct BlockCache {
     bits: Vec<u32>,
     latency: [u32; 9],
     line: u64,
-    /// The pipeline decides when an operation issues: blocks have no schedule, and take no time.
+    /// The pipeline decides when an operation issues; blocks have no static schedule and cost no time.
     dynamic: bool,
 }
 
@@ -68,7 +68,7 @@ impl BlockCache {
         }
     }
 
-    /// Drops all blocks; no index stays valid.
+    /// Drops all blocks. All indices become invalid.
     pub fn clear(&mut self) {
         self.table.clear();
         self.table.resize(TABLE + 1, NONE);
@@ -157,7 +157,7 @@ impl BlockCache {
                 Ok(bits) => bits,
                 Err(Missing::Nothing) => break,
                 Err(line) => {
-                    // The caller decodes it again once that line has arrived.
+                    // The caller calls again once that line has arrived.
                     self.operations.truncate(first);
                     self.bits.truncate(first);
                     return Err(line);
@@ -166,7 +166,7 @@ impl BlockCache {
             let mut op = isa::decode(bits);
             if op.length == 4 && at + 2 == line_end {
                 if (at + 2) & 0xfff == 0 {
-                    // The second half is in another page: the caller makes a block of its own for it.
+                    // The second half is in another page; the caller makes a separate block for this instruction.
                     if block.count > 0 {
                         break;
                     }
@@ -199,8 +199,8 @@ impl BlockCache {
             .push(if op.length == 2 { bits & 0xffff } else { bits });
     }
 
-    /// A block for one instruction whose halves are in different pages. It is not kept in the table, because the second page may be
-    /// mapped elsewhere later.
+    /// A block for one instruction whose halves are in different pages. It is not kept in the table because the second page may be
+    /// remapped.
     #[cold]
     pub fn across_pages(&mut self, bits: u32) -> usize {
         self.make_room();

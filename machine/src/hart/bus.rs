@@ -1,9 +1,9 @@
 //! The hart's only window to the rest of the machine.
 //!
-//! A tile implements [`Bus`]; tests implement it with flat memory. A hart first asks when it has a line ([`Bus::data`]), then uses
-//! the bytes at the line's place ([`Bus::place`]); if the line comes later, [`Hart::complete`](super::Hart::complete) brings it.
-//! The hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what its
-//! static schedule assumed.
+//! A tile implements [`Bus`]; tests implement it with flat memory. A hart first asks when a line will be available ([`Bus::data`]) and then
+//! uses the bytes at its place ([`Bus::place`]); a line that arrives later is delivered by [`Hart::complete`](super::Hart::complete). The
+//! hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what its static schedule
+//! assumed.
 
 use super::user_trap::UserTrap;
 use crate::types::Tick;
@@ -16,10 +16,10 @@ pub enum Timing {
     /// The data arrives at this tick (a second-level hit, or a line that is already on its way). For a fetch: the instructions may
     /// issue from this tick on.
     Ready(Tick),
-    /// Like [`Timing::Ready`], but the hart must ask again at the next access to this line, and look at [`Bus::limit`]. After the
-    /// other answers it need not ask again as long as it uses no other line: such an access is a hit from the time of arrival on.
+    /// Like [`Timing::Ready`], but the hart must ask again at the next access to this line, and look at [`Bus::limit`]. After the other
+    /// answers it need not ask again while it uses no other line: from the time of arrival on, such an access is a hit.
     ReadyOnce(Tick),
-    /// `Hart::complete` will report the completion with this token. A token may be used again after its completion.
+    /// `Hart::complete` will report the completion with this token. A token may be reused after its completion.
     Pending(u32),
 }
 
@@ -50,13 +50,13 @@ pub enum Management {
 /// The answer to a cache-management operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Managed {
-    /// The operation is done, and complete at this time.
+    /// The operation has been performed and completes at this time.
     At(Timing),
-    /// Nothing is done, because the line is in transit. The hart must ask again when this token completes.
+    /// The operation has not been performed because the line is in transit. The hart must ask again when this token completes.
     After(u32),
 }
 
-/// The access ended with an error: nothing is there, or the tile may not access it.
+/// The access failed: nothing answers there, or the tile may not access it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("bus access fault")]
 pub struct BusFault;
@@ -77,7 +77,7 @@ pub enum RemoteOperation {
 }
 
 impl RemoteOperation {
-    /// Whether no instruction waits for a value: a store is posted.
+    /// Whether no instruction waits for a result: a store is posted.
     pub const fn is_posted(&self) -> bool {
         matches!(self, Self::Store(_))
     }
@@ -101,20 +101,20 @@ pub struct DeviceWrite {
     pub sleep: bool,
 }
 
-/// What the caches have counted for a hart, up to the moment at which it acts.
+/// What the caches have counted for a hart, up to the hart's current time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheEvents {
-    /// Lines that came into the first-level instruction cache.
+    /// Lines that entered the first-level instruction cache.
     pub fetch_refills: u64,
-    /// Lines that came into the first-level data cache.
+    /// Lines that entered the first-level data cache.
     pub data_refills: u64,
     /// Modified lines that left the first-level data cache.
     pub data_write_backs: u64,
-    /// Requests that the second level has looked up.
+    /// Requests looked up by the second level.
     pub second_accesses: u64,
-    /// Those whose line was not there.
+    /// Second-level requests that missed.
     pub second_misses: u64,
-    /// Lines that came into the second level.
+    /// Lines that entered the second level.
     pub second_refills: u64,
     /// Modified lines that the second level wrote to memory to make room.
     pub second_write_backs: u64,
@@ -130,11 +130,11 @@ pub type Place = u64;
 /// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
 /// functional accesses are naturally aligned or lie within one page.
 pub trait Bus {
-    /// The hart must ask for every access to the data side, also for loads, and each before the horizon: the ports of the memories
+    /// The hart must ask before every access to the data side, loads included, and each access must be before the horizon. The memory ports
     /// are contended, so the hart may not remember any line.
     const EVERY_ACCESS: bool = false;
-    /// Lines may be taken away at any moment, because caches are coherent: loads and walks, too, are performed before the horizon
-    /// only.
+    /// Lines may be taken away at any moment because caches are coherent; loads and walks are therefore also performed only before the
+    /// horizon.
     const COHERENT: bool = false;
     /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
@@ -145,7 +145,7 @@ pub trait Bus {
     fn regulates(&self) -> bool {
         false
     }
-    /// Whether an access may be made now; `user`: not in machine mode. Until it may, nothing has left the tile, so the hart may
+    /// Whether an access may be made now; `user`: not in machine mode. Until it is admitted, nothing has left the tile, so the hart may
     /// [withdraw](Bus::withdraw) the access and do something else.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ pub trait Bus {
     }
     /// Reads instructions where memory is flat: little endian, zero-extended.
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
-    /// Whether lines hold data: instructions are read from a line that was fetched ([`Bus::instruction_line`]), never from memory
+    /// Whether lines hold data. If so, instructions are read from a fetched line ([`Bus::instruction_line`]), never from memory
     /// ([`Bus::read`]), and a reservation belongs to a line.
     fn lines_hold_data(&self) -> bool {
         false
@@ -178,15 +178,15 @@ pub trait Bus {
         let _ = (line, bytes);
         false
     }
-    /// Fetches from now on see the hart's earlier stores.
+    /// Later fetches see the hart's earlier stores.
     fn empty_instruction_cache(&mut self) {}
-    /// Performs a cache-management operation on the line at `line`, for which no access of the hart waits. If memory is flat, there
-    /// is nothing to do.
+    /// Performs a cache-management operation on the line at `line`. No access of the hart is waiting for this line. If memory is flat,
+    /// there is nothing to do.
     fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
         let _ = (now, line, what);
         Managed::At(Timing::Hit)
     }
-    /// Fetches the line at `line` ahead for instructions or data, or does nothing.
+    /// Fetches the line at `line` ahead of use, for instructions or data, or does nothing.
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
         let _ = (now, line, fetch);
     }
@@ -201,8 +201,8 @@ pub trait Bus {
     fn fetched_ahead(&mut self) -> bool {
         false
     }
-    /// The name of the line at `line`: what comes with it ([`Hart::take_line`](super::Hart::take_line)) says this. Two addresses may mean one
-    /// line.
+    /// The name of the line at `line`. An arriving line is identified by this name ([`Hart::take_line`](super::Hart::take_line)). Two
+    /// addresses may name the same line.
     #[inline]
     fn line_name(&self, line: u64) -> u64 {
         line
@@ -217,7 +217,7 @@ pub trait Bus {
         let _ = physical;
         None
     }
-    /// Whether the byte at `physical` is at `place`; checks what the hart remembers.
+    /// Whether the byte at `physical` is at `place`. Used to check what the hart remembers.
     fn is_at(&self, physical: u64, place: Place) -> bool {
         let _ = (physical, place);
         true
@@ -230,21 +230,21 @@ pub trait Bus {
     fn read_place(&mut self, place: Place, bytes: u8) -> u64;
     /// Writes the low `bytes` of `value` at a place.
     fn write_place(&mut self, place: Place, bytes: u8, value: u64);
-    /// A store for whose line the hart has asked. Stores to lines that are known to be dirty bypass this function.
+    /// A store to a line that the hart has asked for. Stores to lines known to be dirty bypass this function.
     fn store(&mut self, _now: Tick, _physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
     }
-    /// Devices are accessed before this moment only, in addition to the horizon: harts that share them use them in the order of their
-    /// times.
+    /// Devices may be accessed only before this moment, in addition to the horizon, so that harts sharing devices access them in time
+    /// order.
     #[inline]
     fn device_horizon(&self) -> Tick {
         Tick::MAX
     }
     /// Whether a device answers here. The answer is the same for the whole 4 KiB page, and constant within an epoch.
     fn is_device(&self, physical: u64) -> bool;
-    /// Reads a device register at this moment; every event before `now` has happened.
+    /// Reads a device register at `now`; every earlier event has happened.
     fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault>;
-    /// Writes a device register at this moment.
+    /// Writes a device register at `now`.
     fn device_write(
         &mut self,
         now: Tick,
@@ -276,21 +276,20 @@ pub trait Bus {
     /// A number that changes when the physical map or the tile's rights change: the hart then drops translations and decoded
     /// blocks. It may change only while the hart does not run, or in a device access.
     fn epoch(&self) -> u32;
-    /// What the caches have counted for the hart. It changes at the hart's own accesses and when lines arrive, so not before the moment up
-    /// to which the hart has acted.
+    /// What the caches have counted for the hart. It changes with the hart's own accesses and when lines arrive, so never before the hart's
+    /// current time.
     fn cache_events(&self) -> CacheEvents {
         CacheEvents::default()
     }
     /// The value of `mtime` at this tick.
     fn timer(&self, now: Tick) -> u64;
-    /// A horizon that the hart's own actions brought nearer: the answer to a request, an event of a device that it wrote, or an
-    /// interrupt may come at or after this tick. The hart asks again after every [`Timing::Pending`] and every device access, and
-    /// starts no block at or after min(horizon of `Hart::run`, this).
+    /// A horizon that the hart's own actions brought nearer: an answer to a request, an event of a device it wrote, or an interrupt may
+    /// arrive at or after this tick. The hart asks again after every [`Timing::Pending`] and every device access, and starts no block at or
+    /// after the earlier of this tick and the horizon of `Hart::run`.
     fn limit(&self) -> Tick {
         Tick::MAX
     }
-    /// The software executed a marker hint (`slti x0, rs1, kind`), in machine mode or not; must not change anything that software
-    /// can see.
+    /// The software executed a marker hint (`slti x0, rs1, kind`), in machine mode or not. Must not change anything that software can see.
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool);
     /// Software in machine mode has just reported that the program of `trap` crashed. `stores` are the hart's stores that have not
     /// reached memory: physical address, bytes and value. Must not change anything that software can see.

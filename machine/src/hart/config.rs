@@ -35,9 +35,9 @@ pub struct HartConfig {
     pub predictor_entries: u32,
     /// Entries of the return-address stack; 0: none.
     pub return_stack: u32,
-    /// Most stores under way at once; at least 1.
+    /// Maximum number of outstanding stores; at least 1.
     pub store_buffer: u32,
-    /// Most loads under way at once; 1 to 16.
+    /// Maximum number of outstanding loads; 1 to 16.
     pub load_buffer: u32,
     /// Extra cycles to enter a trap handler or return from it (pipeline flush and redirect).
     pub trap_entry: u32,
@@ -51,14 +51,14 @@ pub struct HartConfig {
     pub l2_tlb_latency: u32,
     /// The walker sets the accessed and dirty bits itself (as QEMU 7.2 and Svadu do); otherwise it faults.
     pub hardware_ad: bool,
-    /// Instructions are executed out of order; `None`: in order, stall on use. Then `load_buffer` has no meaning.
+    /// Parameters of out-of-order execution, in which `load_buffer` has no meaning; `None`: in order, stall on use.
     pub interval: Option<IntervalConfig>,
 }
 
-/// What bounds an out-of-order pipeline beside latencies, the predictor and the store buffer. Zero counts as 1.
+/// The limits of an out-of-order pipeline besides latencies, the predictor and the store buffer. Zero counts as 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IntervalConfig {
-    /// Instructions that are dispatched, and that retire, in a cycle.
+    /// Instructions dispatched, and retired, per cycle.
     pub width: u32,
     /// Instructions between dispatch and retirement (entries of the reorder buffer).
     pub window: u32,
@@ -66,11 +66,11 @@ pub struct IntervalConfig {
     pub load_queue: u32,
     /// Stores among them.
     pub store_queue: u32,
-    /// Integer operations and branches that issue in a cycle.
+    /// Integer operations and branches that issue per cycle.
     pub alus: u32,
-    /// Addresses of loads and stores that are computed in a cycle.
+    /// Load and store addresses computed per cycle.
     pub memory_ports: u32,
-    /// FP operations that issue in a cycle. There is one divider for FP and one for integers, neither pipelined, and one multiplier.
+    /// FP operations that issue per cycle. There is one FP divider and one integer divider, neither pipelined, and one multiplier.
     pub float_units: u32,
 }
 

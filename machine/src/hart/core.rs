@@ -1,6 +1,6 @@
 //! The state of a hart and the small operations on it that every other part uses.
 //!
-//! Kept apart from the decoded blocks, so that a block can be executed while the state changes.
+//! It is separate from the decoded blocks so that a block can be executed while the state changes.
 
 use super::bus::{Bus, Timing};
 use super::config::HartConfig;
@@ -59,7 +59,7 @@ pub struct Exception {
 pub enum Exit {
     /// It raised an exception.
     Trap(Exception),
-    /// It must be executed again when the hart runs on.
+    /// It must be executed again when the hart continues.
     Suspend(Stop),
 }
 
@@ -76,12 +76,12 @@ pub enum Purpose {
     Walk,
 }
 
-/// An access that waits for tokens of a bandwidth regulator before anything of it has left the hart.
+/// An access that waits for tokens of a bandwidth regulator; no part of it has left the hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenWait {
     /// When the wait began.
     pub since: Tick,
-    /// When the hart asks again.
+    /// When the hart will ask again.
     pub until: Tick,
     /// Offset of the operation, in ticks after the start of the block.
     pub offset: Tick,
@@ -145,7 +145,7 @@ pub struct Core {
     pub acquiring: bool,
     /// An atomic operation waits for the accesses before it.
     pub ordering: bool,
-    /// Why the last refused access could not be made.
+    /// Why the last access was refused.
     pub refused: Exit,
     /// Accesses waiting for their lines, in program order.
     pub late: Vec<Late>,
@@ -155,8 +155,7 @@ pub struct Core {
     pub splits: Vec<Split>,
     /// Accesses to memories behind a network, in program order.
     pub remote: Vec<RemoteAccess>,
-    /// The tick at which the current block would have started if all delays since then had come before it. Between blocks: the
-    /// current time.
+    /// The tick at which the current block would have started if all delays so far had come before it. Between blocks: the current time.
     pub base: Tick,
     pub reset_time: Tick,
     /// No block starts and no device is accessed at or after this tick.
@@ -174,19 +173,19 @@ pub struct Core {
     pub forget_blocks: bool,
     /// A page-table walk that has not finished.
     pub walk: Option<Walk>,
-    /// Tokens of the instruction lines that the next block waits for.
+    /// Tokens of the instruction lines that the next block needs.
     pub fetches: [Option<u32>; 2],
-    /// When an access that was under way completed last.
+    /// When the most recent outstanding access completed.
     pub arrival: Tick,
     /// Arrival of the latest interrupt.
     pub interrupt_arrival: Tick,
     /// An access that waits for tokens.
     pub tokens: Option<TokenWait>,
-    /// The first line of an access to two lines, if it was admitted and the second line waits; otherwise [`NO_LINE`].
+    /// The first line of an access to two lines, if it was admitted while the second line waits; otherwise [`NO_LINE`].
     pub admitted: u64,
     /// The hart has left machine mode and has not yet checked whether it may continue.
     pub resumes: bool,
-    /// The registers of the last program that trapped, needed if software reports later that it crashed.
+    /// The registers of the last program that trapped, kept in case software later reports that it crashed.
     pub user_trap: UserTrap,
 }
 
@@ -249,7 +248,7 @@ impl Core {
         }
     }
 
-    /// The privilege mode with which loads and stores are checked (MPRV).
+    /// The privilege mode in which loads and stores are checked (MPRV).
     pub fn data_privilege(&self) -> Privilege {
         if self.csr.mstatus & status::MPRV != 0 && self.privilege == Privilege::Machine {
             Privilege::from_bits(self.csr.mstatus >> 11)
@@ -258,7 +257,7 @@ impl Core {
         }
     }
 
-    /// Must be called when the mode or a translation-relevant bit of `mstatus` has changed.
+    /// Must be called after a change of the mode or of a translation-relevant bit of `mstatus`.
     pub fn contexts_changed(&mut self) {
         let (sum, mxr) = (
             self.csr.mstatus & status::SUM != 0,
@@ -272,7 +271,7 @@ impl Core {
         );
     }
 
-    /// Must be called when `satp` has changed.
+    /// Must be called after a change of `satp`.
     pub fn translation_changed(&mut self) {
         self.mmu.forget();
     }
@@ -283,12 +282,12 @@ impl Core {
         self.fetch_line = NO_LINE;
     }
 
-    /// After an action that may have caused events: asks for a nearer horizon.
+    /// Asks for a nearer horizon after an action that may have caused events.
     pub fn ask_limit<B: Bus>(&mut self, bus: &B) {
         self.horizon = self.horizon.min(bus.limit());
     }
 
-    /// Drops what an epoch of the bus invalidates.
+    /// Drops what a new epoch of the bus invalidates.
     pub fn check_epoch<B: Bus>(&mut self, bus: &B) {
         let epoch = bus.epoch();
         if epoch != self.epoch {
@@ -317,7 +316,7 @@ impl Core {
         }
     }
 
-    /// Notes the timing of a cache-management operation, which takes a place in the store buffer.
+    /// Notes the timing of a cache-management operation, which occupies a place in the store buffer.
     pub fn note_management<B: Bus>(&mut self, bus: &B, timing: Timing) {
         if timing != Timing::Hit {
             let completion = self.completion(bus, timing);
@@ -342,7 +341,7 @@ impl Core {
         }
     }
 
-    /// Delays the block so that the operation at `offset` ticks does not issue before `at`; returns the ticks lost.
+    /// Delays the block so that the operation at `offset` ticks does not issue before `at`. Returns the ticks lost.
     #[inline]
     pub fn delay_until(&mut self, at: Tick, offset: Tick) -> Tick {
         let lost = at.saturating_sub(self.base + offset);
@@ -350,7 +349,7 @@ impl Core {
         lost
     }
 
-    /// Waits until the registers have their values; `Err` if a completion time is not known yet.
+    /// Waits until the registers have their values. `Err` if a completion time is not known yet.
     #[cold]
     pub fn wait_registers(&mut self, registers: u64, offset: Tick) -> Result<(), Exit> {
         let at = self
@@ -411,7 +410,7 @@ impl Core {
         Ok(())
     }
 
-    /// Halts. Accesses under way are forgotten, and stores that waited for their lines are lost.
+    /// Halts. Outstanding accesses are forgotten, and stores that waited for their lines are lost.
     pub fn stop(&mut self) {
         self.mode = Mode::Halted;
         self.pending = PendingLoads::default();
@@ -427,7 +426,8 @@ impl Core {
         self.admitted = NO_LINE;
     }
 
-    /// [`Core::admit`] for an access that may reach into a second line. Once the first line is admitted, it is not asked for again.
+    /// [`Core::admit`] for an access that may reach into a second line. Once the first line is admitted, the hart does not ask for it
+    /// again.
     pub fn admit_both<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -448,8 +448,8 @@ impl Core {
         Ok(())
     }
 
-    /// Called before an access that may miss the first level: waits for tokens of a bandwidth regulator, if there is one. The
-    /// operation has had no effect yet.
+    /// Called before an access that may miss the first level. Waits for tokens of a bandwidth regulator, if there is one. The operation has
+    /// had no effect yet.
     #[inline(never)]
     pub fn admit<B: Bus>(
         &mut self,
@@ -468,7 +468,7 @@ impl Core {
             .map_err(|until| self.wait_for_tokens(now, until, offset, purpose))
     }
 
-    /// Stops at an operation until there may be tokens.
+    /// Stops at an operation until tokens may be available.
     pub fn wait_for_tokens(
         &mut self,
         since: Tick,
@@ -485,7 +485,7 @@ impl Core {
         Exit::Suspend(Stop::Tokens)
     }
 
-    /// At the start of a block after a return from machine mode: waits until the borrowed tokens are paid back.
+    /// At the start of a block after a return from machine mode: waits until borrowed tokens are repaid.
     #[cold]
     pub fn may_resume<B: Bus>(&mut self, bus: &mut B) -> Result<(), Stop> {
         if bus.regulates()
@@ -521,8 +521,8 @@ impl Core {
         self.walk_line(token, line);
     }
 
-    /// Completes an access for the instructions that wait for it, and performs the accesses that wait for the line that has arrived
-    /// (its address and all of its bytes).
+    /// Completes an access for the instructions that wait for it, and performs the accesses that wait for the arriving line (its address
+    /// and all of its bytes).
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
         if let Some((address, bytes)) = line {
             self.take_line(token, address, bytes);
@@ -540,7 +540,7 @@ impl Core {
         self.forget_lines();
     }
 
-    /// Fetches an instruction line at the start of a block; returns a token if its arrival time is not known yet.
+    /// Fetches an instruction line at the start of a block. Returns a token if its arrival time is not known yet.
     #[inline]
     pub fn fetch<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<u32> {
         let timing = bus.fetch(self.base, physical);

@@ -1,10 +1,10 @@
-//! Zicntr and Zihpm: cycle, instret and 29 event counters, as views of what hart and caches count; and Sscofpmf: filters by mode,
-//! overflow bits and the overflow interrupt.
+//! Zicntr and Zihpm: cycle, instret and 29 event counters, as views of what the hart and its caches count. Also Sscofpmf: filters by
+//! mode, overflow bits and the overflow interrupt.
 //!
-//! A counter is the difference between a count and an offset, so counting costs nothing while the hart runs. Where it does not count
-//! (`mcountinhibit`, a filter of the present mode), its value is kept. An overflow is found after the instruction with the event: while a
-//! counter that asks for an interrupt is near its end ([`NEAR`]), the hart looks after every instruction. `bulkhead_abi::hpm` has the
-//! events.
+//! A counter is the difference between a count and an offset, so counting costs nothing while the hart runs. While it does not count
+//! (`mcountinhibit`, or a filter of the current mode), its value is kept. An overflow is detected after the instruction that caused the
+//! event: while a counter that requests an interrupt is near its end ([`NEAR`]), the hart checks after every instruction.
+//! `bulkhead_abi::hpm` lists the events.
 
 use super::bus::{Bus, CacheEvents};
 use super::core::{Core, Privilege};
@@ -14,7 +14,8 @@ use bulkhead_abi::hpm::{
     EVENT_MASK, Event, NOT_MACHINE, NOT_SUPERVISOR, NOT_USER, OVERFLOW, OVERFLOW_INTERRUPT,
 };
 
-/// A counter so near its end can overflow within one call of [`super::Hart::run`]: more events than a host can simulate in hours.
+/// A counter this close to its end may overflow within one call of [`super::Hart::run`]. The distance is more events than a host can
+/// simulate in hours.
 const NEAR: u64 = 1 << 40;
 
 /// Bits of `mhpmevent` that exist.
@@ -27,18 +28,18 @@ pub struct Counters {
     pub inhibit: u32,
     /// `mhpmevent`.
     events: [u64; 32],
-    /// While it counts, the value is source - offset; while not, it is in `frozen`.
+    /// While counting, the value is source - offset; otherwise it is in `frozen`.
     offset: [u64; 32],
     frozen: [u64; 32],
-    /// The value when the hart last looked for an overflow.
+    /// The value when the hart last checked for an overflow.
     last: [u64; 32],
     /// Bit i: counter i has a filter.
     filtered: u32,
-    /// Bit i: counter i counts something and would ask for an interrupt when it overflows.
+    /// Bit i: counter i counts something and requests an interrupt when it overflows.
     asks: u32,
-    /// Bit i: of these, counter i is near its end.
+    /// Bit i: counter i is one of these and is near its end.
     watched: u32,
-    /// What the caches had counted when the hart last asked.
+    /// What the caches had counted when the hart last asked them.
     caches: CacheEvents,
 }
 
@@ -61,7 +62,7 @@ impl Counters {
             .fold(0, |all, index| all | 1 << index)
     }
 
-    /// Whether the hart must look for overflows after every instruction.
+    /// Whether the hart must check for overflows after every instruction.
     #[inline(always)]
     pub fn is_watched(&self) -> bool {
         self.watched != 0
@@ -77,7 +78,7 @@ impl Counters {
         self.inhibit >> index & 1 == 0 && self.events[index] & filter == 0
     }
 
-    /// 1 if the counter will count the instruction that is being executed, which it must not.
+    /// 1 if the counter would count the instruction being executed, which it must not.
     fn retiring(&self, index: usize) -> u64 {
         let instructions =
             index == 2 || self.events[index] & EVENT_MASK == Event::Instruction as u64;
@@ -128,7 +129,7 @@ impl Core {
         self.counters.caches = bus.cache_events();
     }
 
-    /// Asks them before the mode changes, if a counter stops or may overflow then.
+    /// Asks the caches before the mode changes, if a counter stops or may overflow then.
     #[inline]
     pub fn ask_caches_before_a_mode<B: Bus>(&mut self, bus: &B) {
         if self.counters.filtered | self.counters.watched != 0 {
@@ -152,7 +153,7 @@ impl Core {
         }
     }
 
-    /// All counters start from 0 (the statistics continue over a reset).
+    /// All counters restart from 0 (the statistics continue across a reset).
     pub fn restart_counters(&mut self) {
         self.counters = Counters::default();
         self.counters.offset[2] = self.statistics.instructions;
@@ -168,7 +169,7 @@ impl Core {
         }
     }
 
-    /// Gives a counter a value from which it goes on. The instruction that is being executed is not counted.
+    /// Gives a counter a new value to continue from. The instruction being executed is not counted.
     fn put_counter(&mut self, index: usize, value: u64, now: Tick) {
         let source = self.counter_source(index, now);
         let counters = &mut self.counters;
@@ -184,7 +185,7 @@ impl Core {
         self.choose_watched(now);
     }
 
-    /// Writes `mcountinhibit`: stops counters at their value and starts others from theirs.
+    /// Writes `mcountinhibit`: stops counters at their value and restarts others from theirs.
     pub fn set_counter_inhibit(&mut self, value: u32, now: Tick) {
         let value = value & !2;
         let changed =
@@ -207,8 +208,8 @@ impl Core {
         self.choose_watched(now);
     }
 
-    /// Changes the mode; counters with filters stop or go on. `retiring`: an instruction that retires changes it, and counts for the
-    /// mode in which it began.
+    /// Changes the mode; counters with filters stop or continue. `retiring`: the change is made by an instruction that retires, which
+    /// counts for the mode in which it began.
     pub fn set_mode(&mut self, mode: Privilege, retiring: bool, now: Tick) {
         if self.counters.filtered == 0 {
             self.privilege = mode;
@@ -227,7 +228,7 @@ impl Core {
         for index in bits(self.counters.filtered) {
             self.put_counter(index, values[index], now);
             if !retiring {
-                // Nothing that is not counted yet retires.
+                // No instruction retires with this change, so the correction in `put_counter` is undone.
                 let retired = self.counters.retiring(index);
                 self.counters.offset[index] = self.counters.offset[index].wrapping_sub(retired);
             }
@@ -253,7 +254,7 @@ impl Core {
         self.counters.watched = near.fold(0, |all, index| all | 1 << index);
     }
 
-    /// Before the hart runs on: counters may have come near their ends.
+    /// Called before the hart continues: counters may have come near their ends.
     #[inline(always)]
     pub fn watch_counters(&mut self) {
         if self.counters.asks != 0 {
@@ -261,7 +262,7 @@ impl Core {
         }
     }
 
-    /// A hart in WFI goes on if what has arrived since makes a counter overflow.
+    /// A hart in WFI continues if what has arrived since makes a counter overflow.
     #[cold]
     pub fn overflow_wakes<B: Bus>(&mut self, bus: &B) {
         if self.counters.is_watched() {
@@ -272,7 +273,7 @@ impl Core {
         }
     }
 
-    /// Sets the overflow bits of counters that have passed their ends, and requests the interrupt. Returns whether one has.
+    /// Sets the overflow bits of counters that have passed their ends, and requests the interrupt. Returns whether any has.
     pub fn note_overflows(&mut self, now: Tick) -> bool {
         let before = self.counters.asks;
         for index in bits(self.counters.watched) {

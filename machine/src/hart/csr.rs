@@ -1,7 +1,7 @@
 //! Control and status registers: which exist, who may access them, which bits can be written.
 //!
-//! Where the specification leaves a choice, this file chooses as QEMU 7.2 does. Elsewhere: performance counters (`counters.rs`),
-//! the registers' role in a trap (`trap.rs`) and in translation (`mmu.rs`).
+//! Where the specification leaves a choice, this file does what QEMU 7.2 does. Other files handle performance counters
+//! (`counters.rs`) and the registers' role in traps (`trap.rs`) and translation (`mmu.rs`).
 
 use super::core::{Core, Privilege};
 use crate::types::Tick;
@@ -143,8 +143,8 @@ impl Core {
         }
     }
 
-    /// Reads a register without a check of privilege. `now` is the time of the instruction, `timer` gives
-    /// the value of `mtime` then.
+    /// Reads a register without a privilege check. `now` is the time of the instruction; `timer` gives the value of `mtime` at
+    /// that time.
     pub fn csr_read(
         &self,
         number: u16,
@@ -198,7 +198,7 @@ impl Core {
         })
     }
 
-    /// Writes a register without a check of privilege. `now` is the time of the instruction.
+    /// Writes a register without a privilege check. `now` is the time of the instruction.
     pub fn csr_write(&mut self, number: u16, value: u64, now: Tick) -> Outcome<()> {
         let csr = &mut self.csr;
         match number {
@@ -226,7 +226,7 @@ impl Core {
             0x142 => csr.scause = value,
             0x143 => csr.stval = value,
             0x144 => {
-                // Only the software interrupt and that of counters can be written from supervisor mode.
+                // Supervisor mode can write only the software interrupt and the counter-overflow interrupt.
                 let mask = csr.mideleg & (2 | COUNTER_OVERFLOW);
                 csr.mip_software = (csr.mip_software & !mask) | (value & mask);
             }

@@ -1,7 +1,7 @@
 //! The dispatch loop: executes the operations of a block and spends their dynamic time.
 //!
-//! The semantics of each instruction are here, once (or, if they are longer, in its extension's file under `isa`); memory accesses
-//! are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
+//! This file holds the semantics of each instruction, once (longer ones are in their extension's file under `isa`); memory
+//! accesses are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
 
 use super::block::{Block, BlockCache};
 use super::bus::Bus;
@@ -21,9 +21,9 @@ pub enum End {
     Suspended(usize, super::Stop),
     /// The operation with this index raised an exception.
     Trap(usize, Exception),
-    /// The hart left the block early after this operation: it sleeps or waits.
+    /// The hart left the block after this operation because it sleeps or waits.
     Left,
-    /// A counter has overflowed, and its interrupt comes before the operation with this index.
+    /// A counter has overflowed; its interrupt is taken before the operation with this index.
     Overflow(usize),
 }
 
@@ -39,10 +39,10 @@ pub fn quick_block(core: &Core, blocks: &BlockCache) -> Option<usize> {
     fetched.then_some(index)
 }
 
-/// Executes blocks as long as the next one is found quickly, beginning with the operation `start` of a block. Returns how and in
-/// which block it ended.
+/// Executes blocks while the next one is found quickly, beginning with operation `start` of a block. Returns in which block it
+/// ended, and how.
 ///
-/// `WATCHED`: a counter is near its end, so the hart looks for overflows after each operation, and one block is executed only.
+/// `WATCHED`: a counter is near its end, so the hart checks for overflows after each operation and executes only one block.
 pub fn run_blocks<B: Bus, const WATCHED: bool>(
     core: &mut Core,
     bus: &mut B,
@@ -64,7 +64,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             }
             index = 0;
             counted = 0;
-            // A loop of one block: nothing in between can have changed its translation or its decoding.
+            // A loop of one block: neither its translation nor its decoding can have changed in between.
             let again = (core.pc, core.fetch_line) == beginning
                 && core.fetch_line != NO_LINE
                 && !block.straddles;
@@ -271,7 +271,7 @@ impl Core {
         }
     }
 
-    /// Whether the next block can start without any further check.
+    /// Whether the next block can start without further checks.
     #[inline(always)]
     fn may_go_on(&self) -> bool {
         self.base < self.horizon && !self.interrupt_wakes() && !self.forget_blocks

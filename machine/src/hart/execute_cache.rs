@@ -1,8 +1,8 @@
-//! Cache-management operations: lines are written to memory, invalidated, filled with zeros or fetched ahead.
+//! Cache-management operations: they write lines to memory, invalidate them, fill them with zeros or fetch them ahead.
 //!
-//! Why it exists: where caches are not coherent, software moves data between harts with them. An operation acts on its line after
-//! all earlier accesses to that line (accesses to one line keep their order), and takes a place in the store buffer until it is
-//! complete, so that a fence waits for it. It does not know which cache levels exist.
+//! Why it exists: where caches are not coherent, software uses these operations to move data between harts. An operation acts on its line
+//! after all earlier accesses to that line (accesses to one line keep their order). It occupies a place in the store buffer until it is
+//! complete, so a fence waits for it. It does not know which cache levels exist.
 
 use super::Stop;
 use super::bus::{Access, Bus, Managed, Management, Timing};
@@ -25,7 +25,7 @@ mod environment {
 }
 
 impl Core {
-    /// The environment registers that bind the current mode.
+    /// The environment registers that apply in the current mode.
     fn environments(&self) -> impl Iterator<Item = u64> {
         let machine = (self.privilege != Privilege::Machine).then_some(self.csr.menvcfg);
         let supervisor = (self.privilege == Privilege::User).then_some(self.csr.senvcfg);
@@ -49,8 +49,8 @@ impl Core {
         }
     }
 
-    /// Waits for tokens of a bandwidth regulator. A line that is filled with zeros is written as by a store. A line that leaves is charged
-    /// when it does, as one that is pushed out, but stores that hit make it dirty again: so applications wait until nothing is owed.
+    /// Waits for tokens of a bandwidth regulator. A line that is filled with zeros is charged like a store. A line that is written back is
+    /// charged when it leaves, as on an eviction, but stores that hit make it dirty again; so applications wait until they owe nothing.
     fn admit_block<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -123,7 +123,7 @@ impl Core {
                 Ok(())
             }
             Managed::After(token) => {
-                // The operation is repeated at that completion, and not earlier.
+                // The operation is repeated at that completion and no earlier.
                 self.note_management(bus, Timing::Pending(token));
                 self.ordering = true;
                 Err(Exit::Suspend(Stop::Pending(token)))
@@ -131,8 +131,8 @@ impl Core {
         }
     }
 
-    /// Physical address of the line of a cache-block operation. It needs the right to read, zeroing the right to write; all faults
-    /// are those of stores, with the address of the operation.
+    /// Physical address of the line of a cache-block operation. It needs the right to read; zeroing needs the right to write. All faults
+    /// are store faults with the address of the operation.
     fn block_address<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -166,8 +166,7 @@ impl Core {
         Ok(physical)
     }
 
-    /// A prefetch hint. It has no effect if the page is not known, if it would have to wait for tokens, or if no miss register is
-    /// free.
+    /// A prefetch hint. It has no effect if the page is not known, if it would have to wait for tokens, or if no miss register is free.
     #[cold]
     pub fn prefetch<B: Bus>(&mut self, bus: &mut B, op: &Op, base: u64) {
         let address = base.wrapping_add(zicbo::hint_offset(op));

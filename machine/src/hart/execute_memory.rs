@@ -1,8 +1,8 @@
 //! Loads, stores and atomics: address translation, the line, and the time that each takes.
 //!
-//! An operation may suspend only before it has any effect, so that it can be executed again: first translation, then room for the
-//! access, then the line; and, if the line is present, the access itself (otherwise the access follows when the line arrives:
-//! `load_store_queue.rs`).
+//! An operation may suspend only before it has any effect, so that it can be executed again. The order is translation, room for
+//! the access, the line, and finally the access itself. If the line is absent, the access is performed when it arrives
+//! (`load_store_queue.rs`).
 
 use super::Stop;
 use super::bus::{Access, Bus, Place, Timing};
@@ -22,7 +22,7 @@ impl Core {
         })
     }
 
-    /// Loads `BYTES` bytes, zero-extended. If the destination waits, the result is not yet the value.
+    /// Loads `BYTES` bytes, zero-extended. If the destination waits, the result is not the value yet.
     #[inline(always)]
     pub fn load<B: Bus, const BYTES: u64>(
         &mut self,
@@ -78,7 +78,7 @@ impl Core {
         }
     }
 
-    /// A store does not become visible before its time: blocks run beyond the horizon, their stores do not.
+    /// A store does not become visible before its time: blocks may run beyond the horizon, but their stores may not.
     #[inline(always)]
     pub(super) fn before_store(&self, offset: Tick) -> Result<(), Exit> {
         if self.base + offset < self.horizon {
@@ -88,7 +88,7 @@ impl Core {
         }
     }
 
-    /// An aligned load whose line may be absent. `None`: it cannot be made now; `refused` says why.
+    /// An aligned load whose line may be absent. `None`: it cannot be performed now; `refused` says why.
     #[inline(never)]
     fn load_line<B: Bus, const BYTES: u64>(
         &mut self,
@@ -127,7 +127,7 @@ impl Core {
         Some(bus.read_place(place, BYTES as u8))
     }
 
-    /// An aligned store whose line may be absent. False: it cannot be made now; `refused` says why.
+    /// An aligned store whose line may be absent. False: it cannot be performed now; `refused` says why.
     #[inline(never)]
     fn store_line<B: Bus, const BYTES: u64>(
         &mut self,
@@ -183,8 +183,8 @@ impl Core {
         self.note_store(bus, timing);
     }
 
-    /// An operation with acquire semantics waits for its line, and no later access may pass it. Returns whether it still waits;
-    /// `refused` says for what.
+    /// An operation with acquire semantics waits for its line, and no later access may pass it. Returns whether it is still
+    /// waiting; `refused` says for what.
     #[cold]
     pub(super) fn after_acquire(&mut self, offset: Tick) -> bool {
         let waited = self.wait_loads(offset);
@@ -249,8 +249,8 @@ impl Core {
         self.perform(physical - line, physical, action, &mut found);
     }
 
-    /// Physical addresses of an access that may be misaligned: of its first byte and, if the access reaches into the next page, of
-    /// the first byte there.
+    /// Physical addresses of an access that may be misaligned: of its first byte and, if it reaches into the next page, of the
+    /// first byte there.
     fn translate_range<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -334,7 +334,7 @@ impl Core {
         Ok(value)
     }
 
-    /// The parts of an access in the lines that it touches (first address, bytes, shift in the value in bits), and whether there
+    /// The parts of an access in each line it touches (first address, bytes, shift within the value in bits), and whether there
     /// are two.
     fn parts(
         &self,
@@ -557,7 +557,7 @@ impl Core {
         self.note_load(bus, timing, op.masks().1);
     }
 
-    /// Called before an atomic operation. One with release semantics, or with `drain`, waits for all earlier accesses; a
+    /// Called before an atomic operation. An operation with release semantics, or with `drain`, waits for all earlier accesses; a
     /// store-conditional waits for its load-reserved.
     fn order(&mut self, op: &Op, drain: bool) -> Result<(), Exit> {
         let offset = op.cycle as Tick * self.costs.cycle;
@@ -574,8 +574,8 @@ impl Core {
         self.before_store(offset)
     }
 
-    /// LR. The reservation consists of the address and, if lines hold data, of the line while it stays in the cache. If memory is
-    /// flat, it consists of the address and the value: a store-conditional succeeds if memory still has that value.
+    /// LR. The reservation consists of the address and, if lines hold data, the line for as long as it stays in the cache. If
+    /// memory is flat, it consists of the address and the value: a store-conditional succeeds if memory still has that value.
     pub fn load_reserved<B: Bus>(
         &mut self,
         bus: &mut B,

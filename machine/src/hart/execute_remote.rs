@@ -1,13 +1,13 @@
 //! Loads, stores and atomics of memories behind a network, one access at a time instead of lines.
 //!
-//! Why it exists: where tiles have local memories, each tile reads and writes those of the others in place. The owner's memory
-//! performs an access when it serves it, and the answer brings the hart the result. A store takes a place in the store buffer until
-//! it is acknowledged, so fences and releases wait for it as for a store that misses. The destination of a load is among the
-//! registers that wait.
+//! Why it exists: where tiles have local memories, each tile reads and writes the others' memories in place. The owner's memory
+//! performs an access when it serves it, and the answer carries the result back to the hart. A store occupies a place in the store
+//! buffer until it is acknowledged, so fences and releases wait for it as for a store that misses. The destination of a load is
+//! among the registers that wait.
 //!
-//! Reads and writes travel on different networks and may overtake each other. So an access waits while one to the same eight bytes
-//! is under way on the other network; on one network, the accesses of a hart to one memory keep their order. That is what RVWMO
-//! demands for accesses to one address; accesses to different addresses need fences. What it deliberately does not know: where the
+//! Reads and writes travel on different networks and may overtake each other. So an access waits while another access to the same
+//! eight bytes is under way on the other network. On one network, a hart's accesses to one memory keep their order. RVWMO demands
+//! this for accesses to one address; accesses to different addresses need fences. What it deliberately does not know: where the
 //! memories are, and how far away.
 
 use super::Stop;
@@ -26,12 +26,12 @@ pub struct RemoteAccess {
     address: u64,
     /// What to do with the answer.
     action: Action,
-    /// The access travels on the network for writes.
+    /// The access travels on the write network.
     write: bool,
     completion: Completion,
 }
 
-/// The answer takes the place of the bytes of a line: the memory has already performed the operation.
+/// The answer replaces the bytes of a line: the memory has already performed the operation.
 struct Answer(u64);
 
 impl LineBytes for Answer {
@@ -44,7 +44,7 @@ impl LineBytes for Answer {
     }
 }
 
-/// The request that the memory gets.
+/// The request sent to the memory.
 fn operation(action: Action) -> RemoteOperation {
     match action {
         Action::Load(_) => RemoteOperation::Load,
@@ -111,7 +111,7 @@ impl Core {
         Ok(())
     }
 
-    /// An atomic operation on memory that exists, after everything that it had to wait for.
+    /// An atomic operation on memory that exists, once everything that it had to wait for has completed.
     #[cold]
     pub(super) fn remote_atomic<B: Bus>(
         &mut self,

@@ -10,7 +10,7 @@ use crate::types::Tick;
 use bulkhead_abi::hpm::SCOUNTOVF;
 
 impl Core {
-    /// Executes an operation of this group; `bits` are its instruction's, `a` and `b` its source registers.
+    /// Executes an operation of this group. `bits` is its instruction; `a` and `b` are its source registers.
     pub fn system<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -37,7 +37,7 @@ impl Core {
                 let immediate = matches!(op.kind, Kind::Csrrwi | Kind::Csrrsi | Kind::Csrrci);
                 let operand = if immediate { op.rs1 as u64 } else { a };
                 if is_counter(op.imm as u16) {
-                    // What has arrived up to now is counted.
+                    // Counts what has arrived up to now.
                     self.before_store(offset)?;
                     self.ask_caches(bus);
                 }
@@ -104,7 +104,7 @@ impl Core {
         self.csr_access(number, writes)?;
         let old = self.csr_read(number, now, |now| bus.timer(now))?;
         if writes {
-            // A read-modify-write of `mip` must not turn a line's level into a software bit.
+            // A read-modify-write of `mip` must not turn the level of an input line into a software bit.
             let basis = if number == 0x344 {
                 self.csr.mip_software
             } else {
@@ -117,7 +117,7 @@ impl Core {
     }
 }
 
-/// Whether a register shows or controls the counting of events.
+/// Whether a register shows or controls event counts.
 fn is_counter(number: u16) -> bool {
     matches!(number, 0x320 | 0x323..=0x33f | 0xb03..=0xb1f | 0xc03..=0xc1f | SCOUNTOVF)
 }

@@ -1,6 +1,6 @@
 //! Instructions on their way to the decoder.
 //!
-//! Why it exists: where lines hold data, an instruction can be decoded only after its line has been fetched, and only then is it
+//! Why it exists: where lines hold data, an instruction can be decoded only after its line has been fetched. Only then is it
 //! known whether it reaches into the next line. So the hart fetches, keeps the lines in a buffer of two, and decodes again. Flat
 //! memory is read at once. What it deliberately does not know: what instructions mean, and what a fetch costs.
 
@@ -46,7 +46,7 @@ impl FetchBuffer {
         }
     }
 
-    /// Empties the buffer: the block is decoded, or the fetched lines are out of date.
+    /// Empties the buffer: the block is decoded, or the fetched lines are stale.
     pub fn clear(&mut self) {
         self.start = u64::MAX;
         self.count = 0;

@@ -1,7 +1,8 @@
-//! Data lines that are known to be in the first-level cache, and their places: the hart uses their bytes without asking again.
+//! Data lines known to be in the first-level cache, and their places. The hart uses their bytes without asking again.
 //!
-//! Exists only to make the simulator fast. It must not change which line the cache replaces: entries are chosen by low bits of the
-//! cache's set number, so an entry is always the line used last in its set, and using it again does not change the order of use.
+//! It exists only to make the simulator fast. It must not change which line the cache replaces: entries are chosen by low bits of
+//! the cache's set number, so an entry is always the most recently used line of its set, and using it again does not change the
+//! order of use.
 
 use super::bus::{Place, Timing};
 use crate::types::Tick;
@@ -52,12 +53,12 @@ impl KnownLines {
         }
     }
 
-    /// Forgets all.
+    /// Forgets all lines.
     pub fn forget(&mut self) {
         self.entries = [NONE; ENTRIES];
     }
 
-    /// Forgets the lines whose numbers end in the four bits of which `ends` has the bit.
+    /// Forgets the lines whose low four number bits, as a value from 0 to 15, select a set bit of `ends`.
     pub fn forget_some(&mut self, ends: u16) {
         for end in (0..ENTRIES).filter(|end| ends >> end & 1 != 0) {
             self.entries[end & self.index_mask] = NONE;

@@ -1,14 +1,14 @@
 //! What an access does once its line has arrived.
 //!
-//! Why it exists: a value belongs to the moment at which a hart has the line, not to the moment at which it asks for it. An access
+//! Why it exists: a value is the one at the moment when the hart has the line, not at the moment when it asks for it. An access
 //! that misses is queued here with its address, its operation and its operands, and is performed when the line arrives: a load
 //! takes its value, a store becomes visible, an atomic operation reads and writes in one step. Until then the destination is among
 //! the registers that wait, so no instruction sees an old value.
 //!
-//! All accesses of one hart to one line are performed in program order, whichever of them had asked for the line. So a load sees
-//! the stores before it, without a comparison of addresses on every hit. A line among the known lines has no access left to perform
-//! ([`super::lines`]). What it deliberately does not know: how long anything takes ([`super::pending`], [`super::store_buffer`]),
-//! and where a line's bytes are.
+//! All accesses of one hart to one line are performed in program order, no matter which of them asked for the line. So a load sees
+//! the stores before it without comparing addresses on every hit. A known line has no access left to perform ([`super::lines`]).
+//! What it deliberately does not know: how long anything takes ([`super::pending`], [`super::store_buffer`]), and where a line's
+//! bytes are.
 
 use super::bus::Bus;
 use super::core::Core;
@@ -24,8 +24,8 @@ pub trait LineBytes {
     fn reserve(&mut self, offset: u64) {
         let _ = offset;
     }
-    /// Ends the reservation. Returns whether it was for this line and the line has stayed in the cache since; `None` if memory is
-    /// flat.
+    /// Ends the reservation. Returns whether it was for this line and the line has stayed in the cache since then; `None` if memory
+    /// is flat.
     fn take_reservation(&mut self, offset: u64) -> Option<bool> {
         let _ = offset;
         None
@@ -72,14 +72,14 @@ pub enum Action {
     Store(u8, u64),
     /// The whole line becomes zero.
     Zero,
-    /// A load within a line by an out-of-order pipeline, which keeps the value under this number until the load retires.
+    /// A load within a line by an out-of-order pipeline. The value is kept under this number until the load retires.
     Early(Op, u64),
 }
 
-/// An access that has not been performed.
+/// An access that has not been performed yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
-    /// Name of its line ([`Bus::line_name`]). The address may mean another line when this one arrives.
+    /// Name of its line ([`Bus::line_name`]). By the time this line arrives, the address may mean another line.
     pub line: u64,
     /// Physical address.
     pub address: u64,
@@ -87,7 +87,7 @@ pub struct Late {
     pub action: Action,
 }
 
-/// A load across two lines of which a part is still missing.
+/// A load across two lines of which one part is still missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     /// The bytes that have arrived.
@@ -158,7 +158,7 @@ impl Core {
             }
             Action::Reserve(op) => {
                 let value = memory.read(offset, a::bytes(&op));
-                // If a trap came in between, it ended the reservation before it began.
+                // A trap in between ended the reservation before it began.
                 if std::mem::take(&mut self.reserving) {
                     self.reservation = Some((address, value));
                     memory.reserve(offset);
@@ -222,7 +222,7 @@ impl Core {
     }
 }
 
-/// What a load makes of the bytes that it read.
+/// The result of a load, given the bytes that it read.
 pub fn loaded(op: &Op, value: u64) -> u64 {
     match op.kind {
         Kind::Lb => value as i8 as i64 as u64,

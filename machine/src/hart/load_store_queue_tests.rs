@@ -1,4 +1,5 @@
-//! When loads take and stores give their values: not before the line has arrived, and in program order within a line.
+//! When loads take their values and stores write theirs: not before the line has arrived, and in program order within a
+//! line.
 
 use super::test_support::*;
 use super::*;
@@ -110,7 +111,7 @@ fn a_load_across_lines_waits_for_both() {
 
 #[test]
 fn a_reservation_begins_and_ends_when_the_lines_are_there() {
-    // The conditional does not use the loaded value; another hart changes the word before the line arrives.
+    // The store-conditional does not use the loaded value; another hart changes the word before the line arrives.
     let run = |change: bool| {
         let (hart, bus) = run_far(
             |a| {
@@ -174,7 +175,7 @@ fn nothing_passes_acquire_and_release() {
             .map(|entry| entry.0 - first)
             .collect::<Vec<_>>()
     };
-    // Each line is asked for in its cycle; a load after the swap needs one of the two places for loads.
+    // Each line is requested in its cycle; a load after the swap needs one of the two places for loads.
     assert_eq!(asked(0), [0, 1, 2, 3]);
     // The swap waits for the store before it.
     assert_eq!(asked(RELEASE), [0, FAR, FAR + 1, FAR + 2]);

@@ -1,9 +1,9 @@
 //! Sv39 translation and physical protection of the hart's accesses (privileged specification 20211203, sections 4.3
 //! and 4.4).
 //!
-//! Three layers: a *quick table* that only makes the simulator fast (it holds a page only as long as the modelled TLB does, and the
-//! modelled TLBs replace in FIFO order, so the TLBs need not see hits in the quick table), the modelled first- and second-level
-//! TLBs, and the walker, whose reads cost time through the bus.
+//! There are three layers: a *quick table*, the modelled first- and second-level TLBs, and the walker, whose reads cost time
+//! through the bus. The quick table only makes the simulator fast: it holds a page only as long as the modelled TLB does. The
+//! modelled TLBs replace in FIFO order, so they need not see hits in the quick table.
 
 use super::Stop;
 use super::bus::{Access, Bus, Timing};
@@ -59,7 +59,7 @@ impl TlbEntry {
     }
 }
 
-/// A walk: it reads one entry after another, each when its line has arrived.
+/// A walk. It reads one entry after another, each when its line has arrived.
 #[derive(Clone, Debug)]
 pub struct Walk {
     address: u64,
@@ -92,7 +92,7 @@ pub struct Mmu {
     quick: [Box<[QuickEntry; QUICK]>; 3],
     /// Context bits for the tags: fetch, data.
     contexts: [u64; 2],
-    /// Counts up to drop all quick entries at once.
+    /// Incremented to drop all quick entries at once.
     generation: u64,
     context_bits: [u64; 2],
     /// First-level TLBs: instructions, data. FIFO.
@@ -138,7 +138,7 @@ impl Mmu {
     /// Drops the quick entries, not the modelled TLBs.
     pub fn forget(&mut self) {
         self.generation += 1;
-        // Eight bits of the tag are the generation; the last value is never used so that EMPTY matches nothing.
+        // Eight bits of the tag are the generation; the last value is never used, so EMPTY matches nothing.
         if self.generation == 255 {
             self.generation = 0;
             self.quick.iter_mut().for_each(|table| table.fill(EMPTY));
@@ -184,7 +184,7 @@ impl Mmu {
 
     fn insert(&mut self, side: usize, entry: TlbEntry) {
         let table = &mut self.first[side];
-        // A walk for additional rights replaces the entry that had too few.
+        // A walk for additional rights replaces the entry that lacked them.
         if let Some(old) = table
             .iter_mut()
             .find(|old| old.covers(entry.start, entry.asid))
@@ -242,7 +242,7 @@ fn page_fault(need: Need) -> u64 {
     }
 }
 
-/// The access fault of an access.
+/// The access fault for this kind of access.
 pub fn access_fault(need: Need) -> u64 {
     match need {
         Need::Read => cause::LOAD_ACCESS,
@@ -252,8 +252,8 @@ pub fn access_fault(need: Need) -> u64 {
 }
 
 impl Core {
-    /// Translates an access of `bytes` bytes that lies within one page, `offset` ticks after the start of the block. Takes the
-    /// time of TLB misses; may suspend within a walk, and continues it when called again.
+    /// Translates an access of `bytes` bytes that lies within one page, `offset` ticks after the start of the block. Spends the
+    /// time of TLB misses. May suspend within a walk, and continues it when called again.
     pub fn translate<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -325,7 +325,7 @@ impl Core {
             || entry().is_some_and(|entry| self.usable(&entry, need, privilege))
     }
 
-    /// Whether an entry of a TLB gives the right, without another look at the tables.
+    /// Whether a TLB entry grants the right, without another look at the tables.
     fn usable(&self, entry: &TlbEntry, need: Need, privilege: Privilege) -> bool {
         self.permitted(entry.flags, need, privilege)
             && (need != Need::Write || entry.flags & D != 0)
@@ -386,7 +386,7 @@ impl Core {
         }
     }
 
-    /// Reads the walk's remaining entries, one after the other, and spends their time.
+    /// Reads the walk's remaining entries in order and spends their time.
     fn spend_walk<B: Bus>(&mut self, bus: &mut B) -> Result<(), Exit> {
         let Some(mut walk) = self.walk.take() else {
             return Ok(());
@@ -409,13 +409,13 @@ impl Core {
                 }
             }
         }
-        // The walk's reads went through the data cache: the last line need not be there any more.
+        // The walk's reads went through the data cache, so the last line may no longer be there.
         self.forget_lines();
         self.walk = Some(walk);
         Ok(())
     }
 
-    /// Reads the walk's next entry: its value, and when it arrives.
+    /// Reads the walk's next entry. Returns its value and when it arrives.
     fn read_entry<B: Bus>(&mut self, bus: &mut B, walk: &mut Walk) -> Result<(u64, Tick), Exit> {
         if let Some(token) = walk.waiting {
             return Err(Exit::Suspend(Stop::Pending(token)));
@@ -453,7 +453,7 @@ impl Core {
         Ok((bus.read_place(place, 8), at))
     }
 
-    /// The line for which the walk waits has arrived: reads its entry, and sets the accessed and dirty bits.
+    /// The line that the walk waits for has arrived: reads its entry, and sets the accessed and dirty bits.
     pub fn walk_line<M: LineBytes + ?Sized>(&mut self, token: u32, bytes: &mut M) {
         if let Some(mut walk) = self.walk.take() {
             if walk.waits_for(token) {

@@ -1,8 +1,8 @@
 //! One RV64GC hart: what an instruction does, and how long it takes.
 //!
-//! It exists so that unmodified RISC-V binaries run with cycle-level timing. It does not know what lies behind its
-//! [`Bus`]: caches, networks, devices and other harts are the tile's business. It is resumable at every point where it
-//! depends on others, and its results do not depend on the horizons with which it is driven.
+//! It exists so that unmodified RISC-V binaries run with cycle-level timing. It does not know what lies behind its [`Bus`]: caches,
+//! networks, devices and other harts are the tile's business. It can be resumed at every point where it depends on others, and its results
+//! do not depend on the horizons that drive it.
 
 pub mod bus;
 pub mod config;
@@ -78,17 +78,15 @@ pub enum InterruptLine {
 pub enum Stop {
     /// The next block would start at or after the horizon.
     Horizon,
-    /// The next operation is a device access at `Hart::time()`, not before the horizon: run again when the hart is the
-    /// earliest.
+    /// The next operation is a device access at `Hart::time()`, which is not before the horizon. Run again when this hart is the earliest.
     Device,
     /// The hart needs the completion of this token.
     Pending(u32),
-    /// An access of the next operation waits for tokens of a bandwidth regulator until `Hart::time()`, unless an interrupt is taken
-    /// before.
+    /// An access of the next operation waits for tokens of a bandwidth regulator until `Hart::time()`, unless an interrupt is taken first.
     Tokens,
-    /// In WFI: an interrupt continues it.
+    /// In WFI: an interrupt wakes it.
     WaitForInterrupt,
-    /// Put to sleep by a device write: `Hart::wake` or an enabled interrupt continues it.
+    /// Put to sleep by a device write: `Hart::wake` or an enabled interrupt wakes it.
     Sleep,
     /// Not started, or stopped by `Hart::stop`.
     Halted,
@@ -114,7 +112,7 @@ enum Resume {
     Start,
     /// At the first operation of this block, once its instructions have arrived.
     Fetch(usize),
-    /// At this operation of this block.
+    /// At an operation of a block.
     Operation(usize, usize),
 }
 
@@ -145,8 +143,8 @@ impl Hart {
         }
     }
 
-    /// Sets the number of sets of the first-level data cache (a power of two), from the next reset on. The hart then remembers the
-    /// lines that it used last in several sets and does not ask for their timing; without this call it remembers one line.
+    /// Sets the number of sets of the first-level data cache (a power of two), effective from the next reset. The hart then remembers the
+    /// most recently used line of several sets and does not ask for their timing; without this call it remembers one line.
     pub fn set_data_sets(&mut self, sets: u32) {
         self.data_sets = sets;
     }
@@ -167,7 +165,7 @@ impl Hart {
         }
     }
 
-    /// Halts the hart where it is and forgets what it waited for. Only [`Hart::reset`] starts it again.
+    /// Halts the hart and forgets what it waited for. Only [`Hart::reset`] starts it again.
     pub fn stop(&mut self) {
         self.core.base = self.time();
         self.core.stop();
@@ -257,8 +255,8 @@ impl Hart {
         }
     }
 
-    /// Continues after a wait for tokens, or withdraws the waiting access because of an interrupt. Returns false if it is too early
-    /// for both.
+    /// Continues after a wait for tokens, or withdraws the waiting access because of an interrupt. Returns false if it is too early for
+    /// either.
     fn end_token_wait<B: Bus>(&mut self, bus: &mut B) -> bool {
         let Some(wait) = self.core.tokens else {
             return true;
@@ -267,7 +265,7 @@ impl Hart {
             return false;
         }
         if self.core.interrupt_arrival <= wait.until && self.core.interrupt().is_some() {
-            // The operation has had no effect yet: it begins a block of its own when the hart returns to it.
+            // The operation has had no effect yet; it starts its own block when the hart returns to it.
             let pc = self.pc();
             self.core.tokens = None;
             self.core.admitted = NO_LINE;
@@ -340,7 +338,7 @@ impl Hart {
         }
     }
 
-    /// [`Hart::next_block`] for the out-of-order pipeline, so that it stays a part of the loop in order.
+    /// [`Hart::next_block`] for the out-of-order pipeline; a separate function, so that `next_block` stays part of the in-order loop.
     #[inline(never)]
     fn next_block_apart<B: Bus>(&mut self, bus: &mut B) -> Result<usize, Exit> {
         self.next_block(bus)
@@ -384,8 +382,8 @@ impl Hart {
         Ok(block)
     }
 
-    /// The block at the program counter, decoded if necessary; its physical address; and the physical address of its second half if
-    /// that is in another page.
+    /// The block at the program counter, decoded if necessary; its physical address; and the physical address of its second half if that is
+    /// in another page.
     #[cold]
     #[inline(never)]
     fn find_block<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, u64, Option<u64>), Exit> {
@@ -418,8 +416,8 @@ impl Hart {
         }
     }
 
-    /// A block that cannot be decoded yet, or not in the usual way: its line has not been fetched, or its instruction lies across
-    /// pages, or there is none.
+    /// A block that cannot be decoded yet or not in the usual way: its line has not been fetched, its instruction spans two pages, or there
+    /// is no instruction.
     #[cold]
     fn unusual_block<B: Bus>(
         &mut self,
@@ -472,16 +470,15 @@ impl Hart {
         self.find_block(bus)
     }
 
-    /// Reports that the access of `token` completed at `at`, with the line: its physical address and its bytes, which the hart
-    /// reads and writes now. (For an access that never gets a line, the tile passes a made-up line of zeros: reads give 0, and
-    /// writes are lost.)
+    /// Reports that the access of `token` completed at `at`, with the line: its physical address and its bytes, which the hart reads and
+    /// writes now. (For an access that never gets a line, the tile passes a dummy line of zeros: reads give 0, and writes are lost.)
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
         let before = self.window.is_some().then(|| Before::new(&self.core));
         self.core.complete(token, at, line);
         self.completed(token, at, before);
     }
 
-    /// An out-of-order pipeline hears of a completion.
+    /// Tells an out-of-order pipeline about a completion.
     #[inline]
     fn completed(&mut self, token: u32, at: Tick, before: Option<Before>) {
         if let (Some(window), Some(before)) = (&mut self.window, before) {
@@ -489,8 +486,8 @@ impl Hart {
         }
     }
 
-    /// The line with this name ([`Bus::line_name`]) for which the access of `token` waits has arrived: the hart performs what waits for it.
-    /// [`Hart::complete`] reports the time.
+    /// The line with this name ([`Bus::line_name`]), which the access of `token` waits for, has arrived. The hart performs what waits for
+    /// it; [`Hart::complete`] reports the time.
     pub fn take_line(&mut self, token: u32, name: u64, line: &mut impl LineBytes) {
         self.core.take_line(token, name, line);
     }
@@ -503,7 +500,7 @@ impl Hart {
         self.completed(token, at, before);
     }
 
-    /// Sets an interrupt input at the tick `at`. Also continues a hart in WFI or asleep if the interrupt is enabled in `mie`.
+    /// Sets an interrupt input at the tick `at`. Also wakes a hart in WFI or asleep if the interrupt is enabled in `mie`.
     pub fn set_interrupt(&mut self, line: InterruptLine, level: bool, at: Tick) {
         let bit = match line {
             InterruptLine::Software => 3,
@@ -533,26 +530,26 @@ impl Hart {
         }
     }
 
-    /// Ends the sleep that a device write began; without effect on a hart that does not sleep.
+    /// Ends the sleep that a device write began; no effect on a hart that is not asleep.
     pub fn wake(&mut self, at: Tick) {
         if self.core.mode == Mode::Sleeping {
             self.core.awake(at);
         }
     }
 
-    /// Whether an interrupt is pending that is enabled in `mie`, so that it would end WFI.
+    /// Whether an interrupt that is enabled in `mie` is pending, so that it would end WFI.
     pub fn interrupt_pending(&self) -> bool {
         self.core.interrupt_wakes()
     }
 
-    /// Forgets which lines are known to be in the first-level caches. The tile calls it whenever a line may have left a first-level
-    /// cache, or lost its dirty state, by anything but the hart's own accesses. [`Hart::complete`] does so itself.
+    /// Forgets which lines are known to be in the first-level caches. The tile calls this whenever anything but the hart's own accesses may
+    /// have removed a line from a first-level cache or cleared its dirty state. [`Hart::complete`] does it itself.
     pub fn forget_lines(&mut self) {
         self.core.forget_lines();
     }
 
-    /// Another hart has used the caches: data lines whose numbers end in four bits of which `data` has the bit, and others for
-    /// instructions.
+    /// Another hart has used the caches. Forgets data lines whose low four number bits select a set bit of `data`, and the instruction line
+    /// if `instructions`.
     pub fn forget_some_lines(&mut self, data: u16, instructions: bool) {
         self.core.lines.forget_some(data);
         if instructions {
@@ -600,8 +597,8 @@ impl Hart {
         }
     }
 
-    /// Goes on at `pc`, at the tick `at` or when the hart would have acted next, whichever is later. The operation under way is
-    /// abandoned, with what it waited for; accesses that it or earlier ones began still end as they would have.
+    /// Continues at `pc`, at the tick `at` or when the hart would have acted next, whichever is later. The current operation is abandoned
+    /// with everything it waited for; accesses that it or earlier operations began still complete normally.
     pub fn divert(&mut self, pc: u64, at: Tick) {
         self.core.base = self.time().max(at);
         self.resume = None;

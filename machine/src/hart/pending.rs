@@ -1,9 +1,9 @@
-//! Results of misses that are still under way.
+//! Results of outstanding misses.
 //!
 //! [`super::load_store_queue`] says what a load does; this file says when.
 //!
-//! Entries retire from the front only. What a caller waits for depends only on completion times, never on when they become known:
-//! this keeps a run independent of the horizons with which the hart is driven.
+//! Entries retire only from the front. What a caller waits for depends only on completion times, never on when they become known;
+//! this keeps a run independent of the horizons that drive the hart.
 
 use crate::types::Tick;
 use std::collections::VecDeque;
@@ -47,13 +47,13 @@ impl PendingLoads {
         self.entries.is_empty()
     }
 
-    /// Whether `limit` loads are under way unless one has completed since.
+    /// Whether `limit` loads are outstanding unless one has completed since.
     #[inline(always)]
     pub fn is_full(&self, limit: usize) -> bool {
         self.entries.len() >= limit
     }
 
-    /// Whether an operation on `registers` at `now` is unaffected: nothing has completed, and none of its registers waits.
+    /// Whether an operation on `registers` at `now` is unaffected: nothing has completed, and none of its registers is waiting.
     #[inline(always)]
     pub fn unconcerned(&self, registers: u64, now: Tick) -> bool {
         self.registers & registers == 0 && now < self.oldest
@@ -101,7 +101,7 @@ impl PendingLoads {
         latest(self.entries.iter().map(|entry| entry.completion))
     }
 
-    /// The tick at which fewer than `limit` loads are under way, or a token that must complete first.
+    /// The tick at which fewer than `limit` loads are outstanding, or a token that must complete first.
     pub fn room(&self, limit: usize) -> Result<Tick, u32> {
         let excess = (self.entries.len() + 1).saturating_sub(limit);
         latest(

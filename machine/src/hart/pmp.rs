@@ -1,6 +1,6 @@
 //! Physical memory protection with 16 entries (privileged specification 20211203, section 3.7).
 //!
-//! It answers only whether an access is allowed; the trap logic handles a refusal.
+//! It only decides whether an access is allowed; the trap logic handles a refusal.
 
 /// Number of entries.
 pub const ENTRIES: usize = 16;
@@ -31,7 +31,8 @@ struct Range {
 }
 
 impl Range {
-    /// Whether any byte from `start` up to `end` is in it. A top-of-range entry that ends before it begins has no bytes.
+    /// Whether any byte from `start` up to `end` is in the range. A top-of-range entry that ends before it begins contains
+    /// no bytes.
     fn touches(&self, start: u64, end: u64) -> bool {
         start < self.end && self.start < end && self.start < self.end
     }
@@ -137,7 +138,7 @@ impl Pmp {
         machine
     }
 
-    /// Whether one answer holds for the whole page that contains `address`.
+    /// Whether the same answer holds for the whole page that contains `address`.
     pub fn uniform_page(&self, address: u64) -> bool {
         let (start, end) = (address & !0xfff, (address & !0xfff) + 0x1000);
         for range in &self.ranges {

@@ -1,7 +1,7 @@
 //! Branch prediction: two-bit counters and a return-address stack.
 //!
 //! There is no branch target buffer: direct targets are known when the instruction is decoded, and indirect jumps other
-//! than returns always pay the penalty. The predictor decides only time, never results.
+//! than returns always pay the penalty. The predictor affects only time, never results.
 
 use super::config::HartConfig;
 
@@ -47,7 +47,7 @@ impl Predictor {
         }
     }
 
-    /// What is predicted for the branch at `pc`; nothing is learnt.
+    /// The prediction for the branch at `pc`. Learns nothing.
     pub fn predict(&self, pc: u64, backward: bool) -> bool {
         let counter = self.counters.get((pc >> 1) as usize & self.mask);
         counter.map_or(backward, |counter| *counter >= 2)
@@ -65,12 +65,12 @@ impl Predictor {
         (self.top as u32, self.depth as u32)
     }
 
-    /// Takes back the calls and returns since `position`. What they wrote over is lost.
+    /// Undoes the calls and returns since `position`. Entries that they overwrote are lost.
     pub fn restore(&mut self, position: (u32, u32)) {
         (self.top, self.depth) = (position.0 as usize, position.1 as usize);
     }
 
-    /// A return: where it is predicted to go.
+    /// A return: its predicted target.
     pub fn pop(&mut self) -> Option<u64> {
         if self.depth == 0 {
             return None;
@@ -85,7 +85,7 @@ impl Predictor {
         Some(predicted)
     }
 
-    /// A call: remembers where it returns to. The oldest entry is lost when the stack is full.
+    /// A call: remembers its return address. The oldest entry is lost when the stack is full.
     pub fn call(&mut self, return_address: u64) {
         let size = self.returns.len();
         if size > 0 {

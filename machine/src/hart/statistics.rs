@@ -17,9 +17,9 @@ pub struct HartStatistics {
     pub stores: u64,
     /// Accesses to device registers.
     pub device_accesses: u64,
-    /// Instruction fetches that were not first-level hits.
+    /// Instruction fetches that missed the first level.
     pub fetch_misses: u64,
-    /// Data accesses that were not first-level hits.
+    /// Data accesses that missed the first level.
     pub data_misses: u64,
     /// Misses of the first-level instruction TLB.
     pub fetch_tlb_misses: u64,
@@ -27,15 +27,16 @@ pub struct HartStatistics {
     pub data_tlb_misses: u64,
     /// Page-table walks.
     pub walks: u64,
-    /// Traps and interrupts taken.
+    /// Traps taken, interrupts included.
     pub traps: u64,
-    /// Interrupts among the traps.
+    /// Interrupts taken.
     pub interrupts: u64,
-    /// Ticks that the hart waited for instructions.
+    /// Ticks for which the hart waited for instructions.
     pub stall_fetch: Tick,
-    /// Ticks that an instruction waited for the result of a miss.
+    /// Ticks for which an instruction waited for the result of a miss.
     pub stall_load: Tick,
-    /// Ticks that a store waited for a place in the store buffer, or a fence for the buffer to drain.
+    /// Ticks for which a store waited for a place in the store buffer, or a fence for the buffer to
+    /// drain.
     pub stall_store: Tick,
     /// Ticks spent in TLB misses.
     pub stall_translation: Tick,

@@ -1,13 +1,13 @@
-//! The store buffer: stores that missed the first level and are under way.
+//! The store buffer: outstanding stores that missed the first level.
 //!
-//! Places become free in order: one does when the oldest store completes. [`super::load_store_queue`] says what a store writes;
-//! this file says when.
+//! Places become free in order: one is freed when the oldest store completes. [`super::load_store_queue`] says what a store
+//! writes; this file says when.
 
 use super::pending::Completion;
 use crate::types::Tick;
 use std::collections::VecDeque;
 
-/// Stores under way, oldest first.
+/// Outstanding stores, oldest first.
 #[derive(Clone)]
 pub struct StoreBuffer {
     entries: VecDeque<Completion>,
@@ -29,7 +29,7 @@ impl StoreBuffer {
         self.entries.len() >= self.size
     }
 
-    /// Drops what is complete at `now`, from the front.
+    /// Drops completed stores at `now`, from the front.
     pub fn retire(&mut self, now: Tick) {
         while matches!(self.entries.front(), Some(Completion::At(at)) if *at <= now) {
             self.entries.pop_front();

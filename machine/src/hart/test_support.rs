@@ -55,7 +55,7 @@ impl Assembler {
     pub fn csrw(&mut self, csr: u32, rs1: u32) -> &mut Self {
         self.i(0x73, 1, 0, rs1, csr as i32)
     }
-    /// Opens the whole physical memory to the lower modes: four instructions, of which `x6` is left changed.
+    /// Opens the whole physical memory to the lower modes. Four instructions; clobbers `x6`.
     pub fn open_protection(&mut self) -> &mut Self {
         self.addi(6, 0, -1)
             .csrw(0x3b0, 6)
@@ -135,7 +135,7 @@ pub struct FlatBus {
     /// If not 0: how long every data access waits for its line.
     pub far: Tick,
     accesses: u64,
-    /// What will happen, by time and sequence.
+    /// Future events, by time and sequence.
     pub events: BTreeMap<(Tick, u32), Event>,
     pub markers: Vec<(Tick, u16, u64)>,
     pub device_log: Vec<(Tick, u64, u64)>,
@@ -145,9 +145,9 @@ pub struct FlatBus {
     /// Instead of made-up latencies: an LRU cache with 16 sets of two lines each (with
     /// the tick of their arrival), oldest first.
     pub cache: Option<Vec<Vec<(u64, Tick)>>>,
-    /// If not 0: a regulator lets one access pass in this many ticks.
+    /// If not 0: a regulator admits one access per this many ticks.
     pub distance: Tick,
-    /// When it lets the next access pass.
+    /// When it admits the next access.
     pub next_token: Tick,
     /// Accesses that were withdrawn.
     pub withdrawn: u32,
@@ -199,7 +199,7 @@ impl FlatBus {
         if self.seed == 0 {
             return Timing::Hit;
         }
-        // The hart may or may not ask again for the line that it used last: that must be a hit.
+        // The hart may or may not ask again for the line that it used last, so that access must be a hit.
         self.accesses += 1;
         let mut hash = (physical >> 6) ^ self.seed ^ (self.accesses << 20) ^ (write as u64) << 60;
         for _ in 0..3 {
@@ -326,7 +326,7 @@ impl Bus for FlatBus {
     ) -> Result<DeviceWrite, BusFault> {
         self.device_log.push((now, physical, value));
         if physical & 0xfff == 0x10 {
-            // Acknowledges the timer a little later, as a real interrupt controller.
+            // Acknowledges the timer a little later, like a real interrupt controller.
             self.token += 1;
             self.events
                 .insert((now + 5, self.token), Event::Timer(false));
@@ -350,7 +350,7 @@ impl Bus for FlatBus {
     }
 }
 
-/// A hart that starts with the program, and its bus where everything hits.
+/// A hart that starts with the program, and a bus on which everything hits.
 pub fn start(assembler: &Assembler) -> (Hart, FlatBus) {
     let mut hart = Hart::new(&HartConfig::default(), 0);
     hart.reset(BASE, 0);

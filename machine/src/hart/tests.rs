@@ -10,7 +10,7 @@ fn assemble(build: impl FnOnce(&mut Assembler)) -> Assembler {
     assembler
 }
 
-/// A program behind a prologue that sends machine traps to a WFI.
+/// A program after a prologue that directs machine traps to a WFI.
 fn guarded(build: impl FnOnce(&mut Assembler)) -> Assembler {
     assemble(|a| {
         a.jal(5, 3).word(WFI).jal(0, 1); // x5 = address of the WFI

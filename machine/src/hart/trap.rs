@@ -1,5 +1,5 @@
-//! Traps: which interrupt is taken, which mode handles it, and what the registers say afterwards (privileged specification
-//! 20211203, sections 3.1.6 to 3.1.15, 3.3.2 and 4.1).
+//! Traps: which interrupt is taken, which mode handles it, and what the registers hold afterwards (privileged
+//! specification 20211203, sections 3.1.6 to 3.1.15, 3.3.2 and 4.1).
 
 use super::bus::Bus;
 use super::core::{Core, Exception, Mode, Privilege};

@@ -1,7 +1,7 @@
 //! The registers of a program in user mode at the moment when it trapped.
 //!
-//! Why it exists: software in machine mode reports a crash only after it has used the registers itself. The copy lets the simulator
-//! show the chain of calls. It changes no tick. What it deliberately does not know: what a trap means.
+//! Why it exists: machine-mode software reports a crash only after it has reused the registers. The copy lets the simulator show
+//! the call chain. It changes no tick. What it deliberately does not know: what a trap means.
 
 use super::UnhandledTrap;
 use super::bus::Bus;
@@ -19,14 +19,14 @@ pub struct UserTrap {
     pub trap: UnhandledTrap,
     /// `satp` at that moment.
     pub translation: u64,
-    /// Integer registers `x0` to `x31`, with the results of all loads that the program had begun.
+    /// Integer registers `x0` to `x31`, including the results of all loads that the program had begun.
     pub registers: [u64; 32],
     /// Registers whose loads were under way.
     waiting: u32,
 }
 
 impl UserTrap {
-    /// None yet.
+    /// No trap yet.
     pub const NONE: Self = Self {
         trap: UnhandledTrap {
             cause: 0,
@@ -69,13 +69,13 @@ impl Core {
         };
     }
 
-    /// An access was performed: the copy gets the loaded value, if the program waited for it.
+    /// An access was performed: the copy gets the loaded value if the program was waiting for it.
     pub fn complete_trap(&mut self, action: &Action) {
         if self.user_trap.waiting == 0 {
             return;
         }
         let bit = destination(action) & self.user_trap.waiting;
-        // Of a load across two lines the other part may be missing.
+        // The other part of a load across two lines may be missing.
         let others = self.late.iter();
         let others = others.fold(0, |all, late| all | destination(&late.action));
         if bit & !others != 0 {
@@ -85,8 +85,8 @@ impl Core {
         }
     }
 
-    /// Software marked a crash with this cause. The tile is informed only if that was the last trap: a program that its pager gave
-    /// up may have trapped long before other programs.
+    /// Software marked a crash with this cause. The tile is told only if that was the last trap: a program that its pager gave up
+    /// on may have trapped long before other programs.
     #[cold]
     pub fn report_crash<B: Bus>(&mut self, bus: &mut B, now: Tick, cause: u64) {
         let last = self.user_trap.trap.cause;

@@ -1,5 +1,5 @@
-//! Results must not depend on how the hart is driven: the same random program with the widest possible horizons and
-//! with random small ones gives the same registers, memory, times, access sequences and statistics.
+//! Results must not depend on how the hart is driven: a random program must give the same registers, memory, times,
+//! access sequences and statistics with the widest possible horizons and with small random ones.
 
 use super::test_support::*;
 use super::*;
@@ -103,12 +103,12 @@ fn program(steps: &[Step], rounds: i32) -> Assembler {
             Step::FenceI => a.word(FENCE_I),
             Step::Counter(rd) => a.csrr(rd, 0xc00 + rd % 3),
             Step::Marker(rs) => a.marker(rs, 0x123),
-            // x16 = DATA + (x16 + 0x1008) mod 64 KiB; right also for a branch into the middle of it.
+            // x16 = DATA + (x16 + 0x1008) mod 64 KiB; also correct for a branch into the middle of it.
             Step::NextPage => {
                 a.add(19, 16, 15).i(0x13, 1, 19, 19, 48);
                 a.i(0x13, 5, 19, 19, 48).add(16, 18, 19)
             }
-            // A loop of one block that walks through memory; right also for a branch into the middle of it.
+            // A loop of one block that walks through memory; also correct for a branch into the middle of it.
             Step::Loop(rd, rounds) => {
                 a.addi(21, 0, rounds).add(22, 16, 0);
                 let top = a.here();
@@ -148,7 +148,7 @@ struct Outcome {
     memory: u64,
 }
 
-/// Out-of-order pipelines with little and with much of everything.
+/// Out-of-order pipelines with few and with many resources.
 fn pipelines() -> impl Strategy<Value = Option<IntervalConfig>> {
     let out_of_order = |width, window, queue, units| IntervalConfig {
         width,
@@ -166,7 +166,7 @@ fn pipelines() -> impl Strategy<Value = Option<IntervalConfig>> {
     ]
 }
 
-/// Drives a hart as an engine does: events in the order of time, and a horizon not beyond the next event.
+/// Drives a hart as an engine does: events in time order, and no horizon beyond the next event.
 fn drive(
     interval: Option<IntervalConfig>,
     assembler: &Assembler,
@@ -275,7 +275,7 @@ proptest! {
         prop_assert_eq!(wide, narrow);
     }
 
-    /// What the hart remembers of a cache makes no difference: lines of many sets or of one.
+    /// What the hart remembers of a cache makes no difference, whether lines of many sets or of one.
     #[test]
     fn known_lines_do_not_change_results(
         steps in prop::collection::vec(step(), 5..60),
@@ -322,7 +322,7 @@ proptest! {
         timers in prop::collection::vec(300u64..8000, 0..4),
         distance in prop_oneof![Just(0u64), 1u64..400],
     ) {
-        // What depends on time is left out.
+        // Time-dependent steps are left out.
         let steps: Vec<_> = steps
             .into_iter()
             .filter(|step| !matches!(step, Step::DeviceRead(_) | Step::Counter(_)))
@@ -330,7 +330,7 @@ proptest! {
         let assembler = program(&steps, rounds);
         let [one, other] = [None, interval].map(|pipeline| {
             let mut outcome = drive(pipeline, &assembler, seed, &timers, None, distance, || 1 << 40);
-            // The handler counts, and may come after the end.
+            // The handler counts, and may run after the end.
             outcome.registers[28] = 0;
             outcome.trap = [None; 3];
             let devices: Vec<_> = outcome.devices.iter().map(|access| (access.1, access.2)).collect();

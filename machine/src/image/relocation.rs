@@ -1,7 +1,7 @@
-//! Programs that run where they are put: position-independent ELF files, moved to an address.
+//! Programs that run anywhere: position-independent ELF files, moved to an address.
 //!
-//! Why it exists: several programs on one chip cannot all lie at the address to which each of them was linked. What it deliberately does not know:
-//! where a program goes, and dynamic linking: a file that needs symbols of another one is refused.
+//! Why it exists: several programs on one chip cannot all be at the address to which each was linked. What it deliberately does not know:
+//! where a program goes; and dynamic linking: a file that needs symbols of another file is refused.
 
 use super::{Image, ImageError};
 use object::LittleEndian;
@@ -9,12 +9,12 @@ use object::elf::{ET_DYN, FileHeader64, R_RISCV_RELATIVE, SHT_RELA};
 use object::read::elf::{FileHeader as _, Rela as _, SectionHeader as _};
 
 impl Image {
-    /// Moves a position-independent image (`-pie`) so that its first byte is at `address`, and puts the addresses into it that its relocations
-    /// ask for. Gives by how much it was moved, modulo 2^64. Other images are linked to where they are, and stay: 0. `bytes`: the file from
-    /// which the image was read.
+    /// Moves a position-independent image (`-pie`) so that its first byte is at `address`, and applies its relocations. Returns the
+    /// distance, modulo 2^64. Other images are linked to fixed addresses and stay there: 0. `bytes`: the file from which the image was
+    /// read.
     ///
     /// # Errors
-    /// If the file asks for anything but its own moved addresses, or for one outside of its segments.
+    /// If the file asks for anything but its own moved addresses, or for one outside its segments.
     pub fn move_to(&mut self, bytes: &[u8], address: u64) -> Result<u64, ImageError> {
         let name = self.name.clone();
         let damaged = |what: String| ImageError::Damaged {
@@ -66,7 +66,7 @@ impl Image {
         Ok(by)
     }
 
-    /// Writes a word at an address of the file. Zeros that are not in the file become a part of it.
+    /// Writes a word at an address of the file. Zeros that are not in the file become part of it.
     fn put(&mut self, address: u64, value: [u8; 8]) -> bool {
         let mut all = self.segments.iter_mut();
         let place = all.find_map(|segment| {

@@ -1,4 +1,4 @@
-//! Images built byte by byte from the ELF specification, and this test's own executable for debug information.
+//! Images built byte by byte from the ELF specification, and the test's own executable for debug information.
 
 use super::*;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ fn loads_segments() {
 
 #[test]
 fn loads_at_physical_addresses() {
-    // A kernel linked high: the entry is virtual, execution starts at the physical place.
+    // A kernel linked high: the entry is virtual, and execution starts at the physical address.
     let high = (1, 0x1000, 0xffff_ffff_8000_0000, 0x8020_0000, 16, 16);
     let image = Image::parse("a.elf", &elf(2, 1, 2, 243, 0xffff_ffff_8000_0004, &[high]));
     let image = image.expect("good");
@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// GNU ld maps the file's headers below `-Ttext`; they are no part of the program.
+/// GNU ld maps the file's headers below `-Ttext`; they are not part of the program.
 #[test]
 fn headers_below_memory_are_dropped_and_nothing_else() {
     let with_text_at = |text: u64| {

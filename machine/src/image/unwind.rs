@@ -1,6 +1,6 @@
-//! The callers of a function: walks a stack by the call frame information that compilers write (DWARF 5, section 6.4).
+//! The callers of a function: walks a stack using the call frame information that compilers write (DWARF 5, section 6.4).
 //!
-//! Why it exists: the place of a fault shows what broke, its callers show why. Programs need no frame pointers for this and run
+//! Why it exists: the place of a fault shows what broke, and its callers show why. Programs need no frame pointers for this and run
 //! unchanged: Rust writes `.eh_frame` anyway, and C compilers write `.debug_frame` with `-g`. What it deliberately does not know:
 //! machines; its caller provides registers and memory.
 
@@ -47,8 +47,8 @@ impl<'a> Unwinder<'a> {
         }
     }
 
-    /// Program counters from the innermost function outwards, `pc` first; those of callers are inside their calls. `read` returns a
-    /// word of memory; at most `most` frames are walked.
+    /// Program counters from the innermost function outwards, `pc` first; those of callers point into their call instructions.
+    /// `read` returns a word of memory; at most `most` frames are walked.
     pub fn walk(
         &self,
         mut pc: u64,
@@ -65,9 +65,9 @@ impl<'a> Unwinder<'a> {
                 .step(&self.exceptions, pc, &registers, read)
                 .or_else(|| self.step(&self.debug, pc, &registers, read));
             registers = match stepped {
-                // A caller that had not saved its return address (it called what never returns) has lost it.
+                // A caller that did not save its return address (it called a function that never returns) has lost it.
                 Some((_, false)) if !innermost => break,
-                // Every caller's frame is above; a stack that does not go up is broken or at its end.
+                // Every caller's frame is above its callee's; a stack that does not go up is broken or at its end.
                 Some((next, _)) if next[SP] > before || innermost && next[SP] == before => next,
                 Some(_) => break,
                 // An innermost function without information (assembly, a jump to nowhere) has not saved its return address.

@@ -1,4 +1,4 @@
-//! The account of each transaction's time, which the ledger is checked against.
+//! The account of each transaction's time, against which the ledger is checked.
 //!
 //! Why it exists: requests carry it from their first wait to the end of their last answer. What it deliberately does not know: how they
 //! travel.
@@ -10,9 +10,9 @@ use crate::types::Tick;
 pub struct Account {
     /// When the transaction asked for its first resource.
     pub started: Tick,
-    /// Ticks in which a resource worked for it.
+    /// Ticks during which a resource worked for it.
     pub service: Tick,
-    /// Ticks in which it waited; each of them is booked in the ledger.
+    /// Ticks during which it waited; each of them is booked in the ledger.
     pub waited: Tick,
 }
 
@@ -25,7 +25,7 @@ impl Account {
             waited: 0,
         }
     }
-    /// The moment up to which time is accounted for.
+    /// The moment up to which time has been accounted for.
     pub const fn accounted(&self) -> Tick {
         self.started + self.service + self.waited
     }
@@ -36,20 +36,20 @@ impl Account {
 pub enum Transaction {
     /// A cache line read because of a miss (fetches, loads, stores, page walks): request to data.
     CacheRead,
-    /// A cache line written back: to the acknowledgement.
+    /// A cache line written back: until the acknowledgement.
     CacheWrite,
     /// A chunk that a DTU reads from memory, or an element that a DMA engine reads: request to data.
     DmaRead,
-    /// A chunk that a DTU writes to memory, or an element that a DMA engine writes: to the acknowledgement.
+    /// A chunk that a DTU writes to memory, or an element that a DMA engine writes: until the acknowledgement.
     DmaWrite,
-    /// A message or reply: to the receiver's acknowledgement.
+    /// A message or reply: until the receiver's acknowledgement.
     Message,
     /// An access to the registers of another tile's DTU.
     Register,
     /// A load from another tile's local memory or registers, or from external memory: request to value.
     RemoteLoad,
-    /// A store there: to the acknowledgement.
+    /// A store to one of these: until the acknowledgement.
     RemoteStore,
-    /// An atomic operation there: request to the old value.
+    /// An atomic operation on one of these: request to the old value.
     RemoteAtomic,
 }

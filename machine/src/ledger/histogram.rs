@@ -87,8 +87,8 @@ impl Histogram {
         self.maximum
     }
 
-    /// A value that at least `per_mille`/1000 of the values do not exceed (nearest rank), rounded up within its bucket;
-    /// 0 without values.
+    /// A value that at least `per_mille`/1000 of the values do not exceed (nearest rank), rounded up within its bucket; 0 without
+    /// values.
     pub fn percentile(&self, per_mille: u32) -> u64 {
         if self.count == 0 {
             return 0;
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn buckets_join_without_gap() {
-        // Each bucket's greatest value and the next value lie in neighbouring buckets.
+        // Each bucket's greatest value and the next value are in adjacent buckets.
         for b in 0..1900 {
             let top = upper(b);
             assert_eq!(bucket(top), b);

@@ -1,9 +1,9 @@
 //! The interference ledger: which owner waited, for which other owner, at which resource, and for how long.
 //!
-//! Why it exists: a latency says how slow something was; the ledger says which owner caused it. Each stretch of time in which a
-//! request waited is booked as (victim, culprit, resource). What it deliberately does not know: how resources arbitrate. The
-//! component that makes a request wait books the stretch and adds it to the request's account in the same step, so that for every
-//! request delay = service + booked waits, exactly ([`Ledger::complete`] checks it).
+//! Why it exists: a latency says how slow something was; the ledger says which owner caused it. Each interval in which a request
+//! waited is booked as (victim, culprit, resource). What it deliberately does not know: how resources arbitrate. The component that
+//! makes a request wait books the interval and adds it to the request's account in the same step, so for every request delay =
+//! service + booked waits, exactly ([`Ledger::complete`] checks this).
 
 mod account;
 mod histogram;
@@ -24,7 +24,7 @@ use std::fmt;
 pub enum Resource {
     /// A network link was sending another packet.
     Link(u16),
-    /// The input buffer at the end of a network link was full; the culprit is the packet whose leaving made room.
+    /// The input buffer at the end of a network link was full; the culprit is the packet whose departure made room.
     InputBuffer(u16),
     /// A DRAM bank was working for another request.
     DramBank {
@@ -33,13 +33,13 @@ pub enum Resource {
         /// The bank.
         bank: u16,
     },
-    /// The data bus of a DRAM was taken.
+    /// The data bus of a DRAM was occupied.
     DramBus(TileId),
     /// The bank had another row open: precharge and activation, booked to the owner that opened that row.
     DramRow(TileId),
     /// The memory controller preferred another request, or its queue was full.
     DramQueue(TileId),
-    /// The chips may not open so many rows in such a short time (tRRD, tFAW).
+    /// The chips may not open so many rows within so short a time (tRRD, tFAW).
     DramActivates(TileId),
     /// The DRAM was refreshing; the culprit is the victim, because no other owner caused it.
     Refresh(TileId),
@@ -49,23 +49,23 @@ pub enum Resource {
     CacheSet(Level),
     /// All miss registers of a cache were taken.
     Mshr(Level),
-    /// The port of a bank of a local memory was taken.
+    /// The port of a bank of a local memory was occupied.
     LocalMemory {
         /// The tile.
         tile: TileId,
         /// The bank.
         bank: u16,
     },
-    /// The tile's DMA engine was beginning an access of another channel.
+    /// The tile's DMA engine was beginning an access for another channel.
     DmaEngine(TileId),
-    /// A bank of a cluster's second level was taken.
+    /// A bank of a cluster's second level was occupied.
     ClusterBank {
         /// The tile.
         tile: TileId,
         /// The bank.
         bank: u16,
     },
-    /// The directory of a cluster was working on the line, or had no miss register, for another hart.
+    /// The directory of a cluster was busy with the line for another hart, or had no free miss register.
     Directory(TileId),
     /// A reservation of another hart of the cluster held the line.
     Reservation(TileId),
@@ -75,13 +75,13 @@ pub enum Resource {
     Cable,
     /// The network card was storing an earlier frame, or its driver had given it no buffer.
     NetworkCard,
-    /// The victim was ready, and the culprit (TileMux for its own work) had the hart.
+    /// The victim was ready, but the culprit (TileMux for its own work) had the hart.
     Processor,
-    /// The victim was ready, and had used up its budget of processor time; the culprit is the victim.
+    /// The victim was ready, but had used up its budget of processor time; the culprit is the victim.
     ProcessorBudget,
-    /// The victim's request waited at a gate of this activity, which worked for the culprit.
+    /// The victim's request waited at a gate of this activity, which was working for the culprit.
     Service(Owner),
-    /// The victim's request waited at a gate of this activity, which worked for its device; the culprit is that activity.
+    /// The victim's request waited at a gate of this activity, which was working for its device; the culprit is that activity.
     DeviceService(Owner),
 }
 
@@ -154,7 +154,7 @@ pub struct Booking {
     pub ticks: Tick,
     /// Number of stretches.
     pub count: u64,
-    /// The longest stretch in ticks.
+    /// The longest interval in ticks.
     pub longest: Tick,
 }
 
@@ -167,7 +167,7 @@ pub struct Latency {
     pub transaction: Transaction,
     /// Ticks from start to end.
     pub total: Histogram,
-    /// Sum of the ticks that they waited.
+    /// Total ticks that they waited.
     pub waited: Tick,
 }
 
@@ -194,7 +194,7 @@ pub struct Ledger {
     latency_index: FxHashMap<(Owner, Transaction), u32>,
     latencies: Vec<Latency>,
     last: u32,
-    /// Every transaction, if somebody asked for them.
+    /// Every transaction, if requested.
     ended: Option<Vec<Ended>>,
 }
 
@@ -204,7 +204,7 @@ impl Ledger {
         Self::default()
     }
 
-    /// Books a stretch of `ticks` in which `victim` waited because `culprit` held `resource`. A stretch of length 0 is not booked.
+    /// Books an interval of `ticks` in which `victim` waited because `culprit` held `resource`. Ignores an interval of length 0.
     pub fn book(&mut self, victim: Owner, culprit: Owner, resource: Resource, ticks: Tick) {
         if ticks == 0 {
             return;
@@ -216,8 +216,8 @@ impl Ledger {
         booking.longest = booking.longest.max(ticks);
     }
 
-    /// Extends the last stretch of this victim, culprit and resource, which was `so_far` long, by `ticks`. It stays one stretch, so
-    /// the result does not depend on how often the wait was observed.
+    /// Extends the last interval of this victim, culprit and resource, which was `so_far` long, by `ticks`. It remains one
+    /// interval, so the result does not depend on how often the wait was observed.
     pub fn lengthen(
         &mut self,
         victim: Owner,
@@ -231,7 +231,7 @@ impl Ledger {
         booking.longest = booking.longest.max(so_far + ticks);
     }
 
-    /// Books a stretch and adds it to the account of the request that waited.
+    /// Books an interval and adds it to the account of the request that waited.
     pub fn wait(
         &mut self,
         account: &mut Account,
@@ -245,7 +245,7 @@ impl Ledger {
     }
 
     fn find(&mut self, victim: Owner, culprit: Owner, resource: Resource) -> usize {
-        // The same triple is often booked many times in a row (one stream behind another): this saves the hash.
+        // The same triple is often booked many times in a row (one stream behind another), so this saves the hash.
         if let Some(b) = self.bookings.get(self.last as usize)
             && b.victim == victim
             && b.culprit == culprit
@@ -275,7 +275,7 @@ impl Ledger {
     /// Ends a transaction at `now`: records its latency, and checks that every tick of it is accounted for.
     ///
     /// # Panics
-    /// In debug builds, if `now - started` differs from service + waited: an error of the machine, not of its input.
+    /// In debug builds, if `now - started` differs from service + waited, which is an error in the machine, not in its input.
     pub fn complete(
         &mut self,
         owner: Owner,
@@ -331,8 +331,8 @@ impl Ledger {
         all
     }
 
-    /// Ticks that each culprit cost `victim`, greatest first. With `by_resource`, resources are kept apart; otherwise the bookings
-    /// of a culprit are added up under the resource where it cost most.
+    /// Ticks that each culprit cost `victim`, greatest first. With `by_resource`, resources are listed separately; otherwise the
+    /// bookings of a culprit are added up under the resource where it cost most.
     pub fn culprits_of(&self, victim: Owner, by_resource: bool) -> Vec<Booking> {
         let mut mine: Vec<Booking> = self
             .bookings()
@@ -386,7 +386,7 @@ impl Ledger {
             .map(|&at| &self.latencies[at as usize])
     }
 
-    /// Forgets everything (the warm-up is over), but not that transactions are kept.
+    /// Drops everything (the warm-up is over), but still keeps transactions if it did before.
     pub fn clear(&mut self) {
         let ended = self.ended.as_ref().map(|_| Vec::new());
         *self = Self {

@@ -1,16 +1,16 @@
 //! Processor time: which activity had a tile's hart while others were ready, to the tick.
 //!
-//! Why it exists: an activity that is ready and does not run waits for another, like a request at a link. TileMux emits markers in
-//! machine mode that say which activities are ready, which one it chose, and when it takes and leaves the hart; between two markers
-//! nothing changes, so each stretch is one booking for each activity that waits in it. What it deliberately does not know:
+//! Why it exists: an activity that is ready but not running waits for another, like a request at a link. TileMux emits markers in
+//! machine mode that say which activities are ready, which one it chose, and when it takes and leaves the hart. Nothing changes
+//! between two markers, so each interval is one booking for each activity that waits in it. What it deliberately does not know:
 //! policies, priorities, and why TileMux decides as it does.
 //!
 //! At each moment the hart has one owner: the activity that was chosen, or TileMux while it works. An activity that is ready
 //! - waits for itself (resource `processor budget`) until its budget lets it run, whichever activity runs meanwhile;
-//! - otherwise waits for the owner of the hart (resource `processor`). TileMux's work for a call or a fault of the activity that
-//!   ran counts as that activity's own, so only others wait for it; its work at an interrupt does not.
+//! - otherwise waits for the owner of the hart (resource `processor`). TileMux's work for a call or a fault of the running activity
+//!   counts as that activity's own, so only others wait for it; its work at an interrupt does not.
 //!
-//! So for every activity: time ready = time that it had the hart + booked waits, exactly.
+//! So for every activity: time ready = time with the hart + booked waits, exactly.
 
 use super::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId};
@@ -18,17 +18,17 @@ use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{MarkerKind, Since};
 use std::collections::BTreeMap;
 
-/// Most activities of a tile that are accounted for at a time. TileMux has far fewer; markers about more are ignored.
+/// Maximum number of activities of a tile that are accounted for at a time. TileMux has far fewer; markers about more are ignored.
 const MEMBERS: usize = 256;
 
-/// How long an activity had its tile's hart and wanted it, in ticks.
+/// How long an activity had its tile's hart and how long it waited for the hart, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorTime {
     /// The activity.
     pub owner: Owner,
-    /// Ticks that it ran in user mode.
+    /// Ticks for which it ran in user mode.
     pub ran: Tick,
-    /// Ticks that it was ready and did not have the hart.
+    /// Ticks for which it was ready without having the hart.
     pub waited: Tick,
 }
 
@@ -44,7 +44,7 @@ struct Member {
     times: Times,
 }
 
-/// A wait for the same owner and resource.
+/// A wait for one owner and resource.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     culprit: Owner,
@@ -54,7 +54,7 @@ struct Stretch {
 }
 
 impl Member {
-    /// Books that it waited from one moment to another.
+    /// Books its wait from one moment to another.
     fn wait(
         &mut self,
         victim: Owner,
@@ -85,9 +85,9 @@ impl Member {
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     ran: Tick,
-    /// Ticks that it was ready.
+    /// Ticks for which it was ready.
     wanted: Tick,
-    /// Ticks that it was ready and had the hart, or TileMux worked for it.
+    /// Ticks for which it was ready and had the hart, or TileMux worked for it.
     had: Tick,
 }
 
@@ -104,22 +104,22 @@ impl Times {
 pub struct Processor {
     tile: TileId,
     ticks_per_second: u64,
-    /// Everything before this is booked.
+    /// Everything before this has been booked.
     settled: Tick,
-    /// The tick at which the hart was stopped or restarted: TileMux and its activities ended there.
+    /// The tick at which the hart was stopped or restarted: TileMux and its activities ended then.
     over: Option<Tick>,
     members: Vec<Member>,
-    /// The activity that was chosen last.
+    /// The most recently chosen activity.
     chosen: u16,
     /// TileMux has the hart.
     works: bool,
-    /// TileMux has the hart because the chosen activity asked for something.
+    /// TileMux has the hart because the chosen activity made a request.
     asked: bool,
-    /// Who asked the kernel for what TileMux does next.
+    /// On whose behalf the kernel asked for what TileMux does next.
     asker: Option<Owner>,
     /// The activity for which TileMux works at the kernel's request.
     client: Option<Owner>,
-    /// Times of activities that are gone, by number.
+    /// Times of activities that no longer exist, by number.
     gone: BTreeMap<u16, Times>,
 }
 
@@ -141,12 +141,13 @@ impl Processor {
         }
     }
 
-    /// The unit says who asked the kernel for what TileMux does next; `None`: nobody, so TileMux itself says whom it is for.
+    /// The unit says on whose behalf the kernel asked for what TileMux does next; `None`: no one's, so TileMux itself says whom it
+    /// is for.
     pub fn asked_by(&mut self, asker: Option<Owner>) {
         self.asker = asker;
     }
 
-    /// Takes a marker of TileMux. Markers of a second hart may arrive a little late; they count from their arrival.
+    /// Processes a marker of TileMux. Markers of a second hart may arrive slightly late; they count from their arrival.
     pub fn hear(&mut self, now: Tick, kind: MarkerKind, value: u64, ledger: &mut Ledger) {
         self.settle(now, ledger);
         let now = self.settled;
@@ -282,7 +283,7 @@ impl Processor {
         }
     }
 
-    /// Times of all activities that were on this tile, by number.
+    /// Times of all activities that have been on this tile, by number.
     pub fn times(&self) -> impl Iterator<Item = ProcessorTime> + '_ {
         let mut all = self.gone.clone();
         for member in &self.members {

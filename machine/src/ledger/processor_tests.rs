@@ -141,12 +141,12 @@ fn what_the_kernel_asks_is_the_fault_of_who_asked() {
     let mut hart = Hart::ready_pair(A);
     let pager = Owner::new(TILE + 1, B);
     hart.all(10, &[(MuxEnters, 0, 0), (MuxInterrupts, 0, 0)]);
-    // A pager on another tile maps pages of C; it has the number that B has here.
+    // A pager on another tile maps pages of C; the pager has the number that B has here.
     hart.processor.asked_by(Some(pager));
     hart.say(12, MuxWorks, C, 0);
     hart.say(20, MuxRuns, A, 0);
     hart.say(21, MuxLeaves, 0, 0);
-    // The next request was asked for by nobody, and the one after it by A itself.
+    // The next request is on no one's behalf, and the one after it on behalf of A itself.
     hart.say(30, MuxEnters, 0, 0);
     hart.say(31, MuxWorks, C, 0);
     hart.processor.asked_by(Some(Owner::new(TILE, A)));
@@ -220,7 +220,7 @@ fn whose_moment_comes_is_ready_though_tilemux_looks_later() {
 fn whoever_is_gone_waits_for_nobody() {
     let mut hart = Hart::ready_pair(B);
     hart.say(10, MuxMember, A, Since::NEVER);
-    // No activity has this number; a stranger has the hart, if TileMux is believed.
+    // No activity has this number; if TileMux is believed, a stranger has the hart.
     hart.say(20, MuxReady, A, 0);
     hart.say(20, MuxReady, C, 0);
     assert_eq!(hart.booked(50), [(A, B, Resource::Processor, 10)]);
@@ -266,7 +266,8 @@ struct Counted {
 }
 
 proptest! {
-    /// For each activity, ready = had + booked, and each booking equals a count of single ticks, whatever TileMux says and when.
+    /// For each activity, ready = had + booked, and each booking equals a count of single ticks, whatever TileMux reports and
+    /// when.
     #[test]
     fn every_tick_is_somebodys(
         said in proptest::collection::vec((0u64..30, 0u8..9, 1u16..5, 0u64..60), 1..60)

@@ -1,12 +1,12 @@
-//! Waits of requests at the gates of a service, as the receiver's unit tells them.
+//! Waits of requests at the gates of a service, as reported by the receiver's unit.
 //!
-//! Why it exists: the unit knows for whom a receiver works and who waits meanwhile; the ledger has a resource for that. What it deliberately
-//! does not know: how the unit knows.
+//! Why it exists: the unit knows for whom a receiver works and which requests wait meanwhile; the ledger has a resource for that. What it
+//! deliberately does not know: how the unit knows.
 
 use super::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId};
 
-/// For whom a receiver works, or the sender of a message.
+/// The party that a receiver works for, or the sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// An activity.
@@ -15,16 +15,16 @@ pub enum Party {
     Device,
 }
 
-/// A stretch in which a request waited and its receiver worked for the same party.
+/// An interval in which a request waited and its receiver worked for the same party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfetched {
     /// The sender of the request.
     pub victim: Owner,
-    /// For whom its receiver worked.
+    /// The party that its receiver worked for.
     pub culprit: Party,
     /// The receiver.
     pub server: Owner,
-    /// Ticks of the same stretch that were told before.
+    /// Ticks of the same interval reported earlier.
     pub so_far: Tick,
     /// Ticks that are new.
     pub ticks: Tick,
@@ -35,12 +35,12 @@ pub struct Unfetched {
 pub struct RequestsTime {
     /// The tile of the receivers.
     pub tile: TileId,
-    /// Ticks from the moments when requests were stored until they were fetched, of all requests together.
+    /// Ticks from when requests were stored until they were fetched, summed over all requests.
     pub waited: Tick,
 }
 
 impl Ledger {
-    /// Books a stretch in which a request waited to be fetched.
+    /// Books an interval in which a request waited to be fetched.
     pub fn unfetched(&mut self, wait: &Unfetched) {
         let (culprit, resource) = match wait.culprit {
             Party::Activity(culprit) => (culprit, Resource::Service(wait.server)),
@@ -52,7 +52,7 @@ impl Ledger {
         }
     }
 
-    /// Ticks that are booked for requests which waited on a tile.
+    /// Ticks booked for requests that waited on a tile.
     pub(crate) fn requests_of(&self, tile: TileId) -> Tick {
         let bookings = self.bookings.iter();
         let here = bookings.filter(|one| {

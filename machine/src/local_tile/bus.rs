@@ -1,4 +1,4 @@
-//! A hart's view of its tile with a local memory.
+//! A tile with a local memory, as its hart sees it.
 
 use super::dma::is_register;
 use super::map::Target;
@@ -21,7 +21,7 @@ use bulkhead_abi::memory_map::{
 };
 
 const EXIT_SIZE: u64 = 0x1000;
-/// Most markers kept for each tile: a program may emit markers forever.
+/// Maximum number of markers kept per tile, because a program may emit markers forever.
 const MARKERS_MAX: usize = 1 << 20;
 
 /// See the module's documentation.
@@ -37,14 +37,14 @@ fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
 }
 
 impl Parts {
-    /// The offset in the local memory of an address in the alias or in the own window, if there is memory.
+    /// The offset in the local memory of an address in the alias or in the tile's own window, if there is memory.
     #[inline]
     pub(super) fn own(&self, physical: u64) -> Option<u64> {
         let alias = within(physical, MEMORY_BASE, 1 << TILE_WINDOW_SHIFT);
         alias.or_else(|| within(physical, self.window, TILE_REGISTERS))
     }
 
-    /// Reads a register of the tile's page.
+    /// Reads a register in the tile's register page.
     pub(super) fn read_register(&self, offset: u64, bytes: u8) -> Option<u64> {
         let value = match offset & !7 {
             TILE_DOORBELL => self.clint.read(0, CLINT_MSIP, 8)?,
@@ -59,7 +59,7 @@ impl Parts {
         }
     }
 
-    /// Writes a register of the tile's page. Returns the signal for the hart, if there is one; `None` if there is no such register.
+    /// Writes a register in the tile's register page. Returns the signal for the hart, if any; `None` if there is no such register.
     pub(super) fn write_register(
         &mut self,
         now: Tick,
@@ -101,7 +101,7 @@ impl Parts {
         Some(())
     }
 
-    /// The host's word was written. Returns true if it must be cleared.
+    /// The host word was written. Returns true if it must be cleared.
     #[cold]
     fn stored_to_host(&mut self, now: Tick, value: u64) -> bool {
         self.recall = true;
@@ -122,7 +122,7 @@ impl Parts {
 }
 
 impl LocalBus<'_> {
-    /// When an access has its turn at a port.
+    /// When an access gets its turn at a port.
     #[inline]
     fn turn(&mut self, now: Tick, offset: u64, bytes: u64) -> Tick {
         let (parts, ledger) = (&mut *self.parts, &mut self.fabric.ledger);
@@ -148,7 +148,7 @@ impl Bus for LocalBus<'_> {
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         let offset = self.parts.own(physical);
         let offset = offset.expect("only the own memory has lines");
-        // A read and a write in one step take the port twice.
+        // A read and a write in one step occupy the port twice.
         let bytes = match access {
             Access::Atomic => 2 * self.parts.width,
             Access::Load | Access::Store | Access::Walk => 1,
@@ -309,7 +309,7 @@ impl Bus for LocalBus<'_> {
 
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
-        // Markers about other activities are ignored in user mode, and those of schedules always, because this tile has no
+        // Markers about other activities are ignored in user mode. Schedule markers are always ignored, because this tile has no
         // multiplexer.
         let privileged = known.is_some_and(MarkerKind::is_privileged);
         if privileged && !machine_mode || known.is_some_and(MarkerKind::is_schedule) {
@@ -344,13 +344,13 @@ impl Bus for LocalBus<'_> {
 }
 
 impl Parts {
-    /// The offset in the own page of registers.
+    /// The offset in the tile's own register page.
     fn register(&self, physical: u64) -> Option<u64> {
         let page = self.window + TILE_REGISTERS;
         within(physical, page, TILE_REGISTERS_SIZE)
     }
 
-    /// Whether another tile's register answers to an access; tiles differ only in the channels of their DMA engines.
+    /// Whether another tile has a register for this access. Tiles differ only in the channels of their DMA engines.
     pub(super) fn is_register(
         &self,
         offset: u64,

@@ -1,24 +1,24 @@
-//! The guard of a local memory: which other tiles may read and write what of a tile's window.
+//! The guard of a local memory: which other tiles may read and write which ranges of a tile's window.
 //!
-//! Why it exists: without one, every tile of a mesh writes every other tile's memory and starts its hart. The guard looks at each request
-//! that arrives over the network before it asks for a port, by the tile that the network says it comes from. What it deliberately does not
-//! know: the own hart, whose accesses never come here, and what the ranges are for.
+//! Why it exists: without a guard, every tile of a mesh could write every other tile's memory and start its hart. The guard checks each
+//! request that arrives over the network before it asks for a port, by the source tile that the network reports. What it deliberately does
+//! not know: the tile's own hart, whose accesses never come here, and what the ranges are for.
 //!
-//! Nobody on the chip can change its rules: they have no address. The loader sets them before the harts start; until then, or
-//! if it does not, the guard is open. A refused request costs the network what another one costs; it takes no turn at a port and changes
-//! nothing. Its answer has all bits set, as on a bus where nobody answers, so that a lock looks taken and no record looks free.
+//! No software on the chip can change its rules, because they have no address. The loader sets them before the harts start; until then, or
+//! if it never does, the guard is open. A refused request costs the network as much as any other; it takes no turn at a port and changes
+//! nothing. Its answer has all bits set, as on a bus without a responder, so a lock looks taken and no record looks free.
 
 use crate::hart::RemoteOperation;
 use crate::types::{Tick, TileId};
 
-/// What a tile may do in a range of the window of another one.
+/// What a tile may do in a range of another tile's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardRule {
     /// The tile that asks.
     pub tile: TileId,
     /// First offset in the window.
     pub from: u64,
-    /// The offset behind the last one.
+    /// The offset after the last one.
     pub to: u64,
     /// Loads are allowed.
     pub read: bool,
@@ -26,7 +26,7 @@ pub struct GuardRule {
     pub write: bool,
 }
 
-/// What was refused to a tile.
+/// What a tile was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusals {
     /// The tile that asked.
@@ -47,12 +47,12 @@ pub struct Guard {
     entries: usize,
     /// None: open.
     rules: Option<Vec<GuardRule>>,
-    /// By tile that asked, in the order of the first refusals: at most one entry for each tile of the chip.
+    /// By requesting tile, in the order of the first refusals: at most one entry per tile of the chip.
     refused: Vec<Refusals>,
 }
 
 impl Guard {
-    /// An open guard with room for so many rules.
+    /// An open guard with room for this many rules.
     pub fn new(entries: u32) -> Self {
         Self {
             entries: entries as usize,
@@ -61,7 +61,7 @@ impl Guard {
         }
     }
 
-    /// From now on, only this is allowed. False: there are more rules than it has room for, and nothing changes.
+    /// From now on, only this is allowed. False: the guard has no room for that many rules, and nothing changes.
     pub fn set(&mut self, rules: &[GuardRule]) -> bool {
         let fits = rules.len() <= self.entries;
         if fits {
@@ -70,12 +70,12 @@ impl Guard {
         fits
     }
 
-    /// What was refused, by tile that asked.
+    /// What was refused, by requesting tile.
     pub fn refused(&self) -> &[Refusals] {
         &self.refused
     }
 
-    /// Whether a request is allowed; one that is not is counted.
+    /// Whether a request is allowed. Counts refused requests.
     #[inline]
     pub fn admits(
         &mut self,
@@ -159,7 +159,7 @@ mod tests {
         assert!(!guard.admits(0, 7, (0, 8), RemoteOperation::Load));
     }
 
-    /// Every access of 1, 2, 4 and 8 bytes around the ranges, of each kind, against the text of the rules.
+    /// Every access of 1, 2, 4 and 8 bytes around the ranges, of each kind, checked against the text of the rules.
     #[test]
     fn what_is_inside_a_range_is_admitted_and_nothing_else() {
         let kinds = [

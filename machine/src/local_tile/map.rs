@@ -1,6 +1,6 @@
 //! The target of a chip-global address.
 //!
-//! Why it exists: each tile's interface must know where an access goes, and refuse one without a target, before anything of it
+//! Why it exists: each tile's interface must know where an access goes, and refuse it if it has no target, before any part of it
 //! leaves the tile. The map is the same for all tiles. What it deliberately does not know: the local alias, which each tile adds
 //! itself.
 
@@ -16,7 +16,7 @@ use bulkhead_abi::memory_map::{
 pub enum Target {
     /// A tile's local memory, at this offset.
     Memory(TileId, u64),
-    /// A tile's page of registers, at this offset; its DMA engine has so many channels.
+    /// A tile's register page, at this offset; its DMA engine has this many channels.
     Register(TileId, u64, u32),
     /// External memory, at this offset.
     External(TileId, u64),
@@ -50,7 +50,7 @@ pub fn core(topology: Topology, router: u16) -> u64 {
     u64::from(router / columns) << CORE_BITS | u64::from(router % columns)
 }
 
-/// The number of a tile's core: row and column of its router, as in addresses of the chip. `None`: it has no local memory.
+/// The number of a tile's core: row and column of its router, as in chip addresses. `None`: the tile has no local memory.
 pub fn core_of(config: &PlatformConfig, tile: TileId) -> Option<u64> {
     let found = config.tiles.iter().find(|one| one.id == tile)?;
     found.local_memory.as_ref()?;
@@ -58,7 +58,7 @@ pub fn core_of(config: &PlatformConfig, tile: TileId) -> Option<u64> {
 }
 
 impl AddressMap {
-    /// The map of a chip whose configuration is valid.
+    /// The map of a chip with a valid configuration.
     pub fn new(config: &PlatformConfig) -> Self {
         let mut cores = vec![None; 1 << (2 * CORE_BITS)];
         for tile in &config.tiles {

@@ -1,11 +1,11 @@
 //! A local memory: bytes, banks with ports, reservations.
 //!
-//! Why it exists: here the accesses of a tile's own hart meet those of all others. A port serves one access after another, in the
-//! order in which they ask. A wait is booked to the owners before, each for the time for which it had the port. What it
-//! deliberately does not know: the hart, the network, addresses of the chip.
+//! Why it exists: here the accesses of a tile's own hart meet those of all others. A port serves accesses one at a time, in the order of
+//! the requests. A wait is charged to the preceding owners, each for the time during which it had the port. What it deliberately does not
+//! know: the hart, the network, addresses of the chip.
 //!
-//! With one port, the order at the port is the order of the accesses. With two, the hart's port never waits for the network's, and
-//! a request of the network takes effect at its turn.
+//! With one port, accesses take effect in the order at the port. With two, the hart's port never waits for the network's, and a network
+//! request takes effect at its turn.
 
 use crate::config::LocalMemoryConfig;
 use crate::hart::{LineBytes, RemoteOperation};
@@ -17,13 +17,13 @@ use std::collections::VecDeque;
 /// Statistics of a local memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalMemoryStatistics {
-    /// Accesses of the own hart: loads, stores, and fetches of lines.
+    /// Accesses of the tile's own hart: loads, stores, and fetches of lines.
     pub own: u64,
-    /// Ticks that the own hart waited for a port.
+    /// Ticks for which the tile's own hart waited for a port.
     pub own_waited: Tick,
     /// Requests of the network and of the tile's DMA engine.
     pub remote: u64,
-    /// Ticks that they waited for a port.
+    /// Ticks for which those requests waited for a port.
     pub remote_waited: Tick,
 }
 
@@ -52,7 +52,7 @@ pub struct LocalMemory {
 }
 
 impl LocalMemory {
-    /// A memory of zeros. The configuration is valid.
+    /// A memory of zeros, for a valid configuration.
     pub fn new(config: &LocalMemoryConfig, tile: TileId) -> Self {
         let each = config.ports as usize;
         Self {
@@ -74,7 +74,7 @@ impl LocalMemory {
         &self.bytes
     }
 
-    /// Whether it has all bytes of an access.
+    /// Whether the memory contains all bytes of an access.
     pub fn has(&self, offset: u64, bytes: u64) -> bool {
         let end = offset.checked_add(bytes);
         end.is_some_and(|end| end <= self.bytes.len() as u64)
@@ -100,7 +100,7 @@ impl LocalMemory {
         self.latency
     }
 
-    /// Hart and network share the ports.
+    /// The hart and the network share the ports.
     pub fn is_shared(&self) -> bool {
         self.each == 1
     }
@@ -127,7 +127,7 @@ impl LocalMemory {
         start
     }
 
-    /// An access of the own hart asks for a port. Returns when it gets it.
+    /// The tile's own hart asks for a port. Returns when it gets the port.
     pub fn own(
         &mut self,
         now: Tick,
@@ -148,8 +148,8 @@ impl LocalMemory {
         start
     }
 
-    /// A request of the network, or of the tile's DMA engine, asks for a port. Returns when it gets it. `wait` is called for each stretch of the wait, with the
-    /// bank and the holder.
+    /// A request of the network or of the tile's DMA engine asks for a port. Returns when it gets the port. `wait` is called for each part
+    /// of the wait, with the bank and the holder.
     pub fn remote(
         &mut self,
         now: Tick,
@@ -163,7 +163,7 @@ impl LocalMemory {
             waited += ticks;
             wait(bank, holder, ticks);
         };
-        // A read and a write in one step take the port twice.
+        // A read and a write in one step occupy the port twice.
         let beats = match operation {
             RemoteOperation::Conditional(_) | RemoteOperation::Modify(..) => 2,
             _ => 1,
@@ -181,7 +181,7 @@ impl LocalMemory {
         LineBytes::read(&mut self.bytes[..], offset, bytes)
     }
 
-    /// Writes the low bytes of a value. Reservations there end.
+    /// Writes the low bytes of a value. Ends reservations there.
     #[inline]
     pub fn write(&mut self, offset: u64, bytes: u8, value: u64) {
         self.reservations
@@ -198,7 +198,7 @@ impl LocalMemory {
         self.reservations.take(tile, offset)
     }
 
-    /// Performs a request. Returns the value of the answer.
+    /// Performs a request. Returns the value for the answer.
     pub fn perform(
         &mut self,
         tile: TileId,

@@ -7,7 +7,7 @@ const B: Owner = Owner::new(2, 0);
 const HART: Owner = Owner::new(0, 0);
 
 fn memory(ports: u32) -> LocalMemory {
-    // Four banks of 8 KiB, 3 ticks a cycle, 8 bytes a cycle.
+    // Four banks of 8 KiB, 3 ticks per cycle, 8 bytes per cycle.
     let config = LocalMemoryConfig {
         cycle: 3,
         ports,
@@ -16,7 +16,7 @@ fn memory(ports: u32) -> LocalMemory {
     LocalMemory::new(&config, 0)
 }
 
-/// The start of a turn of the network, and the booked waits.
+/// The start of a network request's turn, and the recorded waits.
 fn remote(
     memory: &mut LocalMemory,
     now: Tick,
@@ -44,7 +44,7 @@ fn each_before_is_waited_for_as_long_as_it_has_the_port() {
     assert_eq!(remote(&mut memory, 31, 8, B), (33, vec![]));
     assert_eq!(remote(&mut memory, 33, 0, A), (36, vec![(B, 3)]));
     assert_eq!(remote(&mut memory, 34, 0, B), (39, vec![(A, 3)]));
-    // 40 is served at 42, when B has the port until then.
+    // The request at 40 is served at 42; B has the port until then.
     let (start, waits) = remote(&mut memory, 36, 0, A);
     assert_eq!((start, waits), (42, vec![(A, 3), (B, 3)]));
     // Another bank is free.
@@ -77,7 +77,8 @@ fn any_store_ends_a_reservation() {
     let conditional = RemoteOperation::Conditional(7);
     memory.perform(1, 0x40, 8, RemoteOperation::Reserve);
     memory.perform(2, 0x40, 8, RemoteOperation::Reserve);
-    // Another word does not matter, not even that in which a misaligned store ends.
+    // A write to another word does not matter, not even to the one in which a misaligned store
+    // ends.
     memory.write(0x3c, 4, 1);
     assert_eq!(memory.perform(1, 0x40, 8, conditional), 0);
     assert_eq!(memory.perform(2, 0x40, 8, conditional), 1);

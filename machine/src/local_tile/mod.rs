@@ -1,10 +1,9 @@
 //! A processing tile with a local memory instead of caches.
 //!
-//! Why it exists: meshes of small tiles, such as Epiphany, whose harts run from memories of their own and read and write each
-//! other's memories across the network. The hart's accesses to its own memory are function calls, each at its moment; accesses to
-//! other memories are packets that the owner's memory serves. The tile takes its events and its hart's blocks in the order of their
-//! times, so that everything that asks for a port of the memory does so in that order. What it deliberately does not know: other
-//! tiles; all that leaves goes through the fabric.
+//! Why it exists: meshes of small tiles, such as Epiphany, whose harts run from their own memories and read and write each other's
+//! memories across the network. The hart's accesses to its own memory are function calls, each at its moment; accesses to other memories
+//! are packets that the owner's memory serves. The tile processes its events and its hart's blocks in time order, so all requests for a
+//! memory port come in that order. What it deliberately does not know: other tiles; everything that leaves goes through the fabric.
 
 mod bus;
 mod dma;
@@ -38,7 +37,7 @@ use std::sync::Arc;
 enum Event {
     /// A packet has arrived completely.
     Packet(Box<Packet>),
-    /// A request has its turn at a port of its own.
+    /// A request gets its turn at its own port.
     Turn(Box<Packet>),
 }
 
@@ -47,7 +46,7 @@ const FROM_PORT: u32 = 0;
 /// One number for each network.
 const FROM_NETWORK: u32 = 1;
 
-/// A register's effect on the hart, applied when the hart does not run.
+/// A register's effect on the hart, applied while the hart is not running.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Line(InterruptLine, bool),
@@ -57,7 +56,7 @@ enum Signal {
 /// The tile without its hart.
 struct Parts {
     owner: Owner,
-    /// Number of the core: row and column.
+    /// The number of the core: row and column.
     core: u64,
     /// Address of its window in the chip-global map.
     window: u64,
@@ -65,26 +64,26 @@ struct Parts {
     queue: EventQueue<Event>,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
-    /// Least time from the hand-over of a packet here to the arrival of an answer.
+    /// Minimum time from the hand-over of a packet here to the arrival of an answer.
     back: Tick,
     signals: Vec<Signal>,
     memory: LocalMemory,
-    /// What requests of others are looked at by, if the platform has it.
+    /// The guard that checks requests of other tiles, if the platform has one.
     guard: Option<Box<Guard>>,
     /// The DMA engine, if there is one.
     dma: Option<Box<Dma>>,
-    /// It asks for an interrupt, and the hart was told.
+    /// The engine asks for an interrupt, and the hart has been told.
     dma_interrupt: bool,
     map: Arc<AddressMap>,
     /// The token of the last request.
     token: u32,
     /// Bytes of a fetch.
     line: u64,
-    /// Bytes that a port moves in a cycle.
+    /// Bytes that a port moves per cycle.
     width: u64,
-    /// Ticks a cycle of the hart.
+    /// Ticks per cycle of the hart.
     cycle: Tick,
-    /// Ticks from the issue of a load to its value.
+    /// Ticks from the issue of a load until its value is available.
     hit: Tick,
     started: bool,
     /// The hart must return at the end of its block.
@@ -115,7 +114,7 @@ impl Parts {
         self.queue.next_time().min(self.timer_at).min(self.dma_at())
     }
 
-    /// When the DMA engine makes a step.
+    /// When the DMA engine takes its next step.
     #[inline]
     fn dma_at(&self) -> Tick {
         self.dma.as_ref().map_or(Tick::MAX, |dma| dma.next_time())
@@ -136,7 +135,7 @@ impl Parts {
 }
 
 impl LocalTile {
-    /// A tile whose hart is halted. `None`: the tile has no local memory. `across` is the least time from the hand-over of a packet to its
+    /// A tile with a halted hart. `None`: the tile has no local memory. `across` is the minimum time from the hand-over of a packet to its
     /// arrival at another tile.
     pub fn new(
         config: &TileConfig,
@@ -191,7 +190,7 @@ impl LocalTile {
         self.parts.owner.tile
     }
 
-    /// Who else has rung its doorbell, and how often: hardware does not tell its hart.
+    /// Which other tiles have rung its doorbell, and how often. The hardware does not tell its hart.
     pub fn rings(&self) -> impl Iterator<Item = (TileId, u64)> {
         self.parts.rings.iter().map(|(by, count)| (*by, *count))
     }
@@ -206,7 +205,7 @@ impl LocalTile {
         &self.parts.memory
     }
 
-    /// The local memory, for tools.
+    /// The local memory. For tools.
     pub fn memory_mut(&mut self) -> &mut LocalMemory {
         &mut self.parts.memory
     }
@@ -216,12 +215,12 @@ impl LocalTile {
         self.parts.guard.as_deref()
     }
 
-    /// The guard, for whoever loads the chip.
+    /// The guard, for the loader of the chip.
     pub fn guard_mut(&mut self) -> Option<&mut Guard> {
         self.parts.guard.as_deref_mut()
     }
 
-    /// The offset in the local memory of an address as the hart uses it, if it is there.
+    /// The offset in the local memory of an address as used by the hart, if it is there.
     pub fn own(&self, physical: u64) -> Option<u64> {
         self.parts.own(physical)
     }
@@ -241,7 +240,7 @@ impl LocalTile {
         self.parts.uart.as_ref()
     }
 
-    /// The console, to feed it.
+    /// The console, to feed it input.
     pub fn uart_mut(&mut self) -> Option<&mut Uart> {
         self.parts.uart.as_mut()
     }
@@ -256,17 +255,17 @@ impl LocalTile {
         &self.parts.markers
     }
 
-    /// Number of markers that were not kept because there were too many.
+    /// Number of markers dropped because there were too many.
     pub fn markers_lost(&self) -> u64 {
         self.parts.markers_lost
     }
 
-    /// How the tile ended, if it did.
+    /// How the tile ended, if it has.
     pub fn end(&self) -> Option<(Tick, End)> {
         self.parts.end
     }
 
-    /// Forgets how the tile ended, so that the next run can continue.
+    /// Forgets how the tile ended so that the next run can continue.
     pub fn clear_end(&mut self) {
         self.parts.end = None;
     }
@@ -280,7 +279,7 @@ impl LocalTile {
         self.parts.started = true;
     }
 
-    /// The hart, if it was started, abandons what it does or waits for and goes on at `pc`, not before `at`.
+    /// A started hart abandons its current work and waits, and continues at `pc`, no earlier than `at`.
     pub fn divert(&mut self, at: Tick, pc: u64) {
         self.hart.divert(pc, at);
         self.runnable |= self.parts.started;
@@ -308,7 +307,7 @@ impl LocalTile {
         }
     }
 
-    /// Takes all events and blocks before `horizon`, or fewer, so that it never runs past an answer to its own requests.
+    /// Processes all events and blocks before `horizon`, or fewer, so that it never runs past an answer to its own requests.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.parts.limit = Tick::MAX;
         loop {
@@ -381,7 +380,7 @@ impl LocalTile {
     }
 
     fn take_event(&mut self, fabric: &mut Fabric) {
-        // Among events of one tick, the timer comes first, and the DMA engine last: it sees what has arrived.
+        // Among events of one tick, the timer comes first and the DMA engine last, so the engine sees what has arrived.
         let (packets, dma) = (self.parts.queue.next_time(), self.parts.dma_at());
         if self.parts.timer_at <= packets.min(dma) {
             let now = std::mem::replace(&mut self.parts.timer_at, Tick::MAX);

@@ -1,7 +1,7 @@
-//! Requests and answers: what comes to a tile, and what its DMA engine sends.
+//! Requests and answers: what a tile receives, and what its DMA engine sends.
 //!
-//! Why it exists: a request for the local memory goes the same way, whether it came over the network or is the own DMA engine's: it asks for a port,
-//! is performed in its turn, and is answered. What it deliberately does not know: what the hart does meanwhile.
+//! Why it exists: a request for the local memory takes the same path whether it came over the network or from the tile's own DMA engine: it
+//! asks for a port, is performed in its turn, and is answered. What it deliberately does not know: what the hart does meanwhile.
 
 use super::dma::{Dma, Failure, Side};
 use super::map::Target;
@@ -14,7 +14,7 @@ use crate::types::{Tick, TileId, align};
 use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS};
 
 impl LocalTile {
-    /// A packet has arrived, or the own DMA engine asks for the own memory.
+    /// A packet has arrived, or the tile's own DMA engine accesses the tile's own memory.
     pub(super) fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
         if self.refuses(now, &packet) {
             return self.refuse(now, packet, fabric);
@@ -50,11 +50,11 @@ impl LocalTile {
                 };
                 let memory = &mut self.parts.memory;
                 let start = memory.remote(now, *address, *operation, owner, wait);
-                // The time up to the clock's edge is not a wait for another owner.
+                // The time up to the clock edge is not a wait for another owner.
                 let account = &mut packet.account;
                 account.service += start - now - (account.waited - before);
                 if start == now || self.parts.memory.is_shared() {
-                    // At a common port, a later request has a later turn.
+                    // At a shared port, a later request gets a later turn.
                     return self.serve(start, packet, fabric);
                 }
                 let turn = Event::Turn(packet);
@@ -74,13 +74,13 @@ impl LocalTile {
             };
             return self.parts.dma().answer(now, packet.tag, value);
         }
-        // The hart takes it at its clock's next edge.
+        // The hart takes it at the next edge of its clock.
         let edge = align(now, self.parts.cycle);
         self.hart.complete_remote(packet.tag, edge, value);
         self.runnable |= self.parts.started;
     }
 
-    /// Whether there is a guard that refuses a packet.
+    /// Whether there is a guard and it refuses this packet.
     #[inline]
     fn refuses(&mut self, now: Tick, packet: &Packet) -> bool {
         let Some(guard) = &mut self.parts.guard else {
@@ -95,7 +95,7 @@ impl LocalTile {
         else {
             return false;
         };
-        // The own DMA engine belongs to the tile as its hart does.
+        // The tile's own DMA engine belongs to the tile, like its hart.
         if packet.source == self.parts.owner.tile {
             return false;
         }
@@ -103,7 +103,7 @@ impl LocalTile {
         !guard.admits(now, packet.source, (window + address, bytes), operation)
     }
 
-    /// Answers a request that nobody performs: at the memory's edge, after its latency, without a turn.
+    /// Answers a request that is not performed: at the memory's edge, after its latency, without a turn.
     fn refuse(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
         let PacketKind::Remote {
             bytes, operation, ..
@@ -123,7 +123,7 @@ impl LocalTile {
         self.parts.send(done, *packet, fabric);
     }
 
-    /// Performs a request in its turn, and answers it.
+    /// Performs a request in its turn and answers it.
     pub(super) fn serve(&mut self, turn: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
         let PacketKind::Remote {
             address,
@@ -164,17 +164,17 @@ impl LocalTile {
             refused: false,
         });
         if packet.destination == self.id() {
-            // The own DMA engine asked.
+            // The tile's own DMA engine asked.
             let answer = Event::Packet(packet);
             return self.parts.queue.push(turn + done, FROM_PORT, answer);
         }
         self.parts.send(turn + done, *packet, fabric);
     }
 
-    /// A step of the DMA engine: each side begins an access, and what is over is told to the hart.
+    /// A step of the DMA engine: each side begins an access, and the hart is told what has finished.
     pub(super) fn step_dma(&mut self, now: Tick, fabric: &mut Fabric) {
         self.parts.dma().advance(now);
-        // What has been read longest goes on first.
+        // The element read longest ago continues first.
         for side in [Side::Write, Side::Read] {
             let begun = self.parts.dma().begin(side, now, &mut fabric.ledger);
             let Some((owner, tag, account, access)) = begun else {
@@ -207,7 +207,7 @@ impl LocalTile {
     }
 }
 
-/// Whether a packet is the answer to an access of the own DMA engine.
+/// Whether a packet answers an access of the tile's own DMA engine.
 fn is_dma(packet: &Packet) -> bool {
     matches!(
         packet.transaction,
@@ -222,7 +222,8 @@ impl Parts {
         dma.expect("only a tile with a DMA engine has something of it to do")
     }
 
-    /// The request for aligned bytes at an address as the tile's hart uses it, and the tile that gets it; `None` if nothing answers there.
+    /// The request for aligned bytes at an address as used by the tile's hart, and the tile that receives it; `None` if nothing answers
+    /// there.
     pub(super) fn request(
         &self,
         physical: u64,
@@ -241,7 +242,7 @@ impl Parts {
         }
         match self.map.find(physical, bytes.into())? {
             Target::Memory(tile, address) => Some((tile, remote(address, false))),
-            // The own registers are no target: they are not across the network.
+            // The tile's own registers are not a target: they are not across the network.
             Target::Register(tile, address, channels) => {
                 let is_other = tile != self.owner.tile;
                 let exists = is_other && self.is_register(address, bytes, operation, channels);

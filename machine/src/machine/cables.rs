@@ -1,7 +1,7 @@
 //! The cables of a machine: frames from one tile's card to another's, or to another chip.
 //!
-//! Why it exists: frames pass beside the network, and no window of time may be longer than the shortest cable. What it
-//! deliberately does not know: what is on the other chip; whoever steps both carries the frames, see
+//! Why it exists: frames bypass the network, and no window of time may be longer than the shortest cable. What it deliberately
+//! does not know: what is on the other chip; the caller that steps both chips carries the frames, see
 //! [`Machine::take_outgoing`].
 
 use super::Machine;
@@ -10,7 +10,7 @@ use crate::config::PlatformConfig;
 use crate::device::network::{CardCounters, Fate, Frame};
 use crate::types::{Tick, TileId};
 
-/// Frames for other chips that are kept: far more than a window of time can bring.
+/// Maximum number of frames kept for other chips: far more than one window of time can produce.
 const OUTGOING_MAX: usize = 1 << 16;
 
 /// One end of a cable.
@@ -18,7 +18,7 @@ pub(super) struct End {
     /// The tile's position.
     tile: usize,
     id: TileId,
-    /// Position of the tile at the other end, if that is here.
+    /// Position of the tile at the other end, if it is on this chip.
     to: Option<usize>,
     direction: Direction,
 }
@@ -26,12 +26,12 @@ pub(super) struct End {
 /// All ends.
 pub(super) struct Cables {
     pub(super) ends: Vec<End>,
-    /// Delay of the shortest cable of which both ends are here.
+    /// Delay of the shortest cable with both ends on this chip.
     pub(super) lookahead: Tick,
     outgoing: Vec<Outgoing>,
 }
 
-/// A frame that is on its way to another chip.
+/// A frame on its way to another chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The tile whose card sent it.
@@ -77,7 +77,7 @@ impl Cables {
 }
 
 impl Machine {
-    /// Takes frames that have left to the other ends.
+    /// Takes departed frames to the other ends.
     pub(super) fn carry(&mut self) {
         for end in &mut self.cables.ends {
             for (left, frame) in self.tiles[end.tile].take_frames() {
@@ -93,7 +93,7 @@ impl Machine {
                 for (at, frame) in arrivals {
                     let Some(to) = end.to else {
                         let tile = end.id;
-                        // Where nobody steps another chip, nobody takes them.
+                        // If no other chip is being stepped, nothing takes the frames.
                         if self.cables.outgoing.len() < OUTGOING_MAX {
                             self.cables.outgoing.push(Outgoing { tile, at, frame });
                         }
@@ -109,13 +109,13 @@ impl Machine {
         }
     }
 
-    /// Frames for other chips since the last question, in the order in which they left each card.
+    /// Frames for other chips since the last call, in the order in which they left each card.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.cables.outgoing)
     }
 
-    /// A frame of another chip arrives at a tile's card, not before the moment up to which the machine has run. Without a card
-    /// nothing happens.
+    /// A frame of another chip arrives at a tile's card, no earlier than the moment up to which the machine has run. Without a
+    /// card nothing happens.
     pub fn frame(&mut self, tile: TileId, at: Tick, mut frame: Frame) {
         frame.foreign = true;
         let found = self.tiles.iter_mut().find(|t| t.id() == tile);
@@ -124,12 +124,12 @@ impl Machine {
         }
     }
 
-    /// Nothing happened up to this moment, and nothing will before it: the clock is set.
+    /// Nothing has happened up to this moment, and nothing will before it: sets the clock.
     pub fn advance(&mut self, to: Tick) {
         self.now = self.now.max(to);
     }
 
-    /// When something happens next; nothing that comes from other chips later is among it.
+    /// When something happens next, not counting what other chips send later.
     pub fn next_time(&self) -> Tick {
         let tiles = self.tiles.iter().map(|t| t.next_time());
         let locals = self.mesh.tiles.iter().map(|t| t.next_time());

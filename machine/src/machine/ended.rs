@@ -16,7 +16,7 @@ const SATP: u16 = 0x180;
 const SP: usize = 2;
 
 impl Machine {
-    /// The hart that ended a run: its tile, and its port as the activity if the tile has several.
+    /// The hart that ended a run: its tile and, if the tile has several harts, its port as the activity.
     pub fn ended_by(&self, outcome: Outcome) -> Option<Owner> {
         let (Outcome::Exit { tile, .. } | Outcome::Unhandled { tile, .. }) = outcome else {
             return None;
@@ -30,7 +30,7 @@ impl Machine {
         Some(Owner::new(tile, port as u16))
     }
 
-    /// The hart whose trap nobody handled, if that ended the run. Addresses of its stack are physical: there is none if the hart translates
+    /// The hart whose unhandled trap ended the run, if one did. Stack addresses are physical, so there is no stack if the hart translates
     /// addresses.
     pub fn trapped(&self, outcome: Outcome) -> Option<Crashed> {
         let Outcome::Unhandled { at, trap, .. } = outcome else {
@@ -89,7 +89,7 @@ impl Machine {
         let pages = pages.filter_map(|address| {
             let from = physical(translation, address, &word)?;
             let mut bytes = vec![0; PAGE as usize];
-            // A stack that was overrun begins below memory.
+            // An overrun stack begins below memory.
             self.peek(tile, from, &mut bytes).ok()?;
             // What was stored last may have no line yet to be stored in.
             for (store, length, value) in hart.waiting_stores() {

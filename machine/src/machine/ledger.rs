@@ -1,6 +1,7 @@
-//! The ledger of a machine: read, kept and emptied.
+//! The ledger of a machine: reading, keeping and clearing it.
 //!
-//! Why it exists: measurements begin in the middle of a run. What it deliberately does not know: what is booked, and who reads it.
+//! Why it exists: measurements begin in the middle of a run. What it deliberately does not know: what is recorded, and what uses
+//! it.
 
 use super::Machine;
 use crate::ledger::Ledger;
@@ -11,12 +12,12 @@ impl Machine {
         &self.fabric.ledger
     }
 
-    /// The ledger keeps every transaction from now on. It changes no tick.
+    /// From now on, the ledger keeps every transaction. This changes no tick.
     pub fn keep_transactions(&mut self) {
         self.fabric.ledger.keep_transactions();
     }
 
-    /// Forgets all bookings and latencies: measurements start here.
+    /// Drops all entries and latencies: measurements start here.
     pub fn clear_ledger(&mut self) {
         self.settle_waits();
         for tile in &mut self.tiles {

@@ -1,9 +1,9 @@
-//! Tiles with local memories: who of them acts next.
+//! Tiles with local memories: which of them acts next.
 //!
-//! Why it exists: a mesh may have a thousand tiles of which few do anything, so no window of time looks at all of them: those that
-//! will do something are in a heap by their next moments. The windows are those of [`super`]: a tile runs up to the earliest moment
-//! at which something that exists already, or that another tile may send, can reach it. What it deliberately does not know: what
-//! tiles do.
+//! Why it exists: a mesh may have a thousand tiles, few of them active, so no window of time visits all of them. A heap holds the tiles
+//! that will do something, ordered by their next moments. The windows are those of [`super`]: a tile runs up to the earliest moment at
+//! which it can be reached by something that already exists or that another tile may send. What it deliberately does not know: what tiles
+//! do.
 
 use super::{Machine, MachineError, Outcome};
 use crate::config::PlatformConfig;
@@ -23,7 +23,7 @@ pub(super) struct Mesh {
     map: Arc<AddressMap>,
     /// Position of each tile, by number.
     positions: Vec<Option<u32>>,
-    /// When each tile acts next; an entry of the heap that says something else is out of date.
+    /// When each tile acts next. A heap entry with a different time is stale.
     next: Vec<Tick>,
     heap: BinaryHeap<Reverse<(Tick, u32)>>,
     /// Tiles of a window.
@@ -31,7 +31,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// The tiles with local memories of a chip; none if it has none.
+    /// The tiles of a chip that have local memories, possibly none.
     pub(super) fn new(config: &PlatformConfig, across: Tick) -> Self {
         let map = Arc::new(AddressMap::new(config));
         let tiles: Vec<LocalTile> = config
@@ -106,7 +106,7 @@ impl Mesh {
         None
     }
 
-    /// Takes the tile that acts next out of the heap.
+    /// Removes the tile that acts next from the heap.
     fn take(&mut self) {
         if let Some(Reverse((_, position))) = self.heap.pop() {
             self.next[position as usize] = Tick::MAX;
@@ -129,7 +129,7 @@ impl Mesh {
         }
     }
 
-    /// Reads memory as a tile's hart addresses it, without any effect. False: there is none.
+    /// Reads memory as addressed by a tile's hart, without any effect. False: there is none.
     pub(super) fn peek(
         &self,
         tile: &LocalTile,
@@ -149,7 +149,7 @@ impl Mesh {
         true
     }
 
-    /// Writes memory as a tile's hart addresses it, as a tool does that loads a program. False: there is none.
+    /// Writes memory as addressed by a tile's hart, as a tool that loads a program does. False: there is none.
     pub(super) fn poke(
         &mut self,
         tile: usize,
@@ -169,8 +169,7 @@ impl Mesh {
         true
     }
 
-    /// What happened on the tiles, for a digest. A guard that refuses nothing is not there, and neither is a DMA
-    /// engine that did nothing.
+    /// What happened on the tiles. For a digest. Omits a guard that refused nothing and a DMA engine that did nothing.
     pub(super) fn observations(&self) -> impl Iterator<Item = String> + '_ {
         self.tiles.iter().flat_map(|tile| {
             let refused = tile.guard().map(Guard::refused);
@@ -202,7 +201,7 @@ impl Mesh {
 }
 
 impl Machine {
-    /// Each tile whose doorbell another one has rung, that one, and how often. They are in no statistics and in no digest.
+    /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often. Not part of any statistics or digest.
     pub fn rings(&self) -> Vec<(TileId, TileId, u64)> {
         let of = |tile: &LocalTile| {
             let id = tile.id();
@@ -231,11 +230,11 @@ impl Machine {
         self.mesh.tile(tile)?.dma_register(offset)
     }
 
-    /// Says what other tiles may do in a tile's window, as whoever loads the chip does before its harts start: nothing else, from now on.
-    /// No program of the chip can.
+    /// Sets what other tiles may do in a tile's window, and nothing else from now on. The loader of the chip calls this before the harts
+    /// start; no program on the chip can.
     ///
     /// # Errors
-    /// If there is no such tile, or its guard has no room for so many rules; a tile without a guard has room for none.
+    /// If there is no such tile, or its guard has no room for this many rules; a tile without a guard has room for none.
     pub fn set_guard(&mut self, tile: TileId, rules: &[GuardRule]) -> Result<(), MachineError> {
         let found = self.mesh.tile_mut(tile);
         let found = found.ok_or(MachineError::NoTile(tile))?;
@@ -246,7 +245,8 @@ impl Machine {
             .ok_or(MachineError::NoRules(tile, rules))
     }
 
-    /// What the guards refused: the tile with the guard, and what it refused to another one. By tile, then in the order of the first refusals.
+    /// What the guards refused: the tile with the guard, and what it refused to another tile. Sorted by tile, then in the order of the
+    /// first refusals.
     pub fn refused(&self) -> Vec<(TileId, Refusals)> {
         let guarded = |tile: &LocalTile| Some((tile.id(), tile.guard()?.refused().to_vec()));
         let mut all: Vec<_> = self.mesh.tiles.iter().filter_map(guarded).collect();
@@ -256,7 +256,7 @@ impl Machine {
         all.into_iter().flat_map(each).collect()
     }
 
-    /// The number of a tile's core: row and column of its router, as in addresses of the chip. `None`: it has no local memory.
+    /// The number of a tile's core: row and column of its router, as in chip addresses. `None`: the tile has no local memory.
     pub fn core(&self, tile: TileId) -> Option<u64> {
         crate::local_tile::core_of(&self.config, tile)
     }
@@ -265,7 +265,7 @@ impl Machine {
     pub(super) fn mesh_window(&mut self, limit: Tick) -> Option<Outcome> {
         let mesh = &mut self.mesh;
         let mut first = mesh.first().map_or(Tick::MAX, |(at, _)| at);
-        // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
+        // The fabric goes first; it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
             if next >= later(first, self.entry) || next >= limit {
@@ -290,7 +290,7 @@ impl Machine {
         let arrival = later(fabric_next, self.exit);
         let across = self.across;
         let horizon = |others: Tick, fabric: &Fabric, position: u32| {
-            // Nothing for this tile is under way: somebody else would have to be reached first and send it something.
+            // Nothing for this tile is in transit: another tile would have to be reached first and send it something.
             let reach = if fabric.may_arrive(position as usize) {
                 arrival.min(later(others, across))
             } else {
@@ -298,7 +298,7 @@ impl Machine {
             };
             reach.min(limit)
         };
-        // The first tile looks at the second one. All others look at the first, which may send something soonest.
+        // The first tile considers the second one. All others consider the first, which may be the earliest to send something.
         let mut leader = true;
         let (mut acting, mut ended) = (std::mem::take(&mut mesh.acting), false);
         acting.clear();

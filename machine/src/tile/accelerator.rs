@@ -1,10 +1,10 @@
-//! The tile as its streaming unit sees it, where there is one instead of a hart.
+//! The tile as its streaming unit sees it, if it has one instead of a hart.
 //!
-//! Why it exists: the unit acts when something happened on its tile, through the registers of the data transfer unit. It
-//! does not know what the unit does.
+//! Why it exists: the unit acts when something has happened on its tile, through the registers of the data transfer unit. It does
+//! not know what the unit does.
 //!
 //! The unit uses memory as the data transfer unit does ([`super::memory`]): an access takes the time of its lines, is charged to the
-//! current activity, and comes to no memory that the tile may not use.
+//! current activity, and reaches only memory that the tile may use.
 
 use super::memory::Port;
 use super::{Local, Tile, TileEnv};
@@ -23,15 +23,15 @@ struct Access {
     physical: u64,
     write: bool,
     bytes: Vec<u8>,
-    /// Parts whose lines have not come: token, and first byte among the access's.
+    /// Parts whose lines have not arrived: token, and offset of the first byte within the access.
     missing: Vec<(u32, usize)>,
     /// When the other parts are done.
     until: Tick,
-    /// The tile may not make it.
+    /// The tile may not make this access.
     refused: bool,
 }
 
-/// The accesses of the unit that it has not used up.
+/// The unit's accesses that it has not consumed yet.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     all: Vec<Access>,
@@ -39,20 +39,20 @@ pub(super) struct Accesses {
 }
 
 impl Accesses {
-    /// A token that is none of the data transfer unit. A tile with a streaming unit has no network card.
+    /// A token that does not belong to the data transfer unit. A tile with a streaming unit has no network card.
     fn token(&mut self) -> u32 {
         self.next_token = (self.next_token + 1) % CARD_TOKEN;
         CARD_TOKEN | self.next_token
     }
 
-    /// When the first access is done that waits for no line.
+    /// When the first access that waits for no line is done.
     fn next_time(&self, now: Tick) -> Tick {
         let done = self.all.iter().filter(|access| access.missing.is_empty());
         let later = done.map(|access| access.until).filter(|at| *at > now);
         later.min().unwrap_or(Tick::MAX)
     }
 
-    /// A line has come at `at`, with the bytes of a read; without bytes, the tile may not make the access any more.
+    /// A line has arrived at `at`, with the bytes of a read, or without bytes if the tile may no longer make the access.
     pub fn arrived(&mut self, token: u32, at: Tick, bytes: Option<&[u8]>) {
         let part = |access: &Access| access.missing.iter().position(|part| part.0 == token);
         let found = self.all.iter_mut().find_map(|a| Some((part(a)?, a)));
@@ -68,7 +68,7 @@ impl Accesses {
         }
     }
 
-    /// The unit was reset: nothing of it is under way any more.
+    /// The unit was reset: forgets all its accesses.
     pub fn forget(&mut self, caches: &mut Hierarchy) {
         let parts = self.all.iter().flat_map(|access| &access.missing);
         for (token, _) in parts {
@@ -83,12 +83,12 @@ struct TilePorts<'a> {
     caches: &'a mut Hierarchy,
     local: &'a mut Local,
     fabric: &'a mut Fabric,
-    /// A boot ROM acts, without time.
+    /// A boot ROM is acting, which takes no time.
     rom: bool,
 }
 
 impl TilePorts<'_> {
-    /// The access, begun if it was not; an error while it is not done.
+    /// Begins the access if necessary. Returns an error until it is done.
     fn access(
         &mut self,
         side: Side,
@@ -96,7 +96,7 @@ impl TilePorts<'_> {
         bytes: &[u8],
         write: bool,
     ) -> Result<&Access, Later> {
-        // One that nobody waits for any more may still be under way, with other bytes.
+        // An abandoned access may still be in progress, with other bytes.
         let is = |a: &Access| {
             let same = (a.side, a.physical, a.write, a.bytes.len());
             same == (side, physical, write, bytes.len()) && (!write || a.bytes == bytes)
@@ -165,7 +165,7 @@ impl Ports for TilePorts<'_> {
             local: self.local,
             fabric: self.fabric,
         };
-        // What a hart would get a fault for reads as 0.
+        // A read that would fault for a hart returns 0.
         let value = self.unit.read_register(&mut env, offset, 8).unwrap_or(0);
         self.local.after_unit(self.unit, self.caches, self.fabric);
         value
@@ -224,8 +224,8 @@ impl Tile {
         Some(act(accelerator, &mut ports))
     }
 
-    /// Gives the streaming unit a client as a boot ROM would; mappings are virtual and tile-physical addresses and pages.
-    /// Tells whether there is a unit and the client's gates suffice.
+    /// Gives the streaming unit a client as a boot ROM would. Mappings are virtual and tile-physical addresses and pages. Returns
+    /// whether there is a unit and the client's gates suffice.
     pub fn adopt(
         &mut self,
         fabric: &mut Fabric,
@@ -241,7 +241,7 @@ impl Tile {
         good == Some(true)
     }
 
-    /// Lets the streaming unit go on.
+    /// Lets the streaming unit continue.
     pub(super) fn run_accelerator(&mut self, fabric: &mut Fabric) {
         let step = self.with_accelerator(fabric, false, |unit, ports| unit.step(ports));
         let Some(waits) = step else { return };

@@ -1,6 +1,6 @@
-//! What arrives at a tile from the network, and what waited for it.
+//! What arrives at a tile from the network, and what was waiting for it.
 //!
-//! Why it exists: a line that comes goes through the caches to whoever waits: harts, unit, card. It does not know what they do with it.
+//! Why it exists: an arriving line passes through the caches to its waiters: harts, unit, card. It does not know what they do with it.
 
 use super::{Below, Tile};
 use crate::cache::{Done, HARTS, Harts, HeldLine, Waiter};
@@ -88,7 +88,7 @@ impl Tile {
                     .complete(now, tag, bytes, &mut lower, &mut harts, done);
                 self.local.second_tokens = second_tokens;
                 if let Some(culprit) = arrived.culprit {
-                    // Without that owner there would have been no miss: its service is a wait because of it.
+                    // Without that owner there would have been no miss, so this service counts as a wait for it.
                     let service = std::mem::take(&mut packet.account.service);
                     fabric.ledger.wait(
                         &mut packet.account,
@@ -121,7 +121,7 @@ impl Tile {
         }
     }
 
-    /// A line is back in memory: its place in the write-back buffer is free.
+    /// A line has been written back to memory: its place in the write-back buffer is free.
     fn written(&mut self, now: Tick, tag: u32, owner: Owner, fabric: &mut Fabric) {
         let second_tokens = std::mem::take(&mut self.local.second_tokens);
         let mut lower = Below {
@@ -144,7 +144,7 @@ impl Tile {
         }
     }
 
-    /// Tells everybody whose line has arrived.
+    /// Tells all waiters whose line has arrived.
     fn tell_done(&mut self, fabric: &mut Fabric) {
         let mut done = std::mem::take(&mut self.done);
         for Done { waiter, line, at } in done.drain(..) {
@@ -167,7 +167,7 @@ impl Tile {
         self.done = done;
     }
 
-    /// An access of a hart is done; with a data access comes its line.
+    /// An access of a hart is done. A data access brings its line.
     fn complete(&mut self, token: u32, at: Tick, line: Option<u64>, fabric: &mut Fabric) {
         let of_second = self.local.take_second(token);
         let (hart, runnable) = match &mut self.second {
@@ -175,7 +175,7 @@ impl Tile {
             _ => (&mut self.hart, &mut self.runnable),
         };
         *runnable = true;
-        // What waited for the line is done (`TileHarts`).
+        // What waited for the line has been performed (`TileHarts`).
         hart.complete(token, at, None);
         let Some(line) = line else { return };
         let word = self.local.name(self.local.htif.word());
@@ -184,7 +184,7 @@ impl Tile {
         }
     }
 
-    /// The line of the host's word has come, and perhaps a store with it.
+    /// The line of the host word has arrived, possibly with a store to it.
     #[cold]
     fn look_at_host(&mut self, now: Tick, fabric: &mut Fabric) {
         let word = self.local.htif.word();

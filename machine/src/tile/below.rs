@@ -1,8 +1,8 @@
-//! What lies below a tile's caches: the windows of its data transfer unit, the token bucket, and the network.
+//! What is below a tile's caches: the windows of its data transfer unit, the token bucket, and the network.
 //!
-//! Why it exists: a line that no cache has leaves the tile here, checked and charged. It does not know what the caches do
-//! with the answer. Nothing waits for tokens here: the hart has waited before it asked the caches (`TileBus::admit`), and
-//! what nobody waits for is charged on credit.
+//! Why it exists: traffic for a line that no cache has leaves the tile here, checked and charged. It does not know what the caches do
+//! with the answer. Nothing waits for tokens here: the hart has waited before asking the caches (`TileBus::admit`), and traffic with no
+//! waiter is charged on credit.
 
 use super::{FROM_INTERFACE, Local, TileEvent};
 use crate::cache::Lower;
@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
 use crate::types::{LINE_MAX, Line, Owner, Tick, TileId};
 
-/// What lies below the caches: windows, token bucket, network.
+/// What is below the caches: windows, token bucket, network.
 pub(super) struct Below<'a> {
     /// `None` while the unit itself is the caller, or on a bare platform.
     pub unit: Option<&'a mut Dtu>,
@@ -21,7 +21,7 @@ pub(super) struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// Charges a line that leaves, and sends it or its request. While the unit itself asks, that happens when it has acted.
+    /// Charges a departing line, and sends it or its request. If the unit itself is asking, this happens once it has acted.
     fn leave(&mut self, at: Tick, packet: Packet) {
         let Some(unit) = &mut self.unit else {
             if self.local.regulated {
@@ -40,15 +40,15 @@ impl Below<'_> {
         self.local.send(at, packet, self.fabric);
     }
 
-    /// What was asked for in the caches while the unit acted.
+    /// Sends what the caches were asked for while the unit acted.
     pub fn leave_deferred(&mut self) {
         for (at, packet) in std::mem::take(&mut self.local.deferred) {
             self.leave(at, packet);
         }
     }
 
-    /// The memory tile of a line that may pass, and the address there. All of the line must be in a window to be read, because all of it
-    /// moves; a line that is written goes to where it comes from, whatever the windows mean by now.
+    /// The memory tile of a line that may pass, and the address there. A line that is read must lie completely in a window, because all
+    /// of it moves. A line that is written goes back to where it came from, whatever the windows mean by now.
     fn target(&self, line: u64, write: bool) -> Option<(TileId, u64)> {
         let passes = write || self.local.may_read(line);
         self.local.homes.place(line).filter(|_| passes)
@@ -75,7 +75,7 @@ impl Below<'_> {
     }
 }
 
-/// A line as a packet carries it.
+/// A line in the form that a packet carries.
 fn inline(bytes: &[u8]) -> Line {
     let mut line = [0; LINE_MAX];
     line[..bytes.len()].copy_from_slice(bytes);
@@ -90,7 +90,7 @@ impl Lower for Below<'_> {
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) {
         let bytes = self.local.line;
         let Some((tile, target)) = self.target(address, false) else {
-            // A window was closed while somebody waited for a miss register: nobody gets a line.
+            // A window was closed while the access waited for a miss register: it gets no line.
             let kind = PacketKind::ReadResponse {
                 error: true,
                 data: None,

@@ -22,7 +22,7 @@ use bulkhead_abi::memory_map::{
 };
 
 const EXIT_SIZE: u64 = 0x1000;
-/// Offset of the second hart's software interrupt register in the CLINT, as SiFive's map has it.
+/// Offset of the second hart's software interrupt register in the CLINT, as in SiFive's map.
 const SECOND_SOFTWARE: u64 = bulkhead_abi::memory_map::CLINT_MSIP + 4;
 
 /// The tile as its hart sees it. A place is an index into the bytes of the data cache.
@@ -33,9 +33,9 @@ pub(super) struct TileBus<'a> {
     pub fabric: &'a mut Fabric,
     /// The hart is the tile's second one.
     pub second: bool,
-    /// The moment at which the other hart acts next: device registers are not accessed beyond it.
+    /// The moment at which the other hart acts next; device registers are not accessed beyond it.
     pub other: Tick,
-    /// The address of the last access that asked for its line, and the name of that address.
+    /// The address of the last access that asked for its line, and the line's name.
     pub named: (u64, u64),
 }
 
@@ -72,7 +72,7 @@ impl TileBus<'_> {
         usize::from(self.second)
     }
 
-    /// The other hart must ask again for the line at `line`, because this hart has used it or another one of its set.
+    /// The other hart must ask again for the line at `line`, because this hart has used it or another line of its set.
     #[inline(always)]
     fn used(&mut self, line: u64) {
         if self.local.second_hart {
@@ -85,7 +85,7 @@ impl TileBus<'_> {
         self.local.used.data = u16::MAX;
     }
 
-    /// Remembers the waiters for a miss where there can be two.
+    /// Remembers the waiters for a miss, if there can be two.
     #[inline(always)]
     fn note(&mut self, timing: Timing) -> Timing {
         if self.second
@@ -111,7 +111,7 @@ impl TileBus<'_> {
         self.note(timing)
     }
 
-    /// An access to the line of the host's word. The answer makes every one come here.
+    /// An access to the line of the host word. The answer makes every such access come here.
     #[cold]
     #[inline(never)]
     fn data_host(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
@@ -127,12 +127,11 @@ impl TileBus<'_> {
         }
     }
 
-    /// Lets an access wait at the hart until the token bucket allows it.
+    /// Holds an access at the hart until the token bucket admits it.
     ///
-    /// The hart's privilege decides, as the attribute of a bus does (AxPROT of AXI, IHI 0022): what applications do waits until the
-    /// bucket has the bytes of a line that leaves the tile; a first-level miss that the second level answers may push out dirty
-    /// lines and waits until nothing is owed. TileMux, which must get an application off the hart, may borrow what the kernel
-    /// allowed.
+    /// The hart's privilege decides, like a bus attribute (AxPROT of AXI, IHI 0022). An application's access waits until the bucket
+    /// has the bytes of a line that leaves the tile. A first-level miss that hits in the second level may evict dirty lines, so it
+    /// waits until nothing is owed. TileMux, which must get an application off the hart, may borrow as much as the kernel allows.
     #[cold]
     #[inline(never)]
     fn admit_regulated(
@@ -155,7 +154,7 @@ impl TileBus<'_> {
         self.asked(now, outcome)
     }
 
-    /// TileMux says who has the hart, or who wants it.
+    /// TileMux reports which activity has the hart, or which wants it.
     fn schedule(&mut self, now: Tick, kind: MarkerKind, value: u64) {
         let ledger = &mut self.fabric.ledger;
         if let (MarkerKind::MuxWorks, Some(unit)) = (kind, self.unit.as_deref_mut()) {
@@ -174,7 +173,7 @@ impl TileBus<'_> {
         }
     }
 
-    /// A store to the host's word.
+    /// A store to the host word.
     #[cold]
     #[inline(never)]
     fn stored_to_host(&mut self, now: Tick, place: Place, value: u64) {
@@ -183,14 +182,14 @@ impl TileBus<'_> {
         }
     }
 
-    /// Notes since when the hart waits for tokens, and books the wait when it is over.
+    /// Notes since when the hart waits for tokens, and records the wait when it is over.
     fn asked(&mut self, now: Tick, outcome: Result<(), Tick>) -> Result<(), Tick> {
         let hart = usize::from(self.second);
         let mut before = self.local.asked[hart].take();
         if let Some((since, until)) = before
             && until < now
         {
-            // It did not ask again when its time had come: what it waited for was there by itself.
+            // The hart did not ask again when the wait was over: it no longer needed what it waited for.
             self.book_tokens(until - since);
             before = None;
         }
@@ -251,7 +250,7 @@ fn timing(outcome: Outcome) -> Timing {
     }
 }
 
-/// Offset in a device's range.
+/// Offset within a device's range.
 fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
     let offset = physical.wrapping_sub(base);
     (offset < size).then_some(offset)
@@ -309,7 +308,7 @@ impl Bus for TileBus<'_> {
         let name = self.name(physical);
         self.named = (physical, name);
         match self.caches.data_hit(now, name, write) {
-            // Nobody waits for a miss: there is nothing to remember.
+            // Nothing waits for a miss, so there is nothing to remember.
             Some(outcome) => timing(outcome),
             None => self.data_miss(now, name, write),
         }
@@ -536,7 +535,7 @@ impl Bus for TileBus<'_> {
         } else {
             return Err(BusFault);
         }
-        // A hart that is woken at once must not go on before the unit knows.
+        // A hart that is woken immediately must not continue before the unit knows.
         self.local.recall |= sleep;
         Ok(DeviceWrite { extra: 0, sleep })
     }
@@ -556,7 +555,7 @@ impl Bus for TileBus<'_> {
 
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
         let known = MarkerKind::from_code(kind);
-        // A program that could lie about others is not believed: for it, the marker is a no-op, as on any other chip.
+        // A program that could lie about others is not believed: for such a program, the marker is a no-op, as on any other chip.
         if known.is_some_and(MarkerKind::is_privileged) && !machine_mode {
             return;
         }

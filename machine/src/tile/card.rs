@@ -15,14 +15,14 @@ use crate::ledger::Resource;
 use crate::types::{Block, Owner, Tick};
 use bulkhead_abi::memory_map::{NETWORK_CARD_BASE, NETWORK_CARD_SIZE};
 
-/// What the tile keeps for its card.
+/// The tile's state for its card.
 #[derive(Debug)]
 pub(super) struct CardPlace {
-    /// Taken out while it acts.
+    /// Taken out while the card acts.
     pub card: Option<Box<NetworkCard>>,
-    /// The unit's count of grants that the card knows.
+    /// The unit's count of device grants, as last seen by the card.
     epoch: u32,
-    /// Frames that left, and when.
+    /// Frames that have left, and when.
     pub sent: Vec<(Tick, Frame)>,
 }
 
@@ -54,7 +54,7 @@ impl Ports for CardPorts<'_> {
     }
 
     fn allowed(&self, physical: u64, bytes: u64, write: bool) -> bool {
-        // What would leave a window at its end leaves it altogether; the length cannot wrap then.
+        // A range that would cross the end of a window is outside it altogether. This limit keeps the length from wrapping.
         let reach = u64::MAX / 2;
         bytes < reach && self.local.window(physical, bytes, write).is_some()
     }
@@ -107,7 +107,7 @@ impl Ports for CardPorts<'_> {
     }
 }
 
-/// Lets the card act, and takes its interrupt to where it belongs.
+/// Lets the card act, and delivers its interrupt.
 pub(super) fn with_card<R>(
     mut unit: Option<&mut Dtu>,
     caches: &mut Hierarchy,
@@ -175,7 +175,7 @@ impl Tile {
         self.local.card.card.as_deref()
     }
 
-    /// Frames that have left since the last question.
+    /// Frames that have left since the last call.
     #[inline]
     pub fn take_frames(&mut self) -> Vec<(Tick, Frame)> {
         std::mem::take(&mut self.local.card.sent)
@@ -191,7 +191,7 @@ impl Tile {
         self.with_card(fabric, |card, ports| card.event(ports, event));
     }
 
-    /// Lets the card act on something that is no access of a hart.
+    /// Lets the card act on something other than an access of a hart.
     pub(super) fn with_card(
         &mut self,
         fabric: &mut Fabric,

@@ -1,6 +1,6 @@
-//! Keeps what is known of a program that crashed on this tile.
+//! Keeps what is known about a program that crashed on this tile.
 //!
-//! What it deliberately does not know: when software says that a program crashed ([`super::bus`] hears it).
+//! What it deliberately does not know: when software reports a crash ([`super::bus`] receives the report).
 
 use super::bus::TileBus;
 use crate::crash::{Crashed, KEPT, PAGE, STACK, physical};
@@ -12,7 +12,7 @@ use bulkhead_abi::memory_map::MEMORY_BASE;
 const SP: usize = 2;
 
 impl TileBus<'_> {
-    /// Copies what is left of the program: its registers, and its stack as its own loads would find it.
+    /// Copies the program's state: its registers, and its stack as its own loads would find it.
     pub(super) fn keep(&mut self, at: Tick, trap: &UserTrap, stores: &[(u64, u8, u64)]) {
         if self.local.crashes.len() >= KEPT {
             return;

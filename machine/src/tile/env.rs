@@ -33,7 +33,7 @@ impl Env for TileEnv<'_> {
     }
 
     fn send(&mut self, mut packet: Packet) {
-        // What the unit did not account for was its own work.
+        // Time that the unit did not account for was its own work.
         let now = self.local.now;
         let accounted = packet.account.accounted();
         assert!(
@@ -106,7 +106,8 @@ impl Env for TileEnv<'_> {
     }
 
     fn interrupt_pending(&self) -> bool {
-        // The tile looks after every action of the unit and tells it (`Dtu::interrupted`): only then is it known.
+        // The tile checks after every action of the unit and tells it (`Dtu::interrupted`); it is not known
+        // before that.
         false
     }
 

@@ -1,20 +1,20 @@
 //! Where the lines of a tile's caches come from.
 //!
-//! Why it exists: a window may move while lines of it are in the caches. The caches therefore know a line by the memory
-//! and the address that it comes from, its home: a dirty line goes there, whatever the window means by then, and a line is found again
-//! when its memory comes back. Two windows onto one memory find the same lines. What it deliberately does not know: rights.
+//! Why it exists: a window may move while its lines are in the caches. The caches therefore identify a line by its home, the memory
+//! and address that it comes from. A dirty line is written there, whatever the window means by then, and a line is found again when
+//! its memory is mapped again. Two windows onto one memory find the same lines. What it deliberately does not know: rights.
 
 use super::Window;
 use crate::config::{HOME_ALIGNMENT, MemoryConfig};
 use crate::types::TileId;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 
-/// The memories of a chip, one behind the other, and then room for addresses that have no home.
+/// The memories of a chip, one after another, followed by room for addresses without a home.
 #[derive(Debug)]
 pub(super) struct Homes {
     /// First home, number and bytes of each memory.
     memories: Vec<(u64, TileId, u64)>,
-    /// The first one of no memory.
+    /// The first home that belongs to no memory.
     nowhere: u64,
 }
 
@@ -32,7 +32,7 @@ impl Homes {
         }
     }
 
-    /// The home of an address of a memory (its number).
+    /// The home of an address in a memory, given the memory's index.
     pub fn of(&self, memory: usize, address: u64) -> u64 {
         self.memories[memory].0 + address
     }
@@ -44,7 +44,7 @@ impl Homes {
         (address < last.2).then_some((last.1, address))
     }
 
-    /// The home of a tile-physical address; one of no memory if the address is outside the tile's windows.
+    /// The home of a tile-physical address; one that belongs to no memory if the address is outside the tile's windows.
     #[inline]
     pub fn home(&self, windows: &[Window], physical: u64) -> u64 {
         let relative = physical.wrapping_sub(MEMORY_BASE);
@@ -72,7 +72,7 @@ mod tests {
         let homes = Homes::new(&[memory(7, 0x1800), memory(9, 0x4000)]);
         assert_eq!(homes.of(1, 0), 0x2000);
         assert_eq!(homes.place(0x17FF), Some((7, 0x17FF)));
-        // Behind the end of a memory there is nothing.
+        // There is nothing after the end of a memory.
         assert_eq!(homes.place(0x1800), None);
         assert_eq!(homes.place(0x2000), Some((9, 0)));
         assert_eq!(homes.place(0x5FFF), Some((9, 0x3FFF)));

@@ -1,6 +1,6 @@
-//! The parts of a tile that are not components: windows, the sending of packets, what follows an action of the unit.
+//! The parts of a tile that are not components: windows, sending packets, and the effects of the unit's actions.
 //!
-//! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
+//! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know which of them asks.
 
 use super::{Below, End, FROM_INTERFACE, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
@@ -21,7 +21,7 @@ impl Local {
         self.queue.next_time().min(self.timer_at)
     }
 
-    /// The hart is reset or stopped: nothing of it waits for tokens any more.
+    /// The hart is reset or stopped, so it no longer waits for tokens.
     pub(super) fn forget_asked(&mut self) {
         self.asked = [None; 2];
     }
@@ -39,7 +39,7 @@ impl Local {
         }
     }
 
-    /// The window of an access, if it may be made.
+    /// The window of an access, if the access is allowed.
     #[inline]
     pub(super) fn window(&self, physical: u64, bytes: u64, write: bool) -> Option<(&Window, u64)> {
         let relative = physical.wrapping_sub(MEMORY_BASE);
@@ -53,10 +53,10 @@ impl Local {
         (offset + bytes <= size).then_some((window, window.base + offset))
     }
 
-    /// A store to the host's word is in its line. True: the word is to be cleared.
+    /// A store to the host word is in its line. True: the word must be cleared.
     #[cold]
     pub(super) fn stored_to_host(&mut self, now: Tick, value: u64) -> bool {
-        // The hart stops at the end of its block: the run may be over.
+        // The hart stops at the end of its block, because the run may be over.
         self.recall = true;
         match self.htif.effect(value) {
             HtifEffect::None => {}
@@ -109,29 +109,29 @@ impl Local {
                     home: self.homes.of(memory, endpoint.base),
                 };
                 if endpoint.base % HOME_ALIGNMENT != 0 {
-                    // What a hart knows of lines would not fit them.
+                    // What a hart knows about lines would not fit these windows.
                     *window = Window::default();
                 }
             }
         }
-        // Lines keep their homes. What comes from memory that the tile may not read any more, nobody gets.
+        // Lines keep their homes. Data from memory that the tile may no longer read is not delivered.
         let windows = &self.windows;
         let length = u64::from(self.line);
         caches.refuse(|line| !readable(windows, line, length));
     }
 
-    /// The address of a line in the caches that contains a tile-physical address.
+    /// The address in the caches of the line that contains a tile-physical address.
     #[inline]
     pub(super) fn name(&self, physical: u64) -> u64 {
         self.homes.home(&self.windows, physical)
     }
 
-    /// Whether the tile may read all of the line with this home.
+    /// Whether the tile may read the whole line with this home.
     pub(super) fn may_read(&self, line: u64) -> bool {
         readable(&self.windows, line, self.line.into())
     }
 
-    /// After the unit acted: takes over what it changed and sends what it caused in the caches.
+    /// After the unit has acted: applies what it changed, and sends what it caused in the caches.
     pub(super) fn after_unit(
         &mut self,
         unit: &mut Dtu,
@@ -150,8 +150,8 @@ impl Local {
         lower.leave_deferred();
     }
 
-    /// Panics if a packet that leaves at `at` is one that the tile said would not leave yet: other tiles, or the network, are perhaps
-    /// beyond that moment already.
+    /// Panics if a packet leaves at `at` although the tile announced that none would leave so early: other tiles or the network may
+    /// already be beyond that moment.
     fn check_announced(&self, at: Tick, packet: &Packet, fabric: &Fabric) {
         let (any, command) = self.announced;
         let least = match fabric.is_processing(packet.destination) {
@@ -174,7 +174,7 @@ impl Local {
                 self.limit = self.limit.min(back);
             }
             Err(packet) => {
-                // Nobody there: the interface itself refuses, after the time in and out.
+                // No tile there: the interface itself refuses, after the time in and out.
                 let refusal = match packet.kind {
                     PacketKind::ReadRequest { bytes, .. } => PacketKind::ReadResponse {
                         error: true,
@@ -200,7 +200,7 @@ impl Local {
     }
 }
 
-/// Whether `length` bytes from a home on can be read through a window.
+/// Whether `length` bytes starting at a home can be read through a window.
 fn readable(windows: &[Window], home: u64, length: u64) -> bool {
     let through = |window: &Window| {
         let offset = home.checked_sub(window.home);

@@ -1,7 +1,7 @@
-//! A tile's memory as the unit and the network card use it.
+//! A tile's memory as used by the unit and the network card.
 //!
-//! Why it exists: both move their bytes block by block through the same caches and windows, each when its line is there. It does not
-//! know what they do with them.
+//! Why it exists: both move their bytes block by block through the same caches and windows, each block when its line is present. It
+//! does not know what they do with the bytes.
 
 use super::{Below, Local};
 use crate::cache::Hierarchy;
@@ -19,8 +19,8 @@ pub(super) struct Port<'a> {
 }
 
 impl Port<'_> {
-    /// An access within a line. `Some`: its bytes have moved, and it is done at that moment; otherwise they come with the line, and the
-    /// token.
+    /// An access within a line. `Some`: its bytes have moved, and it is done at that moment. Otherwise they move when the line with the
+    /// token arrives.
     pub fn access(
         &mut self,
         physical: u64,

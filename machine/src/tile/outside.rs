@@ -1,19 +1,19 @@
 //! A tile's memory as tools see it: from the top of its caches down, without any effect on time or state.
 //!
-//! Why it exists: what a program has stored may be in no memory tile yet.
+//! Why it exists: what a program has stored may not be in any memory tile yet.
 
 use super::{Local, Tile};
 use crate::cache::Hierarchy;
 use crate::fabric::Fabric;
 use std::ops::Range;
 
-/// A part of a range that lies within a line.
+/// The part of a range that lies within one line.
 struct Piece {
     /// Address of the line in the caches.
     line: u64,
-    /// Where the part begins in it.
+    /// Where the part begins within the line.
     offset: usize,
-    /// The part in the whole range.
+    /// The part's position in the whole range.
     range: Range<usize>,
     /// The memory that the line comes from, and the part's address there.
     memory: usize,
@@ -21,7 +21,7 @@ struct Piece {
 }
 
 impl Local {
-    /// The parts of a range in the lines that it touches; `None` where the tile may not read.
+    /// The parts of a range, one for each line that it touches; `None` where the tile may not read.
     fn pieces(&self, physical: u64, bytes: usize) -> impl Iterator<Item = Option<Piece>> {
         let length = u64::from(self.line);
         let mut next = 0;
@@ -46,7 +46,7 @@ impl Local {
 }
 
 impl Local {
-    /// Reads memory as the tile's hart finds it. False: the tile may not read there.
+    /// Reads memory as the tile's hart sees it. False: the tile may not read there.
     pub(super) fn peek(
         &self,
         caches: &Hierarchy,
@@ -70,12 +70,12 @@ impl Local {
 }
 
 impl Tile {
-    /// Reads memory as the tile's hart finds it. False: the tile may not read there.
+    /// Reads memory as the tile's hart sees it. False: the tile may not read there.
     pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
         self.local.peek(&self.caches, physical, buffer, fabric)
     }
 
-    /// Memory (its number, and an address there) has got other bytes: so has whatever of it the tile's caches have.
+    /// Bytes changed in a memory (its index, and an address there): updates the tile's cached copies.
     pub fn reload(&mut self, (memory, address): (usize, u64), bytes: &[u8]) {
         let length = u64::from(self.local.line);
         let (mut home, mut rest) = (self.local.homes.of(memory, address), bytes);
@@ -88,7 +88,7 @@ impl Tile {
         }
     }
 
-    /// Writes memory and whatever of it the tile's caches have, as a tool does that loads a program. False: the tile may not read there.
+    /// Writes memory and the tile's cached copies of it, as a tool that loads a program does. False: the tile may not read there.
     pub fn poke(&mut self, physical: u64, bytes: &[u8], fabric: &mut Fabric) -> bool {
         for piece in self.local.pieces(physical, bytes.len()) {
             let Some(piece) = piece else {

@@ -1,10 +1,10 @@
 //! The second hart of a tile: the interrupt hart of m3-rtas24, section III-B2.
 //!
-//! Why it exists: a message for an activity that is not running interrupts a hart. With one hart that is the hart on which a
-//! high-priority application runs; with two it is the other one, which shares caches and unit and runs nothing else. What it
-//! deliberately does not know: what the harts do. Both act in the order of their times, the first one first in one tick.
+//! Why it exists: a message for an activity that is not running interrupts a hart. With one hart, that is the hart on which a
+//! high-priority application runs. With two, it is the other hart, which shares caches and unit and runs nothing else. What it
+//! deliberately does not know: what the harts do. Both act in time order; within one tick, the first hart goes first.
 //!
-//! Its traffic below the caches is that of the current activity, as the unit has one register for that.
+//! Its traffic below the caches counts as that of the current activity, because the unit has only one register for that.
 
 use super::bus::{TileBus, UNNAMED};
 use super::{End, Local, Tile};
@@ -40,11 +40,11 @@ impl Second {
     }
 }
 
-/// Lines that a hart has asked for since the other one ran. The other hart must not go on with what it knows of them: a line may have
-/// left the cache, lost its dirty state or been reserved, and another line of its set was used last.
+/// Lines that a hart has asked for since the other one ran. The other hart must not rely on what it knows of them: a line may have
+/// left the cache, lost its dirty state or been reserved, or another line of its set may have become the most recently used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
-    /// Data lines whose numbers end in four bits of which this has the bit.
+    /// Data lines whose low four number bits select a set bit.
     pub data: u16,
     /// Lines of instructions.
     pub instructions: bool,
@@ -59,7 +59,7 @@ impl Used {
 }
 
 impl Local {
-    /// A miss is over; tells whether it was one of the second hart's own.
+    /// A miss is over. Returns whether it was one of the second hart's own.
     pub(super) fn take_second(&mut self, token: u32) -> bool {
         let position = self.second_tokens.iter().position(|t| *t == token);
         position

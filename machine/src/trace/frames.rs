@@ -1,9 +1,9 @@
 //! Frames of network cards: which ones left, which arrived, and their fate.
 //!
-//! Why it exists: a request over a cable passes two drivers, two cards and the cable, and a picture shows where it is. Each card
-//! has three tracks: what its link sends, what arrives, and what it stores. A frame keeps one number from the card that sends it to
-//! the one that stores or drops it, on another chip too, so an arrow joins them. What it deliberately does not know: the contents
-//! of a frame after its first three fields.
+//! Why it exists: a request over a cable passes through two drivers, two cards and the cable, and a picture shows where it is. Each
+//! card has three tracks: what its link sends, what arrives, and what it stores. A frame keeps one number from the card that sends
+//! it to the card that stores or drops it, even on another chip, so an arrow joins them. What it deliberately does not know: the
+//! contents of a frame after its first three fields.
 
 use super::{CHIP_FLOWS, Event, Flow, Tracer, Track, Value, Weight};
 use crate::device::network::{DropReason, Fate, Frame};
@@ -11,7 +11,7 @@ use crate::types::{Tick, TileId};
 
 /// Flows of frames have this bit; those of messages and markers do not, or have a higher one.
 const FRAME_FLOWS: u64 = 1 << 62;
-/// Place of the tile in a flow's number.
+/// Position of the tile in a flow's number.
 const TILE_SHIFT: u32 = 44;
 /// Bytes of a frame's addresses and type.
 const HEADER: usize = 14;
@@ -34,7 +34,7 @@ impl CardTracks {
     }
 }
 
-/// The common name of what a frame carries (IEEE 802 numbers of protocols).
+/// The common name of a frame's protocol (IEEE 802 protocol numbers).
 fn protocol(frame: &[u8]) -> &'static str {
     match frame.get(12..HEADER) {
         Some([0x08, 0x00]) => "IPv4",

@@ -1,12 +1,12 @@
 //! Traces of a run in Perfetto's own format, to be opened at ui.perfetto.dev or with its command-line tools.
 //!
-//! Why it exists: a table says that a request waited, a picture shows what else happened then. It turns reports of the machine into
-//! tracks: what each hart does and for which activity, commands of its data transfer unit, messages as arrows between tiles, levels
-//! of token buckets, work of links and DRAM banks, utilisation of links, frames of network cards as arrows over their cables, and
-//! markers of the software. It cannot influence the machine, and the same run gives the same bytes.
+//! Why it exists: a table says that a request waited; a picture shows what else happened at that time. It turns reports of the
+//! machine into tracks: what each hart does and for which activity, commands of its data transfer unit, messages as arrows between
+//! tiles, levels of token buckets, work of links and DRAM banks, utilisation of links, frames of network cards as arrows over their
+//! cables, and markers of the software. It cannot influence the machine, and the same run gives the same bytes.
 //!
-//! Timestamps are nanoseconds, rounded down; each event carries its exact tick as an argument. The file's size is
-//! bounded: events that find no room are counted, and a track at the end of the file says so.
+//! Timestamps are nanoseconds, rounded down; each event carries its exact tick as an argument. The file's size is bounded: events
+//! without room are counted, and a track at the end of the file says so.
 
 mod frames;
 pub mod proto;
@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Most bytes of the file, not counting the descriptions of tracks and the ends of open slices.
+    /// Maximum bytes of the file, not counting the descriptions of tracks and the ends of open slices.
     pub limit: usize,
     /// First tick to record.
     pub from: Tick,
@@ -40,10 +40,10 @@ pub struct TraceOptions {
     pub until: Tick,
     /// Nanoseconds over which the utilisation of a link is averaged.
     pub interval: u64,
-    /// Period and length, in ticks, of the spans in which single packets, banks and bucket levels are recorded, so that a long run
-    /// has details throughout. `None`: always, until half of the bytes are used up.
+    /// Period and length, in ticks, of the spans in which individual packets, banks and bucket levels are recorded, so that a long
+    /// run has details throughout. `None`: always, until half of the bytes are used up.
     pub sample: Option<(Tick, Tick)>,
-    /// Records only what harts and units of these tiles do and cause; `None`: of all tiles.
+    /// Records only what the harts and units of these tiles do and cause; `None`: all tiles.
     pub tiles: Option<BTreeSet<TileId>>,
     /// The applications on each tile, for the headings of tracks.
     pub residents: BTreeMap<TileId, String>,
@@ -51,7 +51,7 @@ pub struct TraceOptions {
     pub chip: Chip,
 }
 
-/// A chip among those that cables join. Their traces, put one after another, form one file.
+/// A chip among several connected by cables. Their traces, concatenated, form one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chip {
     /// 0 or 1.
@@ -85,10 +85,10 @@ impl TraceOptions {
     }
 }
 
-/// Lanes for spans of one tile that overlap; more are recorded as instants.
+/// Lanes for overlapping spans of one tile; further spans are recorded as instants.
 const LANES: usize = 8;
 
-/// Work that began with a marker and ends with another one.
+/// Work that begins with one marker and ends with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Open {
     job: bool,
@@ -113,7 +113,7 @@ struct TileTracks {
 struct LinkTracks {
     packets: Track,
     utilisation: Track,
-    /// Start of the interval that is being summed up, and the ticks in it that the link was busy.
+    /// Start of the interval being summed up, and the ticks for which the link was busy in it.
     interval: Tick,
     busy: Tick,
 }
@@ -133,7 +133,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// A tracer for a platform. Tracks exist from the start, so their order is that of the configuration.
+    /// A tracer for a platform. Tracks exist from the start, so they are in configuration order.
     pub fn new(config: &PlatformConfig, options: TraceOptions) -> Self {
         let chip = &options.chip;
         let mut writer = Writer::new(options.limit, config.ticks_per_second, chip.number.into());
@@ -202,7 +202,7 @@ impl Tracer {
         }
     }
 
-    /// Gives an activity the name that slices carry from now on.
+    /// Gives an activity the name that its slices carry from now on.
     pub fn name_activity(&mut self, owner: Owner, name: &str) {
         self.activities.insert(owner, name.to_owned());
     }
@@ -216,7 +216,7 @@ impl Tracer {
         (self.options.from..self.options.until).contains(&at)
     }
 
-    /// Whether single packets, banks and bucket levels are recorded at this moment.
+    /// Whether individual packets, banks and bucket levels are recorded at this moment.
     fn wanted_in_detail(&self, at: Tick) -> bool {
         let sampled = self
             .options
@@ -242,13 +242,13 @@ impl Tracer {
         }
     }
 
-    /// The owner of a packet or access: an activity that has a name, or a tile.
+    /// The owner of a packet or access: an activity with a name, or a tile.
     fn sender(&self, owner: Owner) -> String {
         let name = self.activities.get(&owner);
         name.map_or_else(|| format!("tile {}", owner.tile), Clone::clone)
     }
 
-    /// Ends the current slice of the hart's track and begins one with the present state.
+    /// Ends the current slice of the hart's track and begins one with the current state.
     fn show_hart(&mut self, at: Tick, tile: TileId, state: HartState, activity: u16) {
         let Some(tracks) = self.tiles.get_mut(&tile) else {
             return;
@@ -257,7 +257,7 @@ impl Tracer {
         let hart = tracks.hart;
         // This also happens outside the window: a slice that began in the window ends where the window ends.
         self.writer.end(hart, at.min(self.options.until));
-        // A slice that begins before the window is shown from the window's start on.
+        // A slice that begins before the window is shown from the start of the window.
         let from = at.max(self.options.from);
         if from >= self.options.until {
             return;
@@ -328,7 +328,7 @@ impl Tracer {
         }
     }
 
-    /// Counts a packet in the intervals that it touches and writes those that are over.
+    /// Counts a packet in the intervals that it touches, and writes the intervals that are over.
     fn utilise(&mut self, activity: &LinkActivity) {
         let interval = self.interval;
         let Some(link) = self.links.get_mut(usize::from(activity.link)) else {
@@ -366,7 +366,7 @@ fn close_interval(writer: &mut Writer, options: &TraceOptions, link: &LinkTracks
     }
 }
 
-/// The value holds from the start of its interval on.
+/// The value applies from the start of its interval.
 fn count_percent(writer: &mut Writer, options: &TraceOptions, track: Track, at: Tick, value: i64) {
     if (options.from..options.until).contains(&at) {
         writer.count(Weight::Detail, track, at, value);
@@ -542,7 +542,7 @@ impl Observer for Tracer {
             Observation::Interrupt { level: true } => {
                 writer.instant(Weight::Normal, messages, at, &Event::new("interrupt"));
             }
-            // The ledger has the waits; activities come through their own report.
+            // The ledger has the waits; activities have their own report.
             Observation::Interrupt { level: false }
             | Observation::Wait { .. }
             | Observation::Unfetched(_)

@@ -18,16 +18,16 @@ pub struct TracePacket {
     /// Nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// The writer; interned names are those of one writer.
+    /// The writer. Interned names belong to one writer.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
     /// An event.
     #[prost(message, optional, tag = "11")]
     pub track_event: Option<TrackEvent>,
-    /// Names that are used from here on.
+    /// Names used from here on.
     #[prost(message, optional, tag = "12")]
     pub interned_data: Option<InternedData>,
-    /// 1: interned names start anew; 2: they are used.
+    /// 1: interned names start afresh; 2: they are used.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
     /// A track.
@@ -38,7 +38,7 @@ pub struct TracePacket {
     pub first_packet_on_sequence: Option<bool>,
 }
 
-/// [`TracePacket::sequence_flags`]: interned names start anew.
+/// [`TracePacket::sequence_flags`]: interned names start afresh.
 pub const SEQUENCE_CLEARED: u32 = 1;
 /// [`TracePacket::sequence_flags`]: interned names are used.
 pub const SEQUENCE_NEEDED: u32 = 2;

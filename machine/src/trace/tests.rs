@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two tiles with DTUs, one memory of two banks, a crossbar; 4 ticks a nanosecond.
+/// Two tiles with DTUs, one memory of two banks, a crossbar; 4 ticks per nanosecond.
 fn platform() -> PlatformConfig {
     let tile = |id| TileConfig {
         dtu: Some(DtuConfig {
@@ -89,7 +89,7 @@ fn feed(tracer: &mut Tracer, at: Tick, report: &Report) {
     }
 }
 
-/// The events that a reader sees, as (track, nanoseconds, kind, name); checks all rules of the format first.
+/// The events that a reader sees, as (track, nanoseconds, kind, name). First checks all rules of the format.
 fn read(bytes: &[u8]) -> Vec<(String, u64, i32, String)> {
     let trace = Trace::decode(bytes).expect("decodes");
     let mut tracks = BTreeMap::new();
@@ -301,7 +301,7 @@ fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
         ..TraceOptions::default()
     };
     let tracks = |bytes: &[u8]| -> Vec<String> { read(bytes).into_iter().map(|e| e.0).collect() };
-    // Tile 0's hart sends a message; tile 1 gets it, and the packet and the access at the bank are tile 1's.
+    // Tile 0's hart sends a message; tile 1 receives it, and the packet and the access at the bank belong to tile 1.
     let (first, second) = (record(&sample(), of(0)), record(&sample(), of(1)));
     for (track, bytes, others) in [("hart", &first, &second), ("bank 1", &second, &first)] {
         assert!(tracks(bytes).iter().any(|found| found == track), "{track}");
@@ -447,7 +447,7 @@ fn report() -> impl Strategy<Value = Report> {
 }
 
 proptest! {
-    /// Any reports make a file that obeys the rules, stays within its bound, and is the same again.
+    /// Any reports produce a file that obeys the rules, stays within its bound, and is reproducible.
     #[test]
     fn files_are_valid_bounded_and_repeatable(
         gaps in prop::collection::vec((0u64..400, report()), 0..300),
@@ -480,7 +480,7 @@ fn details_can_be_sampled() {
         ..TraceOptions::default()
     };
     let events = read(&record(&reports, options));
-    // Packets at 0, 50 and 1000, 1050 ticks; 4 ticks a nanosecond.
+    // Packets at 0, 50 and 1000, 1050 ticks; 4 ticks per nanosecond.
     let begins: Vec<_> = events
         .iter()
         .filter(|e| e.2 == SLICE_BEGIN)
@@ -489,7 +489,7 @@ fn details_can_be_sampled() {
     assert_eq!(begins, [0, 12, 250, 262]);
 }
 
-/// The number of a frame, its bytes, and where it comes from.
+/// The number of a frame, its bytes, and whether it comes from another chip.
 fn frame(number: u64, bytes: usize, foreign: bool) -> Frame {
     let mut data = vec![0; bytes];
     data[..6].fill(0xFF);
@@ -499,7 +499,7 @@ fn frame(number: u64, bytes: usize, foreign: bool) -> Frame {
     frame
 }
 
-/// The reports of two chips about three frames from the first one: one is stored, one dropped, one lost.
+/// The reports of two chips about three frames from the first one: one is stored, one is dropped, one is lost.
 fn two_chips() -> Vec<u8> {
     let with_cards = || {
         let mut platform = platform();

@@ -1,7 +1,7 @@
 //! Writes a trace file record by record, within a bound of bytes.
 //!
-//! Why it exists: names are interned, open slices are closed, and one place keeps the bound. It does not know the machine: it has
-//! tracks, slices, instants and counters.
+//! Why it exists: one place interns names, closes open slices, and enforces the bound. It does not know the machine: it has tracks,
+//! slices, instants and counters.
 
 use super::proto::*;
 use crate::observe::Missing;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Track(u64);
 
-/// The importance of an event when the bytes run short.
+/// The importance of an event when bytes run short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// May take half of the bytes: there are many of them (links, banks, bucket levels).
+    /// May use half of the bytes, because there are many (links, banks, bucket levels).
     Detail,
     /// May take all of them.
     Normal,
@@ -26,20 +26,20 @@ pub enum Weight {
 pub enum Value<'a> {
     /// A number.
     Number(u64),
-    /// A text; few different ones exist.
+    /// A text; there are few different ones.
     Text(&'a str),
 }
 
-/// How an event belongs to a flow.
+/// How an event relates to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The flow starts or passes here.
+    /// The flow starts here or passes through.
     Through(u64),
     /// It ends here.
     End(u64),
 }
 
-/// An event without its moment.
+/// An event without its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// Its name.
@@ -77,9 +77,9 @@ pub struct Writer {
     names: BTreeMap<String, u64>,
     value_names: BTreeMap<String, u64>,
     texts: BTreeMap<String, u64>,
-    /// Slices that are open, with their depth.
+    /// Open slices, with their depth.
     open: BTreeMap<Track, u32>,
-    /// Last moment of each track: slices of a track must not overlap.
+    /// Last moment of each track, because slices of a track must not overlap.
     last: BTreeMap<Track, u64>,
     dropped: u64,
     truncated_at: Option<u64>,
@@ -92,7 +92,7 @@ const RESERVE: usize = 1024;
 
 impl Writer {
     /// A writer of at most `limit` bytes, not counting the descriptions of tracks and the ends of open slices. The files of writers
-    /// with different numbers, from 0, form one file when they are put one after another.
+    /// with different numbers, from 0, form one file when concatenated.
     pub fn new(limit: usize, ticks_per_second: u64, number: u32) -> Self {
         let mut writer = Self {
             bytes: Vec::new(),
@@ -123,7 +123,7 @@ impl Writer {
         writer
     }
 
-    /// Nanoseconds of a tick, rounded down. Rounding never changes the order of two moments.
+    /// Converts a tick to nanoseconds, rounded down. Rounding never changes the order of two moments.
     pub fn nanoseconds(&self, tick: u64) -> u64 {
         let scaled = u128::from(tick) * 1_000_000_000 / u128::from(self.ticks_per_second);
         u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -185,7 +185,7 @@ impl Writer {
         self.describe(name, Some(parent), Some(counter))
     }
 
-    /// Writes an event if there is room for it. If not, counts it as dropped and returns false.
+    /// Writes an event if there is room. If not, counts it as dropped and returns false.
     fn write(&mut self, weight: Weight, tick: u64, event: TrackEvent, new: InternedData) -> bool {
         let packet = TracePacket {
             timestamp: Some(self.nanoseconds(tick)),
@@ -279,7 +279,7 @@ impl Writer {
         *last
     }
 
-    /// Begins a slice. Returns false if there was no room; then it is not open.
+    /// Begins a slice. Returns false if there was no room; the slice is then not open.
     pub fn begin(&mut self, weight: Weight, track: Track, tick: u64, event: &Event<'_>) -> bool {
         let tick = self.in_order(track, tick);
         let (record, new) = self.event(SLICE_BEGIN, track, tick, event);
@@ -290,7 +290,7 @@ impl Writer {
         written
     }
 
-    /// Ends the slice that began last on the track, if one is open. Ends always find room: their begin did.
+    /// Ends the most recent open slice of the track, if any. Ends always have room, reserved by their begins.
     pub fn end(&mut self, track: Track, tick: u64) {
         let Some(depth) = self.open.get_mut(&track).filter(|depth| **depth != 0) else {
             return;
@@ -390,7 +390,7 @@ impl Writer {
     }
 }
 
-/// Number of a name; new ones are noted.
+/// Number of a name. Notes new names.
 fn intern(known: &BTreeMap<String, u64>, new: &mut Vec<Name>, name: &str) -> u64 {
     if let Some(&iid) = known.get(name) {
         return iid;

@@ -1,4 +1,4 @@
-//! What tests of DMA engines share.
+//! Shared by the tests of DMA engines.
 
 use super::*;
 use bulkhead_abi::dma::{CHANNEL_SIZE, FIRST_CHANNEL, STATUS};
@@ -9,7 +9,7 @@ use bulkhead_machine::types::Tick;
 pub const BEFORE: u32 = 0x100;
 pub const SEEN: u32 = 0x101;
 pub const LIMIT: RunLimit = RunLimit { ticks: 1_000_000 };
-/// Where programs keep data: another bank than their code's.
+/// Where programs keep data: in a different bank than their code.
 pub const DATA: u64 = 0x2000;
 
 /// [`mesh`] with a DMA engine of two channels in each tile, at the harts' clock.
@@ -25,9 +25,10 @@ pub fn with_dma(columns: u16, rows: u16) -> PlatformConfig {
 }
 
 impl Program {
-    /// Writes a descriptor to the registers of a channel of the own engine; `S0` is then the address of the first channel's. Uses `T0`.
+    /// Writes a descriptor to the registers of a channel of the tile's own engine; `S0` is then the address of the first channel's.
+    /// Uses `T0`.
     pub fn describe(&mut self, channel: u64, words: &[u64; 8]) -> &mut Self {
-        // csrr t0, mhartid: the own window.
+        // csrr t0, mhartid: the tile's own window.
         self.li(S0, TILE_WINDOWS).word(0xf140_2073 | T0 << 7);
         self.slli(T0, T0, TILE_WINDOW_SHIFT).add(S0, S0, T0);
         self.li(T0, TILE_REGISTERS + FIRST_CHANNEL).add(S0, S0, T0);

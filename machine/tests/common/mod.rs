@@ -48,8 +48,8 @@ impl Label {
     }
 }
 
-/// An assembler for the few instructions that the tests need (encodings: RISC-V Unprivileged ISA, chapter "RV32/64G
-/// Instruction Set Listings").
+/// An assembler for the few instructions that the tests need (encodings: RISC-V Unprivileged ISA, chapter "RV32/64G Instruction Set
+/// Listings").
 #[derive(Default)]
 pub struct Program {
     words: Vec<u32>,
@@ -110,7 +110,7 @@ impl Program {
         let word = branch(self.here(), funct3, rs1, rs2, to);
         self.word(word)
     }
-    /// What follows begins a line of 64 bytes, fetched when it is jumped to.
+    /// The following code begins a 64-byte line, which is fetched when it is jumped to.
     pub fn jump_to_line(&mut self) -> &mut Self {
         let here = self.here().0;
         let line = (here + 1).next_multiple_of(16);
@@ -120,11 +120,11 @@ impl Program {
         }
         self
     }
-    /// Makes the word at a place a jump to a label that was not known then.
+    /// Makes the word at a place a jump to a label that was not known earlier.
     pub fn patch_jump(&mut self, at: Label, to: Label) {
         self.words[at.0] = branch(at, 0, ZERO, ZERO, to);
     }
-    /// Makes the word at a place a branch to a label that was not known then.
+    /// Makes the word at a place a branch to a label that was not known earlier.
     pub fn patch_branch(&mut self, at: Label, funct3: u32, rs1: u32, rs2: u32, to: Label) {
         self.words[at.0] = branch(at, funct3, rs1, rs2, to);
     }
@@ -145,7 +145,7 @@ impl Program {
     pub fn cbo(&mut self, what: u32, rs: u32) -> &mut Self {
         self.word(what << 20 | rs << 15 | 2 << 12 | 0x0f)
     }
-    /// Adds another program's words, whose branches are relative.
+    /// Appends another program's words, whose branches are relative.
     pub fn words_of(&mut self, other: &Program) -> &mut Self {
         self.words.extend(&other.words);
         self
@@ -153,7 +153,7 @@ impl Program {
     pub fn bytes(&self) -> Vec<u8> {
         self.words.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
-    /// An atomic operation of eight bytes (`funct5`, with the bits of acquire and release).
+    /// An atomic operation of eight bytes (`funct5`, with the acquire and release bits).
     pub fn amo(&mut self, funct5: u32, aqrl: u32, rd: u32, address: u32, rs: u32) -> &mut Self {
         self.word(funct5 << 27 | aqrl << 25 | rs << 20 | address << 15 | 3 << 12 | rd << 7 | 0x2f)
     }
@@ -167,7 +167,7 @@ impl Program {
     pub fn mret(&mut self) -> &mut Self {
         self.word(0x3020_0073)
     }
-    /// What follows runs in user mode, which may access everything. Uses `T0`.
+    /// The following code runs in user mode, which may access everything. Uses `T0`.
     pub fn user(&mut self) -> &mut Self {
         self.li(T0, u64::MAX >> 10)
             .csr(1, 0x3b0, T0)
@@ -187,7 +187,7 @@ impl Program {
         self.jump(here)
     }
 
-    /// Starts the tile's second hart at so many bytes from the start of the tile's memory. Uses `T0` and `T1`.
+    /// Starts the tile's second hart at this offset from the start of the tile's memory. Uses `T0` and `T1`.
     pub fn start_second(&mut self, offset: u64) -> &mut Self {
         self.li(T1, DTU_BASE + PRIVILEGED_COMMAND)
             .li(T0, MEMORY_BASE + offset)
@@ -200,7 +200,7 @@ impl Program {
     pub fn unit(&mut self) -> &mut Self {
         self.li(A0, DTU_BASE)
     }
-    /// Gives a command and waits for its end; `T0` is then the register's last value. Uses `T1`.
+    /// Gives a command and waits for its end; `T0` then holds the register's last value. Uses `T1`.
     pub fn command(
         &mut self,
         command: Command,
@@ -213,7 +213,7 @@ impl Program {
         self.li(T0, argument).sd(T0, A0, 0x18);
         self.repeat(command)
     }
-    /// Gives a command with the arguments as they are, and waits for its end.
+    /// Gives a command with the arguments left unchanged, and waits for its end.
     pub fn repeat(&mut self, command: Command) -> &mut Self {
         self.li(T0, command.0).sd(T0, A0, 0);
         let wait = self.here();
@@ -224,7 +224,7 @@ impl Program {
     pub fn start(&self, machine: &mut Machine, tile: TileId) {
         self.start_at(machine, tile, 0);
     }
-    /// Starts the program at so many bytes from the start of the tile's memory.
+    /// Starts the program at this offset from the start of the tile's memory.
     pub fn start_at(&self, machine: &mut Machine, tile: TileId, offset: u64) {
         let at = MEMORY_BASE + offset;
         machine.load_tile(tile, at, &self.bytes()).expect("memory");
@@ -246,7 +246,7 @@ fn branch(from: Label, funct3: u32, rs1: u32, rs2: u32, to: Label) -> u32 {
 
 /// Number of the memory tile.
 pub const MEMORY: TileId = 100;
-/// Bytes of the memory that each tile has, at tile number times this.
+/// Bytes of memory that each tile has, at its tile number times this.
 pub const SHARE: u64 = 1 << 20;
 
 fn cache(size: u64, latency: u64) -> CacheConfig {
@@ -258,13 +258,13 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
     }
 }
 
-/// Ticks of 4 GHz: harts and units 2 GHz, network 1 GHz, memory 800 MHz; a crossbar; one memory; each tile has its share
-/// of it in window 0.
+/// Ticks of 4 GHz: harts and units at 2 GHz, network at 1 GHz, memory at 800 MHz; a crossbar; one memory; each tile has its share of it
+/// in window 0.
 pub fn chip(tiles: u16) -> Machine {
     chip_of(&platform(PlatformKind::Tiled, tiles))
 }
 
-/// The same for a platform that was changed.
+/// The same for a modified platform.
 pub fn chip_of(config: &PlatformConfig) -> Machine {
     let mut machine = Machine::new(config).expect("valid");
     for tile in 0..config.tiles.len() as u16 {
@@ -327,7 +327,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
     }
 }
 
-/// A chip of one tile with a cluster of so many harts: 2 GHz, first levels of 16 KiB and a second level of 64 KiB.
+/// A chip with one tile that has a cluster of this many harts: 2 GHz, first levels of 16 KiB and a second level of 64 KiB.
 pub fn cluster(harts: u16) -> PlatformConfig {
     let mut config = platform(PlatformKind::Bare, 1);
     let tile = &mut config.tiles[0];
@@ -434,8 +434,8 @@ pub fn queued(config: &mut PlatformConfig, which: usize) {
     });
 }
 
-/// A mesh of tiles with local memories, named by their routers: harts and memories of 600 MHz, a network of 1.2 GHz with three cycles a
-/// hop, and an external memory at router 0.
+/// A mesh of tiles with local memories, named by their routers: harts and memories at 600 MHz, a network at 1.2 GHz with three cycles
+/// per hop, and an external memory at router 0.
 pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
     let tile = |router| TileConfig {
         local_memory: Some(LocalMemoryConfig {

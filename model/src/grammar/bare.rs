@@ -1,4 +1,4 @@
-//! What systems without a kernel add to elements that others have, too.
+//! What systems without a kernel add to shared elements.
 //!
 //! Why it exists: see the parent module.
 

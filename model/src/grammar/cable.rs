@@ -1,4 +1,4 @@
-//! What joins network cards, and chips.
+//! Cables between network cards, and between chips.
 //!
 //! Why it exists: see the parent module.
 

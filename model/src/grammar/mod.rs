@@ -1,8 +1,8 @@
 //! The language of descriptions as tables: which elements and attributes exist, and what they hold.
 //!
 //! Why it exists: the reader, the defaults, the canonical output, overrides and the test of the XML schema files all
-//! take the language from here, so it is written once. What it deliberately does not know: rules that join several
-//! elements; those are in `platform::check` and `system::check`.
+//! take the language from here, so it is written once. What it deliberately does not know: rules that involve
+//! several elements; those are in `platform::check` and `system::check`.
 
 mod bare;
 mod cable;
@@ -43,7 +43,7 @@ pub enum Kind {
         /// Greatest value.
         max: u64,
     },
-    /// Bytes a second, at least 1, or `none`.
+    /// Bytes per second, at least 1, or `none`.
     Rate,
     /// A time of at least one nanosecond, in whole nanoseconds.
     Time,
@@ -55,7 +55,7 @@ pub enum Kind {
     Cost,
     /// A time, or a percentage of the period.
     Quota,
-    /// Messages under way, 1 to this many, or `unlimited`.
+    /// Outstanding messages, 1 to this many, or `unlimited`.
     Credits {
         /// Most that are counted.
         max: u64,
@@ -74,7 +74,7 @@ pub struct AttributeRule {
     pub kind: Kind,
     /// It must be given.
     pub required: bool,
-    /// Value if it is not given; `None` together with `required: false` means that it may be absent.
+    /// The value if it is not given; `None` with `required: false` means that it may be absent.
     pub default: Option<&'static str>,
     /// What it means, in one sentence.
     pub about: &'static str,
@@ -120,7 +120,7 @@ impl ElementRule {
 pub const PLATFORM: &[ElementRule] = platform::ELEMENTS;
 /// Every element of system descriptions except those of platforms; the root comes first.
 pub const SYSTEM: &[ElementRule] = system::ELEMENTS;
-/// Every element of task systems except those that systems have, too; the root comes first.
+/// Every element of task systems except those that systems also have; the root comes first.
 pub const TASKS: &[ElementRule] = tasks::ELEMENTS;
 
 /// The rule of an element. Names are unique over all tables.

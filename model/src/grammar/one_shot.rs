@@ -1,4 +1,4 @@
-//! What the one-shot RTOS adds to elements that others have, too.
+//! What the one-shot RTOS adds to shared elements.
 //!
 //! Why it exists: see the parent module. Its tasks and channels are those of task systems.
 

@@ -6,7 +6,7 @@ use super::{ElementRule, any, default, optional, required};
 
 /// Entries of a queue of loads or stores.
 const QUEUE: super::Kind = Integer { min: 1, max: 256 };
-/// Instructions in a cycle.
+/// Instructions per cycle.
 const UNITS: super::Kind = Integer { min: 1, max: 16 };
 
 /// See [`super::PLATFORM`].

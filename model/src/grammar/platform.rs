@@ -10,7 +10,7 @@ use super::pipeline::PIPELINE;
 use super::prefetcher::PREFETCHER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
-/// A latency or count in cycles: small enough that sums never overflow.
+/// A latency or count in cycles, small enough that sums never overflow.
 pub(super) const CYCLES: super::Kind = Integer {
     min: 0,
     max: 1_000_000,

@@ -11,13 +11,14 @@ use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
 /// A sentence, a path or a file.
 const TEXT: super::Kind = super::Kind::Text { max: 1000 };
-/// What a zero-terminated field of 64 bytes on the chip holds (`abi::boot::MODULE_NAME`, `abi::environment::VALUE`).
+/// Text that fits in a zero-terminated field of 64 bytes on the chip (`abi::boot::MODULE_NAME`,
+/// `abi::environment::VALUE`).
 const FIELD: super::Kind = super::Kind::Text { max: 63 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
 /// A name, or a manager and a name below it.
 const PLACE: super::Kind = super::Kind::Text { max: 63 };
 
-/// What a resource manager looks after.
+/// What a resource manager manages.
 const SUBSYSTEM: &[ChildRule] = &[
     any("domain"),
     any("manager"),

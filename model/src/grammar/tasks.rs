@@ -1,4 +1,4 @@
-//! Elements of task systems: tasks, the processors that they share, and what else they compete for.
+//! Elements of task systems: tasks, the processors that they share, and the other resources that they compete for.
 //!
 //! Why it exists: see the parent module. `<task>`, `<cost>` and `<section>` also occur in systems, so that there is one task model; the
 //! table of systems has them.

@@ -1,4 +1,4 @@
-//! Rules of a platform that join several values.
+//! Platform rules that involve several values.
 //!
 //! Why it exists: the machine relies on them, and a user should read them as sentences with a place. What it
 //! deliberately does not know: files and XML.
@@ -10,7 +10,7 @@ use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::units::{Frequency, Size};
 
-/// Reports every rule that `platform`, read from `root`, breaks.
+/// Reports every rule broken by `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     clocks(platform, root, errors);
     for node in root.all("cache") {
@@ -142,7 +142,7 @@ fn neighbours(value: u64) -> String {
     format!("{} and {}", above / 2, above)
 }
 
-/// Values that address bits are taken from.
+/// Values used to extract address bits.
 fn powers_of_two(root: &Node, errors: &mut Vec<Diagnostic>) {
     const RULES: [(&str, &str, bool); 10] = [
         ("pipeline", "predictor-entries", true),
@@ -294,7 +294,7 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
     let Some(first) = &tile.l1d else { return };
     let line = first.line;
     for cache in [&tile.l1i, &tile.l2].into_iter().flatten() {
-        // A line that is no power of two is an error of its own.
+        // A line that is not a power of two is a separate error.
         if cache.line != line && cache.line.is_power_of_two() && line.is_power_of_two() {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
@@ -401,7 +401,7 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         Topology::StarMesh { columns, rows } => (u64::from(columns) * u64::from(rows), false),
         Topology::Mesh { columns, rows } => (u64::from(columns) * u64::from(rows), true),
     };
-    // External memory is at the edge of a mesh of local memories, beside a tile.
+    // External memory is at the edge of a mesh of local memories, next to a tile.
     let beside = platform.kind == PlatformKind::Mesh;
     let mut used = Vec::new();
     for node in root.all("tile").chain(root.all("memory")) {

@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::units::Size;
 use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
 
-/// Reports every rule that the clusters of `platform`, read from `root`, break.
+/// Reports every rule broken by the clusters of `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     for node in root.all("cluster") {
         let banks = node.integer("banks");
@@ -144,7 +144,7 @@ fn walker(root: &Node, pipeline: &str, who: &str, errors: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Each hart has one partition at most.
+/// Each hart has at most one partition.
 fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
     let mut seen = Vec::new();
     for node in cluster.all("partition") {

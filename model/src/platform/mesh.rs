@@ -9,10 +9,10 @@ use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::units::Size;
 
-/// Least bytes of a bank: the longest line that a hart can fetch.
+/// Minimum bytes of a bank: the longest line that a hart can fetch.
 const BANK_MIN: u64 = 128;
 
-/// Reports every rule that `platform`, read from `root`, breaks.
+/// Reports every rule broken by `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     let mesh = platform.kind == PlatformKind::Mesh;
     for node in root.all("tile") {

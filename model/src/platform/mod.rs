@@ -20,10 +20,10 @@ pub(crate) use write::write;
 use crate::units::{Frequency, Rate, Size};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 
-/// Granularity in which memory is given away.
+/// Granularity in which memory is allocated.
 pub const PAGE: u64 = 4096;
 
-/// Greatest tick frequency in hertz: with it, 64 bits hold 21 days.
+/// Greatest tick frequency in hertz: at this frequency, 64 bits hold 21 days.
 pub const TICK_LIMIT: u64 = 10_000_000_000_000;
 
 /// A chip.
@@ -43,20 +43,20 @@ pub struct Platform {
     pub pipelines: Vec<Pipeline>,
     /// All caches.
     pub caches: Vec<Cache>,
-    /// All clusters that tiles name.
+    /// All clusters named by tiles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,
-    /// All local memories that tiles name.
+    /// All local memories named by tiles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local_memories: Vec<LocalMemory>,
-    /// All DMA engines that tiles name.
+    /// All DMA engines named by tiles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dma_engines: Vec<Dma>,
     /// All data transfer units.
     pub dtus: Vec<Dtu>,
     /// All streaming units.
     pub accelerators: Vec<Accelerator>,
-    /// Network cards that tiles name.
+    /// Network cards named by tiles.
     pub network_cards: Vec<NetworkCard>,
     /// All memory controllers.
     pub drams: Vec<Dram>,
@@ -76,7 +76,7 @@ pub struct Platform {
 pub enum PlatformKind {
     /// Every processing tile has a DTU; the tiled OS runs.
     Tiled,
-    /// No DTUs; single programs run.
+    /// No DTUs; runs single programs.
     Bare,
     /// Tiles with local memories that read and write each other's.
     Mesh,
@@ -124,9 +124,9 @@ pub struct Pipeline {
     pub predictor_entries: u32,
     /// Entries of the return-address stack.
     pub return_stack: u32,
-    /// Stores under way at most.
+    /// Maximum outstanding stores.
     pub store_buffer: u32,
-    /// Loads under way at most. Out of order: loads that were dispatched and have not retired.
+    /// Maximum outstanding loads. Out of order: loads that were dispatched and have not retired.
     pub load_buffer: u32,
     /// Extra cycles to enter or leave a trap handler.
     pub trap_entry: u32,
@@ -140,25 +140,25 @@ pub struct Pipeline {
     pub l2_tlb_latency: u32,
     /// The walker sets accessed and dirty bits itself.
     pub hardware_ad: bool,
-    /// What bounds a pipeline of the model [`PipelineModel::Interval`]; others have none.
+    /// The limits of a pipeline of the model [`PipelineModel::Interval`]; others have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
 }
 
-/// What bounds an out-of-order pipeline, beside latencies and buffers.
+/// The limits of an out-of-order pipeline besides latencies and buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Interval {
-    /// Instructions dispatched, and retired, in a cycle.
+    /// Instructions dispatched, and retired, per cycle.
     pub width: u32,
     /// Instructions between dispatch and retirement.
     pub window: u32,
     /// Stores among them.
     pub store_queue: u32,
-    /// Integer operations and branches issued in a cycle.
+    /// Integer operations and branches issued per cycle.
     pub alus: u32,
-    /// Loads and stores issued in a cycle.
+    /// Loads and stores issued per cycle.
     pub memory_ports: u32,
-    /// Floating-point operations issued in a cycle.
+    /// Floating-point operations issued per cycle.
     pub float_units: u32,
 }
 
@@ -185,7 +185,7 @@ pub struct Cache {
     pub line: u32,
     /// Cycles of the tile's pipeline from the miss above to the data here.
     pub latency: u32,
-    /// Misses under way at most.
+    /// Maximum outstanding misses.
     pub mshrs: u32,
     /// Which line is given up.
     pub replacement: Replacement,
@@ -242,7 +242,7 @@ impl Cache {
     }
 }
 
-/// Which line a cache gives up.
+/// Which line a cache replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
@@ -269,14 +269,14 @@ pub struct Cluster {
     pub down: u32,
     /// Banks of the second level; a power of two.
     pub banks: u32,
-    /// For how long a request has its bank.
+    /// For how long a request occupies its bank.
     pub occupancy: u32,
     /// For how long a reservation holds its line.
     pub hold: u32,
     /// Harts of another kind than the tile says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<ClusterCore>,
-    /// Harts whose fills take some ways of the second level only, when the machine starts.
+    /// Harts whose fills may use only some ways of the second level when the machine starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Partition>,
 }
@@ -294,7 +294,7 @@ pub struct ClusterCore {
     pub l1d: Cache,
 }
 
-/// The ways of the second level that a hart's fills may take.
+/// The ways of the second level that a hart's fills may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Partition {
     /// The hart.
@@ -325,7 +325,7 @@ impl Cluster {
         self.cores.iter().find(|core| core.hart == hart)
     }
 
-    /// Bit i: the hart's fills may take way i; 0: they may take all.
+    /// Bit i: the hart's fills may use way i; 0: all ways.
     pub fn fills(&self, hart: u32) -> u64 {
         let mut all = self.partitions.iter();
         let ways = all.find(|partition| partition.hart == hart);
@@ -344,15 +344,15 @@ pub struct LocalMemory {
     pub size: Size,
     /// Banks of consecutive bytes.
     pub banks: u32,
-    /// Ports of a bank: 1 for hart and network, or 2.
+    /// Ports per bank: 1 for both hart and network, or 2.
     pub ports: u32,
-    /// Bytes that a port moves in a cycle.
+    /// Bytes that a port moves per cycle.
     pub width: u32,
-    /// From the turn of a request of the network to its answer.
+    /// From the turn of a network request to its answer.
     pub latency: u32,
     /// Bytes of an instruction fetch.
     pub fetch: u32,
-    /// Rules of the guard that looks at requests of other tiles; 0: there is none.
+    /// Rules of the guard that checks requests of other tiles; 0: no guard.
     pub guard: u32,
 }
 
@@ -365,7 +365,7 @@ pub struct Dma {
     pub clock: Clock,
     /// Channels.
     pub channels: u32,
-    /// Elements of a channel under way at most.
+    /// Maximum outstanding elements of a channel.
     pub outstanding: u32,
     /// From a start to the first access, in cycles of `clock`.
     pub startup: u32,
@@ -388,11 +388,11 @@ pub struct Dtu {
     pub tlb_latency: u32,
     /// Bytes of a local access.
     pub block: u32,
-    /// Local accesses under way at most.
+    /// Maximum outstanding local accesses.
     pub parallel: u32,
-    /// Between two refills of the token buckets.
+    /// Time between two refills of the token buckets.
     pub refill: u32,
-    /// Most bytes in a token bucket.
+    /// Maximum bytes in a token bucket.
     pub bucket_limit: Size,
     /// Start-up of a read.
     pub read: u32,
@@ -408,7 +408,7 @@ pub struct Dtu {
     pub fetch: u32,
     /// An acknowledgement.
     pub acknowledge: u32,
-    /// Chunks of a transfer under way at most.
+    /// Maximum outstanding chunks of a transfer.
     pub outstanding: u32,
     /// Local data moves through the first-level data cache; otherwise through the second level.
     pub first_level: bool,
@@ -419,13 +419,13 @@ pub struct Dtu {
 pub struct Dram {
     /// Name.
     pub name: String,
-    /// Its command clock; data moves twice a cycle.
+    /// Its command clock; data moves twice per cycle.
     pub clock: Clock,
     /// Banks.
     pub banks: u32,
-    /// Bytes of a row over all chips.
+    /// Bytes of a row across all chips.
     pub row: Size,
-    /// Bytes on the data bus at an edge.
+    /// Bytes on the data bus per edge.
     pub bus: u32,
     /// Bytes of a burst.
     pub burst: u32,
@@ -453,7 +453,7 @@ impl Dram {
         self.controller.as_ref().map_or(1, |c| c.channels)
     }
 
-    /// Bytes of a bank, in a memory of `size` bytes, if each bank is one range of addresses.
+    /// Bytes of a bank in a memory of `size` bytes, if each bank is one range of addresses.
     pub fn bank_bytes(&self, size: u64) -> Option<u64> {
         let controller = self.controller.as_ref()?;
         let is_range =
@@ -471,13 +471,13 @@ pub struct Controller {
     pub queue: u32,
     /// A row is closed as soon as nothing in the queue wants it.
     pub closed_page: bool,
-    /// Where writes wait, if they are acknowledged at once.
+    /// Where writes wait if they are acknowledged immediately.
     pub write_queue: Option<WriteQueue>,
     /// Channels.
     pub channels: u32,
-    /// What goes round the channels.
+    /// What is interleaved over the channels.
     pub channel_map: Spread,
-    /// What goes round the banks.
+    /// What is interleaved over the banks.
     pub bank_map: Spread,
     /// The bank's number is combined with the row's.
     pub xor: bool,
@@ -507,10 +507,11 @@ pub enum MemoryPolicy {
     Fcfs,
     /// Accesses to open rows first, then the oldest.
     FrFcfs {
-        /// Bursts that may pass the oldest access of the channel while only hits of its bank or the data bus keep it back.
+        /// Maximum bursts that may pass the oldest access of the channel while only hits of its bank or the data bus hold
+        /// it back.
         cap: u32,
     },
-    /// Round robin over the tiles, one burst a slot.
+    /// Round robin over the tiles, one burst per slot.
     Slots,
 }
 
@@ -519,13 +520,13 @@ pub enum MemoryPolicy {
 pub struct WriteQueue {
     /// How many it holds.
     pub size: u32,
-    /// From here on it is drained.
+    /// From this number on it is drained.
     pub high: u32,
     /// A drain ends here.
     pub low: u32,
 }
 
-/// What goes round channels or banks.
+/// What is interleaved over channels or banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
@@ -533,7 +534,7 @@ pub enum Spread {
     Row,
     /// Bursts.
     Burst,
-    /// Nothing: each is one part of the memory.
+    /// Nothing: each one is a contiguous part of the memory.
     Block,
 }
 
@@ -566,30 +567,30 @@ pub struct Network {
     pub topology: Topology,
     /// Its clock.
     pub clock: Clock,
-    /// Bytes that a link moves in a cycle.
+    /// Bytes that a link moves per cycle.
     pub width: u32,
     /// Cycles of a link.
     pub link: u32,
     /// Cycles in a router.
     pub router: u32,
-    /// Cycles of a tile's interface, each direction.
+    /// Cycles of a tile's interface, in each direction.
     pub interface: u32,
     /// Bytes of a packet's header.
     pub header: u32,
-    /// Bytes of payload of a packet at most.
+    /// Maximum payload bytes of a packet.
     pub chunk: u32,
-    /// Reads and writes have networks of their own.
+    /// Reads and writes have separate networks.
     pub split_channels: bool,
-    /// So do acknowledgements; requests of reads follow each other on a link after this many cycles at least.
+    /// So do acknowledgements; read requests follow each other on a link after at least this many cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_interval: Option<u32>,
-    /// Packets that the input buffer of a router has room for, by link that comes in and network; none: no limit.
+    /// Packets that a router's input buffer holds, by incoming link and network; `None`: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credits: Option<u32>,
 }
 
 impl Network {
-    /// What a link carries at most, headers included.
+    /// Maximum rate of a link, headers included.
     pub fn link_capacity(&self) -> Rate {
         Rate(u64::from(self.width).saturating_mul(self.clock.frequency.0))
     }
@@ -630,11 +631,11 @@ pub struct Accelerator {
     pub clock: Clock,
     /// What it computes.
     pub operation: Operation,
-    /// Bytes that stream through in each cycle.
+    /// Bytes that stream through per cycle.
     pub bytes_per_cycle: u32,
     /// Cycles before the first byte of a piece.
     pub startup: u32,
-    /// Cycles to change from one client to another.
+    /// Cycles to switch from one client to another.
     pub switch: u32,
     /// Bytes of a row at most.
     pub row: u32,
@@ -647,11 +648,11 @@ pub struct NetworkCard {
     pub name: String,
     /// Rate of its link.
     pub rate: Rate,
-    /// Entries of a queue at most.
+    /// Maximum entries of a queue.
     pub queue: u32,
-    /// Bytes of frames that wait for buffers.
+    /// Bytes for frames that wait for buffers.
     pub buffer: u32,
-    /// Accesses to memory under way at once.
+    /// Maximum outstanding memory accesses.
     pub parallel: u32,
 }
 
@@ -668,18 +669,18 @@ pub struct Tile {
     pub l1d: Option<Cache>,
     /// Second-level cache.
     pub l2: Option<Cache>,
-    /// Several harts that share the second level, in place of one.
+    /// Several harts that share the second level, instead of one hart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cluster>,
-    /// Local memory; always there on meshes, never on other platforms.
+    /// Local memory; always present on meshes, never on other platforms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory: Option<LocalMemory>,
     /// DMA engine; only on meshes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dma: Option<Dma>,
-    /// Data transfer unit; always there on tiled platforms, never on others.
+    /// Data transfer unit; always present on tiled platforms, never on others.
     pub dtu: Option<Dtu>,
-    /// Its logic is this unit instead of a hart.
+    /// This unit replaces the hart.
     pub accelerator: Option<Accelerator>,
     /// Its network card.
     pub network_card: Option<NetworkCard>,
@@ -722,8 +723,8 @@ pub struct Origin {
 }
 
 impl Platform {
-    /// Ticks a second: the least common multiple of all clocks and the timebase. At most [`TICK_LIMIT`], as a loaded
-    /// platform has been checked.
+    /// Ticks per second: the least common multiple of all clocks and the timebase. At most [`TICK_LIMIT`], which loading a
+    /// platform checks.
     pub fn ticks_per_second(&self) -> u64 {
         self.clocks
             .iter()
@@ -773,7 +774,7 @@ mod tests {
     fn the_tick_divides_every_clock() {
         assert_eq!(common_tick(100, 80), Some(400));
         assert_eq!(common_tick(2_000_000_000, 800_000_000), Some(4_000_000_000));
-        // 9 999 999 967 is prime, so the product is needed, and it is above the limit.
+        // 9 999 999 967 is prime, so the full product is needed, and it exceeds the limit.
         assert_eq!(common_tick(9_999_999_967, 2_000_000_000), None);
         assert_eq!(common_tick(u64::MAX, u64::MAX - 1), None);
     }

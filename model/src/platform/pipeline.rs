@@ -1,4 +1,4 @@
-//! Rules of pipelines: which attributes belong to which model, and where a model may be.
+//! Rules of pipelines: which attributes belong to which model, and where a model is allowed.
 //!
 //! What it deliberately does not know: what the attributes mean.
 
@@ -16,7 +16,7 @@ const BOUNDS: [&str; 6] = [
     "float-units",
 ];
 
-/// Reports every rule that the pipelines of `platform`, read from `root`, break.
+/// Reports every rule broken by the pipelines of `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     for node in root.all("pipeline") {
         let mut wrong = |cause: String, attribute: &str, help: &str| {

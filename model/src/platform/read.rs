@@ -14,7 +14,7 @@ use crate::node::{self, Node};
 use crate::text::suggestion;
 use crate::tree::Element;
 
-/// Reads and checks a `<platform>`. `None` if something is wrong; then `errors` says what.
+/// Reads and checks a `<platform>`. `None` if something is wrong; `errors` then says what.
 pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<Platform> {
     let node = node::read_root(element, "platform", errors)?;
     let before = errors.len();
@@ -27,12 +27,13 @@ pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<Platform>
     (errors.len() == before).then_some(platform)
 }
 
-/// The tables bound every integer that is read as 32 bits below 2^32.
+/// The tables limit every integer that is read as 32 bits to below 2^32.
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Number and router of each tile that an element describes. The tables bound all of them below 2^14.
+/// Number and router of each tile that an element describes. The tables limit all of them to below
+/// 2^14.
 pub(super) fn numbers(node: &Node) -> impl Iterator<Item = (u16, u16)> {
     let count = match node.rule.name {
         "tile" => node.integer("count"),
@@ -172,7 +173,7 @@ impl Reader<'_> {
                 let before = self.errors.len();
                 for (id, _) in numbers(node) {
                     self.note_duplicate("tile", id.to_string(), node, "id", &mut seen);
-                    // One is enough to say that the numbers of several tiles overlap.
+                    // One is enough to report that the numbers of several tiles overlap.
                     if self.errors.len() > before {
                         break;
                     }
@@ -205,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Finds what `attribute` of `node` names.
+    /// Finds what `attribute` of `node` refers to.
     fn find<'b, T>(
         &mut self,
         node: &Node,
@@ -235,7 +236,7 @@ impl Reader<'_> {
 
     fn pipeline(&mut self, node: &Node, clocks: &[Clock]) -> Option<Pipeline> {
         let number = |attribute| narrow(node.integer(attribute));
-        // `check` says which of these attributes must be there.
+        // `check` says which of these attributes are required.
         let bound = |attribute| node.maybe_integer(attribute).map_or(1, narrow);
         let interval = (node.text("model") == "interval").then(|| Interval {
             width: bound("width"),
@@ -367,7 +368,7 @@ impl Reader<'_> {
 
     fn network(&mut self, node: &Node, clocks: &[Clock]) -> Option<Network> {
         let number = |attribute| narrow(node.integer(attribute));
-        // The tables bound both below 2^16.
+        // The tables limit both to below 2^16.
         let columns = node.integer("columns") as u16;
         let rows = node.integer("rows") as u16;
         Some(Network {

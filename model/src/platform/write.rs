@@ -1,7 +1,7 @@
 //! A platform as XML.
 //!
 //! Why it exists: a result records exactly what was run, and the chip's manager needs no other file. What it deliberately does not know:
-//! which rules the values keep.
+//! the rules that the values obey.
 
 use super::{
     Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, PipelineModel, Platform,
@@ -153,7 +153,7 @@ fn write_source(writer: &mut Writer, platform: &Platform, element: &str) {
     writer.optional("source", whole.map(|origin| &origin.source));
 }
 
-/// Writes where the values come from, and ends the element.
+/// Writes where the values come from, and closes the element.
 fn close(writer: &mut Writer, platform: &Platform, element: &str) {
     write_source(writer, platform, element);
     for origin in platform

@@ -1,6 +1,6 @@
 //! Cables and the drivers of network cards: reading, writing and rules.
 //!
-//! Why it exists: these rules join a system, its platform and that of its peer. What it deliberately does not know: frames.
+//! Why it exists: these rules involve a system, its platform and its peer's platform. What it deliberately does not know: frames.
 
 use super::check::Places;
 use super::{Cable, CableEnd, INTERRUPT_GATE, Peer, System};
@@ -10,10 +10,10 @@ use crate::platform::Platform;
 use crate::units::Time;
 use crate::writer::Writer;
 
-/// Least and greatest delay in picoseconds: a window of time is never longer than the shortest cable.
+/// Minimum and maximum delay in picoseconds: a window of time is never longer than the shortest cable.
 const DELAY: (u64, u64) = (100_000, 1_000_000_000_000);
 
-/// The cables of a system. What is wrong with them, [`check`] says.
+/// The cables of a system. [`check`] reports what is wrong with them.
 pub fn read(root: &Node, peer: &Option<Peer>) -> Vec<Cable> {
     let cables = root.all("cable").map(|node| {
         let number = |attribute| node.integer(attribute) as u32;
@@ -58,7 +58,7 @@ fn cards(platform: &Platform) -> String {
 /// Reports every rule about cables and network cards that `system` breaks.
 pub fn check(system: &System, root: &Node, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     let mut used: Vec<(bool, u16)> = Vec::new();
-    // Cables inside the peer keep its cards.
+    // Cables inside the peer use the peer's cards.
     if let Some(peer) = &system.peer {
         for cable in &peer.system.cables {
             used.push((true, cable.from));
@@ -155,8 +155,8 @@ fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a manager starts the TileMux of a tile where an application of its own lives: nobody else lives there but what is below it. The
-/// first manager starts all tiles that several share.
+/// Whether a manager starts the TileMux of a tile on which one of its applications lives: only what is below the manager lives there. The
+/// first manager starts all tiles shared by several managers.
 fn starts(system: &System, manager: usize, tile: u16) -> bool {
     let is_below = |other| system.is_within(other, manager);
     let mut apps = (0..system.apps.len()).filter(|app| system.apps[*app].tile == tile);
@@ -166,7 +166,7 @@ fn starts(system: &System, manager: usize, tile: u16) -> bool {
             && managers.all(|other| other != manager && is_below(other))
 }
 
-/// A peer is a system without a peer.
+/// A peer must not have a peer itself.
 pub fn nested(node: &crate::tree::Element) -> Diagnostic {
     Diagnostic::new(
         Problem::Inconsistent("a peer has its own <peer>".into()),
@@ -175,7 +175,7 @@ pub fn nested(node: &crate::tree::Element) -> Diagnostic {
     )
 }
 
-/// Longest time that both chips may run without looking at each other.
+/// The longest time for which both chips may run without synchronising.
 pub fn lookahead(system: &System) -> Option<Time> {
     let far = system.cables.iter();
     let far = far.filter(|cable| matches!(cable.to, CableEnd::Peer(_)));

@@ -1,7 +1,7 @@
-//! Rules of a system that join several values, and the placement of memory.
+//! System rules that involve several values, and the placement of memory.
 //!
-//! Why it exists: whatever can be known before a run is reported before it. What it deliberately does not know: files and
-//! XML.
+//! Why it exists: everything that can be known before a run is reported before it. What it deliberately does not know:
+//! files and XML.
 
 use super::resolve::senders;
 use super::time::{Holder, LEAST};
@@ -28,7 +28,7 @@ pub struct Places<'a> {
 /// Largest and smallest message slot, and its granularity, in bytes.
 const SLOT: (u64, u64, u64) = (64, 2048, 64);
 
-/// Chooses memory tiles for everything that names none: the first one that has room.
+/// Chooses memory tiles for everything without one: the first one with room.
 pub fn place_memory(system: &mut System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     let kept = system.kernel_keeps();
     let System {
@@ -37,7 +37,7 @@ pub fn place_memory(system: &mut System, places: &Places<'_>, errors: &mut Vec<D
         apps,
         ..
     } = system;
-    // The kernel lives in the first memory tile and gives memory to TileMux and the managers there.
+    // The kernel lives in the first memory tile and gives TileMux and the managers memory there.
     let mut tiles: Vec<u16> = apps.iter().map(|app| app.tile).collect();
     tiles.extend(managers.iter().map(|manager| manager.tile));
     tiles.sort_unstable();
@@ -132,7 +132,7 @@ fn place(
         };
         index
     } else {
-        // Without room anywhere, the message is about the last memory tile that was tried.
+        // If there is no room anywhere, the message is about the last memory tile that was tried.
         let fits = |room: &Room| room.needed.saturating_add(bytes) <= room.available;
         pool.iter()
             .position(fits)
@@ -203,7 +203,7 @@ fn limit(system: &System, app: &App, node: &Node, errors: &mut Vec<Diagnostic>) 
     }
 }
 
-/// A bound of traffic on a tile must be one that link and unit can keep.
+/// A traffic limit on a tile must be one that link and unit can enforce.
 pub fn limit_in_range(
     system: &System,
     tile: u16,
@@ -247,7 +247,7 @@ pub fn limit_in_range(
     }
 }
 
-/// What the bounds of tasks on a tile do not read must not be in the file, or they would be silently wrong.
+/// The file must not contain what the bounds of tasks on a tile ignore, or the bounds would be silently wrong.
 fn uncovered(policy: TilePolicy, element: &Node, errors: &mut Vec<Diagnostic>) {
     let none = "remove it: a job's cost contains all that it does itself";
     let slices = "remove it, or give the tile <tilemux policy=\"realtime\"/>: time slices know no priorities";
@@ -427,7 +427,7 @@ fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Dia
     else {
         return;
     };
-    // An application without a limit needs no bucket of its own; the first one lets everything through.
+    // An application without a limit needs no bucket of its own; the first bucket admits everything.
     let buckets = u64::from(dtu.buckets).saturating_sub(1);
     let mut limits = 0;
     for (app, node) in on_tile(system, tile, places) {
@@ -450,12 +450,13 @@ fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Dia
     }
 }
 
-/// The processor time of a tile is not more than there is: what the root manager is to give away, by the kernel's own rule.
+/// The processor time given away on a tile does not exceed what exists: what the root manager distributes, by the kernel's
+/// own rule.
 fn quotas(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     const SECOND: u64 = 1_000_000_000;
     let mut sum = 0u64;
     let times = system.times_of(0, tile).into_iter();
-    // What is longer than its period is a mistake of its own.
+    // A budget longer than its period is a separate mistake.
     for (holder, cpu) in times.filter(|(_, cpu)| cpu.budget <= cpu.period) {
         let (node, name) = match holder {
             Holder::App(app) => (places.apps[app], "application"),
@@ -483,7 +484,7 @@ fn quotas(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diag
     }
 }
 
-/// A budget is not longer than its period, and worth the switches that it causes.
+/// A budget must not be longer than its period, and must be worth the switches that it causes.
 pub fn budget_in_range(own: Cpu, element: &Node, errors: &mut Vec<Diagnostic>) {
     let (what, help) = if own.budget > own.period {
         (

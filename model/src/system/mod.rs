@@ -51,17 +51,17 @@ pub struct System {
     pub about: Option<String>,
     /// The chip.
     pub platform: Platform,
-    /// Simulated time of a run at most.
+    /// Maximum simulated time of a run.
     pub duration: Time,
     /// Number of the kernel's tile.
     pub kernel_tile: u16,
-    /// Managers; the first is the root, every other one comes after its parent.
+    /// Managers; the first is the root, and every other one comes after its parent.
     pub managers: Vec<Manager>,
     /// Domains in the order of the file.
     pub domains: Vec<Domain>,
     /// Applications in the order of the file.
     pub apps: Vec<App>,
-    /// Multiplexers that the file sets up; all others are round robin with slices of [`SLICE`].
+    /// Multiplexers configured in the file; all others are round robin with slices of [`SLICE`].
     pub tilemux: Vec<TileMux>,
     /// Modules in the order of the file.
     pub modules: Vec<Module>,
@@ -71,23 +71,23 @@ pub struct System {
     pub peer: Option<Peer>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
-    /// What runs if the system is one of the one-shot RTOS; managers, domains, applications and what belongs to them are empty then.
+    /// What runs if this is a one-shot RTOS system; managers, domains, applications and what belongs to them are then empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_shot: Option<OneShot>,
-    /// What the applications of a system without a kernel need besides; managers, gates and what belongs to them are empty then.
+    /// What the applications of a system without a kernel need in addition; managers, gates and what belongs to them are then empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare: Option<Bare>,
-    /// Name of the variant that this is, if it is one.
+    /// Name of the variant, if this is one.
     pub variant: Option<String>,
     /// What the variant shows.
     pub variant_about: Option<String>,
-    /// The variant shows how deadlines are missed: misses are no failure.
+    /// The variant demonstrates how deadlines are missed: misses are not failures.
     pub misses_expected: bool,
     /// The variants of the file, complete systems themselves; empty in a variant.
     pub variants: Vec<System>,
 }
 
-/// Data of the host that applications read.
+/// Host data that applications read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Module {
     /// Name.
@@ -106,8 +106,8 @@ pub enum ModuleSource {
     Folder(String, Size),
 }
 
-/// Program of the clients of a streaming unit. The unit itself does the work, so this program belongs on tiles with a unit, and no other
-/// program does.
+/// Program of the clients of a streaming unit. The unit itself does the work, so this program, and no other, belongs on tiles with a
+/// unit.
 pub const UNIT_PROGRAM: &str = "accelerator/unit";
 
 /// Applications of one criticality.
@@ -138,17 +138,17 @@ pub struct App {
     pub program: String,
     /// Its memory, rounded up to pages.
     pub memory: Size,
-    /// Its stack, rounded up to pages, a part of its memory; `None`: what the manager gives everybody.
+    /// Its stack, rounded up to pages, part of its memory; `None`: the manager's default.
     pub stack: Option<Size>,
     /// The memory tile that it comes from.
     pub memory_tile: u16,
-    /// The run does not wait for it: a run ends when every other application has ended.
+    /// The run does not wait for it: a run ends when every foreground application has ended.
     pub background: bool,
     /// It drives its tile's network card.
     pub device: bool,
-    /// Pages of its heap are mapped when they are first used.
+    /// Pages of its heap are mapped on first use.
     pub lazy_heap: bool,
-    /// The application that gives it the pages of its heap.
+    /// The application that provides the pages of its heap.
     pub pager: Option<usize>,
     /// Values for it, in the order of the file.
     pub arguments: Vec<Argument>,
@@ -156,7 +156,7 @@ pub struct App {
     pub limit: Option<Limit>,
     /// Bound of its computing time.
     pub cpu: Option<Cpu>,
-    /// Bounds of what it may use besides traffic and time.
+    /// Limits of what it may use besides traffic and time.
     pub quotas: Quotas,
     /// What it does periodically.
     pub task: Option<Task>,
@@ -171,7 +171,7 @@ pub struct App {
 }
 
 impl App {
-    /// Whether the streaming unit of its tile works for it, and no hart.
+    /// Whether its tile's streaming unit, rather than a hart, works for it.
     pub fn is_unit(&self) -> bool {
         self.program == UNIT_PROGRAM
     }
@@ -193,7 +193,7 @@ impl App {
         services.find(|service| service.priority(gate).is_some())
     }
 
-    /// How often it is started again after a failure.
+    /// How often it is restarted after a failure.
     pub fn restarts(&self) -> u32 {
         let restarts = self.services.iter().map(|service| service.restarts);
         restarts.max().unwrap_or(0)
@@ -207,13 +207,13 @@ pub struct Cable {
     pub from: u16,
     /// The other end.
     pub to: CableEnd,
-    /// From the moment when a frame has left to the moment when it has arrived.
+    /// Time from a frame's departure until its arrival.
     pub delay: Time,
-    /// How many of a million frames are lost.
+    /// Frames lost, per million.
     pub loss: u32,
-    /// How many of a million frames arrive twice.
+    /// Frames that arrive twice, per million.
     pub duplicate: u32,
-    /// How many of a million frames are late.
+    /// Late frames, per million.
     pub reorder: u32,
     /// By how much.
     pub late: Time,
@@ -258,7 +258,7 @@ impl System {
         self.apps.iter().find(|app| app.name == name)
     }
 
-    /// Whether a manager is another one or below it.
+    /// Whether a manager is another one or is below it.
     pub fn is_within(&self, manager: usize, above: usize) -> bool {
         let mut at = Some(manager);
         while let Some(index) = at {

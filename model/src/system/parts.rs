@@ -1,6 +1,7 @@
-//! Parts of applications that systems with and without a kernel have, as XML.
+//! Parts of applications that systems with and without a kernel share, as XML.
 //!
-//! Why it exists: both write them in the same way. What it deliberately does not know: everything else of an application.
+//! Why it exists: both write them in the same way. What it deliberately does not know: everything else about an
+//! application.
 
 use super::{App, System};
 use crate::tasks;

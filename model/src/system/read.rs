@@ -1,4 +1,4 @@
-//! From checked elements to the typed system: resolves references and places what has no fixed place.
+//! From checked elements to the typed system: resolves references and places everything without a fixed place.
 //!
 //! Why it exists and what it does not know: see the parent module. Rules on values are in `check`.
 
@@ -20,8 +20,8 @@ use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::Size;
 
-/// Reads and checks a `<system>` on a platform, which is named at a place. `None` if something is wrong; then `errors` says what. `open`: see
-/// `LoadOptions::open`.
+/// Reads and checks a `<system>` on a platform, which is named at a place. `None` if something is wrong; `errors` then says what. `open`:
+/// see `LoadOptions::open`.
 pub fn read(
     element: &Element,
     (platform, named): (Platform, &Span),
@@ -156,7 +156,7 @@ pub(super) struct Applications<'a> {
     pub places: Places<'a>,
 }
 
-/// Reads them; tiles and memories are not looked at. `None` if something is wrong; then `errors` says what.
+/// Reads them, ignoring tiles and memories. `None` if something is wrong; `errors` then says what.
 pub(super) fn applications<'a>(
     node: &'a Node,
     platform: &Platform,
@@ -205,19 +205,19 @@ pub(super) struct Reader<'a, 'p> {
     pub(super) errors: &'p mut Vec<Diagnostic>,
 }
 
-/// Memory of a manager for which the description says nothing, at least.
+/// Minimum memory of a manager without a specified size.
 const MANAGER_MEMORY: u64 = 2 << 20;
 
-/// Memory of a manager; none yet, if the description does not say it.
+/// Memory of a manager; not known yet if the description does not specify it.
 fn memory(node: &Node, attribute: &str) -> Size {
     node.maybe_size(attribute).map_or(Size(0), pages)
 }
 
-/// Least and greatest time slice in picoseconds: a slice is worth many switches, and four bytes hold its nanoseconds.
+/// Minimum and maximum time slice in picoseconds: a slice must be worth many switches, and its nanoseconds must fit in four bytes.
 const SLICE_MIN: u64 = 10_000_000;
 const SLICE_MAX: u64 = 1_000_000_000_000;
 
-/// Stands for "not yet placed"; no tile has this number, because the tables end at 4095.
+/// Means "not yet placed". No tile has this number, because the tables end at 4095.
 const UNPLACED: u16 = u16::MAX;
 
 impl<'a> Reader<'a, '_> {
@@ -440,11 +440,11 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Places managers and applications: first what has a fixed tile, then the others in the order of the file on the
-    /// first free tile; an application for which none is free goes to the shared tile with the fewest on it.
+    /// Places managers and applications: first those with a fixed tile, then the others in file order on the first free tile. An
+    /// application without a free tile goes to the shared tile with the fewest occupants.
     fn place_tiles(&mut self) {
         let mut taken: Vec<(u16, String)> = Vec::new();
-        // Tiles that some line of the file names: they are not free, wherever that line is.
+        // Tiles named by any line of the file are not free, wherever that line is.
         let managers = self.managers.iter().map(|manager| manager.tile);
         let named: Vec<u16> = managers
             .chain(self.apps.iter().map(|app| app.tile))
@@ -535,7 +535,7 @@ impl<'a> Reader<'a, '_> {
             .collect()
     }
 
-    /// The tile with the fewest occupants among those that may be shared.
+    /// The shareable tile with the fewest occupants.
     fn emptiest_shared(&self, is_unit: bool, taken: &[(u16, String)]) -> Option<u16> {
         self.tiles_for(is_unit)
             .filter(|tile| tile.shared || self.may_share(tile.id))
@@ -669,7 +669,7 @@ impl<'a> Reader<'a, '_> {
         all
     }
 
-    /// Priorities of a tile are either all given, or follow from deadlines.
+    /// Priorities on a tile are either all given or derived from deadlines.
     fn priorities(&mut self, muxes: &[TileMux]) {
         for index in 0..self.apps.len() {
             let realtime = muxes
@@ -729,7 +729,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The bound of computing time that an element says.
+/// The limit of computing time in an element.
 fn cpu(node: &Node) -> Cpu {
     let period = node.time("period");
     let budget = match node.quota("quota") {
@@ -767,14 +767,14 @@ fn tile_limit(limit: &Node) -> TileLimit {
     }
 }
 
-/// A bound over all tiles of a manager.
+/// A limit over all tiles of a manager.
 fn total(manager: &Node, attribute: &str) -> Option<Size> {
     manager
         .all("limit")
         .find_map(|limit| limit.maybe_size(attribute))
 }
 
-/// Names that results use for who is no application: a row of a table must not be read as another one's.
+/// Names that results use for things other than applications: a row of a table must not be mistaken for another.
 const RESERVED: [&str; 4] = ["kernel", "TileMux", "refresh", "nobody"];
 
 /// Rounds up to pages. The tables keep sizes far below 2^64.

@@ -1,7 +1,7 @@
-//! Names: which application, gate, region or module is meant.
+//! Names: which application, gate, region or module a name refers to.
 //!
-//! Why it exists: names are local to the manager above them, so that a subsystem does not care what others call their things; only what
-//! others should know has a global name. What it deliberately does not know: tiles and quotas.
+//! Why it exists: names are local to the manager above them, so a subsystem need not care about names used by others; only what others
+//! should know has a global name. What it deliberately does not know: tiles and quotas.
 
 use super::read::Reader;
 use super::{App, Flow, Module, ModuleSource, Scope, Sgate};
@@ -13,12 +13,12 @@ use crate::units::Size;
 
 /// What is wrong, and what would be right.
 type Failure = (Problem, String);
-/// The attribute that it is about, too.
+/// Also the attribute concerned.
 type Misplaced = (&'static str, Failure);
 
-/// The gate at which a pager hears of page faults.
+/// The gate at which a pager receives page faults.
 const FAULTS: &str = "faults";
-/// Clients of a pager at most.
+/// Maximum clients of a pager.
 const PAGER_CLIENTS: u32 = 16;
 
 /// The elements by which an application sends.
@@ -27,7 +27,7 @@ pub(super) fn senders(app: &Node) -> impl Iterator<Item = &Node> {
     children.filter(|child| matches!(child.rule.name, "sgate" | "session"))
 }
 
-/// An application has no service of this name, or not one without.
+/// An application has no service of this name, or none without a name.
 fn no_service(app: &App, wanted: Option<String>) -> Misplaced {
     let names = app.services.iter().filter_map(|s| s.name.as_deref());
     let names: Vec<&str> = names.collect();
@@ -53,7 +53,7 @@ fn no_service(app: &App, wanted: Option<String>) -> Misplaced {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// Applications and domains whose names several managers use are named after their manager, too.
+    /// Applications and domains whose names several managers use are qualified with their manager's name.
     pub(super) fn qualify(&mut self) {
         let local: Vec<String> = self.apps.iter().map(|app| app.local.clone()).collect();
         let managers: Vec<String> = self.managers.iter().map(|m| m.name.clone()).collect();
@@ -88,7 +88,7 @@ impl<'a> Reader<'a, '_> {
         self.domains[self.apps[app].domain].manager
     }
 
-    /// The managers around one, itself first.
+    /// The managers enclosing one, itself first.
     fn around(&self, manager: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(manager), |m| self.managers[*m].parent)
     }
@@ -97,7 +97,7 @@ impl<'a> Reader<'a, '_> {
         self.around(manager).any(|m| m == above)
     }
 
-    /// The application that a name means below a manager: one of this manager, else of the nearest around it, else the only one
+    /// The application that a name refers to below a manager: one of this manager, else of the nearest enclosing one, else the only one
     /// in the system.
     fn application(&self, name: &str, manager: usize) -> Result<usize, Failure> {
         if let Some((place, local)) = name.split_once('.')
@@ -255,7 +255,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The receive gate with a global name that is meant below a manager.
+    /// The receive gate with a global name, as seen below a manager.
     fn global(&self, name: &str, manager: usize) -> Result<(usize, usize), Failure> {
         let mut named: Vec<(usize, usize)> = Vec::new();
         for (index, app) in self.apps.iter().enumerate() {
@@ -303,7 +303,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Whether an application may use what another one's manager keeps to its subtree.
+    /// Whether an application may use what another application's manager keeps to its subtree.
     fn reach(&self, scope: Scope, from: usize, to: usize, what: &str) -> Result<(), Failure> {
         let owner = self.manager_of(to);
         if scope == Scope::System || self.is_within(self.manager_of(from), owner) {
@@ -418,7 +418,7 @@ impl<'a> Reader<'a, '_> {
         Ok((index, target))
     }
 
-    /// The receive gate of an application that a send gate means.
+    /// The receive gate of an application that a send gate refers to.
     fn gate_of(
         &self,
         index: usize,
@@ -611,7 +611,7 @@ impl<'a> Reader<'a, '_> {
         Ok(found)
     }
 
-    /// Whether `for` of an element names an application: itself, its domain, or a manager around it. Without `for`, it does.
+    /// Whether `for` of an element names an application: itself, its domain, or an enclosing manager. Without `for`, it does.
     pub(super) fn allows(&self, node: &Node, app: usize) -> bool {
         let Some(list) = node.maybe_text("for") else {
             return true;
@@ -629,7 +629,7 @@ impl<'a> Reader<'a, '_> {
             || around.any(|manager| is_named(&self.managers[manager].name))
     }
 
-    /// Every name in `for` must be that of something.
+    /// Every name in `for` must exist.
     pub(super) fn known(&mut self, node: &Node) {
         let Some(list) = node.maybe_text("for") else {
             return;

@@ -1,4 +1,4 @@
-//! The task systems that the applications of a chip are.
+//! The task systems formed by the applications of a chip.
 //!
 //! Why it exists: tasks of a `<system>` are analysed like all others. What it deliberately does not know: how they are analysed.
 
@@ -7,12 +7,12 @@ use crate::tasks::{self, Policy, Task, TaskSystem};
 use crate::units::Time;
 use std::collections::BTreeMap;
 
-/// The tasks of a system's applications: each tile is a processor that TileMux shares out, tiles of one policy and slice make
-/// one task system. The names of tasks are those of the applications. Empty if no application has a task with a cost.
+/// The tasks of a system's applications. Each tile is a processor that TileMux shares out; tiles with the same policy and slice
+/// form one task system. Tasks have the names of their applications. Empty if no application has a task with a cost.
 ///
-/// With time slices, an application without a `<task>` or without a cost takes part as one of which nothing is known and
-/// nothing asked. With fixed priorities, one without a `<task>` takes what its quota allows, and its own quota holds each up:
-/// execution of a quota needs a period, so a job waits at most `period - quota` for each quota that it uses.
+/// With time slices, an application without a `<task>` or without a cost takes part as a task of unknown cost without a
+/// deadline. With fixed priorities, an application without a `<task>` takes what its quota allows. Each application is also held
+/// up by its own quota: executing a quota takes a period, so a job waits at most `period - quota` for each quota that it uses.
 pub fn task_systems(system: &System) -> Vec<TaskSystem> {
     let known = |task: &Task| task.cost_at(task.criticality, 0).is_some();
     let mut groups: BTreeMap<(bool, Time), Vec<Task>> = BTreeMap::new();
@@ -29,14 +29,14 @@ pub fn task_systems(system: &System) -> Vec<TaskSystem> {
         task.core = Some(u32::from(app.tile));
         if realtime {
             let Some(cpu) = app.cpu else {
-                // Without a quota it comes last and disturbs nobody; nothing is promised to it.
+                // Without a quota it comes last and disturbs no other; nothing is promised to it.
                 continue;
             };
             task.priority = Some((256 - u32::from(cpu.priority)) * 1000 + order as u32 % 1000);
             match task.cost {
                 Some(cost) => {
                     let distance = Time(task.period.0.saturating_sub(task.jitter.0));
-                    // What no quota pays for has no bound: it waits as long as times go.
+                    // What no quota pays for has no bound: it may wait for the longest possible time.
                     let waits = cpu.waits(cost, distance).unwrap_or(tasks::TIME_MAX);
                     task.blocking =
                         Time(task.blocking.0.saturating_add(waits.0)).min(tasks::TIME_MAX);

@@ -1,6 +1,6 @@
-//! Rules of a task system that join several values.
+//! Task system rules that involve several values.
 //!
-//! Why it exists: questions that no analysis could answer are refused before one is asked, with a place in the file. What it
+//! Why it exists: questions that no analysis could answer are refused before the analysis, with a place in the file. What it
 //! deliberately does not know: whether anything is schedulable; a task system that is not is still a valid description.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,7 +155,7 @@ pub fn check(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnost
     }
 }
 
-/// Times beyond what the analyses count in.
+/// Times beyond the range of the analyses.
 fn times(places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     fn visit(node: &Node, errors: &mut Vec<Diagnostic>) {
         for attribute in node.rule.attributes {
@@ -269,13 +269,13 @@ fn core_exists(system: &TaskSystem, core: u32, node: &Node, errors: &mut Vec<Dia
     }
 }
 
-/// Every task has a cost at its own level, points are there once, more ways never cost more, and a more critical level's
+/// Every task has a cost at its own level, points are unique, more ways never cost more, and a more critical level's
 /// estimate is never lower.
 fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnostic>) {
     let task = &system.tasks[index];
     let most = if task.uses_ways() { u32::MAX } else { 0 };
     let level = task.criticality;
-    // Of a best-effort task nothing is asked.
+    // Nothing is required of a best-effort task.
     if task.cost_at(level, most).is_none() && !(system.policy == Policy::Mc2 && level > 'C') {
         errors.push(Diagnostic::new(
             Problem::MissingAttribute {
@@ -342,7 +342,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
                     return;
                 }
             }
-            // At levels that judge the task, all of them need an estimate.
+            // At levels that judge the task, all tasks need an estimate.
             let top = task.criticality;
             if top <= lower && task.cost_at(lower, most).is_none() {
                 errors.push(wrong(
@@ -356,7 +356,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// What a policy's analysis does not read must not be in the file, or its bound would be silently wrong.
+/// The file must not contain what a policy's analysis ignores, or the bound would be silently wrong.
 fn coverage(system: &TaskSystem, node: &Node, errors: &mut Vec<Diagnostic>) {
     use Policy as P;
     let policy = system.policy;

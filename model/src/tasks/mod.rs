@@ -3,7 +3,7 @@
 //! Why it exists: response times, plans and verdicts need tasks, not programs; a user without a chip writes a `<task-system>`, and the
 //! `<task>`s of a `<system>` are the same type. What it deliberately does not know: schedulability, and how open values are planned.
 //!
-//! Lists are in the order of the file; things refer to each other by index.
+//! Lists are in file order; items refer to each other by index.
 
 mod check;
 mod notify;
@@ -21,7 +21,7 @@ pub(crate) use write::write_details;
 use crate::cpu::Cpu;
 use crate::units::{Frequency, Rate, Size, Time};
 
-/// The longest time that a task system may name, in picoseconds: 2^52 nanoseconds, 52 days, the range of the analyses.
+/// The longest time that a task system may specify, in picoseconds: 2^52 nanoseconds, 52 days, the range of the analyses.
 pub const TIME_MAX: Time = Time(1000 << 52);
 
 /// TileMux's slice.
@@ -31,31 +31,31 @@ pub const SLICE: Time = Time(1_000_000_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Each processor by fixed priorities, preemptively.
+    /// Preemptive fixed priorities on each processor.
     FixedPriority,
     /// The same with preemption thresholds.
     Threshold,
-    /// Each processor by fixed priorities, a job that has started runs to its end.
+    /// Fixed priorities on each processor; a job that has started runs to its end.
     NonPreemptive,
-    /// Each processor by earliest deadline first.
+    /// Earliest deadline first on each processor.
     Edf,
-    /// Each processor by fixed priorities in the order of periods.
+    /// Fixed priorities in order of periods on each processor.
     RateMonotonic,
-    /// Each processor by a table that repeats.
+    /// A repeating table on each processor.
     Table,
-    /// All processors together by fixed priorities.
+    /// Fixed priorities over all processors together.
     GlobalFixedPriority,
-    /// All processors together by earliest deadline first, no deadline missed.
+    /// Earliest deadline first over all processors together, no deadline missed.
     GlobalEdf,
-    /// All processors together by earliest deadline first, lateness bounded.
+    /// Earliest deadline first over all processors together, lateness bounded.
     GlobalEdfSoft,
     /// Levels A (tables), B (rate monotonic), C (global EDF), D and E (best effort).
     Mc2,
     /// Copy in, execute, copy out; non-preemptive, one DMA engine by TDMA.
     ThreePhase,
-    /// As non-preemptive, on one stack, joined by sampling ports.
+    /// Like non-preemptive, on one stack, with tasks connected by sampling ports.
     OneShot,
-    /// Each processor round robin in slices, each task at most its quota in each period (TileMux).
+    /// Round robin in slices on each processor, each task within its quota in each period (TileMux).
     TimeSlice,
 }
 
@@ -93,7 +93,7 @@ impl Policy {
             .map(|entry| entry.1)
     }
 
-    /// All processors together run all tasks; no task has one of its own.
+    /// All processors together run all tasks; no task has its own.
     pub const fn is_global(self) -> bool {
         matches!(
             self,
@@ -124,9 +124,9 @@ pub struct Task {
     pub period: Time,
     /// Longest time from arrival to completion, release jitter included.
     pub deadline: Time,
-    /// Computing time of a job, alone, for levels that none of `costs` is for.
+    /// Computing time of a job alone, for levels without an entry in `costs`.
     pub cost: Option<Time>,
-    /// Costs by level and ways, in the order of the file.
+    /// Costs by level and ways, in file order.
     pub costs: Vec<CostPoint>,
     /// Deadlines that may be missed in a run.
     pub misses: u64,
@@ -134,17 +134,17 @@ pub struct Task {
     pub jitter: Time,
     /// First arrival.
     pub offset: Time,
-    /// Longest time that tasks of lower priority may hold it up, beside sections.
+    /// Longest time that lower-priority tasks may hold it up, besides sections.
     pub blocking: Time,
     /// `A` (most critical) to `E`.
     pub criticality: char,
     /// Its processor; `None`: open, or any.
     pub core: Option<u32>,
-    /// 1 goes first; `None`: open.
+    /// 1 is the highest; `None`: open.
     pub priority: Option<u32>,
-    /// Once started, only priorities before this preempt it; `None`: open.
+    /// Once started, only jobs with priorities before this preempt it; `None`: open.
     pub threshold: Option<u32>,
-    /// How late it may be where lateness is bounded; 0: any bound will do.
+    /// How late it may be if lateness is bounded; 0: any bound will do.
     pub tardiness: Time,
     /// Bytes of the cache that it uses repeatedly.
     pub working_set: Size,
@@ -152,15 +152,15 @@ pub struct Task {
     pub load: Time,
     /// Time of the copy-out phase, alone.
     pub unload: Time,
-    /// Most memory accesses of a job.
+    /// Maximum memory accesses of a job.
     pub accesses: u64,
-    /// Part of the cost in which it holds the memory mutex.
+    /// The part of the cost during which it holds the memory mutex.
     pub memory_phase: Time,
     /// Critical sections.
     pub sections: Vec<Section>,
     /// The most that it gets.
     pub quota: Option<Cpu>,
-    /// For how long a job waits at most in a parallel section, beside its cost; 0: it is in none.
+    /// Maximum time that a job waits in a parallel section, besides its cost; 0: it is not in one.
     pub wait: Time,
 }
 
@@ -193,8 +193,8 @@ impl Task {
         }
     }
 
-    /// The cost as `level` estimates it, with `ways` of the cache: the point with the most ways that are there; one for the
-    /// level goes before one for all levels. `None`: no estimate for so few ways.
+    /// The cost as estimated by `level`, with `ways` of the cache: the point with the most available ways; a point for the level takes
+    /// precedence over one for all levels. `None`: no estimate for so few ways.
     pub fn cost_at(&self, level: char, ways: u32) -> Option<Time> {
         let best = |wanted: Option<char>| {
             self.costs
@@ -203,7 +203,7 @@ impl Task {
                 .max_by_key(|point| point.ways)
                 .map(|point| point.time)
         };
-        // Points that name ways are all there is to say of their level: too few ways are not covered by a wider estimate.
+        // If a level has points that name ways, they are complete for that level: a wider estimate does not cover fewer ways.
         let named = |wanted: Option<char>| self.costs.iter().any(|point| point.level == wanted);
         if named(Some(level)) {
             return best(Some(level));
@@ -214,7 +214,7 @@ impl Task {
         self.cost
     }
 
-    /// The least number of ways for which `level` has an estimate.
+    /// The smallest number of ways for which `level` has an estimate.
     pub fn least_ways(&self, level: char) -> u32 {
         (0..=1024)
             .find(|&ways| self.cost_at(level, ways).is_some())
@@ -230,7 +230,7 @@ impl Task {
 /// An estimate of a task's cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CostPoint {
-    /// The level that estimates so; `None`: every one.
+    /// The level that makes this estimate; `None`: every level.
     pub level: Option<char>,
     /// With at least this many ways; `None`: any number.
     pub ways: Option<u32>,
@@ -258,7 +258,7 @@ pub struct TaskSystem {
     pub processors: u32,
     /// What runs when.
     pub policy: Policy,
-    /// Jobs arrive exactly at the offset and a whole number of periods after it, not at least a period apart.
+    /// Jobs arrive exactly at the offset and whole periods after it, rather than at least one period apart.
     pub periodic: bool,
     /// Clock of the processors, if it is given.
     pub frequency: Option<Frequency>,
@@ -276,7 +276,7 @@ pub struct TaskSystem {
     pub mutex: Option<MutexOrder>,
     /// Overhead of each slot of the DMA engine, if there is one.
     pub tdma: Option<Time>,
-    /// What processors have for themselves.
+    /// Resources reserved for single processors.
     pub shares: Vec<Share>,
     /// The tasks.
     pub tasks: Vec<Task>,
@@ -291,7 +291,7 @@ pub struct TaskSystem {
 }
 
 impl TaskSystem {
-    /// A task system with nothing but processors and tasks.
+    /// A task system with only processors and tasks.
     pub fn new(name: impl Into<String>, processors: u32, policy: Policy, tasks: Vec<Task>) -> Self {
         Self {
             name: name.into(),
@@ -316,7 +316,7 @@ impl TaskSystem {
         }
     }
 
-    /// What a processor has; `None`: what level C has together.
+    /// A processor's resources; `None`: what level C shares.
     pub fn share(&self, core: Option<u32>) -> Option<&Share> {
         self.shares.iter().find(|share| share.core == core)
     }
@@ -326,13 +326,13 @@ impl TaskSystem {
         self.tasks.iter().position(|task| task.name == name)
     }
 
-    /// The channel whose messages release a task. `None`: time does.
+    /// The channel whose messages release a task. `None`: time releases it.
     pub fn told_by(&self, task: usize) -> Option<usize> {
         let mut channels = self.channels.iter();
         channels.position(|channel| channel.notify && channel.to == task)
     }
 
-    /// The channel of a parallel section that goes the other way between the same two tasks.
+    /// The channel of a parallel section in the opposite direction between the same two tasks.
     pub fn partner(&self, channel: usize) -> Option<usize> {
         let one = &self.channels[channel];
         let other = match one.parallel? {
@@ -350,10 +350,10 @@ impl TaskSystem {
         Some(&self.channels[slices].name)
     }
 
-    /// Channels along which a flow passes, if there is exactly one simple way from `from` to `to`. `Err` says how many there
-    /// are: 0, or 2 for several.
+    /// Channels along which a flow passes, if there is exactly one simple path from `from` to `to`. `Err` says how many there are: 0, or 2
+    /// for several.
     pub fn route(&self, from: usize, to: usize) -> Result<Vec<usize>, usize> {
-        // Slices and results of a section are no way of data: they are a part of the job that hands out.
+        // Slices and results of a section are not part of a data path: they belong to the job that hands out slices.
         let channels = self.channels.iter().enumerate();
         let (numbers, edges): (Vec<usize>, Vec<(usize, usize)>) = channels
             .filter(|(_, channel)| channel.parallel.is_none())
@@ -364,9 +364,8 @@ impl TaskSystem {
     }
 }
 
-/// Indices of the edges (from, to) along the only simple way among `nodes` from `from` to `to`; `Err` says how many there are: 0,
-/// or 2 for several. Counts ways with saturation, node by node; cycles cannot be part of a simple way that is the only one,
-/// so each node is entered at most once.
+/// Indices of the edges (from, to) along the only simple path among `nodes` from `from` to `to`; `Err` says how many there are: 0, or 2 for
+/// several. Counts paths with saturation, node by node; cycles cannot be part of an only simple path, so each node is entered at most once.
 pub fn route(
     edges: &[(usize, usize)],
     nodes: usize,
@@ -432,7 +431,7 @@ pub struct Llc {
 pub struct Ram {
     /// Banks that may be given away.
     pub banks: u32,
-    /// What it carries in the worst case.
+    /// Its worst-case rate.
     pub bandwidth: Option<Rate>,
 }
 
@@ -441,9 +440,9 @@ pub struct Ram {
 pub struct Memguard {
     /// Its period.
     pub period: Time,
-    /// Least time of an access.
+    /// Minimum time of an access.
     pub access: Time,
-    /// Accesses in a period for all together.
+    /// Accesses per period for all together.
     pub accesses: Option<u64>,
 }
 
@@ -451,16 +450,16 @@ pub struct Memguard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MutexOrder {
-    /// The one that asked first.
+    /// The first one that asked.
     Fifo,
     /// The lowest processor number.
     Core,
 }
 
-/// What a processor has for itself. `None` of a value: open.
+/// A processor's own resources. `None` for a value: open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// The processor; `None`: level C together.
+    /// The processor; `None`: level C as a whole.
     pub core: Option<u32>,
     /// Ways.
     pub ways: Option<u32>,
@@ -468,7 +467,7 @@ pub struct Share {
     pub colours: Option<u32>,
     /// Banks.
     pub banks: Option<u32>,
-    /// Memory accesses in a period of regulation.
+    /// Memory accesses per regulation period.
     pub budget: Option<u64>,
     /// Slot of the DMA engine.
     pub slot: Option<Time>,
@@ -478,20 +477,20 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelKind {
-    /// The newest message, by polling.
+    /// The newest message, read by polling.
     Sampling,
     /// Each message once, in order.
     Queue,
 }
 
-/// What a channel brings in a parallel section: a task hands slices of its work to helpers and waits for their results. Slices and results of a helper
-/// are two channels between the same two tasks.
+/// What a channel carries in a parallel section: a task hands slices of its work to helpers and waits for their results. Slices and results
+/// of a helper are two channels between the same two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parallel {
     /// A slice of work, to a helper.
     Slice,
-    /// What the helper made of it.
+    /// The helper's result for it.
     Result,
 }
 
@@ -510,13 +509,13 @@ pub struct Channel {
     pub kind: ChannelKind,
     /// Messages that a queue holds.
     pub slots: u32,
-    /// A message releases its reader, whose jobs are released at least its period apart, each at most its jitter earlier.
+    /// A message releases its reader. The reader's jobs are released at least its period apart, each at most its jitter earlier.
     pub notify: bool,
-    /// Its part in a parallel section, whose reader waits for the message within its job.
+    /// Its role in a parallel section, whose reader waits for the message within its job.
     pub parallel: Option<Parallel>,
-    /// From the end of the writing job until the message is there, at most.
+    /// Maximum time from the end of the writing job until the message has arrived.
     pub transfer: Time,
-    /// From the writer's arrival to the reader's end at most.
+    /// Maximum time from the writer's arrival to the reader's end.
     pub deadline: Option<Time>,
 }
 
@@ -525,13 +524,13 @@ pub struct Channel {
 pub struct Device {
     /// Name.
     pub name: String,
-    /// Bytes a second that it moves at most.
+    /// Maximum bytes per second that it moves.
     pub rate: Option<Rate>,
     /// `in`, `out` or `both`.
     pub direction: Direction,
     /// Its data is copied once more.
     pub copied: bool,
-    /// Minimum inter-arrival time of interrupts and longest handler.
+    /// Minimum inter-arrival time of interrupts, and longest handler.
     pub interrupts: Option<(Time, Time)>,
     /// The processor of its interrupts.
     pub core: u32,
@@ -573,7 +572,7 @@ pub struct Table {
     pub core: u32,
     /// Its length.
     pub length: Time,
-    /// Slots in the order of the file.
+    /// Slots in file order.
     pub slots: Vec<Slot>,
 }
 

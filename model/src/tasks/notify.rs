@@ -7,7 +7,7 @@ use super::{Channel, Policy, TaskSystem};
 use crate::error::Diagnostic;
 use crate::node::Node;
 
-/// What holds of a channel whose messages release its reader.
+/// Rules of a channel whose messages release its reader.
 pub(super) fn check(
     system: &TaskSystem,
     channel: &Channel,

@@ -2,8 +2,8 @@
 //!
 //! Why it exists and what it does not know: see the parent module.
 //!
-//! A section is found by its results: `answers` of a channel names the one that brings the slices. All its tasks have one period, so their jobs are
-//! released in the same ticks, and a slice that was handed out in a period is answered in that period or never.
+//! A section is found through its results: `answers` of a channel names the channel that brings the slices. All its tasks have the same
+//! period, so their jobs are released in the same ticks, and a slice handed out in a period is answered in that period or never.
 
 use super::check::{Places, wrong};
 use super::{Channel, ChannelKind, Parallel, Policy, TaskSystem};
@@ -56,7 +56,7 @@ pub(super) fn mark(channels: &mut [Channel], nodes: &[&Node], errors: &mut Vec<D
     }
 }
 
-/// What holds of sections, once channels are marked.
+/// Rules of sections, once channels are marked.
 pub(super) fn check(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     for (channel, node) in system.channels.iter().zip(&places.channels) {
         if let Some(part) = channel.parallel {
@@ -95,7 +95,7 @@ fn one(
             "remove it: the reader waits for the message within its job",
         ));
     }
-    // Each helper once, and not for each of its two channels.
+    // Each helper once, not once for each of its two channels.
     if part == Parallel::Result {
         return;
     }

@@ -14,7 +14,7 @@ use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::{Frequency, Size, Time};
 
-/// Reads and checks a `<task-system>`. `None` if something is wrong; then `errors` says what.
+/// Reads and checks a `<task-system>`. `None` if something is wrong; `errors` then says what.
 pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<TaskSystem> {
     let before = errors.len();
     let node = node::read_root(element, "task-system", errors)?;
@@ -127,7 +127,7 @@ fn cycles(node: &Node, frequency: Option<Frequency>, errors: &mut Vec<Diagnostic
     }
 }
 
-/// A task, with what it takes from around it. Costs in cycles are of the clock `frequency`.
+/// A task, with what it needs from its surroundings. Costs in cycles refer to the clock `frequency`.
 pub(crate) fn task(
     node: &Node,
     frequency: Option<Frequency>,

@@ -1,7 +1,7 @@
 //! Task systems as XML.
 //!
-//! Why it exists: a plan is written back as a description. What it deliberately does not know: how the description looked before. What is
-//! written reads back as the same model.
+//! Why it exists: a plan is written back as a description. What it deliberately does not know: how the original description looked. The
+//! output reads back as the same model.
 
 use super::{ChannelKind, Direction, MutexOrder, Task, TaskSystem};
 use crate::units::{Size, Time};
@@ -187,8 +187,8 @@ fn write_task(writer: &mut Writer, task: &Task) {
     writer.end();
 }
 
-/// Everything of a task beside its name, its place, and what systems have always had; also inside applications. Leaves the
-/// element open.
+/// All details of a task except its name, its place, and what systems have always had; also used inside applications. Leaves the element
+/// open.
 pub(crate) fn write_details(writer: &mut Writer, task: &Task) {
     writer
         .optional("priority", task.priority)

@@ -1,4 +1,4 @@
-//! The exact non-interference check's result: as data, as text, and as a page.
+//! The result of the exact non-interference check: as data, as text, and as a page.
 //!
 //! What it deliberately does not know: how the check works (`experiments/src/audit`).
 

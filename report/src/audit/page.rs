@@ -1,6 +1,6 @@
-//! The check's result as a page that holds everything inside itself.
+//! The check's result as a self-contained page.
 //!
-//! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
+//! What it deliberately does not know: how the check was made; it reads only [`AuditResult`].
 
 use super::result::{AuditResult, Clock, DomainResult};
 use super::text::{

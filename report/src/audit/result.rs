@@ -6,19 +6,19 @@ use crate::result::{AddedRun, Bound, Interference, Provenance};
 use crate::verdict::{self, Judgement, Promise};
 use serde::{Deserialize, Serialize};
 
-/// Version of the schema. 2: what was not judged has the verdict `not-judged`, and `judgement` replaces `held`.
+/// Version of the schema. 2: whatever was not judged has the verdict `not-judged`, and `judgement` replaces `held`.
 pub const SCHEMA: u32 = 2;
 
 /// Verdict on a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nobody attacked the domain, or it was not there to be attacked: its runs say nothing, however alike they are.
+    /// The domain was not attacked, or no longer existed: its runs say nothing, however alike they are.
     NotJudged,
-    /// Beside every attack that was tried, every event of the domain's tiles happened at the same tick as without it.
+    /// Under every attack that was tried, every event of the domain's tiles happened at the same tick as without it.
     Identical,
-    /// The attacks were felt, but each kind of request that the domain made and each flow inside it has a bound that holds
-    /// for every attack, bounds of flows lie within their deadlines, and no observation exceeded a bound.
+    /// The attacks had an effect, but each kind of request that the domain made and each flow inside it has a bound that holds for
+    /// every attack, bounds of flows are within their deadlines, and no observation exceeded a bound.
     Bounded,
     /// The attacks had an effect, and no known bound limits the effect of other attacks.
     Unbounded,
@@ -39,7 +39,7 @@ impl Verdict {
     }
 }
 
-/// What table, page and file say of a domain. Only [`Ruling::of`] makes one, so its parts agree.
+/// What table, page and file say about a domain. Only [`Ruling::of`] creates one, so its parts agree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ruling {
     verdict: Verdict,
@@ -49,9 +49,9 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    /// The ruling on a domain whose runs compare like this. `owed`: no other domain is more critical.
+    /// The ruling on a domain from the comparison of its runs. `owed`: no other domain is more critical.
     ///
-    /// Without an attack nothing is judged. A domain that was `gone` is judged only if it failed: then it was there to fail.
+    /// Without an attack nothing is judged. A domain that was `gone` is judged only if it failed, because then it existed.
     pub fn of(compared: Verdict, owed: bool, attacked: bool, gone: Option<String>) -> Self {
         let held = match compared {
             Verdict::NotJudged | Verdict::Identical | Verdict::Bounded => true,
@@ -101,13 +101,13 @@ pub struct AuditResult {
     pub schema: u32,
     /// Name of the system.
     pub system: String,
-    /// Variant that was checked, if not the system itself.
+    /// The variant that was checked, if not the system itself.
     pub variant: Option<String>,
     /// Name of the platform.
     pub platform: String,
     /// Ticks a second.
     pub ticks_per_second: u64,
-    /// Ticks of a cycle of the reference clock.
+    /// Ticks per cycle of the reference clock.
     pub cycle_ticks: u64,
     /// Ticks that were compared after the start of the attack.
     pub window: u64,
@@ -117,10 +117,10 @@ pub struct AuditResult {
     pub searches: u32,
     /// The inputs.
     pub provenance: Provenance,
-    /// Both chips, if there are two: the system's own first, then its peer's. A domain's moments are ticks of its chip.
+    /// Both chips, if there are two: the system's own first, then its peer's. A domain's times are ticks of its chip.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chips: Vec<ChipResult>,
-    /// Runs in which flows were alone: bounds begin with the latencies measured there.
+    /// Runs in which flows were alone. Bounds start from the latencies measured there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<AddedRun>,
     /// Domains in the order of the description; those of the peer follow those of the system.
@@ -140,12 +140,12 @@ pub struct ChipResult {
     pub window: u64,
 }
 
-/// How long a chip's ticks are.
+/// The length of a chip's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
     /// Ticks a second.
     pub ticks_per_second: u64,
-    /// Ticks of a cycle of the reference clock.
+    /// Ticks per cycle of the reference clock.
     pub cycle_ticks: u64,
 }
 
@@ -183,8 +183,8 @@ impl AuditResult {
         self.domains.iter().map(of).collect()
     }
 
-    /// Ends that must not happen while all attackers sleep, one line each. An application that depends on one that an adversary
-    /// replaces may end for that reason.
+    /// Ends that must not happen while all attackers sleep, one line each. An application that depends on one replaced by an
+    /// adversary may end for that reason.
     pub fn happened(&self) -> Vec<String> {
         let whole = |domain: &&DomainResult| domain.needs.is_empty();
         let of = |domain: &DomainResult| {
@@ -204,7 +204,7 @@ impl AuditResult {
 /// Result for one domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainResult {
-    /// Name; domains of the peer have the peer's name in front: `far/net`.
+    /// Name; names of the peer's domains are preceded by the peer's name: `far/net`.
     pub name: String,
     /// The chip that it is on, if there are two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,19 +215,19 @@ pub struct DomainResult {
     pub applications: Vec<String>,
     /// Their tiles.
     pub tiles: Vec<u16>,
-    /// Applications whose places adversaries took; those of the other chip have its name in front.
+    /// Applications replaced by adversaries; those of the other chip are preceded by its name.
     pub attackers: Vec<String>,
     /// Start of the attack in ticks.
     pub start: u64,
     /// The verdict (`verdict`, `judgement` and, if it was not judged, `because`).
     #[serde(flatten)]
     pub ruling: Ruling,
-    /// No other domain is more critical: an unbounded disturbance is a failure. A broken isolation always is.
+    /// No other domain is more critical, so an unbounded disturbance is a failure. A broken isolation always is.
     pub owed: bool,
     /// How its applications and the kernel ended while all attackers slept, other than with exit code 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped: Vec<String>,
-    /// Why the comparison ends early: one of them was not there again.
+    /// Why the comparison ends early: an application no longer existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<String>,
     /// Applications of other domains that it sends to: adversaries replace them.
@@ -243,8 +243,8 @@ pub struct DomainResult {
     pub worst: Option<usize>,
     /// The first difference that the worst attack made of those whose timelines can be compared.
     pub difference: Option<Difference>,
-    /// Number in `attacks` of the attack that `account` is of: the worst one that made the domain wait for others. The worst attack
-    /// may only have given one of its services more work.
+    /// Number in `attacks` of the attack that `account` describes: the worst one that made the domain wait for others. The worst
+    /// attack overall may only have given one of its services more work.
     pub accounted: Option<usize>,
     /// The ledger's account of that attack: the applications that the domain waited for, the longest wait first.
     pub account: Vec<Interference>,
@@ -256,7 +256,7 @@ pub struct DomainResult {
     pub requests: Vec<RequestAudit>,
 }
 
-/// Why nothing can be said of a domain that was gone: `gone` and what it depends on.
+/// Why nothing can be said about a domain that was gone: `gone` and what it depends on.
 pub fn gone(gone: Option<&str>, needs: &[String]) -> Option<String> {
     Some(match (gone?, needs) {
         (why, []) => why.to_owned(),
@@ -276,23 +276,23 @@ pub struct AttackResult {
     pub plans: Vec<String>,
     /// The same as arguments of the adversary, to repeat it.
     pub arguments: Vec<String>,
-    /// Whether the timeline was the same to the tick as in a run in which the same programs are there and never begin.
+    /// Whether the timeline was the same to the tick as in a run in which the same programs are present but never begin.
     pub identical: bool,
     /// Worst slowdown in thousandths: 1000 is none.
     pub slowdown: u64,
     /// The flow, span, job or request that was slowed down most.
     pub of: String,
-    /// Ticks that this took at worst, without the attack and with it; none for progress.
+    /// Ticks that this took at worst, without the attack and with it; `None` for progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<[u64; 2]>,
     /// Ticks that the domain's requests waited for attackers.
     pub waited: u64,
     /// Ways in which the attack did harm beyond delay.
     pub harm: Vec<String>,
-    /// The first difference that it made, if every attack's was looked for.
+    /// The first difference that it made, if that was determined for every attack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Difference>,
-    /// Accesses of attackers that guards of the domain's local memories refused.
+    /// Accesses by attackers that guards of the domain's local memories refused.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub refused: u64,
 }
@@ -310,7 +310,7 @@ pub struct Difference {
     pub tile: u16,
     /// Number of the event on the tile's timeline, from reset on.
     pub event: u64,
-    /// When it happened without the attack, in ticks; nothing if it did not happen.
+    /// When it happened without the attack, in ticks; `None` if it did not happen.
     pub alone_at: Option<u64>,
     /// The event without the attack.
     pub alone: String,

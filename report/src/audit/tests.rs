@@ -108,7 +108,7 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     assert_eq!(result.verdict().code(false), 0);
     result.domains[0].ruling = Ruling::of(Verdict::Unbounded, true, true, None);
     assert_eq!(result.verdict().code(false), 3);
-    // Nothing was compared, so nothing is alike.
+    // Nothing was compared, so nothing is identical.
     result.domains[0].ruling = Ruling::of(Verdict::Identical, true, false, None);
     result.domains[0].attackers.clear();
     result.domains[0].attacks.clear();
@@ -130,7 +130,7 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     assert_eq!(domain["because"], "no other domain can attack it");
 }
 
-/// Table, page and file show one ruling, so whoever reads the file can tell what the others say.
+/// Table, page and file show one ruling, so a reader of the file knows what the others say.
 #[test]
 fn a_ruling_is_good_only_of_who_was_there_and_was_attacked() {
     let gone = || Some("`sensor` was gone".to_owned());
@@ -230,12 +230,12 @@ fn a_ruling_is_good_only_of_who_was_there_and_was_attacked() {
     }
 }
 
-/// What is not there cannot be disturbed.
+/// What does not exist cannot be disturbed.
 #[test]
 fn a_domain_that_stopped_by_itself_is_not_held() {
     let mut result = sample();
     result.domains[0].stopped = vec!["sensor stopped: exit 3".to_owned()];
-    // Started again, it is there, but has ended as it must not.
+    // It was restarted and exists, but it ended when it must not.
     assert_eq!(result.code(), 4);
     assert_eq!(result.verdict().counts().held, 1);
     let why = "`sensor` was gone before the end: stopped: exit 3";
@@ -253,7 +253,7 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
         }
         assert_eq!(result.code(), 4);
     }
-    // Without the server that an adversary replaces it may stop.
+    // Without the server, which an adversary replaces, it may stop.
     let needs = vec!["server".to_owned()];
     let gone = || gone(Some(why), &needs);
     result.domains[0].needs = needs.clone();
@@ -289,7 +289,7 @@ fn the_schema_is_read_back() {
     assert_eq!(back, sample());
 }
 
-/// The schema that is published names every field that a result can have, and no other.
+/// The published schema names every field that a result can have, and no others.
 #[test]
 fn the_published_schema_is_that_of_the_result() {
     let schema = include_str!("../../../docs/schemas/audit.json");
@@ -373,7 +373,7 @@ fn the_page_of_two_chips_uses_each_chips_clock() {
     let text = serde_json::to_string(&two_chips()).expect("serialises");
     let back: AuditResult = serde_json::from_str(&text).expect("reads");
     assert_eq!(back, two_chips());
-    // Of one chip nothing of it is there.
+    // For one chip, none of it appears.
     let one = serde_json::to_string(&sample()).expect("serialises");
     assert!(!one.contains("chip"));
 }

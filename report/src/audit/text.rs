@@ -24,7 +24,7 @@ pub fn slowdown(attack: &AttackResult) -> String {
     }
 }
 
-/// The name of the attack that the account is of, if that is not the worst one.
+/// The name of the attack that the account describes, if that is not the worst one.
 pub fn accounted(domain: &DomainResult) -> Option<&str> {
     let other = domain.accounted.filter(|at| domain.worst != Some(*at))?;
     Some(&domain.attacks.get(other)?.name)
@@ -62,14 +62,14 @@ pub fn told(clock: Clock, domain: &DomainResult, attack: &AttackResult) -> Strin
     text
 }
 
-/// A moment or span in cycles and microseconds.
+/// A time or span in cycles and microseconds.
 pub fn both(clock: Clock, ticks: u64) -> String {
     let microseconds = ticks as f64 * 1e6 / clock.ticks_per_second.max(1) as f64;
     let cycles = ticks.div_ceil(clock.cycle_ticks.max(1));
     format!("{} cycles ({})", grouped(cycles), span(microseconds))
 }
 
-/// One sentence on a difference, and beside what it was.
+/// One sentence on a difference and the event without the attack.
 pub fn difference(clock: Clock, difference: &Difference) -> String {
     format!(
         "beside {}, {}",
@@ -113,7 +113,7 @@ pub fn method(bound: &Bound) -> &str {
     }
 }
 
-/// What came of an attack, where each one's first difference was looked for.
+/// The outcome of an attack, if each attack's first difference was determined.
 pub fn outcome(clock: Clock, attack: &AttackResult) -> String {
     let mut text = match (attack.identical, attack.harm.is_empty()) {
         (true, true) => "nothing changed".to_owned(),
@@ -154,7 +154,7 @@ pub fn summary(result: &AuditResult) -> String {
     out
 }
 
-/// The chip that a domain is on, where there are two.
+/// The chip that a domain is on, if there are two.
 pub fn chip(domain: &DomainResult) -> String {
     let chip = domain.chip.as_ref();
     chip.map_or(String::new(), |chip| format!(", chip {chip}"))

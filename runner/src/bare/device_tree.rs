@@ -1,7 +1,7 @@
 //! The device tree that a platform without an operating system hands to its program.
 //!
-//! Why it exists: on QEMU's `virt` machine software finds the address of a flattened device tree in `a1`, and firmware such
-//! as OpenSBI does not start without one. What it deliberately does not know: what the program does with it.
+//! Why it exists: on QEMU's `virt` machine, software finds the address of a flattened device tree in `a1`, and firmware
+//! such as OpenSBI does not start without it. What it deliberately does not know: what the program does with it.
 
 use crate::error::Error;
 use bulkhead_abi::memory_map::{
@@ -10,7 +10,7 @@ use bulkhead_abi::memory_map::{
 use bulkhead_machine::config::{PlatformConfig, TileConfig};
 use vm_fdt::{FdtWriter, FdtWriterResult};
 
-/// Handle of the interrupt controller of the first hart; those of the others follow.
+/// Handle of the first hart's interrupt controller; the handles of the others follow.
 const HART_INTERRUPTS: u32 = 1;
 /// Interrupt numbers of the CLINT at a hart: machine software and machine timer (privileged specification).
 const CLINT_INTERRUPTS: [u32; 2] = [3, 7];
@@ -25,7 +25,7 @@ pub struct Part<'a> {
     pub harts: &'a [u64],
     /// Address and size of the memory.
     pub memory: (u64, u64),
-    /// Arguments of the program, if it has any.
+    /// Arguments of the program, if any.
     pub arguments: &'a str,
 }
 
@@ -33,7 +33,7 @@ impl Part<'_> {
     /// The tree.
     ///
     /// # Errors
-    /// The tree could not be written.
+    /// If the tree cannot be written.
     pub fn tree(&self, config: &PlatformConfig) -> Result<Vec<u8>, Error> {
         write(config, self).map_err(|error| Error::Machine(format!("device tree: {error}")))
     }
@@ -42,7 +42,7 @@ impl Part<'_> {
 /// The tree of the platform's first tile, with all of its harts and `memory` bytes of memory.
 ///
 /// # Errors
-/// The tree could not be written.
+/// If the tree cannot be written.
 pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Error> {
     let numbers: Vec<u64> = harts(config).into_iter().map(u64::from).collect();
     let whole = Part {

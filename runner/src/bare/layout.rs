@@ -1,7 +1,7 @@
-//! What lies in memory when a system without a kernel starts.
+//! The contents of memory when a system without a kernel starts.
 //!
-//! Why it exists: each program is put where the description says, with a device tree that tells it so. What it deliberately does not know: why a
-//! program is where it is, and what it does.
+//! Why it exists: each program is put where the description says, with a device tree that tells it so. What it deliberately does not know:
+//! why a program is there, and what it does.
 
 use super::device_tree::Part;
 use crate::convert::convert;
@@ -22,14 +22,14 @@ use zerocopy::IntoBytes;
 pub(super) struct Moved {
     /// Its image there.
     pub image: Image,
-    /// By how much it was moved from where it is linked, modulo 2^64.
+    /// How far it was moved from where it is linked, modulo 2^64.
     pub by: u64,
 }
 
 /// Moves a program to its place.
 ///
 /// # Errors
-/// If it is no program for the chip, or does not fit there.
+/// If it is not a program for the chip, or does not fit there.
 pub(super) fn moved(app: &App, placed: &Placed, program: &Program) -> Result<Moved, Error> {
     let wrong = |error: &dyn std::fmt::Display, help: String| {
         Error::input(format!("application {}: {error}", app.name), help)
@@ -42,7 +42,7 @@ pub(super) fn moved(app: &App, placed: &Placed, program: &Program) -> Result<Mov
     let by = image.move_to(&program.elf, placed.base);
     let by = by.map_err(|error| wrong(&error, "link it statically, with -pie".to_owned()))?;
     image.trim_headers(placed.base);
-    // What begins inside and is too long is told with what it lacks.
+    // A program that begins inside and is too long is reported with the missing bytes.
     let inside = placed.base..placed.base + placed.size;
     if image
         .segments

@@ -1,7 +1,7 @@
 //! Programs on the tiles of a mesh.
 //!
-//! Why it exists: each tile runs a program of its own from its own memory, loaded as a host would before it starts the harts. What it
-//! deliberately does not know: what the programs are, and whether they know of each other.
+//! Why it exists: each tile runs its own program from its own memory, loaded as a host would load it before starting the harts. What
+//! it deliberately does not know: what the programs are, and whether they know of each other.
 
 use super::{Booted, Options, crashed, program, run};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use bulkhead_machine::image::Image;
 use bulkhead_machine::machine::{Machine, Outcome};
 use std::fmt::Write;
 
-/// Boots the programs, each on its tiles; all harts with a program start together.
+/// Boots the programs, each on its tiles. All harts with a program start together.
 pub(super) fn boot(
     options: &Options<'_>,
     config: &PlatformConfig,
@@ -68,7 +68,7 @@ pub(super) fn boot(
     };
     let crash = match ended_at.and_then(|tile| placed.iter().find(|(t, _)| *t == tile)) {
         Some(&(_, number)) => crashed(&machine, ran.outcome, &programs[number].1),
-        // Another tile started its hart: no program says what is there.
+        // Another tile started its hart; no program describes what runs there.
         None => None,
     };
     ran.booted(
@@ -79,10 +79,10 @@ pub(super) fn boot(
     )
 }
 
-/// Puts a program where its segments say, as the tile's hart addresses memory.
+/// Puts a program where its segments say, using addresses as seen by the tile's hart.
 fn load(machine: &mut Machine, tile: u16, image: &Image) -> Result<(), Error> {
     for segment in &image.segments {
-        // What is not in the file is zero, and must have room, too.
+        // Bytes that are not in the file are zero and must also have room.
         let mut bytes = segment.data.clone();
         let size = usize::try_from(segment.size).unwrap_or(usize::MAX);
         let room = |error: &dyn std::fmt::Display| {
@@ -106,10 +106,10 @@ fn load(machine: &mut Machine, tile: u16, image: &Image) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of a segment at most: external memory, with room to spare.
+/// Maximum bytes of a segment: external memory, with room to spare.
 const LARGEST: usize = 1 << 30;
 
-/// What the tiles printed: as it is if only one did, otherwise each line with its tile.
+/// The output of the tiles: unchanged if only one printed, otherwise each line with its tile.
 pub(super) fn consoles(
     machine: &Machine,
     tiles: &[u16],

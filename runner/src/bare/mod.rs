@@ -1,4 +1,4 @@
-//! Programs without a kernel: `boot` runs any bare-metal program on a platform, and [`Bare`] systems of several.
+//! Programs without a kernel: `boot` runs any bare-metal program on a platform, and [`Bare`] runs systems of several.
 //!
 //! Why it exists: the machine is not only for the tiled OS. What it deliberately does not know: what the program is.
 
@@ -35,13 +35,13 @@ use std::path::Path;
 /// How to boot.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The program, of the platform's first tile.
+    /// The program for the platform's first tile.
     pub elf: &'a Path,
-    /// Programs of other tiles (meshes): first and last tile of a row of them, and the program that each gets.
+    /// Programs for other tiles (meshes): first and last tile of a row, and the program that each tile of the row gets.
     pub others: &'a [(u16, u16, &'a Path)],
     /// Name or file of the platform.
     pub platform: &'a Path,
-    /// Cycles of the hart at most.
+    /// Maximum cycles of the hart.
     pub max_cycles: Option<u64>,
     /// Where to write a trace.
     pub trace: Option<&'a Path>,
@@ -52,9 +52,9 @@ pub struct Options<'a> {
 pub struct Booted {
     /// Why it ended, in words.
     pub end: String,
-    /// Exit code of the program, if it gave one.
+    /// Exit code of the program, if it reported one.
     pub exit: Option<u32>,
-    /// What is known of the trap that nobody handled, if one ended the run.
+    /// What is known about the unhandled trap that ended the run, if one did.
     pub crash: Option<Crash>,
     /// Cycles of the hart.
     pub cycles: u64,
@@ -73,7 +73,7 @@ pub struct Booted {
 
 /// Alignment of the device tree: a page, more than the 8 bytes that its specification asks for.
 const TREE_ALIGNMENT: u64 = 4096;
-/// Simulated seconds without `--max-cycles`: long enough for any test, and an end at last.
+/// Simulated seconds without `--max-cycles`: long enough for any test, but finite.
 const SECONDS: u64 = 3600;
 
 /// Boots the program on the first tile of the platform.
@@ -127,7 +127,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
             .set_tohost(tile, tohost)
             .map_err(|error| failed(&error))?;
     }
-    // As QEMU does: the tree lies at the end of memory, its address in `a1`; a program that fills even that gets none.
+    // As on QEMU, the tree is at the end of memory and its address in `a1`; a program that fills all of memory gets no tree.
     let tree = device_tree(&config, size)?;
     let place = (MEMORY_BASE + size).saturating_sub(tree.len() as u64) & !(TREE_ALIGNMENT - 1);
     let room = place >= MEMORY_BASE
@@ -141,7 +141,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
             .map_err(|error| failed(&error))?;
     }
     let argument = if room { place } else { 0 };
-    // As on QEMU's board, too, all harts start at the entry, each with its number in `a0`.
+    // Also as on QEMU's board, all harts start at the entry, each with its number in `a0`.
     if config.tiles[0].cluster.is_some() {
         for (port, number) in harts(&config).into_iter().enumerate() {
             machine
@@ -185,7 +185,7 @@ struct Ran {
     statistics: Statistics,
 }
 
-/// Runs a machine whose programs are loaded and started.
+/// Runs a machine whose programs have been loaded and started.
 fn run(
     machine: &mut Machine,
     config: &PlatformConfig,
@@ -228,7 +228,7 @@ fn run(
 }
 
 impl Ran {
-    /// What came of it, with the counters of a tile.
+    /// The outcome, with the counters of a tile.
     fn booted(
         self,
         tile: u16,
@@ -260,8 +260,8 @@ impl Ran {
     }
 }
 
-/// The crash that ended the run, if one did. A program that turned address translation on shows the innermost function, and its caller if
-/// that has saved nothing.
+/// The crash that ended the run, if one did. For a program that turned address translation on, only the innermost function is shown, plus
+/// its caller if the function has saved nothing.
 fn crashed(machine: &Machine, outcome: Outcome, elf: &[u8]) -> Option<Crash> {
     let trapped = machine.trapped(outcome)?;
     let read = |address| trapped.word(address);

@@ -20,7 +20,7 @@ pub(super) fn of(system: &System, variant: &VariantResult) -> Vec<Promise> {
     flows.chain(tasks).chain(requests).collect()
 }
 
-/// Why something is not judged that was under way at the end.
+/// Why something in progress at the end is not judged.
 const BEFORE_THE_DEADLINE: &str = "the run ended before the deadline";
 /// Why no response has a bound.
 const NO_RESPONSE: &str = "nothing bounds the responses of programs without a kernel";
@@ -44,7 +44,7 @@ impl Judge<'_> {
             .if_expected(self.system.misses_expected)
     }
 
-    /// Why what some programs marked does not tell all that they did: they stopped, or marked too much.
+    /// Why the markers of some programs do not show everything they did: the programs stopped, or made too many marks.
     fn unsure(&self, names: &[&str]) -> Option<String> {
         let tile = |name: &str| self.system.app(name).map(|app| app.tile);
         self.variant

@@ -1,7 +1,7 @@
 //! How systems without a kernel are built, booted and read.
 //!
-//! Why it exists: the room behind the seam [`Paradigm`]. What it deliberately does not know: other paradigms; where programs lie is the
-//! description's business.
+//! Why it exists: it implements the seam [`Paradigm`] for this kind of system. What it deliberately does not know: other paradigms. The
+//! description decides where programs are placed.
 
 use super::{layout, mesh, promises};
 use crate::error::Error;
@@ -26,7 +26,7 @@ use bulkhead_report::verdict::Promise;
 /// Programs without a kernel.
 pub struct Bare;
 
-/// A system that is not of this paradigm does not get here.
+/// Systems of other paradigms do not get here.
 fn described(system: &System) -> Result<&Described, Error> {
     let bare = system.bare.as_ref();
     bare.ok_or_else(|| Error::Machine(format!("{} has a kernel", system.name)))
@@ -48,7 +48,7 @@ impl Paradigm for Bare {
         layout::image(system, described(system)?, programs)
     }
 
-    /// Behind a data transfer unit, a program sees its own part of the first memory tile, and nothing else.
+    /// Behind a data transfer unit, a program sees only its own part of the first memory tile.
     fn prepare(&self, system: &System, machine: &mut Machine) -> Result<(), Error> {
         if system.platform.kind != PlatformKind::Tiled {
             return Ok(());
@@ -91,7 +91,7 @@ impl Paradigm for Bare {
         Box::new(Harts::of(system))
     }
 
-    /// A program that ended the run with an error. Traps are told for every paradigm.
+    /// A program that ended the run with an error. Traps are reported for every paradigm.
     fn incidents(
         &self,
         system: &System,
@@ -111,7 +111,7 @@ impl Paradigm for Bare {
         }]
     }
 
-    /// A trap that nobody handles ends the run, and is the program's whose hart it was.
+    /// An unhandled trap ends the run. It belongs to the program of the hart.
     fn outside(&self, system: &System, owner: Owner) -> Option<String> {
         Harts::of(system).app(owner).map(|app| app.name.clone())
     }
@@ -122,12 +122,12 @@ impl Paradigm for Bare {
         };
         let mut all = system.apps.iter().zip(&bare.programs);
         let found = all.find(|(app, _)| app.name == name);
-        // Whatever ran was moved before.
+        // Every program that ran was moved before.
         let moved = found.and_then(|(app, placed)| layout::moved(app, placed, program).ok());
         moved.map_or(0, |moved| moved.by)
     }
 
-    /// The first exit ends the run for all programs; only one that ended it by an error is gone.
+    /// The first exit ends the run for all programs; a program counts as gone only if it ended the run with an error.
     fn lives(&self, system: &System, seen: &Observed) -> Lives {
         let mut lives = Lives::until(seen.ticks);
         let Ok(bare) = described(system) else {
@@ -176,12 +176,12 @@ impl Paradigm for Bare {
     }
 }
 
-/// Names: a hart is its program's.
+/// Names: a hart has the name of its program.
 #[derive(Clone, Debug)]
 struct Harts {
     bare: Option<Described>,
     apps: Vec<App>,
-    /// Tiles whose harts are told apart; elsewhere, whatever the tile does is its program's.
+    /// Tiles whose harts are distinguished; elsewhere everything the tile does belongs to its program.
     clusters: Vec<u16>,
 }
 

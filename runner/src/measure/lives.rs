@@ -1,8 +1,8 @@
-//! How long activities lived, and what follows for what they began and did not end.
+//! How long activities lived, and what follows for work that they began but did not end.
 //!
-//! Why it exists: something that is under way when a run ends may still come in time, unless its program is gone: then it never comes. This is
-//! the one rule for it, for jobs and for samples of flows, in `run`, `audit` and `reproduce`. What it deliberately does not know: who says how an
-//! activity ended, and what a deadline is worth.
+//! Why it exists: something in progress when a run ends may still complete in time, unless its program is gone: then it never completes.
+//! This is the only rule for that, for jobs and for samples of flows, in `run`, `audit` and `reproduce`. What it deliberately does not
+//! know: what reports how an activity ended, and what a deadline is worth.
 
 use bulkhead_machine::types::Owner;
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// How an activity ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, by an error, or because somebody stopped it while the system went on.
+    /// It ended by itself, by an error, or because it was stopped while the system continued.
     Gone,
-    /// The whole system was over, and it was stopped for that reason: this cut its work off.
+    /// The whole system was over and the activity was stopped for that reason, which cut its work off.
     Over,
 }
 
@@ -25,7 +25,7 @@ pub struct End {
     pub how: Ending,
 }
 
-/// What is said of something that did not end.
+/// The verdict on something that did not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unended {
     /// It never ends, or not in time.
@@ -39,15 +39,15 @@ pub enum Unended {
 pub struct Lives {
     /// End of the run in ticks.
     end: u64,
-    /// Nothing could follow: what lived then waits for ever.
+    /// Nothing more could happen: what was alive then waits forever.
     is_idle: bool,
     ended: BTreeMap<Owner, End>,
-    /// For each application: the activity that it had last.
+    /// The most recent activity of each application.
     last: BTreeMap<String, Owner>,
 }
 
 impl Lives {
-    /// Lives in a run that ended at `end`, in ticks; nobody has ended.
+    /// Lives in a run that ended at `end`, in ticks; no activity has ended.
     pub fn until(end: u64) -> Self {
         Self {
             end,
@@ -55,7 +55,7 @@ impl Lives {
         }
     }
 
-    /// The run ended because nothing could happen any more.
+    /// The run ended because nothing more could happen.
     pub fn is_idle(&mut self) {
         self.is_idle = true;
     }
@@ -70,7 +70,7 @@ impl Lives {
         self.ended.insert(activity, end);
     }
 
-    /// When the run was over for an activity: it, or the run, ended.
+    /// When the run was over for an activity: when it ended, or when the run did.
     pub fn over(&self, activity: Owner) -> u64 {
         let ended = self.ended.get(&activity);
         ended.map_or(self.end, |end| end.at.min(self.end))
@@ -82,7 +82,7 @@ impl Lives {
         last.map_or(self.end, |activity| self.over(*activity))
     }
 
-    /// What is said of something that began at `begin`, had `within` ticks, and that only this activity could end.
+    /// The verdict on something that began at `begin`, had `within` ticks, and that only this activity could end.
     pub fn unended(&self, activity: Owner, begin: u64, within: u64) -> Unended {
         let never = match self.ended.get(&activity) {
             Some(end) => end.how == Ending::Gone,
@@ -94,7 +94,7 @@ impl Lives {
         }
     }
 
-    /// The same where an application could end it, by whatever activity.
+    /// The same if an application could end it, through any of its activities.
     pub fn unended_for(&self, application: &str, begin: u64, within: u64) -> Unended {
         match self.last.get(application) {
             Some(activity) => self.unended(*activity, begin, within),
@@ -129,13 +129,13 @@ mod tests {
             assert_eq!(lives.unended(activity, begin, 100), expected, "{name}");
             assert_eq!(lives.unended_for(name, begin, 100), expected, "{name}");
         }
-        // An activity that was started again can still end it.
+        // An activity that was restarted can still end it.
         lives.begins("gone", Owner::new(2, 7));
         assert_eq!(lives.unended_for("gone", 950, 100), Open);
         assert_eq!(lives.unended(gone, 950, 100), Late, "not by the first one");
         assert_eq!(lives.unended_for("never there", 950, 100), Open);
         assert_eq!(lives.unended_for("never there", 950, u64::MAX), Open);
-        // Nothing can happen any more.
+        // Nothing more can happen.
         lives.is_idle();
         assert_eq!(lives.unended(alive, 950, 100), Late);
         assert_eq!(lives.unended_for("never there", 950, 100), Late);

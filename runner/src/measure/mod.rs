@@ -1,7 +1,7 @@
 //! From raw observations to measurements: distributions, flows, spans.
 //!
-//! Why it exists: software only says "here begins number 7" by a marker that costs nothing; pairing and counting happen
-//! outside the chip. What it deliberately does not know: the machine; it works on plain events.
+//! Why it exists: software only says "number 7 begins here" with a marker that costs nothing; pairing and counting
+//! happen outside the chip. What it deliberately does not know: the machine; it works on plain events.
 
 pub mod lives;
 pub mod pairing;

@@ -1,8 +1,7 @@
 //! Pairs the markers of flows and spans.
 //!
-//! A flow may begin on one tile and end on another, and several may be under way; the number that the software gives
-//! joins begin and end. A span belongs to one application. What it deliberately does not know: which application is on
-//! which tile, or what a deadline is.
+//! A flow may begin on one tile and end on another, and several may be in progress; the number that the software assigns joins begin and
+//! end. A span belongs to one application. What it deliberately does not know: which application is on which tile, or what a deadline is.
 
 use bulkhead_report::result::Sample;
 use std::collections::BTreeMap;
@@ -16,7 +15,7 @@ pub struct MarkerEvent {
     pub tile: u16,
     /// Activity on it.
     pub activity: u16,
-    /// Kind, an `abi::marker::MarkerKind` or a number of an application.
+    /// Kind: an `abi::marker::MarkerKind`, or a number defined by an application.
     pub kind: u16,
     /// Value.
     pub value: u64,
@@ -25,27 +24,27 @@ pub struct MarkerEvent {
 /// Begins and ends that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// Complete ones in the order of their ends.
+    /// Complete pairs in the order of their ends.
     pub samples: Vec<Sample>,
-    /// Begun, and never ended. What is still under way when the run stops counts only if it began long enough ago; see
-    /// [`pair`].
+    /// Begun and never ended. What is in progress when the run stops counts only if it began long enough ago; see [`pair`].
     pub lost: u64,
     /// The number of each one that never ended, and when it began.
     pub open: Vec<(u64, u64)>,
     /// Ended without a beginning.
     pub stray: u64,
-    /// Begun with a number that ended more often than it began. Nobody can say which of the ends is theirs, so their latencies say nothing.
+    /// Begun with a number that ended more often than it began. It is unknown which end belongs to which begin, so their latencies say
+    /// nothing.
     pub doubled: u64,
 }
 
-/// Joins begins and ends of equal number. `begins` and `ends` are in order of time. A beginning that has no end counts
-/// as lost if it lies before `settled` (ticks): what began later may only have been cut off by the end of the run.
+/// Joins begins and ends with equal numbers. `begins` and `ends` are in time order. A begin without an end counts as lost if it is before
+/// `settled` (ticks); later ones may only have been cut off by the end of the run.
 pub fn pair(
     begins: impl IntoIterator<Item = MarkerEvent>,
     ends: impl IntoIterator<Item = MarkerEvent>,
     settled: u64,
 ) -> Pairs {
-    // Numbers may come again, so each has a queue.
+    // Numbers may recur, so each has a queue.
     let mut open: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for begin in begins {
         open.entry(begin.value).or_default().push(begin.at);
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_number_that_ends_more_often_than_it_begins_is_doubled() {
-        // Two sources number what they send from 1 on, and one of them marks the begin of this flow.
+        // Two sources number what they send from 1, and one of them marks the begin of this flow.
         let pairs = pair(
             [event(0, 1), event(10, 2), event(20, 3)],
             [event(1, 1), event(7, 1), event(12, 2), event(21, 4)],
@@ -138,7 +137,7 @@ mod tests {
         // Ends before the begin count, too: what ended the number then may end it again.
         let early = pair([event(5, 1)], [event(1, 1), event(7, 1)], 100);
         assert_eq!(early.doubled, 1);
-        // A number may come again, and may lack an end.
+        // A number may recur, and may lack an end.
         let again = pair(
             [event(0, 1), event(10, 1), event(20, 1)],
             [event(5, 1), event(15, 1)],

@@ -1,10 +1,10 @@
-//! An adversary on a core of a mesh: a program that does nothing but access other cores' memories and registers, from a moment on.
+//! An adversary on a core of a mesh: a program that, from a given moment on, does nothing but access other cores' memories and registers.
 //!
-//! Why it exists: the check of non-interference needs programs that do what no compiler would: stores in every cycle, to any address. Such a program
-//! is written here for each plan, instruction by instruction, so nothing of it is spent on reading a plan. What it deliberately does not know: what
-//! lies at the addresses, and who is attacked.
+//! Why it exists: the check of non-interference needs programs that do what no compiler would: stores in every cycle, to any address. This
+//! module generates such a program for each plan, instruction by instruction, so no time is spent on reading a plan. What it deliberately
+//! does not know: what is at the addresses, and which core is attacked.
 //!
-//! The program sleeps until its moment comes, and goes on until the end. An access that the chip does not have ends it.
+//! The program sleeps until its moment comes and then runs until the end. An access to something that the chip does not have ends it.
 
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIMECMP};
 
@@ -17,7 +17,7 @@ pub enum Deed {
     StoreWord(u32),
     /// A load of eight bytes.
     Load,
-    /// An exchange of four bytes, as locks are taken.
+    /// An exchange of four bytes, as used to take locks.
     Swap(u32),
 }
 
@@ -26,9 +26,9 @@ pub enum Deed {
 pub enum Pattern {
     /// Always the same.
     One,
-    /// One after another, so many bytes apart, in a range of a power of two.
+    /// One after another, this many bytes apart, in a range of a power of two.
     Row {
-        /// From one to the next: a multiple of 8, at most 1024.
+        /// Distance from one to the next: a multiple of 8, at most 1024.
         stride: u32,
         /// Bytes of the range.
         range: u64,
@@ -51,20 +51,20 @@ pub struct Step {
     pub pattern: Pattern,
     /// Groups of [`GROUP`] accesses.
     pub groups: u32,
-    /// Turns of an empty loop after each group.
+    /// Rounds of an empty loop after each group.
     pub pause: u32,
 }
 
-/// What an adversary does: the steps again and again; nothing if there are none.
+/// What an adversary does: the steps repeatedly, or nothing if there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// In their order.
     pub steps: Vec<Step>,
-    /// Where random addresses begin; not 0.
+    /// Seed of the random addresses; not 0.
     pub seed: u64,
 }
 
-/// Accesses between two looks at the count of a step.
+/// Accesses between two checks of a step's count.
 pub const GROUP: usize = 8;
 /// No moment at all.
 pub const NEVER: u64 = u64::MAX;
@@ -79,10 +79,10 @@ const OFFSET: u32 = 18;
 const MASK: u32 = 19;
 const STATE: u32 = 20;
 const COUNT: u32 = 21;
-/// Loads go to four registers in turn, so that four are under way.
+/// Loads rotate over four registers, so that four are outstanding.
 const LOADED: u32 = 28;
 
-/// Instructions, one behind the other.
+/// Consecutive instructions.
 #[derive(Default)]
 struct Code(Vec<u32>);
 
@@ -141,7 +141,7 @@ impl Code {
         self.word(high | register << 15 | 1 << 12 | low | 0x63)
     }
 
-    /// A jump back to an instruction, within a MiB.
+    /// A jump back to an instruction, within 1 MiB.
     fn jump(&mut self, to: usize) -> &mut Self {
         let o = ((to as i64 - self.0.len() as i64) * 4) as u32;
         let low = (o >> 1 & 0x3FF) << 21 | (o >> 11 & 1) << 20;
@@ -153,7 +153,7 @@ impl Code {
         self.word(csr << 20 | rs << 15 | 1 << 12 | 0x73)
     }
 
-    /// Nothing happens any more.
+    /// Nothing more happens.
     fn rest(&mut self) -> &mut Self {
         let here = self.0.len();
         self.word(WFI).jump(here)
@@ -219,13 +219,13 @@ const MTVEC: u32 = 0x305;
 const MIP: u32 = 0x344;
 const TIMER: i32 = 1 << 7;
 
-/// The program of a plan for a core, from the start of its memory on. `begin`: the moment, in counts of the timer. `base`: the address of the start of
-/// the memory.
+/// The program of a plan for a core, placed at the start of the core's memory. `begin`: the moment, in timer counts. `base`: the address of
+/// the start of the memory.
 pub fn program(plan: &Plan, begin: u64, base: u64) -> Vec<u8> {
     let mut code = Code::default();
     // The first instructions jump over the place where every trap ends.
     code.word(0x0100_006F).word(ZERO_WORD).rest();
-    // A handler is at a multiple of four bytes.
+    // A handler must be aligned to four bytes.
     code.load_number(T0, base + 8).set_control(MTVEC, T0);
     code.load_number(T0, CLINT_BASE + CLINT_MTIMECMP);
     code.load_number(T1, begin).store(3, T1, T0);
@@ -259,7 +259,7 @@ mod tests {
     use bulkhead_machine::machine::{Machine, RunLimit};
     use bulkhead_model::{LoadOptions, load_platform};
 
-    /// From the specification's tables, by an assembler.
+    /// From the specification's tables, produced by an assembler.
     #[test]
     fn instructions_are_those_of_an_assembler() {
         let one = |build: &dyn Fn(&mut Code)| {
@@ -378,7 +378,7 @@ mod tests {
             ],
             seed: 5,
         };
-        // Half a millisecond of the timer of 600 MHz.
+        // Half a millisecond of the 600 MHz timer.
         let begin = 300_000;
         let half = second / 2000;
         let before = ran(&plan, begin, half);

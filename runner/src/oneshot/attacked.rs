@@ -1,7 +1,7 @@
-//! One run of the check of a one-shot system: its cores, or those of one of its domains, beside adversaries on all others.
+//! One run of the check of a one-shot system: its cores, or those of one domain, beside adversaries on all other cores.
 //!
-//! Why it exists: the machine is deterministic, so what an adversary changes shows as a difference between two runs. What it deliberately does not know:
-//! which attacks there are, and what a difference means.
+//! Why it exists: the machine is deterministic, so anything that an adversary changes shows as a difference between two runs. What it
+//! deliberately does not know: which attacks exist, and what a difference means.
 
 use super::adversary::{self, NEVER, Plan};
 use super::{OneShot as Room, layout};
@@ -23,18 +23,18 @@ use bulkhead_report::result::{End, Incident};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Who is checked, and who attacks.
+/// What is checked, and which cores attack.
 #[derive(Clone, Debug)]
 pub struct Stand {
-    /// The system as it is described.
+    /// The system as described.
     pub system: System,
     /// Cores that are checked.
     pub victims: Vec<u16>,
     /// All others of the chip.
     pub attackers: Vec<u16>,
-    /// What the cores start with; of attackers' cores, only what their guards admit.
+    /// What the cores start with; for attackers' cores, only what their guards admit.
     image: BootImage,
-    /// Of each victim: where things lie in its memory.
+    /// For each victim, the layout of its memory.
     places: BTreeMap<u16, Vec<Place>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Place {
     pub name: String,
     /// Offsets.
     pub range: Range<u64>,
-    /// Nobody changes it once the system runs.
+    /// It does not change once the system runs.
     pub constant: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Seen {
     pub ledger: Ledger,
     /// Their memories at the end.
     pub memories: BTreeMap<u16, Vec<u8>>,
-    /// What their consoles say, each line behind `core N: `.
+    /// What their consoles say, each line prefixed with `core N: `.
     pub console: String,
     /// What went wrong on them.
     pub incidents: Vec<Incident>,
@@ -67,11 +67,11 @@ pub struct Seen {
     pub instructions: u64,
     /// End in ticks.
     pub ticks: u64,
-    /// A program ended the whole chip's run before its time, or nothing handled its trap.
+    /// A program ended the whole chip's run early, or an unhandled trap did.
     pub ended: Option<String>,
 }
 
-/// The address of the window of a core.
+/// The address of a core's window.
 pub fn window(system: &System, core: u16) -> u64 {
     TILE_WINDOWS + (u64::from(layout::number(system, core)) << TILE_WINDOW_SHIFT)
 }
@@ -100,12 +100,12 @@ impl Stand {
         })
     }
 
-    /// Where things lie in the memory of a victim.
+    /// The layout of a victim's memory.
     pub fn places(&self, core: u16) -> &[Place] {
         self.places.get(&core).map_or(&[], Vec::as_slice)
     }
 
-    /// Ports whose locks a victim's memory has, and whether each is one that an attacker's core may write.
+    /// Ports with locks in a victim's memory, and whether an attacker's core may write each.
     pub fn ports(&self, core: u16) -> Vec<(u64, bool)> {
         let Ok(one_shot) = of(&self.system) else {
             return Vec::new();
@@ -126,7 +126,7 @@ fn of(system: &System) -> Result<&OneShot, Error> {
     one_shot.ok_or_else(|| Error::Machine(format!("{} has no one-shot tasks", system.name)))
 }
 
-/// The parts of a core's memory that an attacker would look for.
+/// The parts of a core's memory that would interest an attacker.
 fn places(
     system: &System,
     one_shot: &OneShot,
@@ -198,10 +198,10 @@ fn word_of(image: &BootImage, core: u16, offset: u64) -> Option<u64> {
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
 
-/// A run to `until`, in ticks, in which each attacker follows its plan from `begin` on, in counts of the timer.
+/// A run to `until`, in ticks, in which each attacker follows its plan from `begin` on, in timer counts.
 ///
 /// # Errors
-/// If the chip does not take it.
+/// If the chip does not accept it.
 pub fn execute(
     stand: &Stand,
     plans: &[Plan],

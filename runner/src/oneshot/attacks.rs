@@ -1,7 +1,7 @@
 //! The attacks that the check of a one-shot system tries: what each adversary of the chip does.
 //!
-//! Why it exists: an adversary accesses other cores' windows, and that is all that it can do; so the library has each kind of access to each part of a
-//! victim's memory and registers, and a seeded search mixes them. What it deliberately does not know: what comes of an attack.
+//! Why it exists: an adversary can only access other cores' windows. So the library has each kind of access to each part of a victim's
+//! memory and registers, and a seeded search mixes them. What it deliberately does not know: what an attack leads to.
 
 use super::adversary::{Deed, Pattern, Plan, Step};
 use super::attacked::{Place, Stand, window};
@@ -18,13 +18,13 @@ pub struct Attack {
     pub name: String,
     /// In a few words.
     pub about: String,
-    /// Of each attacker, in the order of the stand.
+    /// The plan of each attacker, in the order of the stand.
     pub plans: Vec<Plan>,
-    /// It writes where a victim has something, or would if nobody refused it: not only the time of things may change.
+    /// It writes where a victim has data, or would if it were not refused: not only timing may change.
     pub writes: bool,
 }
 
-/// An attacker's own memory, where it lets others write: behind its program.
+/// An attacker's own memory where it lets others write: after its program.
 const OWN: u64 = 0x6000;
 /// Groups of accesses at a place before the next one.
 const GROUPS: u32 = 64;
@@ -37,7 +37,7 @@ pub fn library(stand: &Stand) -> Vec<Attack> {
     all
 }
 
-/// What one attacker does to each victim in turn, each beginning at another one.
+/// What one attacker does to each victim in turn, each attacker beginning with a different victim.
 fn each(stand: &Stand, step: impl Fn(u64, u16) -> Option<Step>) -> Vec<Plan> {
     let count = stand.victims.len();
     let of_attacker = |number: usize| {
@@ -137,7 +137,7 @@ fn timing(stand: &Stand) -> Vec<Attack> {
     all
 }
 
-/// Every attacker, and the one at the other end: neighbours in the list are neighbours on the mesh.
+/// Pairs every attacker with the one at the other end, because neighbours in the list are neighbours on the mesh.
 fn across(stand: &Stand, deed: Deed) -> Vec<Plan> {
     let attackers = stand.attackers.iter().rev();
     let plans = attackers.enumerate().map(|(number, &to)| Plan {
@@ -155,7 +155,7 @@ fn across(stand: &Stand, deed: Deed) -> Vec<Plan> {
     plans.collect()
 }
 
-/// Attacks by registers, and on locks.
+/// Attacks through registers and on locks.
 fn signals(stand: &Stand) -> Vec<Attack> {
     let register = |deed: Deed, offset: u64, pause: u32| {
         each(stand, |base, _| {
@@ -208,7 +208,7 @@ fn signals(stand: &Stand) -> Vec<Attack> {
     ]
 }
 
-/// Writes at random to each part of the victims' memories.
+/// Random writes to each part of the victims' memories.
 fn writing(stand: &Stand) -> Vec<Attack> {
     let mut names: Vec<&str> = Vec::new();
     for place in stand.victims.iter().flat_map(|&core| stand.places(core)) {
@@ -241,7 +241,7 @@ fn writing(stand: &Stand) -> Vec<Attack> {
     all
 }
 
-/// Nothing that a program would have written: no address, no small number, and no instruction.
+/// A value that no program would have written: not an address, a small number or an instruction.
 const PATTERN: u64 = 0xA5A5_5A5A_A5A5_5A5A;
 
 fn scribble(base: u64, place: &Place) -> Step {
@@ -257,7 +257,7 @@ fn scribble(base: u64, place: &Place) -> Step {
     )
 }
 
-/// An attack of the search: each attacker gets one to three steps of random kinds.
+/// An attack of the search: each attacker gets one to three random steps.
 pub fn drawn(stand: &Stand, number: u32, seed: u64) -> Attack {
     let mut random = Random::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ u64::from(number));
     let count = stand.victims.len() as u64;

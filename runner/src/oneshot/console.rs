@@ -1,23 +1,23 @@
-//! The console of a core, as its memory has it.
+//! The console of a core, as stored in its memory.
 //!
-//! Why it exists: the host reads rings that a kernel may be writing, that no kernel ever wrote, or that somebody has written over; it must
-//! say what is there, and never fail. What it deliberately does not know: where a ring lies.
+//! Why it exists: the host reads rings that a kernel may be writing, that no kernel ever wrote, or that have been overwritten. It must
+//! report what is there and never fail. What it deliberately does not know: where a ring is.
 
 use bulkhead_abi::one_shot::ring::{HEADER, MAGIC, MAGIC_AT, SIZE, STATE};
 
 /// What a ring says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ring {
-    /// No kernel has begun to write here.
+    /// No kernel has written here yet.
     Silent,
     /// These lines, oldest first, and how many older ones were overwritten since the core started, modulo 65536.
     Lines {
-        /// As they are printed: what no character is, is replaced.
+        /// As printed, with invalid characters replaced.
         lines: Vec<String>,
         /// Older ones.
         lost: u16,
     },
-    /// Somebody has written over it.
+    /// It has been overwritten by something else.
     Broken,
 }
 
@@ -26,7 +26,7 @@ fn word<const N: usize>(memory: &[u8], at: u64) -> Option<[u8; N]> {
     memory.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// Reads a ring from all bytes that it may have.
+/// Reads a ring from all bytes that it may occupy.
 pub fn read(memory: &[u8]) -> Ring {
     match word(memory, MAGIC_AT).map(u32::from_le_bytes) {
         Some(MAGIC) => records(memory).unwrap_or(Ring::Broken),
@@ -50,7 +50,7 @@ fn records(memory: &[u8]) -> Option<Ring> {
         let text = area.get(at + 1..at.checked_add(length)?)?;
         lines.push(String::from_utf8_lossy(text).into_owned());
         at += length;
-        // A ring has no more than its own bytes, however often somebody says to go round.
+        // A ring has no more than its own bytes, however often its contents say to wrap around.
         bytes += length;
         if bytes > size {
             return None;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn lines_come_in_their_order() {
-        // "ab" is the oldest; behind it the area has one byte left, so "c" is at the start.
+        // "ab" is the oldest; after it the area has one byte left, so "c" is at the start.
         let bytes = ring(6, [2, 2, 2, 7], b"\x02c\x03ab\x00");
         let lines = vec!["ab".to_owned(), "c".to_owned()];
         assert_eq!(read(&bytes), Ring::Lines { lines, lost: 5 });

@@ -1,12 +1,13 @@
 //! How much of a core's memory an image takes.
 //!
-//! Why it exists: 32 KiB is all that a core has, and the footprint is a promise. What it deliberately does not know: what would be small.
+//! Why it exists: 32 KiB is all that a core has, and the footprint is a promise. What it deliberately does not know: what counts as
+//! small.
 
 use crate::error::Error;
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _, SectionFlags, elf};
 
-/// Bytes of an image in memory, as `size` counts them; everything that is allocated is in one of the fields.
+/// Bytes of an image in memory, as counted by `size`. Everything allocated is in one of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Code and constants.
@@ -22,10 +23,10 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Of an image in ELF format.
+    /// The footprint of an ELF image.
     ///
     /// # Errors
-    /// If it is none, or allocates a section that this kernel's images do not have.
+    /// If it is not an image, or allocates a section that this kernel's images do not have.
     pub fn of(name: &str, image: &[u8]) -> Result<Self, Error> {
         let wrong = |what: String| {
             Error::input(
@@ -59,13 +60,13 @@ impl Footprint {
         Ok(sizes)
     }
 
-    /// Code, constants and data: without stack and console ring, as the paper counts.
+    /// Code, constants and data, without the stack and the console ring, as the paper counts.
     pub fn total(&self) -> u64 {
         self.text + self.data + self.bss
     }
 }
 
-/// Where the console ring of an image is; none if it is no image.
+/// Where the console ring of an image is; `None` if it is not an image.
 pub fn ring(image: &[u8]) -> Option<u64> {
     let file = ElfFile64::<Endianness>::parse(image).ok()?;
     Some(file.section_by_name(".ring")?.address())

@@ -1,12 +1,12 @@
-//! What the guards of a described system's cores admit, and what it means that they refused something.
+//! What the guards of a described system's cores admit, and what a refusal means.
 //!
-//! Why it exists: the description says who writes to whom, so it says who may access what; everything else is refused. What it deliberately does not
-//! know: how a guard works.
+//! Why it exists: the description says which core writes to which, and hence which core may access what; everything else is refused. What
+//! it deliberately does not know: how a guard works.
 //!
-//! The writer of a channel may read and write the lock, the news or positions, and the holder of the port's record, read its state and address, and
-//! write the data. It may not change state and address, which say where the data is: a writer that is taken over cannot make the owner's port another
-//! one before the owner has initialised it. The writer of a channel with notification may ring. Nobody else may do anything: ring, start the hart, or
-//! read.
+//! The writer of a channel may read and write the lock, the news or positions, and the holder in the port's record, read the record's state
+//! and address, and write the data. It may not change state and address, which say where the data is: a compromised writer cannot redirect
+//! the owner's port before the owner has initialised it. The writer of a channel with notification may ring. No other core may ring, start
+//! the hart, or read.
 
 use super::layout;
 use bulkhead_abi::memory_map::{TILE_DOORBELL, TILE_REGISTERS, TILE_START};
@@ -18,7 +18,7 @@ use bulkhead_model::System;
 use bulkhead_model::system::OneShot;
 use bulkhead_report::result::{Incident, IncidentKind};
 
-/// The rules of each tile that has a guard; a tile without tasks admits nobody.
+/// The rules of each tile that has a guard. A tile without tasks admits no other tile.
 pub fn rules(system: &System, one_shot: &OneShot) -> Vec<(u16, Vec<GuardRule>)> {
     let guarded = system.platform.tiles.iter().filter(|tile| {
         let memory = tile.local_memory.as_ref();
@@ -34,7 +34,7 @@ fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
     for (channel, begin, end) in layout::data(system, one_shot, core) {
         let writer = one_shot.core(one_shot.tasks.channels[channel].from);
         if writer == core {
-            // It never leaves the core.
+            // The channel never leaves the core.
             continue;
         }
         let record = PORTS_OFFSET + one_shot.port(channel) as u64 * PORT_SIZE;
@@ -59,7 +59,7 @@ fn of_core(system: &System, one_shot: &OneShot, core: u16) -> Vec<GuardRule> {
     rules
 }
 
-/// What lies at an offset of a core's window, for messages.
+/// A description of an offset in a core's window, for messages.
 pub fn place(offset: u64) -> String {
     let what = match offset {
         _ if offset == TILE_REGISTERS + TILE_DOORBELL => "the doorbell",
@@ -75,7 +75,8 @@ pub fn place(offset: u64) -> String {
     format!("{what} (+{offset:#x})")
 }
 
-/// Each core that was refused something, once for each guard. It is the fault of whoever asked: no task of a description has to.
+/// Each core that was refused something, once per guard. The fault lies with the core that asked, because no described task has to make
+/// such an access.
 pub fn refusals(one_shot: &OneShot, refused: &[(u16, Refusals)]) -> Vec<Incident> {
     let each = refused.iter().map(|(tile, one)| {
         let verb = if one.write { "a write to" } else { "a read of" };

@@ -1,8 +1,8 @@
-//! Which images a described system needs, and how they are made from its tasks.
+//! Which images a described system needs, and how they are built from its tasks.
 //!
 //! Why it exists: the tasks of a core are types of the user's packages; a generated program joins them with the kernel. Cores with the same
-//! tasks in the same order have the same image: what differs, periods and ports, is in the table of the layout. What it deliberately does not
-//! know: where images lie.
+//! tasks in the same order have the same image; what differs (periods and ports) is in the layout's table. What it deliberately does not
+//! know: where images are placed.
 
 use super::stack;
 use crate::ada_programs;
@@ -26,19 +26,19 @@ const RING: u64 = 1024;
 /// What an image consists of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Recipe {
-    /// Programs of the tasks, the most urgent one first, and what a job of each may take, in cycles.
+    /// Programs of the tasks, the most urgent first, and the cycles that a job of each may take.
     tasks: Vec<(String, u64)>,
     /// Bytes. Nobody states them: at least so many.
     stack: u64,
     /// A task of the description says how many.
     is_stated: bool,
-    /// Counts of the timer in a tick.
+    /// Timer counts per tick.
     timer: u64,
-    /// A task is released by messages, or releases others on other cores.
+    /// A task is released by messages or releases tasks on other cores.
     notifies: bool,
-    /// Numbers of the tasks that messages release.
+    /// Numbers of the tasks released by messages.
     told: Vec<usize>,
-    /// Rings that the core hears in a tick.
+    /// Rings that the core accepts per tick.
     rings: u64,
 }
 
@@ -65,7 +65,7 @@ impl Recipe {
         }
     }
 
-    /// What messages and results call the image.
+    /// The name of the image in messages and results.
     pub fn name(&self) -> String {
         let tasks: Vec<String> = self
             .tasks
@@ -83,7 +83,7 @@ impl Recipe {
         name
     }
 
-    /// The files in C with its tasks, and how many of these are the same at most.
+    /// The C files with its tasks, and the maximum number of these that are the same.
     fn c_files(&self) -> BTreeMap<&str, usize> {
         let mut files = BTreeMap::new();
         for (name, _) in &self.tasks {
@@ -97,7 +97,7 @@ impl Recipe {
         files
     }
 
-    /// The files in Ada with its tasks, and the tasks in them, the most urgent one first.
+    /// The Ada files with its tasks, and the tasks in them, the most urgent first.
     fn ada_tasks(&self) -> (Vec<&str>, Vec<(&str, &str)>) {
         let split = self.tasks.iter().filter_map(|one| one.0.split_once("::"));
         let tasks: Vec<(&str, &str)> = split.filter(|one| is_ada(one.0)).collect();
@@ -252,7 +252,7 @@ impl Recipe {
                 let path = format!("{krate}::{path}");
                 format!("{path}: <{path} as bulkhead_oneshot::Described>::FIRST")
             };
-            // A longer budget is none that the kernel can watch.
+            // The kernel cannot watch a longer budget.
             let budget = u32::try_from(*budget).map_or(String::new(), |b| format!(", budget {b}"));
             // Writing to a string cannot fail.
             let _ = writeln!(tasks, "        {task}, priority {}{budget};", urgency + 1);
@@ -265,7 +265,7 @@ impl Recipe {
     }
 }
 
-/// The images of systems: their recipes, each once.
+/// The images of systems: their recipes, without duplicates.
 pub fn recipes(systems: &[&System]) -> Vec<Recipe> {
     let mut all = Vec::new();
     for system in systems {
@@ -284,16 +284,16 @@ pub fn recipes(systems: &[&System]) -> Vec<Recipe> {
 /// Builds images.
 ///
 /// # Errors
-/// If a program is not there or does not build.
+/// If a program is missing or does not build.
 pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Error> {
-    // Two threads of this process would write the same files at once.
+    // Two threads of this process would write the same files at the same time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
     let (with, without): (Vec<Recipe>, Vec<Recipe>) =
         recipes(systems).into_iter().partition(|one| one.notifies);
     let name = systems.first().map_or("system", |system| &system.name);
     let mut programs = Vec::new();
-    // A kernel with notification is another library than one without.
+    // A kernel with notification is a different library than one without.
     for (recipes, notifies) in [(without, false), (with, true)] {
         let built = build_package(library, name, &recipes, notifies)?;
         let (mut larger, mut names) = (Vec::new(), Vec::new());
@@ -318,7 +318,7 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     Ok(programs)
 }
 
-/// Builds images that differ in nothing that a library knows.
+/// Builds images that need the same build of the libraries.
 fn build_package(
     library: &Library,
     name: &str,
@@ -348,7 +348,7 @@ fn build_package(
     }
     let mark = mark(&sources, &packages, &objects, &in_ada, notifies);
     let folder = library.generated().join("one-shot").join(&mark);
-    // Descriptions in different folders can say the same, and then their images have one name.
+    // Descriptions in different folders can have the same contents, and then their images have the same name.
     std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
     let path = folder.join("lock");
     let lock = File::create(&path).map_err(|error| Error::file(&path, error))?;
@@ -440,7 +440,7 @@ fn build_package(
 /// An object file: its name in the folder of the images, and its bytes.
 type Object = (String, Vec<u8>);
 
-/// The files in C of all images, compiled, by file and number of copies.
+/// The C files of all images, compiled, by file and number of copies.
 fn objects<'r>(
     library: &Library,
     recipes: &'r [Recipe],
@@ -459,7 +459,7 @@ fn objects<'r>(
 /// By the files in Ada of an image.
 type InAda<'r, T> = BTreeMap<Vec<&'r str>, T>;
 
-/// The files in Ada of all images, compiled, by the files of an image: the order in which they are elaborated is that of all together.
+/// The Ada files of all images, compiled, by the files of an image: the elaboration order depends on all of them together.
 fn objects_in_ada<'r>(
     library: &Library,
     recipes: &'r [Recipe],
@@ -490,8 +490,8 @@ fn objects_in_ada<'r>(
     Ok((all, declared))
 }
 
-/// A name for what is made of these sources. The compiler mixes it into symbols, so no folder of this machine is part of it: packages have the
-/// names that the description gives them.
+/// A name for what is built from these sources. The compiler mixes it into symbols, so it must not contain folders of the build machine:
+/// packages have the names that the description gives them.
 fn mark(
     sources: &[String],
     packages: &BTreeMap<String, (String, TaskPackage)>,
@@ -529,12 +529,12 @@ fn mark(
         .collect()
 }
 
-/// Writes a file if it says something else: Cargo builds again what was written.
+/// Writes a file if its contents change, because Cargo rebuilds whatever was written.
 fn changed(path: &std::path::Path, text: &str) -> Result<(), Error> {
     match input::read_text(path) {
         Ok(there) if there == text => Ok(()),
         _ => {
-            // A process that reads it meanwhile finds a whole file.
+            // A process that reads the file meanwhile finds it complete.
             let new = path.with_extension(format!("new-{}", std::process::id()));
             place::write(&new, text)?;
             std::fs::rename(&new, path).map_err(|error| Error::file(path, error))

@@ -1,4 +1,4 @@
-//! What the kernels of a described system said by markers: jobs, operations on ports, flows.
+//! What the kernels of a described system reported by markers: jobs, operations on ports, flows.
 //!
 //! Why it exists: results and promises read the same events. What it deliberately does not know: bounds.
 
@@ -15,16 +15,16 @@ use std::collections::{BTreeMap, VecDeque};
 /// The jobs of a task.
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
-    /// From the tick at which a job was released to its end, or from the message that released it, in ticks of the machine. The first job has no release:
-    /// it begins with its core.
+    /// Machine ticks from the tick at which a job was released, or from the message that released it, to its end. The first job has no
+    /// release: it begins with its core.
     pub responses: Vec<u64>,
-    /// When the last one began that has not ended, and the one that was released and has not begun.
+    /// When the last job began that has not ended, and when the one was released that has not begun.
     pub open: Option<u64>,
-    /// When the one began that had not ended when the run did.
+    /// When the job began that had not ended at the end of the run.
     pub running: Option<u64>,
     /// Jobs in which the task stopped: they never end.
     pub cut_off: u64,
-    /// Jobs that had more than their budget.
+    /// Jobs that exceeded their budget.
     pub overruns: u64,
     /// Jobs that have ended.
     pub ended: u64,
@@ -41,13 +41,13 @@ pub struct Seen {
     pub reads: Vec<Vec<u64>>,
     /// For each channel with notification: from the release of the job that wrote a message to the end of the job that read it.
     pub notices: Vec<Vec<u64>>,
-    /// For each channel of a parallel section: from the release of the job that wrote an item until it was there.
+    /// For each channel of a parallel section: from the release of the job that wrote an item until it had arrived.
     pub handed: Vec<Vec<u64>>,
     /// For each channel of a parallel section: how many jobs gave up waiting for it.
     pub vain: Vec<u64>,
     /// For each channel: the items of a queue.
     pub queues: Vec<Queue>,
-    /// For each channel: how often a job wrote it at most, and how often one read it.
+    /// For each channel: the maximum number of writes by one job, and of reads by one job.
     pub in_a_job: Vec<[u64; 2]>,
     /// For each flow: its markers.
     begins: Vec<Vec<MarkerEvent>>,
@@ -56,17 +56,17 @@ pub struct Seen {
     spans: Vec<[Vec<MarkerEvent>; 2]>,
 }
 
-/// Items of a queue: from the moment at which a task begins to put one until one was taken.
+/// Items of a queue: from the moment at which a task begins to put one until one is taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
     waiting: u64,
-    /// Most at a time, with one that finds no place.
+    /// Maximum at a time, including one that finds no place.
     pub most: u64,
     /// Items that found no place.
     pub lost: u64,
 }
 
-/// What is under way on a core.
+/// What is in progress on a core.
 #[derive(Default)]
 struct Core {
     tasks: Vec<usize>,
@@ -76,17 +76,17 @@ struct Core {
     /// When the last job began.
     begun: u64,
     operation: Option<u64>,
-    /// What the running job has read: channel, and when the job that wrote it was released.
+    /// What the running job has read: the channel, and when the job that wrote it was released.
     read: Vec<(usize, u64)>,
     /// How often the running job has begun to write or read each channel.
     accesses: BTreeMap<usize, u64>,
 }
 
-/// Messages under way in a channel: when the job that wrote each was released.
+/// Messages in transit in a channel: when the job that wrote each was released.
 #[derive(Clone, Debug, Default)]
 struct Sent(VecDeque<Option<u64>>);
 
-/// Reads the markers of a run. `tick`: ticks of the machine in a tick of the kernel.
+/// Reads the markers of a run. `tick`: machine ticks per tick of the kernel.
 pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: u64) -> Seen {
     let tasks = &one_shot.tasks;
     let mut seen = Seen {
@@ -169,7 +169,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     let count = core.accesses.entry(channel).or_default();
                     *count += 1;
                     let is_read = event.kind == marker::TAKE;
-                    // A slice or result may turn out to be an old one, which is dropped.
+                    // A slice or result may turn out to be old, in which case it is dropped.
                     let counts = !is_read || tasks.channels[channel].parallel.is_none();
                     let most = &mut seen.in_a_job[channel][usize::from(is_read)];
                     *most = (*most).max(if counts { *count } else { 0 });
@@ -180,7 +180,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     sent[channel].put(tasks.channels[channel].kind, released);
                 }
             }
-            // It took a part of the wait, and no more.
+            // It took part of the wait, and no more.
             marker::DROPPED => {
                 core.operation = None;
                 if let Some(&channel) = channels.get(&event.value) {
@@ -226,7 +226,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 }
             }
             kind => {
-                // A job is not preempted, so what is marked while it runs is its own.
+                // A job is not preempted, so everything marked while it runs belongs to it.
                 let Some((task, _)) = core.running else {
                     continue;
                 };
@@ -273,7 +273,7 @@ impl Queue {
         self.most = self.most.max(self.waiting);
     }
 
-    /// The item that was put last found no place.
+    /// The item put last found no place.
     fn lose(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
         self.lost += 1;
@@ -291,7 +291,7 @@ impl Seen {
         pair(begins.iter().copied(), ends.iter().copied(), end).samples
     }
 
-    /// The samples of a flow; what began before `settled` must have ended.
+    /// The samples of a flow. What began before `settled` must have ended.
     pub fn flow(&self, flow: usize, settled: u64) -> crate::measure::Pairs {
         let begins = self.begins[flow].iter().copied();
         pair(begins, self.ends[flow].iter().copied(), settled)

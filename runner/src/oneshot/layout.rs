@@ -1,9 +1,9 @@
-//! What lies where in the memory of a core of a described system.
+//! The layout of a core's memory in a described system.
 //!
 //! Why it exists: image, data of ports and table share 32 KiB, and a user must learn which part is too large. What it deliberately does not
-//! know: how images are made.
+//! know: how images are built.
 //!
-//! From below: the image; from above, downwards: port records, the pointer to the table, the table, the data of the core's ports.
+//! From the bottom: the image. From the top, downwards: port records, the pointer to the table, the table, the data of the core's ports.
 
 use super::footprint::Footprint;
 use crate::error::Error;
@@ -80,7 +80,7 @@ pub fn add(
     Ok(())
 }
 
-/// What a core's hart reads as its number: its row and column.
+/// The number that a core's hart reads: its row and column.
 pub fn number(system: &System, core: u16) -> u16 {
     let columns = match system.platform.network.topology {
         Topology::Mesh { columns, .. } | Topology::StarMesh { columns, .. } => columns.max(1),
@@ -90,7 +90,7 @@ pub fn number(system: &System, core: u16) -> u16 {
     ((router / columns) << 6) | (router % columns)
 }
 
-/// Counts of the timer for which a job of a task waits in its parallel section.
+/// Timer counts for which a job of a task waits in its parallel section.
 fn wait(system: &System, one_shot: &OneShot, task: usize) -> u64 {
     let picoseconds = u128::from(one_shot.tasks.tasks[task].wait.0);
     let counts = picoseconds * u128::from(system.platform.timebase.0) / 1_000_000_000_000;
@@ -129,7 +129,7 @@ fn too_large(core: u16, one_shot: &OneShot, sizes: &Footprint, table: &Table, ta
     )
 }
 
-/// Where the data of a core's ports lies: the channels that it reads, each with its first offset and the one behind its last place.
+/// Where the data of a core's ports is: the channels that it reads, each with its first offset and the offset after its last place.
 pub(super) fn data(system: &System, one_shot: &OneShot, core: u16) -> Vec<(usize, u64, u64)> {
     let table = Table::of(system, one_shot, core);
     let here = one_shot.on_core(core);
@@ -148,13 +148,13 @@ pub(super) fn data(system: &System, one_shot: &OneShot, core: u16) -> Vec<(usize
     all
 }
 
-/// A core's table, and where its parts lie, as offsets in its memory.
+/// A core's table, and where its parts are, as offsets in its memory.
 struct Table {
     words: Vec<u64>,
     start: u64,
-    /// Bytes of the data of ports, which lies below it.
+    /// Bytes of the data of ports, which is below the table.
     needed: u64,
-    /// Below this is the image's; 0 if there is no room for it.
+    /// The image has everything below this; 0 if there is no room for it.
     bottom: u64,
 }
 
@@ -194,7 +194,7 @@ impl Table {
                 if place < inputs {
                     let slots = u64::from(one_shot.slots(channel));
                     let data = size.next_multiple_of(ALIGNMENT) * slots.max(1);
-                    // What does not fit is told with its size.
+                    // What does not fit is reported with its size.
                     needed += data;
                     bottom = start.saturating_sub(needed);
                     words[DATA] = (MEMORY_BASE + bottom) | slots << SLOTS_SHIFT;

@@ -1,7 +1,7 @@
-//! Images that are run for what they measure: spans by their numbers, and how large images are.
+//! Images that are run for their measurements: spans by number, and the sizes of images.
 //!
-//! Why it exists: a reproduction runs single images on the tiles of a mesh, without a description. What it deliberately does not know: what the
-//! spans are.
+//! Why it exists: a reproduction runs single images on the tiles of a mesh, without a description. What it deliberately does not know: what
+//! the spans are.
 
 use super::footprint::Footprint;
 use crate::convert::convert;
@@ -28,17 +28,17 @@ fn programs<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Program>
     Library::new(&root, Path::new("."))?.build(names)
 }
 
-/// How large an image is.
+/// The size of an image.
 ///
 /// # Errors
-/// If it does not build, or is none.
+/// If it does not build, or is not an image.
 pub fn footprint(name: &str) -> Result<Footprint, Error> {
     let built = programs([name])?;
     let one = built.first().map_or(&[][..], |program| &program.elf);
     Footprint::of(name, one)
 }
 
-/// Runs images on the tiles of a platform until one ends the run, for some cycles at most; gives the spans of the first one's tile.
+/// Runs images on the tiles of a platform until one ends the run, with a limit of cycles. Returns the spans of the first image's tile.
 ///
 /// # Errors
 /// If something does not build or fit, or no image ends the run with success.

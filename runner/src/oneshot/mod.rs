@@ -1,7 +1,7 @@
-//! The one-shot RTOS, as the host sees it: images of described systems, what lies in a core's memory, what markers and consoles say.
+//! The one-shot RTOS as the host sees it: images of described systems, the layout of a core's memory, markers and consoles.
 //!
-//! Why it exists: cores of this paradigm have no way to print and no loader; the host reads and fills their memory. What it deliberately does
-//! not know: policies of the kernel, and other paradigms.
+//! Why it exists: cores of this paradigm have no output device and no loader; the host reads and fills their memory. What it deliberately
+//! does not know: policies of the kernel, and other paradigms.
 
 pub mod adversary;
 pub mod attacked;

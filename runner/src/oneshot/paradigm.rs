@@ -1,6 +1,6 @@
 //! How systems of the one-shot RTOS are built, booted and read.
 //!
-//! Why it exists: the room behind the seam [`Paradigm`]. What it deliberately does not know: other paradigms.
+//! Why it exists: it implements the seam [`Paradigm`] for this kind of system. What it deliberately does not know: other paradigms.
 
 use super::console::{Ring, read};
 use super::images::{self, Recipe};
@@ -25,7 +25,7 @@ use std::fmt::Write;
 /// The one-shot RTOS.
 pub struct OneShot;
 
-/// A system that is not of this paradigm does not get here.
+/// Systems of other paradigms do not get here.
 fn described(system: &System) -> Result<&Described, Error> {
     let one_shot = system.one_shot.as_ref();
     one_shot.ok_or_else(|| Error::Machine(format!("{} has no one-shot tasks", system.name)))
@@ -36,7 +36,7 @@ impl Paradigm for OneShot {
         Ok(())
     }
 
-    /// Programs are parts of images, which [`Paradigm::build`] makes.
+    /// Programs are parts of images, which [`Paradigm::build`] builds.
     fn programs<'s>(&self, _: &'s System) -> Vec<&'s str> {
         Vec::new()
     }
@@ -68,7 +68,7 @@ impl Paradigm for OneShot {
         system.kernel_tile
     }
 
-    /// What the rings of all cores hold at the end, each line with its core.
+    /// The contents of all cores' rings at the end, each line with its core.
     fn console(&self, _: &System, image: &BootImage, machine: &Machine) -> Result<String, Error> {
         let mut text = String::new();
         for &(core, address) in &image.rings {
@@ -120,7 +120,7 @@ impl Paradigm for OneShot {
         }
     }
 
-    /// Tasks are named by the description; a core by its number.
+    /// The description names tasks; a core is named by its number.
     fn image_of(&self, system: &System, name: &str) -> Option<String> {
         let one_shot = system.one_shot.as_ref()?;
         let mut tasks = one_shot.tasks.tasks.iter();
@@ -149,7 +149,7 @@ impl Paradigm for OneShot {
     }
 }
 
-/// Tasks that stopped or had more than their budget, items that found no place in a queue, cores that stopped or never started.
+/// Tasks that stopped or exceeded their budget, items that found no place in a queue, cores that stopped or never started.
 fn incidents(
     system: &System,
     one_shot: &Described,
@@ -164,7 +164,7 @@ fn incidents(
             marker::OVERRUN => (IncidentKind::Stopped, OVER),
             marker::RINGS => {
                 let what = rung(event.tile, event.value, seen);
-                // Told once for a core, however often.
+                // Reported once per core, however often it happened.
                 let same = |one: &Incident| one.tile == event.tile && one.what == what;
                 if !all.iter().any(same) {
                     all.push(Incident {
@@ -272,7 +272,7 @@ fn closed(one_shot: &Described, task: usize) -> String {
     }
 }
 
-/// A core that heard no more rings in some tick. Its kernel cannot know who rang; the machine does.
+/// A core that stopped accepting rings in some tick. Its kernel cannot know which core rang, but the machine does.
 fn rung(core: u16, limit: u64, seen: &Said<'_>) -> String {
     let mut by: Vec<(u64, u16)> = seen
         .rings
@@ -294,7 +294,7 @@ fn rung(core: u16, limit: u64, seen: &Said<'_>) -> String {
     )
 }
 
-/// Cause and address of a trap, if a kernel's line tells of one: `task 3, cause 7 at 0x80001234, value 0x0`.
+/// Cause and address of a trap, if a kernel's line reports one: `task 3, cause 7 at 0x80001234, value 0x0`.
 fn trap(line: &str) -> Option<(String, u64)> {
     let (cause, rest) = line.split_once(", cause ")?.1.split_once(" at 0x")?;
     let pc = u64::from_str_radix(rest.split_once(',')?.0, 16).ok()?;
@@ -305,7 +305,8 @@ fn trap(line: &str) -> Option<(String, u64)> {
     Some((cause, pc))
 }
 
-/// What channels tell: queues without a place for an item, and slices or results that did not come. Each is told once, with their number.
+/// What channels report: queues without a place for an item, and slices or results that did not arrive. Each is reported once, with the
+/// number of times.
 fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<Incident> {
     let read = jobs::read(system, one_shot, seen.markers, 1);
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
-//! Results of a described system beside their bounds, and what is promised.
+//! Results of a described system with their bounds, and its promises.
 //!
-//! Why it exists: a reader wants the longest response, operation and flow, and the most that each can be. What it deliberately does not know:
-//! how a bound is computed, and how a run is made.
+//! Why it exists: a reader wants the longest response, operation and flow, and the bound of each. What it deliberately does not know: how a
+//! bound is computed, and how a run is made.
 
 use super::jobs::{self, Seen};
 use crate::collect::{doubled, ticks};
@@ -21,25 +21,25 @@ use bulkhead_report::result::{
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::Promise;
 
-/// What a response is called in results.
+/// The name of a response in results.
 const RESPONSE: &str = "response";
 
-/// What the way of a message is called that releases its reader.
+/// The name of the time from a message to its reader's end, where the message releases the reader.
 const NOTICE: &str = "notice";
 
-/// What the way of a slice or result is called, from the release of its writer's job until it is there.
+/// The name of the time from the release of the writer's job until a slice or result has arrived.
 const HANDED: &str = "handed over";
 
-/// What writing to a port is called.
+/// The name of writing to a port.
 const WRITE: &str = "write";
 
-/// What the places of a queue are called.
+/// The name of the places of a queue.
 const PLACES: &str = "places";
 
-/// What the bounds of responses and flows rest on.
+/// What the bounds of responses and flows depend on.
 const COVERS: &str = "the costs that the description states, the kernel's switches and interrupts, locks and the traffic of all others on the mesh";
 
-/// What markers say, beside bounds.
+/// What markers say, with bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Jobs of each task.
@@ -50,13 +50,13 @@ pub struct Measured {
     pub flows: Vec<FlowResult>,
     /// Places of queues.
     pub queues: Vec<QuotaUse>,
-    /// Spans that programs mark.
+    /// Spans marked by programs.
     pub spans: Vec<SpanResult>,
     /// Cores that a job never gave back.
     pub stuck: Vec<Incident>,
 }
 
-/// Puts everything that markers say into a result.
+/// Adds everything that markers say to a result.
 pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult) {
     if system.one_shot.is_none() {
         return;
@@ -70,7 +70,7 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
     variant.incidents.extend(measured.stuck);
 }
 
-/// Reads markers of a run that ended at this moment; nothing of a system of another paradigm.
+/// Reads the markers of a run that ended at this moment. Nothing for a system of another paradigm.
 pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured {
     let Some(one_shot) = &system.one_shot else {
         return Measured::default();
@@ -117,8 +117,8 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
     }
 }
 
-/// What a program does that no bound counts: bounds take each job to write or read each of its channels once. As others wait for such accesses, too, no
-/// bound of the chip counts then.
+/// What a program does that no bound covers: bounds assume that each job writes or reads each of its channels once. As others wait for such
+/// accesses, too, no bound of the chip applies then.
 fn unlike_described(one_shot: &OneShot, seen: &Seen) -> Option<String> {
     let tasks = &one_shot.tasks;
     let channels = tasks.channels.iter().zip(&seen.in_a_job);
@@ -140,7 +140,7 @@ struct Reading<'a> {
     bounds: &'a Bounds,
     constraints: &'a [Constraint],
     why: Option<String>,
-    /// The programs do what bounds do not count.
+    /// The programs do something that bounds do not cover.
     unlike: bool,
     per_second: u64,
     end: u64,
@@ -188,7 +188,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A job that began more than its deadline before the end and has not ended: nothing preempts it, so its core does nothing else.
+    /// A job that began more than its deadline before the end and has not ended. Nothing preempts it, so its core does nothing else.
     fn stuck(&self, index: usize) -> Option<Incident> {
         let task = &self.one_shot.tasks.tasks[index];
         let begun = self.seen.jobs[index].running?;
@@ -260,7 +260,7 @@ impl Reading<'_> {
         all
     }
 
-    /// The places of queues, and how many were taken at most.
+    /// The places of queues, and the maximum number used.
     fn queues(&self) -> Vec<QuotaUse> {
         let channels = self.one_shot.tasks.channels.iter().enumerate();
         let queues = channels.filter(|(index, _)| self.one_shot.slots(*index) > 0);
@@ -275,7 +275,7 @@ impl Reading<'_> {
             .collect()
     }
 
-    /// The bound of an operation of a task, which interrupts lengthen, too.
+    /// The bound of an operation of a task. Interrupts lengthen it, too.
     fn operation(&self, task: usize, cycles: u64) -> Option<Bound> {
         if self.unlike {
             return None;
@@ -300,7 +300,7 @@ impl Reading<'_> {
         let flow = &tasks.flows[index];
         let deadline = flow.deadline.map(|time| ticks(time, self.per_second));
         let bound = self.bound(Kind::Flow, &flow.name);
-        // What began later may still be under way.
+        // What began later may still be in progress.
         let grace = deadline.or(bound.as_ref().map(|bound| bound.ticks));
         let grace = grace.unwrap_or_else(|| ticks(Time(TICK.0), self.per_second));
         let pairs = self.seen.flow(index, self.end.saturating_sub(grace));
@@ -322,7 +322,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The tasks between two, along the shortest way of channels.
+    /// The tasks between two tasks, along the shortest path of channels.
     fn through(&self, from: usize, to: usize) -> Vec<String> {
         let tasks = &self.one_shot.tasks;
         let mut before: Vec<Option<usize>> = vec![None; tasks.tasks.len()];
@@ -353,7 +353,7 @@ fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<Strin
     let of_core = format!("core {core}");
     let ends = |one: &&Incident| match one.kind {
         IncidentKind::Crash => one.application == *name || one.application == of_core,
-        // Nothing preempts a job, so whatever is not finished is so for the whole core; so is what nobody has seen.
+        // Nothing preempts a job, so whatever is unfinished affects the whole core; so does whatever was not seen.
         IncidentKind::Unfinished | IncidentKind::Unseen => one.tile == core,
         IncidentKind::Stopped | IncidentKind::KernelStopped => false,
     };
@@ -372,7 +372,7 @@ fn any_gone(system: &System, variant: &VariantResult, names: &[&str]) -> Option<
     named.find_map(|(task, _)| gone(one_shot, &variant.incidents, task))
 }
 
-/// A promise of a task that was gone before the end is no longer called held.
+/// A promise of a task that was gone before the end is no longer reported as held.
 fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     match gone {
         Some(why) => promise.unless_held(why),
@@ -380,7 +380,7 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
-/// Of each queue: what waited at most, its bound, and its places.
+/// For each queue: the maximum number of waiting items, its bound, and its places.
 fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let mut uses = variant
         .quotas
@@ -390,7 +390,7 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let (Some(one_shot), Some(_)) = (&system.one_shot, uses.peek()) else {
         return Vec::new();
     };
-    // An operation has a bound unless the programs do what no bound counts.
+    // An operation has a bound unless the programs do something that no bound covers.
     let operations = variant.requests.iter().filter(|one| one.kind == WRITE);
     let unlike = operations.filter_map(|one| one.unbounded.clone()).next();
     let constraints = match unlike {
@@ -436,7 +436,7 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     all
 }
 
-/// Of each slice and result of a parallel section: it is there before its reader gives up.
+/// For each slice and result of a parallel section: it arrives before its reader gives up.
 fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let Some(one_shot) = &system.one_shot else {
         return Vec::new();
@@ -471,7 +471,7 @@ fn sections(system: &System, variant: &VariantResult) -> Vec<Promise> {
     all
 }
 
-/// The promises of a variant; `cycle`: ticks of a cycle.
+/// The promises of a variant. `cycle`: ticks per cycle.
 pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
     let name = &variant.name;
     let cycles = |ticks: u64| grouped(ticks.div_ceil(cycle.max(1)));
@@ -509,14 +509,14 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
         }
         let mut members = vec![flow.from.as_str(), flow.to.as_str()];
         members.extend(flow.through.iter().map(String::as_str));
-        // Why it is not known which end is whose, or who was there until the end.
+        // Why it is not known which end belongs to which begin, or which tasks existed until the end.
         let unsure = doubled(flow).or_else(|| any_gone(system, variant, &members));
         if let Some(bound) = &flow.bound {
             all.push(unless(within(&what, flow.latency.max, bound), &unsure));
         }
         if let Some(limit) = flow.deadline {
             let count = flow.latency.count + flow.lost;
-            // As on the tiled OS: a flow may miss what a task on its way may.
+            // As on the tiled OS: a flow may miss its deadline if a task on its path may.
             let tasks = variant.tasks.iter();
             let on_the_way = tasks.filter(|task| members.contains(&task.application.as_str()));
             let allowed = on_the_way.map(|task| task.allowed).max().unwrap_or(0);

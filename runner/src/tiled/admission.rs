@@ -1,4 +1,5 @@
-//! Whether a system's shared tiles can keep what their quotas promise; a system that cannot is not run.
+//! Whether a system's shared tiles can keep the promises of their quotas. A system that cannot is not
+//! run.
 //!
 //! What it deliberately does not know: the test (`bulkhead_analysis::admission`).
 

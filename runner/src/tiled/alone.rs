@@ -1,15 +1,16 @@
 //! What the applications of a flow did alone: the measured part of its bound.
 //!
-//! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is all that can delay a sample: what the flow's
-//! applications do from the end of the sample before it (with what that one left for later) to its own end. Nothing that begins later can delay it,
-//! so the end of the programs counts no more than the rest of a last job does. What they do before the first sample is their start. Every
-//! transaction counts for each job during which it was under way.
+//! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is everything that can delay a sample:
+//! what the flow's applications do from the end of the previous sample (including what it left for later) to the sample's own end. Nothing
+//! that begins later can delay the sample, so the end of the programs counts no more than the rest of a last job does. What the
+//! applications do before the first sample is their start. Every transaction counts for each job during which it was in progress.
 //!
 //! # Several samples at a time
-//! That holds while each sample meets applications at rest. Alone they are at rest from the end of all that a sample caused to the moment
-//! at which the next one wakes the first application ([`Rest`]). Beside others, an event comes later than alone by at most what the transactions
-//! before it, back to the last such moment, take longer. So if all transactions between two of these moments together cannot take longer by more
-//! than the shortest rest, each sample finds everybody at rest, as alone. Otherwise the work of several may pile up, and there is no bound.
+//! That holds while each sample meets applications at rest. Alone, they are at rest from the end of everything that a sample caused until
+//! the next one wakes the first application ([`Rest`]). Beside others, an event is delayed by at most the total delay of the transactions
+//! before it, back to the last such moment. So if the total delay of all transactions between two of these moments cannot exceed the
+//! shortest rest, each sample finds all applications at rest, as it does alone. Otherwise the work of several samples may pile up, and
+//! there is no bound.
 //!
 //! What it deliberately does not know: how a bound follows from this (`bounds`).
 
@@ -32,26 +33,26 @@ use std::collections::BTreeSet;
 pub struct Alone {
     /// Name of the flow.
     pub flow: String,
-    /// The chip that it ran on: what a flow did on another one says nothing.
+    /// The chip that it ran on. What a flow did on another chip says nothing.
     pub platform: Platform,
     /// Worst end-to-end latency in ticks.
     pub worst: u64,
-    /// For each application: the most that it did in a job.
+    /// For each application: the maximum that it did in one job.
     pub jobs: Vec<Job>,
     /// Jobs that were counted.
     pub count: usize,
-    /// From the begin of the first of them to the end of the last, in ticks.
+    /// Ticks from the beginning of the first sample to the end of the last.
     pub time: u64,
-    /// What samples cause in all, and what is left until the next one; none if no moment of rest is known.
+    /// What samples cause in total, and what is left until the next one; `None` if no moment of rest is known.
     pub rest: Option<Rest>,
 }
 
 /// From the moment at which a sample wakes its first application to the next such moment: see above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// Until everybody is at rest, at most, in ticks. 0 of a single sample, with which nothing piles up.
+    /// Maximum ticks until all applications are at rest. 0 for a single sample, with which nothing piles up.
     pub busy: u64,
-    /// For each application: the most that it did in that time.
+    /// For each application: the maximum that it did in that time.
     pub jobs: Vec<Job>,
     /// The shortest rest, in ticks.
     pub shortest: u64,
@@ -63,7 +64,7 @@ impl Alone {
         self.flow == flow && self.platform == system.platform
     }
 
-    /// What a bound that begins with this takes for granted.
+    /// The assumptions of a bound that starts from this.
     pub fn assumed(&self, ticks_per_second: u64) -> String {
         let jobs = match self.count {
             1 => "1 job".to_owned(),
@@ -77,7 +78,7 @@ impl Alone {
     }
 }
 
-/// Transactions of one application in one job, each the most of all jobs.
+/// Transactions of one application in one job, each number the maximum over all jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// The application.
@@ -105,7 +106,7 @@ impl Job {
         self.each(other, u64::max);
     }
 
-    /// So many transactions of a kind.
+    /// This many transactions of a kind.
     fn of(app: usize, transaction: Transaction, count: u64) -> Self {
         let mut job = Self {
             app,
@@ -117,7 +118,7 @@ impl Job {
             Transaction::DmaRead => &mut job.chunks_read,
             Transaction::DmaWrite => &mut job.chunks_written,
             Transaction::Message => &mut job.messages,
-            // These bounds know no registers and local memories of other tiles.
+            // These bounds do not cover registers and local memories of other tiles.
             Transaction::Register
             | Transaction::RemoteLoad
             | Transaction::RemoteStore
@@ -135,8 +136,8 @@ impl Job {
     }
 }
 
-/// Reads off what the applications of a flow did at most in a job; nothing if not one sample was seen, or if no transactions were
-/// kept. `ended`: every transaction of the run; `log`: when harts were awake.
+/// Extracts the maximum that the applications of a flow did in a job; `None` if no sample was seen, or if no transactions were kept.
+/// `ended`: every transaction of the run; `log`: when harts were awake.
 pub fn alone(
     system: &System,
     names: &Names,
@@ -193,9 +194,9 @@ pub fn alone(
     })
 }
 
-/// From the moment at which a sample wakes the first application to the next such moment, of all samples but the last; with the longest time
-/// until everybody is at rest, and the shortest rest. `awake`: when the hart of each application was awake, the first application's first;
-/// `under_way`: transactions.
+/// For all samples but the last: from the moment at which a sample wakes the first application to the next such moment, with the longest
+/// time until all applications are at rest, and the shortest rest. `awake`: when the hart of each application was awake, the first
+/// application's first; `under_way`: transactions.
 fn rounds(
     samples: &[Sample],
     awake: &[Vec<(u64, u64)>],
@@ -229,7 +230,7 @@ fn rounds(
     (spans, busy, shortest)
 }
 
-/// From the begin of a job to its end, in ticks.
+/// From the beginning of a job to its end, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     begin: u64,
@@ -245,7 +246,7 @@ fn jobs(samples: &[Sample]) -> Vec<Span> {
     ends.sort_unstable();
     let job = |(begin, end): (u64, u64)| {
         let before = ends.partition_point(|end| *end <= begin);
-        // Only its own end is not before a sample that takes no time.
+        // For a sample that takes no time, only its own end is not before it.
         let before = before - usize::from(begin == end);
         let begin = before.checked_sub(1).map_or(begin, |last| ends[last]);
         Span { begin, end }
@@ -253,7 +254,7 @@ fn jobs(samples: &[Sample]) -> Vec<Span> {
     all.into_iter().map(job).collect()
 }
 
-/// What an application did while any of these samples lasted, at most. A slice counts for each sample that it touches.
+/// The maximum that an application did while any of these samples lasted. A slice counts for each sample that it touches.
 pub fn in_samples(
     system: &System,
     names: &Names,
@@ -287,7 +288,7 @@ pub fn in_samples(
     most(app, stretches.collect(), &spans.collect::<Vec<_>>())
 }
 
-/// What an application did in a stretch of time.
+/// What an application did in an interval.
 #[derive(Clone)]
 struct Stretch {
     begin: u64,
@@ -295,10 +296,10 @@ struct Stretch {
     done: Job,
 }
 
-/// What an application did in any of these spans, at most: all that was under way in it.
+/// The maximum that an application did in any of these spans: everything in progress during the span.
 fn most(app: usize, mut all: Vec<Stretch>, spans: &[Span]) -> Job {
     all.sort_by_key(|one| one.begin);
-    // Of all stretches up to each, the last end.
+    // For all intervals up to each, the latest end.
     let mut reach: Vec<u64> = all.iter().map(|one| one.end).collect();
     for index in 1..reach.len() {
         reach[index] = reach[index].max(reach[index - 1]);
@@ -319,7 +320,8 @@ fn most(app: usize, mut all: Vec<Stretch>, spans: &[Span]) -> Job {
     most
 }
 
-/// Whether an owner's transactions are an application's. If it has its tile to itself, its children and the tile's TileMux are part of it.
+/// Whether an owner's transactions count for an application. If the application has its tile to itself, its children and the tile's TileMux
+/// count as part of it.
 fn own<'a>(system: &'a System, names: &'a Names, app: usize) -> impl Fn(Owner) -> bool + 'a {
     let App { name, tile, .. } = &system.apps[app];
     let only = names.on_tile(*tile).len() == 1;
@@ -373,7 +375,7 @@ mod tests {
         result(samples.collect())
     }
 
-    /// The sensor reads cache lines from the first to the second moment of each pair.
+    /// The sensor reads cache lines during the interval of each pair.
     fn counted(samples: &[(u64, u64)], reads: &[(u64, u64)]) -> Alone {
         let system = system();
         let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 2));
@@ -405,7 +407,7 @@ mod tests {
         assert_eq!((alone.worst, alone.count, alone.time), (40, 3, 410));
     }
 
-    /// By hand: whoever sends the last sample and ends makes no other bound, wherever the longest sample is.
+    /// By hand: the application that sends the last sample and ends does not change the bound, wherever the longest sample is.
     #[test]
     fn a_bound_does_not_depend_on_where_the_longest_sample_is() {
         // Each job reads two lines, and one more before the next job. The end reads ten.
@@ -443,21 +445,21 @@ mod tests {
         assert_eq!((alone.jobs[0].line_reads, alone.count), (1, 1));
     }
 
-    /// Whatever is under way at the beginning or at the end can delay the sample.
+    /// Everything in progress at the beginning or at the end can delay the sample.
     #[test]
     fn a_transaction_counts_for_each_job_in_which_it_is_under_way() {
         let samples = [(100, 10), (200, 10)];
         assert_eq!(reads(&samples, &[(95, 101), (195, 201), (205, 900)]), 2);
         // What ends where a job begins, or begins where it ends, is outside.
         assert_eq!(reads(&samples, &[(95, 100), (210, 220)]), 0);
-        // A long one behind many short ones is found.
+        // A long one after many short ones is found.
         let mut many: Vec<(u64, u64)> = (0..20).map(|at| (110 + at, 112 + at)).collect();
         many.push((1, 205));
         assert_eq!(reads(&[(90, 1), (200, 10)], &many), 21);
         assert_eq!(reads(&[(200, 10)], &many), 1);
     }
 
-    /// By hand: the sensor wakes at 100, 200 and 300, and is awake for 20; the others work until 160, 290, and after the last sample.
+    /// By hand: the sensor wakes at 100, 200 and 300 and is awake for 20; the others work until 160, 290, and after the last sample.
     #[test]
     fn rest_is_what_is_left_until_the_next_sample_wakes_somebody() {
         let samples = flow(&[(105, 20), (205, 30), (305, 20)]).samples;
@@ -474,11 +476,11 @@ mod tests {
         // A write on its way.
         assert_eq!(of(&awake, &[(150, 190)]), (90, 10));
         assert_eq!(of(&awake, &[(299, 310)]), (100, 0));
-        // Somebody is always awake.
+        // Some application is always awake.
         assert_eq!(of(&[sensor, vec![(0, u64::MAX)]], &[]), (100, 0));
         let (spans, busy, shortest) = rounds(&samples[..1], &awake, Vec::new());
         assert_eq!((spans.len(), busy, shortest), (0, 0, u64::MAX));
-        // A first application that never sleeps has one moment of waking for all.
+        // A first application that never sleeps has a single moment of waking.
         let (_, busy, shortest) = rounds(&samples, &[vec![(0, u64::MAX)]], Vec::new());
         assert_eq!((busy, shortest), (0, 0));
     }

@@ -1,15 +1,15 @@
 //! What adversaries do: plans, a library of them, and a seeded search for worse ones.
 //!
-//! Why it exists: an attacker can do anything that its rights allow. So the system's own programs come first, unchanged; then single
-//! attacks and the adversaries of the catalog (`catalogue`); then combinations of phases. What it deliberately does not know: how a plan is
-//! carried out (`workloads/adversary/src/attacker.rs`), and what it does to others.
+//! Why it exists: an attacker can do anything that its rights allow. The system's own programs come first, unchanged; then single attacks
+//! and the adversaries of the catalog (`catalogue`); then combinations of phases. What it deliberately does not know: how a plan is carried
+//! out (`workloads/adversary/src/attacker.rs`), and what it does to others.
 
 use crate::tiled::catalogue::Catalogued;
 use serde::Serialize;
 
 /// Phases of a plan.
 pub const PHASES: usize = 4;
-/// A moment that never comes: an application that begins then stays asleep.
+/// A moment that never comes: an application that is to begin then stays asleep.
 pub const NEVER: u32 = u32::MAX;
 
 /// Names of the kinds of attack, in the order of their numbers.
@@ -47,13 +47,13 @@ const FRAMES: u8 = KINDS.len() as u8 - 1;
 pub struct Phase {
     /// Index into [`KINDS`].
     pub kind: u8,
-    /// Stride, size or sort; what it means depends on the kind.
+    /// Stride, size or sort, depending on the kind.
     pub strength: u8,
     /// Length in microseconds.
     pub microseconds: u16,
 }
 
-/// What one application does: four phases, again and again.
+/// What one application does: four phases, repeated.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Plan {
     /// Seed of its random numbers.
@@ -63,7 +63,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The same thing all the time.
+    /// The same action all the time.
     pub fn only(kind: u8, strength: u8) -> Self {
         let phase = Phase {
             kind,
@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    /// The same with a network card or without one: then it sleeps where it would send frames.
+    /// The same with or without a network card: without one, it sleeps where it would send frames.
     fn within(&self, card: bool) -> Self {
         let mut plan = self.clone();
         for phase in plan.phases.iter_mut().filter(|p| p.kind == FRAMES && !card) {
@@ -85,7 +85,7 @@ impl Plan {
         plan
     }
 
-    /// The argument of the adversary that starts at `microseconds`.
+    /// The argument for the adversary, which starts at `microseconds`.
     pub fn text(&self, microseconds: u32) -> String {
         let mut text = letters(microseconds.into(), 8) + &letters(self.seed.into(), 8);
         for phase in &self.phases {
@@ -111,7 +111,7 @@ impl Plan {
     }
 }
 
-/// A number as letters `a` to `p`, four bits each: every plan takes the same path through every parser.
+/// A number as letters `a` to `p`, four bits each, so that every plan takes the same path through every parser.
 fn letters(value: u64, count: usize) -> String {
     (0..count)
         .rev()
@@ -136,7 +136,7 @@ impl Act {
         Self::Plan(Plan::only(0, 0))
     }
 
-    /// For readers; `own` is the application's own program.
+    /// A description for readers. `own` is the application's own program.
     pub fn describe(&self, own: &str) -> String {
         match self {
             Self::Plan(plan) => plan.describe(),
@@ -145,7 +145,7 @@ impl Act {
         }
     }
 
-    /// The argument that repeats it, where the adversary takes one.
+    /// The argument that reproduces it, if the adversary takes one.
     pub fn text(&self, microseconds: u32) -> String {
         match self {
             Self::Plan(plan) => plan.text(microseconds),
@@ -153,7 +153,7 @@ impl Act {
         }
     }
 
-    /// As [`Plan::within`]; a program of its own tells another one nothing.
+    /// Like [`Plan::within`]; one application's own program tells nothing about another's.
     fn within(&self, card: bool) -> Self {
         match self {
             Self::Plan(plan) => Self::Plan(plan.within(card)),
@@ -162,7 +162,7 @@ impl Act {
     }
 }
 
-/// An attack: what each application of the other domains does, and its name.
+/// An attack: its name, and what each application of the other domains does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attack {
     /// Name.
@@ -172,7 +172,7 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// Whether an attacker sends frames over a cable because a plan says so.
+    /// Whether a plan makes an attacker send frames over a cable.
     pub fn sends_frames(&self) -> bool {
         let plans = self.acts.iter().filter_map(|act| match act {
             Act::Plan(plan) => Some(plan),
@@ -182,22 +182,22 @@ impl Attack {
         phases.any(|phase| phase.kind == FRAMES)
     }
 
-    /// Whether all attackers are the adversary, which waits for the moment of the attack by itself. Other programs are held back until
-    /// then ([`crate::tiled::held`]), and the system starts as it does with them.
+    /// Whether all attackers are the adversary, which waits for the moment of the attack by itself. Other programs are held back until then
+    /// ([`crate::tiled::held`]), so the system starts the same way with them.
     pub fn waits(&self) -> bool {
         self.acts.iter().all(|act| matches!(act, Act::Plan(_)))
     }
 }
 
-/// Attacks that are always tried: all attackers do one thing. `cards` says of each attacker whether it has a network card; if one has a
-/// card, attacks over the cable come last, during which the others sleep, so that the cause of an effect is known.
+/// Attacks that are always tried: all attackers do the same. `cards` says for each attacker whether it has a network card. If any has one,
+/// attacks over the cable come last, and the other attackers sleep during them, so that the cause of an effect is known.
 pub fn library(cards: &[bool]) -> Vec<Attack> {
     let all = [
         ("compute", 1, 0),
         ("memory reads", 2, 1),
         ("memory writes", 3, 1),
         ("memory copies", 4, 1),
-        // A stride of one row: each access opens another one.
+        // A stride of one row: each access opens a new row.
         ("memory writes, one for each row", 3, 128),
         ("transfers from memory", 5, 6),
         ("transfers to memory", 6, 6),
@@ -322,7 +322,7 @@ impl Stream {
         }
     }
 
-    /// `attack` with one plan or one phase changed. Where it changes, a program gives way to a plan.
+    /// `attack` with one plan or one phase changed. Where it changes, a plan replaces a program.
     pub fn mutate(&mut self, name: String, attack: &Attack, cards: &[bool]) -> Attack {
         let mut acts = attack.acts.clone();
         if !acts.is_empty() {
@@ -336,7 +336,7 @@ impl Stream {
                         other => *other = Act::Plan(self.plan(cards[at])),
                     }
                 }
-                // What works for one may work for all.
+                // What works for one attacker may work for all.
                 _ => acts = cards.iter().map(|card| acts[at].within(*card)).collect(),
             }
         }
@@ -401,7 +401,7 @@ mod tests {
         }
         assert!(some > 20, "{some}");
         assert!(all.iter().all(|attack| !sends(&attack.acts[1])));
-        // Without a card nothing of it is there, and the numbers drawn are those that are drawn where nobody has one.
+        // Without a card there are no frame attacks, and the random numbers drawn are the same as when no attacker has one.
         let without = library(&[false; 2]);
         assert_eq!(without.len() + 8, all.len() - 500);
         assert!(without.iter().all(|attack| !attack.acts.iter().any(sends)));

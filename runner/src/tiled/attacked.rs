@@ -1,5 +1,5 @@
-//! One run of the check: a domain beside attackers or beside sleepers, on its own chip and the one at the other end of its
-//! cables, with the timelines of its tiles.
+//! One run of the check: a domain beside attackers or sleepers, on its own chip and on the chip at the other end of its cables, with the
+//! timelines of the domain's tiles.
 //!
 //! What it deliberately does not know: what the runs are compared for.
 
@@ -31,7 +31,7 @@ use bulkhead_model::system::{App, CableEnd, Domain};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Ends of a run by software that are passed over: the comparison goes on to a fixed moment.
+/// Maximum number of software-requested ends that are passed over: the comparison continues to a fixed moment.
 const ENDS_MAX: u32 = 16;
 /// The same for the second chip, over the whole run.
 const OTHER_ENDS_MAX: u32 = 64;
@@ -51,9 +51,9 @@ pub struct Place {
 /// A domain, and the programs that replace all others, on all chips.
 #[derive(Clone, Debug)]
 pub struct Stand {
-    /// The system with its peer, with adversaries in the places of others.
+    /// The system with its peer, with adversaries in place of the others.
     pub whole: System,
-    /// The same as it is described.
+    /// The same as described.
     described: System,
     /// The chip that the domain is on: 0, or 1 for the peer's.
     pub chip: usize,
@@ -63,7 +63,7 @@ pub struct Stand {
     pub attackers: Vec<Place>,
 }
 
-/// The system of a chip: that of the peer if the chip is 1 and there is one.
+/// The system of a chip: the peer's if the chip is 1 and there is a peer.
 pub fn on_chip(whole: &System, chip: usize) -> &System {
     match &whole.peer {
         Some(peer) if chip > 0 => &peer.system,
@@ -83,8 +83,8 @@ fn on_each_chip(whole: &mut System, mut change: impl FnMut(usize, &mut System)) 
 const CARD_ARGUMENTS: [&str; 2] = ["address", "neighbours"];
 
 impl Stand {
-    /// Puts adversaries into the places of all applications of other domains. They keep tiles, memory, limits and gates,
-    /// because that is what an attacker in their place would have; and a network card with the addresses that its driver knows.
+    /// Replaces all applications of other domains with adversaries. They keep tiles, memory, limits and gates, because an attacker in
+    /// their place would have them; and a network card with the addresses that its driver knows.
     pub fn new(system: &System, chip: usize, domain: usize) -> Self {
         let mut whole = system.clone();
         let mut attackers = Vec::new();
@@ -100,7 +100,7 @@ impl Stand {
                     let known = known.filter(|a| CARD_ARGUMENTS.contains(&a.name.as_str()));
                     attacker.arguments.extend(known.cloned());
                 }
-                // A chip without anybody to wait for would end at once.
+                // A chip without a foreground application would end immediately.
                 attacker.background = at == chip;
             }
             attackers.extend(replaced.into_iter().map(|app| Place { chip: at, app }));
@@ -129,12 +129,12 @@ impl Stand {
         chip_name(&self.whole, self.chip)
     }
 
-    /// Name of the domain; the peer's are behind its name.
+    /// Name of the domain; for the peer's domains, preceded by the peer's name.
     pub fn label(&self) -> String {
         label(&self.whole, self.chip, self.domain)
     }
 
-    /// Name of an application; those of the other chip are behind its name.
+    /// Name of an application; for those of the other chip, preceded by its name.
     pub fn name(&self, place: Place) -> String {
         let name = &on_chip(&self.whole, place.chip).apps[place.app].name;
         match chip_name(&self.whole, place.chip) {
@@ -148,7 +148,7 @@ impl Stand {
         self.system().apps[app].domain == self.domain
     }
 
-    /// Which of the attackers have a network card.
+    /// Which attackers have a network card.
     pub fn cards(&self) -> Vec<bool> {
         self.can().iter().map(|can| can.card).collect()
     }
@@ -160,12 +160,12 @@ impl Stand {
         attackers.map(|place| Can::new(app(place))).collect()
     }
 
-    /// The program that an attacker's place has in the description.
+    /// The described program of an attacker's place.
     pub fn own_program(&self, place: Place) -> &str {
         &on_chip(&self.described, place.chip).apps[place.app].program
     }
 
-    /// Tiles of the domain, each once.
+    /// Tiles of the domain, without duplicates.
     pub fn tiles(&self) -> Vec<u16> {
         let own = self.system().apps.iter();
         let mut tiles: Vec<u16> = own
@@ -177,7 +177,8 @@ impl Stand {
         tiles
     }
 
-    /// Whose frames reach the network card of a tile of the domain's chip over its cable, if that is not the domain.
+    /// The sender of the frames that reach the network card of a tile of the domain's chip over its cable, unless that is the domain
+    /// itself.
     pub fn neighbour(&self, tile: u16) -> Option<String> {
         let other = chip_name(&self.whole, 1 - self.chip.min(1)).unwrap_or_default();
         self.whole.cables.iter().find_map(|cable| match cable.to {
@@ -200,14 +201,14 @@ impl Stand {
         })
     }
 
-    /// Whether somebody else's frames reach a network card of the domain.
+    /// Whether another domain's frames reach a network card of the domain.
     pub fn is_reached_by_frames(&self) -> bool {
         let own = self.system().apps.iter().enumerate();
         own.filter(|(index, app)| app.device && self.is_own(*index))
             .any(|(_, app)| self.neighbour(app.tile).is_some())
     }
 
-    /// The system in which the attackers do this from a moment on, in microseconds, and programs that are held back until then.
+    /// The system in which the attackers do this from a moment on, in microseconds, and the programs that are held back until then.
     fn with(
         &self,
         acts: &[Act],
@@ -231,7 +232,7 @@ impl Stand {
                 let app = &mut here.apps[place.app];
                 match act {
                     Act::Plan(plan) => app.arguments[0].value = plan.text(begin),
-                    // As it is, but for whom the run waits.
+                    // Unchanged, except that the run does not wait for it.
                     Act::Own => {
                         let background = app.background;
                         *app = described.apps[place.app].clone();
@@ -260,7 +261,7 @@ impl Stand {
     }
 }
 
-/// Name of a program that is held back; no other program has such a name.
+/// Name of a program that is held back. No other program has such a name.
 fn held_name(number: usize) -> String {
     format!("held:{number}")
 }
@@ -271,7 +272,7 @@ pub fn chip_name(whole: &System, chip: usize) -> Option<&str> {
     Some(if chip == 0 { &whole.name } else { &peer.name })
 }
 
-/// Name of a domain; the peer's are behind its name.
+/// Name of a domain; for the peer's domains, preceded by the peer's name.
 pub fn label(whole: &System, chip: usize, domain: usize) -> String {
     let name = &on_chip(whole, chip).domains[domain].name;
     match &whole.peer {
@@ -285,11 +286,11 @@ pub fn label(whole: &System, chip: usize, domain: usize) -> String {
 pub struct Experiment<'a> {
     /// The domain.
     pub stand: &'a Stand,
-    /// What the attackers do; none: they sleep.
+    /// What the attackers do; `None`: they sleep.
     pub acts: Option<&'a [Act]>,
-    /// The moment from which on they do it, in microseconds; [`NEVER`]: they are there, and never begin.
+    /// The moment at which they begin, in microseconds; [`NEVER`]: they are loaded but never begin.
     pub begin: u32,
-    /// Begin of the comparison in microseconds.
+    /// Start of the comparison in microseconds.
     pub start: u32,
     /// End of the comparison in ticks.
     pub until: u64,
@@ -305,9 +306,9 @@ pub struct Seen {
     pub timelines: BTreeMap<u16, Timeline>,
     /// Markers, from reset on.
     pub markers: Vec<MarkerEvent>,
-    /// Tiles that made markers without room, and how many of each were not kept.
+    /// Tiles with more markers than are kept, and how many of each were dropped.
     pub unkept: Vec<(u16, u64)>,
-    /// Waits, and transactions if they were asked for.
+    /// Waits, and transactions if requested.
     pub ledger: Ledger,
     /// Instructions of the domain's tiles.
     pub instructions: u64,
@@ -315,7 +316,7 @@ pub struct Seen {
     pub console: String,
     /// End in ticks.
     pub ticks: u64,
-    /// A trap that no software handles, on any chip: nothing came after it.
+    /// An unhandled trap on any chip: nothing came after it.
     pub trapped: Option<String>,
 }
 
@@ -336,7 +337,7 @@ impl Observer for Starts {
         }
     }
     fn marker(&mut self, _: &Marker) {}
-    /// The moment at which the last of the wanted activities ran for the first time; nothing before.
+    /// The moment at which the last of the wanted activities ran for the first time; empty before.
     fn bytes(&self) -> Vec<u8> {
         let mut moments: Vec<u64> = self.first.values().copied().collect();
         moments.sort_unstable();
@@ -359,7 +360,7 @@ fn run_to(chips: &mut Chips, until: u64) -> Result<(), String> {
     run_counting(chips, until, &mut 0)
 }
 
-/// The same, if software has ended the run that often before.
+/// The same if software has already ended the run this often.
 fn run_counting(chips: &mut Chips, until: u64, ends: &mut u32) -> Result<(), String> {
     let trapped = |tile: u16, trap: &UnhandledTrap| {
         let what = crate::trap::describe(trap);
@@ -379,10 +380,10 @@ fn run_counting(chips: &mut Chips, until: u64, ends: &mut u32) -> Result<(), Str
     }
 }
 
-/// A system in which nobody attacks, until everything runs.
+/// A system without attacks, up to the moment when everything runs.
 pub struct Started {
     /// The moment, in microseconds, at which every application and manager runs, on every chip. The attack begins there, so that the start
-    /// of the system, which kernel and managers do for everybody, is the same in every run.
+    /// of the system, during which kernel and managers work for all, is the same in every run.
     pub start: u32,
     chips: Chips,
     whole: System,
@@ -390,7 +391,7 @@ pub struct Started {
     ends: u32,
 }
 
-/// Watches the timelines of the domain's tiles; `record`: strides to keep in full.
+/// Watches the timelines of the domain's tiles. `record`: strides to keep in full.
 fn watch(chips: &mut Chips, stand: &Stand, record: &BTreeMap<u16, u64>) -> Result<(), Error> {
     let machine = chips.machine_mut(stand.chip);
     for tile in stand.tiles() {
@@ -400,14 +401,14 @@ fn watch(chips: &mut Chips, stand: &Stand, record: &BTreeMap<u16, u64>) -> Resul
     Ok(())
 }
 
-/// Runs until everything runs. `acts`: what the attackers are there for; they do not begin with it.
+/// Runs until everything runs. `acts`: what the attackers are prepared for; they do not begin it yet.
 pub fn start(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Result<Started, Error> {
     let (whole, programs) = put(stand, acts, NEVER, programs)?;
     let mut chips = boot(&whole, &programs)?;
     watch(&mut chips, stand, &BTreeMap::new())?;
     let mut ends = 0;
     let per_second = stand.whole.platform.ticks_per_second();
-    // Of the moments at which the run is looked at, the next one is never behind the start, so the run can go on from there.
+    // The next moment at which the run is checked is never after the start, so the run can continue from there.
     let step = per_second / 1_000_000 * GRID;
     let most = ticks(stand.whole.duration, per_second);
     let all = 0..=usize::from(stand.whole.peer.is_some());
@@ -436,7 +437,7 @@ pub fn start(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Resul
         }
         if moments.len() == all.clone().count() {
             let moment = moments.into_iter().max().unwrap_or(0);
-            // A little later, so that each started program has also found out what it is.
+            // Slightly later, so that each started program has also found out what it is.
             let start = (moment + GRID).next_multiple_of(GRID);
             let start = u32::try_from(start)
                 .map_err(|_| Error::Machine("the system starts too late".to_owned()))?;
@@ -490,7 +491,7 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
 }
 
 impl Started {
-    /// Goes on to the end of an experiment that begins here and in which nobody attacks: the same as [`execute`] without the way there.
+    /// Continues to the end of an experiment that begins here without an attack: like [`execute`], without the time before.
     pub fn execute(self, experiment: &Experiment<'_>) -> Result<Seen, Error> {
         debug_assert!(experiment.begin == NEVER && experiment.start == self.start);
         debug_assert!(experiment.record.is_empty());
@@ -512,7 +513,7 @@ fn go_on(
         let own = harts.iter().filter(|hart| tiles.contains(&hart.tile));
         own.map(|hart| hart.counters.instructions).sum()
     };
-    // Moments of the domain's chip; the run is driven by the first one's.
+    // Moments of the domain's chip; the first chip's clock drives the run.
     let reach = |chips: &Chips, until: u64| match stand.chip {
         0 => until,
         _ => chips.first_tick(until),

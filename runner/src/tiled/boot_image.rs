@@ -1,7 +1,7 @@
 //! What a boot ROM would have placed in memory: kernel, boot table, modules.
 //!
-//! Why it exists: the tiled OS starts from bytes in the first memory tile and from nothing else. What it deliberately does
-//! not know: what the kernel does with them.
+//! Why it exists: the tiled OS starts only from bytes in the first memory tile. What it deliberately does not know: what
+//! the kernel does with them.
 
 use crate::error::Error;
 use crate::image::{BootImage, Piece, Start};

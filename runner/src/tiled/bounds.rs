@@ -1,6 +1,6 @@
-//! Bounds beside what was observed.
+//! Compares bounds with observations.
 //!
-//! Why it exists: a bound that nobody compares is decoration. What it deliberately does not know: how a bound is computed
+//! Why it exists: a bound that is never compared is decoration. What it deliberately does not know: how a bound is computed
 //! (`bulkhead_analysis`), and how an observation was made.
 
 use crate::collect;
@@ -14,13 +14,13 @@ use bulkhead_model::system::Flow;
 use bulkhead_report::format::span;
 use bulkhead_report::result::{Bound, FlowResult, VariantResult};
 
-/// Indices of the applications of a flow, in its order. Each is there once, however often the flow visits it: what it did alone was
+/// Indices of the applications of a flow, in flow order. Each appears once, however often the flow visits it: what it did alone was
 /// measured once, for the whole flow.
 pub fn members(system: &System, flow: &FlowResult) -> Vec<usize> {
     indices(system, &flow.from, &flow.through, &flow.to)
 }
 
-/// The same of a flow that was not measured yet.
+/// The same for a flow that has not been measured yet.
 pub fn members_of(system: &System, flow: &Flow) -> Vec<usize> {
     let name = |app: usize| system.apps.get(app).map_or("", |app| app.name.as_str());
     let through = collect::through(system, flow.from, flow.to);
@@ -40,13 +40,12 @@ fn indices(system: &System, from: &str, through: &[String], to: &str) -> Vec<usi
     all
 }
 
-/// Only the applications of the flow are there: what is measured is undisturbed.
+/// Whether only the applications of the flow are present, so that the measurement is undisturbed.
 pub fn is_alone(system: &System, members: &[usize]) -> bool {
     (0..system.apps.len()).all(|index| members.contains(&index))
 }
 
-/// Whether some application shares its tile with another: then a flow through it also waits for the processor, which these
-/// bounds do not cover.
+/// Whether any application shares its tile: a flow through it then also waits for the processor, which these bounds do not cover.
 pub fn shares_a_tile(system: &System, members: &[usize]) -> bool {
     let tiles = system.apps.iter().enumerate();
     members.iter().any(|&member| {
@@ -118,7 +117,7 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
 /// The bound of a flow whose applications did this alone.
 ///
 /// # Errors
-/// Why there is none.
+/// Why there is no bound.
 pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Bound, String> {
     let of = |worst: u64, jobs: &[Job]| {
         let profiles = profiles(system, apps, worst, jobs);
@@ -152,7 +151,7 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
     Ok(found)
 }
 
-/// What the applications of a flow do, whose whole time was measured at once and is put into the first stage.
+/// What the applications of a flow do. Their whole time was measured at once and is assigned to the first stage.
 fn profiles(system: &System, apps: &[usize], worst: u64, jobs: &[Job]) -> Vec<Profile> {
     let profile = |(position, &app): (usize, &usize)| {
         let job = jobs.iter().find(|job| job.app == app);
@@ -165,7 +164,7 @@ fn profiles(system: &System, apps: &[usize], worst: u64, jobs: &[Job]) -> Vec<Pr
             line_writes: job.line_writes,
             dma_read: job.chunks_read * CHUNK_MAX as u64,
             dma_written: job.chunks_written * CHUNK_MAX as u64,
-            // Replies against the way of the flow give credits back, and nobody in it waits for them.
+            // Replies against the direction of the flow return credits, and nothing in it waits for them.
             messages: apps
                 .get(position + 1)
                 .copied()
@@ -185,7 +184,7 @@ fn to_itself(system: &System, app: usize) -> Option<usize> {
     gates.any(|gate| gate.to == app).then_some(app)
 }
 
-/// Payload at most: a slot of the receiver without the header.
+/// Maximum payload: a slot of the receiver without the header.
 pub fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
     system.apps[from]
         .sgates
@@ -250,7 +249,7 @@ mod tests {
         }
     }
 
-    /// By hand: the latency alone, and for 10 lines of it what somebody else may add.
+    /// By hand: the latency alone, plus what another application may add to 10 of its lines.
     #[test]
     fn a_flow_of_one_application_keeps_what_was_measured() {
         let text = "<system name='s' platform='tiled-gem5'><domain name='d'><app name='l' tile='2' program='p'>\
@@ -325,7 +324,7 @@ mod tests {
             "others cost something: {regulated} > {alone}"
         );
         assert!(bound("unregulated").is_none_or(|loose| loose > regulated));
-        // By hand: what is not needed between two samples must last for what a job takes longer.
+        // By hand: the idle time between two samples must cover the added time of a job.
         let longer = regulated - 30_000;
         assert_eq!(resting("regulated", longer), Some(regulated));
         assert_eq!(resting("regulated", longer - 1), None);

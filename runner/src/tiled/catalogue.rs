@@ -1,30 +1,30 @@
-//! Programs of the catalog that attack, and who can run them.
+//! Attacking programs of the catalog, and which applications can run them.
 //!
 //! Why it exists: the catalog's adversaries and the rivals of the paper's experiments are attacks designed by people, so a user's system
-//! meets each of them that its applications could run with what they were given. What it deliberately does not know: what the programs do,
-//! to themselves or to others.
+//! meets each of them that its applications could run with the resources they were given. What it deliberately does not know: what the
+//! programs do, to themselves or to others.
 //!
-//! Not here: programs that need a tile or a partner of their own (managers, pagers, those that call each other), and those whose actions
+//! Excluded are programs that need their own tile or partner (managers, pagers, programs that call each other), and programs whose actions
 //! the adversary's own kinds cover.
 
 use crate::tiled::attack::{Act, Attack};
 use bulkhead_model::system::{App, Argument};
 
-/// A gate that a program looks for by its name.
+/// A gate that a program looks up by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     Memory(&'static str),
     Send(&'static str),
 }
 
-/// A program of the catalog that attacks.
+/// An attacking program of the catalog.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Catalogued {
     /// Its name in a description.
     pub program: &'static str,
     gate: Option<Gate>,
     arguments: &'static [(&'static str, &'static str)],
-    /// Bytes of memory that it needs at least.
+    /// Minimum bytes of memory that it needs.
     memory: u64,
 }
 
@@ -62,7 +62,7 @@ impl Catalogued {
         gate && can.memory >= self.memory
     }
 
-    /// Puts it into the place of an application. It keeps what the application has; its gate has the name that the program looks for.
+    /// Replaces the program of an application. The application keeps what it has; its gate gets the name that the program looks up.
     pub fn put(&self, app: &mut App) {
         self.program.clone_into(&mut app.program);
         let argument = |&(name, value): &(&str, &str)| Argument {
@@ -86,7 +86,7 @@ impl Catalogued {
     }
 }
 
-/// Runs for ever, not measured: arguments of the rivals of the paper's experiments.
+/// Runs forever, unmeasured: arguments of the rivals of the paper's experiments.
 const FOR_EVER: &[(&str, &str)] = &[("runs", "0")];
 
 /// The programs.
@@ -138,7 +138,7 @@ impl Can {
     }
 }
 
-/// The programs that the attackers have in the description, as they are.
+/// The attackers' own programs from the description, unchanged.
 pub fn own(attackers: usize) -> Attack {
     Attack {
         name: OWN.to_owned(),
@@ -170,7 +170,7 @@ pub fn attacks(attackers: &[Can]) -> Vec<Attack> {
     CATALOG.iter().filter_map(attack).collect()
 }
 
-/// Programs that attacks beside these attackers need.
+/// Programs needed for attacks by these attackers.
 pub fn programs(attackers: &[Can]) -> impl Iterator<Item = &'static str> {
     let fits = |program: &&Catalogued| attackers.iter().any(|can| program.fits(can));
     let fitting: Vec<_> = CATALOG.iter().filter(fits).collect();

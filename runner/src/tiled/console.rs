@@ -1,8 +1,8 @@
-//! What the kernel and the managers of the tiled OS print, read.
+//! Reads what the kernel and the managers of the tiled OS print.
 //!
-//! Why it exists: only the console says how applications ended and what they used of their quotas. Only the kernel begins a line with
-//! `kernel:`, and it names the writer of every other line, so nobody can speak for others. What it deliberately does not know: what
-//! was measured.
+//! Why it exists: only the console says how applications ended and how much of their quotas they used. Only the kernel begins a line
+//! with `kernel:`, and it names the writer of every other line, so no program can speak for another. What it deliberately does not
+//! know: what was measured.
 
 use super::names::{Notice, notice};
 use crate::collect::of_kind;
@@ -13,7 +13,7 @@ use bulkhead_model::System;
 use bulkhead_report::result::{Incident, IncidentKind, QuotaUse};
 use std::collections::BTreeMap;
 
-/// Applications that ended in another way than with exit code 0.
+/// Applications that did not end with exit code 0.
 pub fn incidents(
     system: &System,
     console: &str,
@@ -66,7 +66,7 @@ pub fn incidents(
     stopped.chain(given_up(system, console)).collect()
 }
 
-/// What the kernel said if it panicked or ran into a trap. Only the kernel can begin a line so.
+/// What the kernel said if it panicked or trapped. Only the kernel can begin a line this way.
 pub fn kernel_stop(
     system: &System,
     console: &str,
@@ -103,7 +103,7 @@ pub fn kernel_stop(
     })
 }
 
-/// Lines of managers, with the manager's index; others may say what they like.
+/// Lines of managers, with the manager's index. Lines of others are ignored.
 fn of_managers<'a>(system: &System, console: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
     let line = |line: &'a str| {
         let (who, line) = line.strip_prefix('[')?.split_once("] ")?;
@@ -114,7 +114,7 @@ fn of_managers<'a>(system: &System, console: &'a str) -> impl Iterator<Item = (u
     console.lines().filter_map(line)
 }
 
-/// Whether an application or manager of this name is below a manager: it is believed about nobody else.
+/// Whether an application or manager of this name is below a manager, which is believed only about those.
 fn is_below(system: &System, name: &str, manager: usize) -> bool {
     let mut apps = system.apps.iter();
     if let Some(app) = apps.position(|app| app.name == name) {
@@ -126,7 +126,7 @@ fn is_below(system: &System, name: &str, manager: usize) -> bool {
     parent.is_some_and(|parent| system.is_within(parent, manager))
 }
 
-/// Applications that their manager did not start again although it should have, and why.
+/// Applications that their manager failed to restart, and why.
 fn given_up(system: &System, console: &str) -> Vec<Incident> {
     let one = |(manager, line): (usize, &str)| {
         let (name, why) = line
@@ -145,22 +145,22 @@ fn given_up(system: &System, console: &str) -> Vec<Incident> {
     of_managers(system, console).filter_map(one).collect()
 }
 
-/// How an incident of an application begins that was not started again.
+/// The beginning of an incident of an application that was not restarted.
 const NOT_AGAIN: &str = "not started again";
 
-/// Whether an incident is no doing of the application itself: it lost its tile, or was not started again.
+/// Whether the application itself is not the cause of an incident: it lost its tile, or was not restarted.
 pub fn is_done_to(incident: &Incident) -> bool {
     let ended = matches!(incident.kind, IncidentKind::Crash | IncidentKind::Stopped);
     ended && (incident.what.starts_with(NOT_AGAIN) || incident.what == TILE_LOST)
 }
 
-/// How the kernel's line ends about an application that its manager stopped.
+/// The end of the kernel's line about an application that its manager stopped.
 pub const BY_ITS_MANAGER: &str = "stopped by its manager";
 
-/// What the kernel says of an application whose tile was lost.
+/// The kernel's text about an application whose tile was lost.
 const TILE_LOST: &str = "stopped: its tile was lost";
 
-/// Whether its manager, which knows where its stack ends, says that an activity ran over it.
+/// Whether its manager, which knows where its stack ends, reports that an activity overran it.
 fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
     let line = format!(
         "activity {} ({}): stack overflow",
@@ -170,7 +170,7 @@ fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
         .any(|(manager, said)| said == line && is_below(system, &stopped.name, manager))
 }
 
-/// What managers say of quotas.
+/// What managers report about quotas.
 pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
     let one = |(manager, line): (usize, &str)| {
         let (of, line) = line.strip_prefix("quota of `")?.split_once("`: ")?;
@@ -194,7 +194,7 @@ pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
     of_managers(system, console).filter_map(one).collect()
 }
 
-/// What an application that ended with an error said before.
+/// What an application that ended with an error printed before.
 fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
     if !ended.what.starts_with("stopped: exit ") {
         return None;
@@ -207,7 +207,7 @@ fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
     before.filter_map(|line| line.strip_prefix(&own)).last()
 }
 
-/// What the header of programs in C says of an exit code, if it is the code of one of its errors.
+/// What the C header says about an exit code, if it is one of its error codes.
 fn meaning(system: &System, ended: &Notice) -> Option<String> {
     const HEADER: &str = include_str!("../../../software/lib/c/include/bulkhead.h");
     let app = system.apps.iter().find(|app| app.name == ended.name)?;
@@ -230,7 +230,7 @@ fn meaning(system: &System, ended: &Notice) -> Option<String> {
     })
 }
 
-/// What a program said when it panicked.
+/// A program's panic message.
 fn panic_message(console: &str, name: &str) -> Option<String> {
     let own = format!("[{name}] ");
     let mut lines = console.lines().filter_map(|line| line.strip_prefix(&own));
@@ -266,7 +266,7 @@ mod tests {
             &LoadOptions::default(),
         )
         .unwrap();
-        // A manager is believed about those below it, and not about others or itself.
+        // A manager is believed about those below it, but not about others or itself.
         let console = "[m] quota of `b`: endpoints 99 of 100\n[m] quota of `m`: endpoints 99 of 100\n[root] quota of `x`: endpoints 1 of 2\n[root] quota of `m`: endpoints@4 9 of 12\n[a] quota of `m`: endpoints 1 of 2\n\
              [m] quota of `a`: kernel-memory 880 of 4096\n[root] quota of `m`: half a line";
         let found = quotas(&system, console);
@@ -319,7 +319,7 @@ mod tests {
         let fault = "stopped: load page fault at 0x10000040, value 0x10000ff8 in main";
         let error = "stopped: exit 1; it said last: no such file";
         assert_eq!(told(console), [error, fault]);
-        // Of a full stack only managers know.
+        // Only managers know about a full stack.
         let console = console.replace("[hog-1] act", "[root] act");
         let more = ": stack overflow; `stack` of the application gives it more";
         assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);

@@ -1,10 +1,11 @@
-//! Programs that are held back: they are loaded and started as they are, and wait at their entry until a moment.
+//! Programs that are held back: they are loaded and started unchanged, but wait at their entry until a given moment.
 //!
-//! Why it exists: a program of a description or of the catalog begins with the system, so a run beside it and a run without it start
-//! differently, and nobody can say what of a difference is the program's doing. Held back, it is there in both runs, with the same bytes but
-//! for the moment, and the system starts alike to the cycle. What it deliberately does not know: what the program does, and what is compared.
+//! Why it exists: a program of a description or of the catalog begins with the system, so a run with it and a run without it start
+//! differently, and it is impossible to say which part of a difference the program causes. Held back, it is present in both runs, with the
+//! same bytes except for the moment, and the system starts identically to the cycle. What it deliberately does not know: what the program
+//! does, and what is compared.
 //!
-//! The wait is a few instructions behind the program's code, on the page on which that ends; the entry leads there. The linker script of
+//! The wait consists of a few instructions after the program's code, on the code's last page; the entry leads there. The linker script of
 //! applications leaves room for them.
 
 use crate::error::Error;
@@ -18,12 +19,12 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, elf};
 use std::mem::offset_of;
 
-/// Bytes of the instructions, with the moment behind them.
+/// Bytes of the instructions, followed by the moment.
 const LENGTH: u64 = 56;
 /// Offset of the moment.
 const MOMENT: u64 = 48;
 
-/// Registers that nobody expects to keep at an entry.
+/// Registers that no program expects to be preserved at its entry.
 const T0: u32 = 5;
 const T1: u32 = 6;
 const T2: u32 = 7;
@@ -36,7 +37,7 @@ fn upper(opcode: u32, register: u32, value: u64) -> u32 {
     (value as u32 & 0xffff_f000) | register << 7 | opcode
 }
 
-/// A load or `addi`: `function` and opcode decide.
+/// A load or `addi`; `function` and opcode decide.
 fn immediate(opcode: u32, function: u32, register: u32, base: u32, value: i64) -> u32 {
     (value as u32 & 0xfff) << 20 | base << 15 | function << 12 | register << 7 | opcode
 }
@@ -58,19 +59,19 @@ fn jump(distance: i64) -> u32 {
     bits(20, 1) << 31 | bits(1, 10) << 21 | bits(11, 1) << 20 | bits(12, 8) << 12 | 0x6f
 }
 
-/// Sleeps until the clock of the unit shows `moment` nanoseconds and goes on `distance` bytes from its own begin.
+/// Sleeps until the unit's clock shows `moment` nanoseconds, then continues `distance` bytes from its own start.
 fn instructions(moment: u64, distance: i64) -> Vec<u8> {
     let reply = offset_of!(Environment, syscall_reply) as i64;
     let (load, load_half) = (3, 5);
     let words = [
         upper(0x37, T0, DTU_BASE),
         upper(0x37, T1, ENVIRONMENT_BASE),
-        // From here on in a loop: TileMux may wake it earlier.
+        // From here on in a loop, because TileMux may wake it earlier.
         upper(0x17, T2, 0),
         immediate(0x03, load, A1, T2, MOMENT as i64 - 8),
         immediate(0x03, load, T3, T0, TIME as i64),
         branch_if_not_below(T3, A1, 20),
-        // Nothing comes to this endpoint outside of system calls.
+        // Nothing arrives at this endpoint outside system calls.
         immediate(0x03, load_half, A0, T1, reply),
         immediate(0x13, 0, A7, 0, Ecall::Wait as i64),
         0x73,
@@ -83,10 +84,10 @@ fn instructions(moment: u64, distance: i64) -> Vec<u8> {
     bytes
 }
 
-/// The program under another name, held back until this many microseconds after reset.
+/// A copy of the program under another name, held back until this many microseconds after reset.
 ///
 /// # Errors
-/// If it is no ELF file, or has no room behind its code.
+/// If it is not an ELF file, or has no room after its code.
 pub fn back(program: &Program, name: String, microseconds: u32) -> Result<Program, Error> {
     let refuse = |why: &str| {
         Error::input(
@@ -116,7 +117,7 @@ pub fn back(program: &Program, name: String, microseconds: u32) -> Result<Progra
     let used = code.p_filesz(little);
     let begin = (address + used).next_multiple_of(8) - address;
     let end = begin + LENGTH;
-    // Nothing else may lie there, in memory or in the file.
+    // Nothing else may be there, in memory or in the file.
     let mut others = segments.iter().filter(|one| one.p_type(little) == PT_LOAD);
     let in_memory = others.any(|one| {
         let other = one.p_vaddr(little);
@@ -196,7 +197,7 @@ mod tests {
         }
     }
 
-    /// The instructions as an assembler writes them.
+    /// The instructions as encoded by an assembler.
     #[test]
     fn the_wait_is_written_as_an_assembler_does() {
         let bytes = instructions(0x1234, -0x100);

@@ -1,8 +1,8 @@
 //! How activities of the tiled OS ended: by themselves, because their manager stopped them, or because the system was over.
 //!
-//! Why it exists: when a system is over, the kernel stops everybody in the background, and says the same of them as of somebody whom a manager
-//! stops in the middle. The order of the console's lines tells them apart: nobody in the foreground ends after the end of the system. Moments
-//! come from the markers of TileMux. What it deliberately does not know: what follows for jobs and samples ([`Lives`]).
+//! Why it exists: when a system is over, the kernel stops all background activities, and prints the same about them as about an activity
+//! that a manager stops early. The order of the console's lines distinguishes them: no foreground activity ends after the end of the
+//! system. Moments come from TileMux's markers. What it deliberately does not know: what follows for jobs and samples ([`Lives`]).
 
 use super::console::BY_ITS_MANAGER;
 use super::names::{Notice, TiledNames, notice};
@@ -42,14 +42,14 @@ pub fn of(
     lives
 }
 
-/// The kernel's notices of ends, in their order.
+/// The kernel's notices of ends, in order.
 pub(super) fn ends(system: &System, console: &str, exited: bool) -> Vec<(Notice, Ending)> {
     let all = console.lines().filter_map(notice);
     let all: Vec<Notice> = all
         .filter(|notice| notice.what.starts_with("stopped"))
         .collect();
     let is_stopped = |notice: &Notice| notice.what.ends_with(BY_ITS_MANAGER);
-    // Logic in hardware has nothing to finish.
+    // Hardware logic has nothing to finish.
     let foreground = system.apps.iter();
     let foreground = foreground.filter(|app| !app.background && !app.is_unit());
     let foreground: BTreeSet<&str> = foreground.map(|app| app.name.as_str()).collect();
@@ -59,7 +59,7 @@ pub(super) fn ends(system: &System, console: &str, exited: bool) -> Vec<(Notice,
     let mut found = Vec::new();
     for (at, notice) in all.iter().enumerate() {
         open.remove(&*notice.name);
-        // Where everybody is in the background, the system is never over.
+        // If all applications are in the background, the system is never over.
         let over = last.is_some_and(|last| at > last) && (exited || open.is_empty());
         let how = match is_stopped(notice) && over {
             true => Ending::Over,
@@ -104,7 +104,7 @@ mod tests {
                 Ending::Gone
             );
         }
-        // The actuator hangs: the system has not ended, unless somebody says so.
+        // The actuator hangs: the system has not ended unless it says so.
         assert_eq!(of_hog(&[SENSOR, CONTROLLER, HOG], false), Ending::Gone);
         assert_eq!(of_hog(&[SENSOR, CONTROLLER, HOG], true), Ending::Over);
         assert_eq!(of_hog(&[HOG], true), Ending::Gone, "nobody has ended");

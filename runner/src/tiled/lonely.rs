@@ -1,7 +1,7 @@
-//! Additional runs, in which only a flow's applications do something.
+//! Additional runs in which only a flow's applications do something.
 //!
-//! Why it exists: a flow's bound begins with what the flow took and did alone, and a description need not have a variant for that. What
-//! it deliberately does not know: how a bound follows from it (`bounds`).
+//! Why it exists: a flow's bound starts from the time that the flow took and what it did alone, and a description need not have a variant
+//! for that. What it deliberately does not know: how a bound follows from it (`bounds`).
 
 use super::alone::{self, Alone};
 use super::bounds;
@@ -20,18 +20,18 @@ use bulkhead_model::platform::Platform;
 use bulkhead_model::system::Flow;
 use bulkhead_report::result::AddedRun;
 
-/// What is known of flows from runs in which they were alone.
+/// What is known about flows from runs in which they were alone.
 #[derive(Clone, Debug, Default)]
 pub struct Added {
     /// For the result.
     pub runs: Vec<AddedRun>,
     /// For the bounds.
     pub alone: Vec<Alone>,
-    /// Flows that were measured in vain.
+    /// Flows whose measurement failed.
     pub missing: Vec<Missing>,
 }
 
-/// A flow that had no sample alone on a chip, and why.
+/// A flow without a sample alone on a chip, and why.
 #[derive(Clone, Debug)]
 pub struct Missing {
     /// Name of the flow.
@@ -99,7 +99,7 @@ fn has_alone(system: &System, flow: &Flow) -> bool {
         .is_some_and(|own| bounds::is_alone(system, &bounds::members_of(system, own)))
 }
 
-/// Makes runs that [`plan`] planned, several at a time, and reads them off.
+/// Performs the runs that [`plan`] planned, several at a time, and reads their results.
 ///
 /// # Errors
 /// If the machine refuses one.
@@ -142,7 +142,7 @@ pub fn measure(
     Ok(read(&besides))
 }
 
-/// Reads off the runs that were made besides.
+/// Reads the results of the additional runs.
 pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
     let mut added = Added::default();
     for (wanted, ran) in besides {
@@ -200,7 +200,7 @@ mod tests {
         assert!(planned(&[], &["alone", "regulated"]).is_empty());
     }
 
-    /// What a flow took on one chip says nothing about another one.
+    /// What a flow took on one chip says nothing about another chip.
     #[test]
     fn each_chip_is_measured_by_itself() {
         let options = LoadOptions::default();
@@ -245,7 +245,7 @@ mod tests {
             programs.iter().filter(|p| **p == quiet::ADVERSARY).count(),
             quiet.apps.len() - 3
         );
-        // An application that sleeps keeps its limit.
+        // A sleeping application keeps its limit.
         assert!(
             quiet
                 .apps

@@ -42,7 +42,7 @@ use bulkhead_report::verdict::Promise;
 const KERNEL: &str = "tiled/kernel";
 /// Name of TileMux's program.
 const TILEMUX: &str = "tiled/tilemux";
-/// Kind of the kernel's marker where it begins a piece of work (its module `bounds`).
+/// Kind of the marker with which the kernel begins a piece of work (its module `bounds`).
 const WORK_BEGINS: u16 = 0x100;
 
 /// The tiled OS.
@@ -88,7 +88,7 @@ impl Paradigm for Tiled {
         )
     }
 
-    /// The kernel's tile sees the start of the first memory tile. All else is the kernel's work.
+    /// The kernel's tile sees the start of the first memory tile. The kernel does everything else.
     fn prepare(&self, system: &System, machine: &mut Machine) -> Result<(), Error> {
         let memory = system
             .platform

@@ -1,8 +1,8 @@
 //! Names of the tiled OS: activities, tiles, memories.
 //!
-//! Why it exists: numbers of activities are the kernel's own. The kernel states which activity begins where by markers on its own tile,
-//! where nothing else runs. The name is the path from the root manager, which nobody can choose. An activity of the description has its
-//! name from there. What it deliberately does not know: what was measured.
+//! Why it exists: activity numbers are internal to the kernel. The kernel states which activity begins where by markers on its own
+//! tile, where nothing else runs. The name is the path from the root manager, which no program can choose. An activity of the
+//! description has its name from the description. What it deliberately does not know: what was measured.
 
 use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
@@ -18,20 +18,20 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct TiledNames {
     kernel_tile: u16,
-    /// Applications and managers of a tile by the description.
+    /// Applications and managers of a tile, from the description.
     tiles: BTreeMap<u16, Vec<String>>,
     /// Names of the description by their paths.
     known: BTreeMap<String, String>,
-    /// The beginning of which the kernel is just speaking, and the words of the name so far.
+    /// The begin that the kernel is currently announcing, and the words of the name so far.
     open: Option<(Begins, Vec<u64>)>,
-    /// The path of the activity that had a number last.
+    /// The path of the most recent activity with each number.
     paths: BTreeMap<u16, String>,
     activities: BTreeMap<Owner, String>,
     /// All activities that began on a tile.
     begun: BTreeMap<u16, BTreeSet<String>>,
 }
 
-/// Names for `system`; `markers` are those of its run.
+/// Names for `system`. `markers` are those of its run.
 pub fn of(system: &System, markers: &[MarkerEvent]) -> Names {
     let mut names = TiledNames::new(system);
     for marker in markers {
@@ -53,7 +53,7 @@ pub struct Notice {
     pub what: String,
 }
 
-/// Reads `kernel: activity N (name) on tile T what`. Only the kernel can begin a line so.
+/// Reads `kernel: activity N (name) on tile T what`. Only the kernel can begin a line this way.
 pub fn notice(line: &str) -> Option<Notice> {
     let rest = line.strip_prefix("kernel: activity ")?;
     let (number, rest) = rest.split_once(" (")?;
@@ -67,8 +67,8 @@ pub fn notice(line: &str) -> Option<Notice> {
     })
 }
 
-/// What a kernel printed, with the names of the description in the place of their paths. The kernel says who is who by the path
-/// from the root manager, which nobody can choose; whoever is not in the description keeps it.
+/// The kernel's output, with paths replaced by the names of the description. The kernel identifies activities by their path from the
+/// root manager, which no program can choose; an activity that is not in the description keeps its path.
 pub fn described(system: &System, console: &str) -> String {
     let known = known(system);
     let mut text = String::with_capacity(console.len());
@@ -80,7 +80,7 @@ pub fn described(system: &System, console: &str) -> String {
         ];
         let found = parts.iter().find_map(|(before, behind)| {
             let rest = line.strip_prefix(before)?;
-            // A notice has the number first.
+            // A notice begins with the number.
             let start = match *behind {
                 ") on tile " => rest.find(" (")? + 2,
                 _ => 0,
@@ -123,7 +123,7 @@ fn known(system: &System) -> BTreeMap<String, String> {
 }
 
 impl TiledNames {
-    /// Names for `system`, before any activity began.
+    /// Names for `system`, before any activity has begun.
     pub fn new(system: &System) -> Self {
         let mut tiles: BTreeMap<u16, Vec<String>> = BTreeMap::new();
         for app in &system.apps {
@@ -146,7 +146,7 @@ impl TiledNames {
         }
     }
 
-    /// An activity exists: its path is that of its creator, which lives longer, and its name.
+    /// An activity exists. Its path consists of its creator's path, which lives longer, and its name.
     fn begins(&mut self, begins: Begins, name: &Name) -> (Owner, String) {
         let mut path = name.as_str().to_owned();
         if begins.is_namesake {
@@ -163,7 +163,7 @@ impl TiledNames {
         self.paths.insert(begins.activity, path);
         let owner = Owner::new(begins.tile, begins.activity);
         let known = self.activities.entry(owner);
-        // Numbers come back when all others have been used. Then nobody can say any more who of them it was.
+        // Numbers are reused once all others have been used. After that, a number no longer identifies one activity.
         known
             .and_modify(|other| {
                 if *other != name {
@@ -213,7 +213,7 @@ impl Naming for TiledNames {
         if let Some(name) = self.activities.get(&owner) {
             return name.clone();
         }
-        // Whatever a tile does for nobody in particular, it does for the only one that was ever there.
+        // What a tile does for no particular activity, it does for the only one that has ever been there.
         let begun = self.begun.get(&tile);
         let only = begun
             .filter(|all| all.len() == 1)
@@ -236,7 +236,7 @@ pub fn all_as(system: &System, activity: u16) -> Vec<MarkerEvent> {
         let Some(app) = system.apps.iter().find(|app| app.name == name) else {
             continue;
         };
-        // Its creators have begun before, under other numbers.
+        // Its creators began earlier, under other numbers.
         let (above, _) = path.rsplit_once('/').unwrap_or_default();
         for (depth, name) in above.split('/').enumerate() {
             let number = 100 + depth as u16;
@@ -253,7 +253,7 @@ pub fn all_as(system: &System, activity: u16) -> Vec<MarkerEvent> {
     all
 }
 
-/// Markers of a kernel that says that a number begins, by whom, where, under what name.
+/// Markers of a kernel that announces a begin: number, creator, place, name.
 #[doc(hidden)]
 pub fn begin(
     system: &System,
@@ -322,12 +322,12 @@ mod tests {
         let mut said = begin(&system, (1, KERNEL_ACTIVITY), 1, "root");
         said.extend(begin(&system, (2, 1), 2, "sensor"));
         said.extend(begin(&system, (4, 1), 5, "hog-1"));
-        // Its child has the name of an honest one; one more is called as that.
+        // Its child has the name of an honest activity, and one more has the same name.
         said.extend(begin(&system, (5, 4), 5, "sensor"));
         let mut namesake = begin(&system, (6, 1), 6, "sensor");
         namesake[0].value |= 1 << 48;
         said.extend(namesake);
-        // Others than the kernel may say what they like.
+        // Markers of anything but the kernel are ignored.
         let mut forged = begin(&system, (7, 1), 3, "sensor");
         forged.iter_mut().for_each(|marker| marker.tile = 5);
         said.extend(forged);
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(name(5, IDLE_ACTIVITY), "tile 5");
         assert_eq!(name(6, 6), "root/sensor:6");
         assert_eq!(name(3, 7), "activity 7 on tile 3");
-        // A number that comes back says no more who it was.
+        // A reused number no longer identifies an activity.
         said.extend(begin(&system, (4, 1), 5, "hog-2"));
         let names = of(&system, &said);
         assert_eq!(names.owner(Owner::new(5, 4)), "several with number 4");

@@ -1,8 +1,8 @@
 //! What a run of a tiled system promises, and whether it held.
 //!
-//! Why it exists: a bound that nobody compares is decoration, and a deadline that counts only sometimes is none. Every deadline of the
-//! description counts, wherever it is; where nothing could be judged, the reason is given. What it deliberately does not know: how a bound
-//! is computed, and how an observation was made.
+//! Why it exists: a bound that is never compared is decoration, and a deadline that counts only sometimes is not a deadline. Every
+//! deadline of the description counts, wherever it is; where nothing could be judged, the reason is given. What it deliberately does not
+//! know: how a bound is computed, and how an observation was made.
 
 use super::bounds::members;
 use super::console::is_done_to;
@@ -18,7 +18,7 @@ use bulkhead_report::result::{
 };
 use bulkhead_report::verdict::Promise;
 
-/// The promises of a variant. `cycle`: ticks of a cycle of the reference clock.
+/// The promises of a variant. `cycle`: ticks per cycle of the reference clock.
 pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
     let judge = Judge {
         system,
@@ -38,7 +38,7 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     let tasks = variant.tasks.iter().flat_map(|task| {
         let gone = judge.unsure(of(&task.application).as_slice());
         let mut all = judge.task(task);
-        // The bound of a description says what would hold.
+        // The bound of a description says what must hold.
         let bound = all.pop();
         let observed = all.into_iter().map(move |one| unless(one, &gone));
         observed.chain(bound)
@@ -51,7 +51,7 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     all.chain(judge.done_to()).collect()
 }
 
-/// A promise of an application that was gone before the end is no longer called held.
+/// A promise of an application that was gone before the end is no longer reported as held.
 fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     match gone {
         Some(why) => promise.unless_held(why),
@@ -59,7 +59,7 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
-/// Why an application was not judged to the end: it stopped with an error, or its manager stopped it, and it was not there again.
+/// Why an application was not judged to the end: it stopped with an error, or its manager stopped it, and it did not come back.
 pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
     let app = system.apps.get(app)?;
     let by_its_manager = |one: &Incident| one.what.starts_with(STOPPED);
@@ -76,10 +76,10 @@ pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<Strin
     is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
 }
 
-/// Why something is not judged that was under way at the end.
+/// Why something in progress at the end is not judged.
 const BEFORE_THE_DEADLINE: &str = "the run ended before the deadline";
 
-/// Bounds of the responses of tasks, as `check` has them, and why others have none.
+/// Bounds of the responses of tasks, as reported by `check`, and why the other tasks have none.
 #[derive(Default)]
 struct Responses {
     bounds: Vec<Constraint>,
@@ -87,7 +87,7 @@ struct Responses {
 }
 
 /// # Errors
-/// Why nothing is known of any.
+/// Why no bound is known.
 fn responses(system: &System) -> Result<Responses, String> {
     let verdict = judge(system).map_err(|error| error.to_string())?;
     let all = verdict.tasks.into_iter().flat_map(|plan| plan.constraints);
@@ -97,7 +97,7 @@ fn responses(system: &System) -> Result<Responses, String> {
     })
 }
 
-/// Why not all that an application did was seen: its tile marked more than is kept.
+/// Why not everything that an application did was seen: its tile made more markers than are kept.
 pub fn unseen(system: &System, incidents: &[Incident], app: usize) -> Option<String> {
     let tile = system.apps.get(app)?.tile;
     let mut all = incidents.iter();
@@ -128,14 +128,14 @@ impl Judge<'_> {
         Promise::not_judged(&self.variant.name, what, because)
     }
 
-    /// Why promises of these applications were not judged to the end.
+    /// Why the promises of these applications were not judged to the end.
     fn gone(&self, apps: &[usize]) -> Option<String> {
         let incidents = &self.variant.incidents;
         let mut apps = apps.iter();
         apps.find_map(|&app| gone(self.system, incidents, app))
     }
 
-    /// Why what these applications marked does not tell all that they did.
+    /// Why the markers of these applications do not show everything they did.
     fn unsure(&self, apps: &[usize]) -> Option<String> {
         let incidents = &self.variant.incidents;
         let mut members = apps.iter();
@@ -143,7 +143,7 @@ impl Judge<'_> {
         unseen.or_else(|| self.gone(apps))
     }
 
-    /// Applications run until they end by themselves, and failed services are started again as the description says.
+    /// Applications run until they end by themselves, and failed services are restarted as the description says.
     fn done_to(&self) -> impl Iterator<Item = Promise> {
         let all = self.variant.incidents.iter();
         all.filter(|one| is_done_to(one)).map(|one| {
@@ -152,7 +152,7 @@ impl Judge<'_> {
         })
     }
 
-    /// A promise about a deadline: a variant may say that it shows how they are missed.
+    /// A promise about a deadline. A variant may be declared to show how deadlines are missed.
     fn deadline(&self, what: String, held: bool) -> Promise {
         self.judged(what, held)
             .if_expected(self.system.misses_expected)
@@ -226,8 +226,8 @@ impl Judge<'_> {
         all
     }
 
-    /// Whether samples kept to the bound of their flow. It knows applications that have started: what is later than it and began before a
-    /// first sample had gone through all of them is not judged.
+    /// Whether samples kept to the bound of their flow. The bound assumes applications that have started: a sample that exceeds it and
+    /// began before a first sample had passed through all of them is not judged.
     fn observed(&self, flow: &FlowResult, bound: &Bound) -> Vec<Promise> {
         let of = format!("flow {}", flow.name);
         let all = flow.samples.iter();
@@ -244,7 +244,7 @@ impl Judge<'_> {
         promises
     }
 
-    /// What was under way when the run ended, and could still have been in time.
+    /// What was in progress when the run ended and could still have been in time.
     fn under_way(&self, of: &str, open: u64, what: &str) -> Option<Promise> {
         let what = format!("{of}: {what} under way at the end: {open}");
         (open > 0).then(|| self.not_judged(what, BEFORE_THE_DEADLINE))
@@ -300,7 +300,7 @@ impl Judge<'_> {
                     self.not_judged(what, why.unwrap_or("nothing is known of it"))
                 }
                 Some(one) => match (self.exceeded(task, one), one.holds) {
-                    // Whatever took longer than its bound shows that the bound is none.
+                    // Anything that took longer than its bound shows that the bound is wrong.
                     (Some(exceeded), _) => exceeded,
                     (None, true) => self.deadline(what, true),
                     (None, false) => self.deadline(format!("task {name}: {}", failure(one)), false),
@@ -487,7 +487,7 @@ mod tests {
         }
     }
 
-    /// A bound begins with applications that have started; whether they have is known when a sample has gone through.
+    /// A bound assumes applications that have started; that is known only once a sample has passed through them.
     #[test]
     fn a_sample_that_may_meet_a_start_is_not_judged_by_the_bound() {
         let of = |samples: &[(u64, u64)], bound| {
@@ -534,7 +534,7 @@ mod tests {
         );
         assert_eq!((shown.counts().expected, shown.is_kept()), (3, true));
         assert_eq!(both("regulated").counts().failed, 3);
-        // A bound that an observation exceeds is never meant.
+        // An observation that exceeds a bound is never intended.
         let wrong = verdict("unregulated", vec![flow(&[1, 900], Some(899))], Vec::new());
         assert!(!wrong.is_kept());
     }
@@ -578,7 +578,7 @@ mod tests {
         }
     }
 
-    /// A neighbour's markers took the room of the sensor's tile: what was seen of it before is not all that it did.
+    /// A neighbour's markers used up the room of the sensor's tile: what was seen of the sensor before is not everything it did.
     #[test]
     fn who_was_not_seen_to_the_end_keeps_no_promise() {
         let of = |tile| {
@@ -639,7 +639,7 @@ mod tests {
                 "{what}"
             );
         }
-        // An application that has only not finished is still there.
+        // An application that has merely not finished still exists.
         let there = of(IncidentKind::Unfinished, "has not finished");
         assert_eq!(there, [Held, Held, Held, Held, NotJudged]);
     }

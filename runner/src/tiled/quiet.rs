@@ -1,19 +1,19 @@
 //! A system in which only some applications do something.
 //!
 //! Why it exists: only a run without the others shows what they cost, and such a run must be the same in everything else: the same start,
-//! the same addresses, the same rights. So the others are there, and sleep. What it deliberately does not know: what is measured.
+//! the same addresses, the same rights. So the others are present but asleep. What it deliberately does not know: what is measured.
 
 use crate::tiled::attack::{NEVER, Plan};
 use bulkhead_model::System;
 use bulkhead_model::system::Argument;
 
-/// Program that takes the place of others.
+/// Program that replaces the others.
 pub const ADVERSARY: &str = "adversary/any";
 /// The same for the holder of a network card.
 pub const ADVERSARY_WITH_CARD: &str = "adversary/card";
 
-/// Puts sleeping adversaries into the places of all applications that `keeps` does not hold. They keep tiles, memory, limits and
-/// gates, because that is what an attacker in their place would have. Gives the indices of those that were replaced.
+/// Replaces all applications that `keeps` does not contain with sleeping adversaries. They keep tiles, memory, limits and gates, because
+/// an attacker in their place would have them. Returns the indices of the replaced applications.
 pub fn others(system: &mut System, keeps: impl Fn(usize) -> bool) -> Vec<usize> {
     system.variants.clear();
     let mut replaced = Vec::new();
@@ -22,7 +22,7 @@ pub fn others(system: &mut System, keeps: impl Fn(usize) -> bool) -> Vec<usize> 
             continue;
         }
         if app.is_unit() {
-            // Logic, not software: nobody can take it over, but those who command it are taken over.
+            // This is logic, not software: it cannot be taken over itself, but its clients are.
             app.background = true;
             continue;
         }
@@ -35,7 +35,7 @@ pub fn others(system: &mut System, keeps: impl Fn(usize) -> bool) -> Vec<usize> 
         app.task = None;
         app.background = true;
     }
-    // Without anything to wait for the system would end at once.
+    // Without anything to wait for, the system would end immediately.
     let mut own = system.apps.iter().enumerate().filter(|(i, _)| keeps(*i));
     if own.all(|(_, app)| app.background) {
         let own = system.apps.iter_mut().enumerate();

@@ -1,7 +1,7 @@
 //! Bounds of single requests of an application, by the names that users read.
 //!
-//! Why it exists: `run`, `check` and `audit` say the same of the same request. What it deliberately does not know: how a bound is
-//! computed (`bulkhead_analysis`), and what was observed.
+//! Why it exists: `run`, `check` and `audit` say the same about the same request. What it deliberately does not know: how a bound
+//! is computed (`bulkhead_analysis`), and what was observed.
 
 use crate::collect::kind;
 use crate::tiled::bounds::message_bytes;
@@ -11,7 +11,7 @@ use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
 use bulkhead_report::result::{Bound, RequestResult};
 
-/// Transactions whose bounds are known, by the machine's and the analysis' names.
+/// Transactions with known bounds, by the machine's and the analysis' names.
 const ANALYSED: [(Transaction, Kind); 4] = [
     (Transaction::CacheRead, Kind::LineRead),
     (Transaction::CacheWrite, Kind::LineWrite),
@@ -25,15 +25,15 @@ pub type Pair = (Bound, Option<Bound>);
 /// Bounds of a kind of request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Of the request, from when its tokens are there.
+    /// The bound of the request, from when its tokens are available.
     pub bound: Bound,
     /// The same over the lumped link.
     pub lumped: Option<Bound>,
-    /// Longest wait for tokens of the application's own limit before, in ticks; none without a limit.
+    /// The longest preceding wait for tokens of the application's own limit, in ticks; `None` without a limit.
     pub tokens: Option<u64>,
 }
 
-/// As a result has it, with the path's `ticks`.
+/// In the form of a result, with the path's `ticks`.
 pub fn converted(bound: &analysis::Bound, ticks: u64, covers: &str) -> Pair {
     let path = Bound {
         ticks,
@@ -121,7 +121,7 @@ fn partners(system: &System, app: usize) -> Vec<usize> {
     all
 }
 
-/// Puts the bounds of a system beside its requests.
+/// Adds the bounds of a system to its requests.
 pub fn add(system: &System, requests: &mut [RequestResult]) {
     let bounds = SystemBounds::new(system, &[]).map_err(|error| error.to_string());
     for request in requests {
@@ -141,7 +141,7 @@ pub fn add(system: &System, requests: &mut [RequestResult]) {
     }
 }
 
-/// Bounds of every request that an application may make, without any observation: what `check` prints.
+/// Bounds of every request that an application may make, without observations: what `check` prints.
 pub fn of_system(system: &System) -> Vec<RequestResult> {
     let mut all = Vec::new();
     for app in &system.apps {

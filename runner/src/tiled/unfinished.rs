@@ -1,9 +1,9 @@
 //! Applications that had not finished when a run ended.
 //!
-//! Why it exists: a program that loops, waits for ever or prints for ever must not look like one that did its work. The system ends by
-//! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this module says whose
-//! work that interrupted, and what those applications did last. A manager may also end, or stop what is below it, before that has finished;
-//! an application in the background has finished when the system is over. What it deliberately does not know: why they did not finish.
+//! Why it exists: a program that loops, waits forever or prints forever must not look like one that did its work. The system ends by itself
+//! when every foreground application has ended. A run that ends otherwise was cut off, and this module says which applications that
+//! interrupted and what they did last. A manager may also end, or stop an activity below it, before that activity has finished. A
+//! background application has finished when the system is over. What it deliberately does not know: why they did not finish.
 
 use super::console::BY_ITS_MANAGER;
 use super::lives;
@@ -19,9 +19,9 @@ use bulkhead_report::format::span;
 use bulkhead_report::result::{End, Incident, IncidentKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An incident for each foreground application that has not ended by itself though the run has. If all of them have and the system has not,
-/// the root manager is named. Without applications in the foreground there is nothing to finish. `locate` says where in an application a
-/// program counter lies.
+/// An incident for each foreground application that has not ended by itself when the run has. If all of them have and the system has not,
+/// the root manager is named. Without foreground applications there is nothing to finish. `locate` says where in an application a program
+/// counter is.
 pub fn incidents(
     system: &System,
     said: &Said<'_>,
@@ -35,9 +35,9 @@ pub fn incidents(
             )
         }
         End::Idle => "has not finished and never will: nothing more can happen".to_owned(),
-        // The root manager waits for the managers below it, and not for what is below them.
+        // The root manager waits for the managers below it, but not for what is below those.
         End::Exit { code: 0 } => "has not finished, and the system has ended".to_owned(),
-        // The kernel stopped, or somebody failed, and nobody could finish.
+        // The kernel stopped or a program failed, so nothing could finish.
         End::Exit { .. } | End::Trap { .. } => return Vec::new(),
     };
     let notices = said.console.lines().filter_map(notice);
@@ -48,7 +48,7 @@ pub fn incidents(
         notices.into_iter().map(|notice| notice.name).collect()
     };
     let (stopped, ended) = (names(stopped), names(ended));
-    // Logic in hardware has nothing to finish.
+    // Hardware logic has nothing to finish.
     let foreground = system.apps.iter();
     let foreground = foreground.filter(|app| !app.background && !app.is_unit());
     let open = foreground.filter(|app| !ended.contains(&app.name));
@@ -76,7 +76,7 @@ pub fn incidents(
         })
         .collect();
     let root = system.managers.iter().find(|one| one.parent.is_none());
-    // Where everybody is in the background, the system serves for as long as it is let.
+    // If all applications are in the background, the system serves for as long as it is allowed to.
     let works = system.apps.iter().any(|app| !app.background);
     let over = matches!(said.end, End::Exit { .. });
     if let (true, Some(root)) = (all.is_empty() && works && !over, root)
@@ -94,11 +94,11 @@ pub fn incidents(
 /// What is said of an application that may not even have started.
 pub const NOTHING: &str = "it printed nothing and set no marker";
 
-/// How an incident begins of an application that its manager stopped too early.
+/// The beginning of an incident of an application that its manager stopped too early.
 pub const STOPPED: &str = "was stopped by its manager before ";
 
-/// An incident for each application in the background that its manager stopped though the system was not over, and did not start again.
-/// `exited`: the system ended by itself.
+/// An incident for each background application that its manager stopped before the system was over and did not restart. `exited`: the
+/// system ended by itself.
 pub fn stopped(
     system: &System,
     markers: &[MarkerEvent],
@@ -132,7 +132,8 @@ pub fn stopped(
     all
 }
 
-/// Where an application was when the run ended: a loop without end shows its place. It waited if nobody ran on a tile of its own.
+/// Where an application was when the run ended: an endless loop shows its place. If the application has its own tile and nothing ran there,
+/// it was waiting.
 fn at_the_end(
     system: &System,
     said: &Said<'_>,
@@ -167,7 +168,7 @@ fn spent(system: &System, tiles: &[u16]) -> String {
     }
 }
 
-/// What an application did last, as far as it is known.
+/// What an application did last, as far as is known.
 fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     let own = format!("[{name}] ");
     let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));
@@ -256,7 +257,7 @@ mod tests {
             idle[0].1,
             "has not finished and never will: nothing more can happen; it printed nothing and set no marker; at the end it waited; if it serves others until the end, write background=\"true\""
         );
-        // An application that loses the kernel is no such case.
+        // An application that loses the kernel is not such a case.
         assert_eq!(told("", &[], &End::Exit { code: 2 }), []);
         let what = "x".to_owned();
         assert_eq!(told("", &[], &End::Trap { what }), []);
@@ -313,7 +314,7 @@ mod tests {
             spent.contains("loop; it had no credits left to send to `actuator`: each message"),
             "{spent}"
         );
-        // Somebody else runs on its tile: what it does is not known.
+        // Another application runs on its tile, so it is not known what it does.
         let other = at(9, 0x1000);
         assert!(!other.contains("at the end it"), "{other}");
     }
@@ -365,7 +366,7 @@ mod tests {
             };
             assert_eq!(incidents(&serves, &said, &|_, _| None), []);
         }
-        // Nobody can end in another's name: applications' lines begin with theirs.
+        // No program can end under another's name: applications' lines begin with their own.
         let lie = format!("[controller] {}", &console[..]);
         assert_eq!(told(&lie, &[], &End::Duration).len(), 1);
     }

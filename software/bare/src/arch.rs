@@ -1,4 +1,4 @@
-//! Start of the harts, and accesses to memory that are measured.
+//! Start of the harts, and measured memory accesses.
 //!
 //! Why it exists: the crate's few unsafe lines are here. What it deliberately does not know: arguments.
 #![allow(unsafe_code)]
@@ -8,7 +8,7 @@ use bulkhead_hal::abi::bare::{ENVIRONMENT, Environment, STACK};
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Makes a function of `fn(&Program)` what every hart of the program calls.
+/// Makes a function of type `fn(&Program)` the one that every hart of the program calls.
 #[macro_export]
 macro_rules! entry {
     ($main:path) => {
@@ -20,7 +20,8 @@ macro_rules! entry {
     };
 }
 
-// Harts come with their number in `a0` and the address of the device tree in `a1`; their stacks lie below the environment, in the order in which they come.
+// Harts arrive with their number in `a0` and the address of the device tree in `a1`; their stacks are below the environment, in order of
+// arrival.
 core::arch::global_asm!(
     ".section .text.start, \"ax\"",
     ".globl _start",
@@ -72,13 +73,13 @@ pub(crate) fn has_console() -> bool {
     CONSOLE.load(Ordering::Relaxed)
 }
 
-/// Ends the run with a trap that nobody handles, so that the chain of calls is reported.
+/// Ends the run with an unhandled trap, so that the call chain is reported.
 pub(crate) fn stop() -> ! {
     // SAFETY: a breakpoint traps; without a handler nothing runs afterwards.
     unsafe { asm!("ebreak", options(noreturn)) }
 }
 
-/// Loads of each chain in one turn of a loop: its two other instructions cost little then.
+/// Loads of each chain per loop iteration, so that the two other instructions of the loop cost little.
 pub const UNROLLED: u64 = 32;
 
 /// The loop of [`Memory::follow`].
@@ -106,7 +107,7 @@ macro_rules! follow {
     }};
 }
 
-/// A range of memory that belongs to nothing of Rust's, in words of 8 bytes.
+/// A range of memory outside Rust's objects, in words of 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     base: u64,
@@ -114,7 +115,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// From an address up to another one, rounded inwards to lines of 64 bytes.
+    /// From one address to another, rounded inwards to lines of 64 bytes.
     pub(crate) fn between(from: u64, to: u64) -> Self {
         let base = from.next_multiple_of(64);
         Self {
@@ -123,7 +124,7 @@ impl Memory {
         }
     }
 
-    /// Memory of another tile, or external memory. Harts of other tiles find the same words there.
+    /// Memory of another tile, or external memory. Harts of other tiles see the same words there.
     pub fn of_others(address: u64, bytes: u64) -> Self {
         Self::between(address, address + bytes)
     }
@@ -141,7 +142,7 @@ impl Memory {
     /// A part of it.
     ///
     /// # Panics
-    /// If it is not inside.
+    /// If it is not inside the memory.
     #[track_caller]
     pub fn part(&self, offset: u64, bytes: u64) -> Self {
         assert!(
@@ -162,7 +163,7 @@ impl Memory {
         unsafe { &*((self.base + offset) as *const AtomicU64) }
     }
 
-    /// Writes the address of a word into another one: a step of a chain.
+    /// Writes the address of one word into another: a step of a chain.
     pub fn link(&self, from: u64, to: u64) {
         let to = core::ptr::from_ref(self.word(to)) as u64;
         self.word(from).store(to, Ordering::Relaxed);
@@ -178,13 +179,13 @@ impl Memory {
         self.word(offset).store(value, Ordering::Relaxed);
     }
 
-    /// The offset to which the word at an offset was linked.
+    /// The offset that the word at an offset links to.
     pub fn target(&self, offset: u64) -> u64 {
         self.get(offset) - self.base
     }
 
-    /// Follows chains, which begin at these offsets, for `steps` steps each, a multiple of [`UNROLLED`] above 0: one load of each chain in turn. A chain
-    /// that was not linked leads out of memory, and traps.
+    /// Follows the chains that begin at these offsets for `steps` steps each (a positive multiple of [`UNROLLED`]), with one load of each
+    /// chain in turn. A chain that was not linked leads out of memory, and traps.
     ///
     /// # Panics
     /// If there are not 1 to 8 chains.
@@ -203,7 +204,7 @@ impl Memory {
         }
     }
 
-    /// Reads every word once, lines in order. Gives the sum.
+    /// Reads every word once, in line order. Returns the sum.
     #[inline(never)]
     pub fn read(&self) -> u64 {
         let mut sum = 0u64;
@@ -216,7 +217,7 @@ impl Memory {
         sum
     }
 
-    /// Writes every word once, lines in order.
+    /// Writes every word once, in line order.
     #[inline(never)]
     pub fn write(&self, value: u64) {
         for line in 0..self.words / 8 {
@@ -226,7 +227,7 @@ impl Memory {
         }
     }
 
-    /// Writes every word once, each when the one before has been performed.
+    /// Writes every word once, each after the previous one has been performed.
     #[inline(never)]
     pub fn store(&self, value: u64) {
         for line in 0..self.words / 8 {
@@ -237,7 +238,7 @@ impl Memory {
         }
     }
 
-    /// Copies the first half into the second, lines in order.
+    /// Copies the first half to the second, in line order.
     #[inline(never)]
     pub fn copy(&self) {
         let half = self.words / 16;

@@ -1,4 +1,4 @@
-//! Programs without a kernel: how their harts start, what they know of themselves, and memory that they measure.
+//! Programs without a kernel: how their harts start, what they know about themselves, and memory that they measure.
 //!
 //! Why it exists: such a program has its part of memory and its harts, and nothing else; the device tree that a boot ROM leaves says which. The
 //! same program runs wherever it is placed. What it deliberately does not know: other programs on the chip, and what is measured.

@@ -1,4 +1,4 @@
-//! What a program knows of itself.
+//! What a program knows about itself.
 //!
 //! Why it exists and what it does not know: see the crate.
 
@@ -13,7 +13,7 @@ use core::str::FromStr;
 pub struct Program {
     /// The hart's number (`mhartid`).
     pub hart: u64,
-    /// Its place among the program's harts in the order in which they came, from 0.
+    /// Its position among the program's harts in order of arrival, from 0.
     pub rank: usize,
     /// How many harts run the program.
     pub harts: usize,
@@ -26,7 +26,7 @@ impl Program {
     /// `end`: of the program.
     pub(crate) fn new(hart: u64, rank: usize, end: u64, environment: &'static Environment) -> Self {
         if environment.magic != MAGIC {
-            // Nobody who started the program knows what it needs, not even a console.
+            // The program's starter does not know what it needs, not even a console.
             arch::stop();
         }
         let stacks = core::ptr::from_ref(environment) as u64 - STACK * u64::from(environment.harts);
@@ -52,7 +52,7 @@ impl Program {
     /// The same as a number or another value; `default` if there is none.
     ///
     /// # Panics
-    /// If there is one, and it cannot be read.
+    /// If there is one and it cannot be read.
     #[track_caller]
     pub fn value<T: FromStr>(&self, name: &str, default: T) -> T {
         match self.argument(name).map(str::parse) {
@@ -65,7 +65,7 @@ impl Program {
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    // Whoever has no console has its place in the sources in the backtrace.
+    // Without a console, the backtrace shows the place in the sources.
     if arch::has_console() {
         // The console takes everything.
         let _ = writeln!(Console, "{info}");

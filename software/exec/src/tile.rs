@@ -63,7 +63,7 @@ struct Member {
     /// Greater is more urgent.
     priority: u8,
     slice_left: u64,
-    /// When its present work became ready.
+    /// When its current work became ready.
     release: u64,
     account: Option<Account>,
 }
@@ -258,7 +258,7 @@ impl<const N: usize> Scheduler<N> {
         next.is_none_or(|next| !self.overtakes(next, previous))
     }
 
-    /// Whether `second` comes before `first`, which is before it in the queue.
+    /// Whether `second` comes before `first`, which precedes it in the queue.
     fn overtakes(&self, second: &Member, first: &Member) -> bool {
         // Members without a budget come after all members with one, whatever their priorities are.
         let urgency = |member: &Member| (member.account.is_some(), member.priority);

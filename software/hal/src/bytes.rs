@@ -1,12 +1,12 @@
 //! Copying and filling memory: the functions that the compiler calls for both.
 //!
 //! Why it exists: the toolchain's own functions for this target move a word at a time and wait for each load; here eight loads are
-//! under way before the first store. Words are read and written aligned; if source and destination are not aligned alike, two
+//! outstanding before the first store. Words are read and written aligned; if source and destination are aligned differently, two
 //! neighbouring words are shifted together. What it deliberately does not know: its callers and their data.
 #![allow(unsafe_code)]
 
-// The names and the calling convention are those that the compiler uses; it places these before its own, which are weak. Only
-// registers that a called function may change are changed. Both give back the destination in `a0`.
+// The names and the calling convention are those that the compiler uses; the linker prefers these over the compiler's own, which
+// are weak. Only caller-saved registers are changed. Both return the destination in `a0`.
 core::arch::global_asm!(
     ".section .text.memcpy, \"ax\"",
     ".globl memcpy",
@@ -68,8 +68,8 @@ core::arch::global_asm!(
     "    sd a3, 0(t6)",
     "    addi t6, t6, 8",
     "    j 9f",
-    // Another alignment: `a4` bytes of the source's word come before the first wanted one. The last word that is read contains a
-    // wanted byte, so no page is touched that the copy does not concern.
+    // Different alignment: `a4` bytes of the source's word come before the first wanted one. The last word that is read contains a
+    // wanted byte, so no unrelated page is touched.
     "6:  slli a3, a4, 3",
     "    li a5, 64",
     "    sub a5, a5, a3",

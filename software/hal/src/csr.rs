@@ -61,7 +61,7 @@ csr! {
 pub const SOFTWARE: u64 = 1 << 3;
 /// Machine external interrupt in `mie` and `mip`.
 pub const EXTERNAL: u64 = 1 << 11;
-/// `cbo.clean`, `cbo.flush`, and `cbo.inval` as a flush, so that nobody gets the bytes of a former owner.
+/// `cbo.clean`, `cbo.flush`, and `cbo.inval` as a flush, so that no activity gets the bytes of a former owner.
 pub const WRITE_LINES_BACK: u64 = 1 << 6 | 1 << 4;
 /// Floating-point state of `mstatus`.
 pub const STATUS_FLOAT: u64 = 3 << 13;
@@ -102,7 +102,7 @@ pub fn fence_space(space: u64) {
     unsafe { asm!("sfence.vma x0, {0}", in(reg) space, options(nostack)) };
 }
 
-/// Writes the line of an address back to memory, if it is dirty, and takes it out of the caches. A fence waits for it.
+/// Writes the line of an address back to memory, if it is dirty, and removes it from the caches. A fence waits for it.
 #[inline(always)]
 pub fn write_back(address: u64) {
     // SAFETY: `cbo.flush` changes no value.

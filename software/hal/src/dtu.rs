@@ -1,7 +1,7 @@
 //! The registers of the tile's data transfer unit, as typed commands.
 //!
-//! Why it exists: every side of the system talks to the unit, and the message path must be a handful of loads and
-//! stores. What it deliberately does not know: translation faults and retries (the callers' business), gates.
+//! Why it exists: every part of the system talks to the unit, and the message path must be a handful of loads and stores. What it
+//! deliberately does not know: translation faults and retries (left to the callers), gates.
 //!
 //! The unprivileged page has the same address in every address space, so this works in any mode.
 
@@ -64,7 +64,7 @@ fn error(code: u8) -> DtuError {
     DtuError::from_code(code).unwrap_or(DtuError::UnknownCommand)
 }
 
-/// A send endpoint and the receive endpoint for replies, as a command names them: in bits 23..8 and 63..32.
+/// A send endpoint and the receive endpoint for replies, in the form used by commands: in bits 23..8 and 63..32.
 #[derive(Clone, Copy, Debug)]
 pub struct Line(u64);
 
@@ -108,12 +108,12 @@ pub fn send(endpoint: u16, data: &[u8], reply: u16, label: u64) -> Result<(), Dt
     Line::new(endpoint, reply).send(data, label)
 }
 
-/// A message in the buffer of a receive endpoint, as commands name it: the endpoint in bits 23..8, the offset in bits 63..32.
+/// A message in the buffer of a receive endpoint, in the form used by commands: the endpoint in bits 23..8, the offset in bits 63..32.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot(u64);
 
 impl Slot {
-    /// The message at an offset, as [`fetch`] gives it.
+    /// The message at an offset, as returned by [`fetch`].
     #[inline(always)]
     pub const fn new(endpoint: u16, offset: u64) -> Self {
         Self((endpoint as u64) << 8 | offset << 32)
@@ -134,7 +134,7 @@ impl Slot {
         self.reply_staged()
     }
 
-    /// The same with what was named by [`stage`], if no other command came between.
+    /// The same with the data named by [`stage`], if no other command came in between.
     ///
     /// # Errors
     /// As for [`send`].
@@ -155,10 +155,10 @@ impl Slot {
     }
 }
 
-/// Names the data of a reply ahead of time: while what decides about it is on its way from memory.
+/// Names the data of a reply ahead of time, while what decides about the reply is still being loaded.
 #[inline(always)]
 pub fn stage(data: &[u8]) {
-    // The size is known sooner than the address more often than not.
+    // The size is usually known sooner than the address.
     write(dtu::SIZE, data.len() as u64);
     write(dtu::ADDRESS, data.as_ptr() as u64);
 }
@@ -181,7 +181,7 @@ pub fn read_memory(endpoint: u16, offset: u64, buffer: &mut [u8]) -> Result<(), 
     read_memory_while(endpoint, offset, buffer, || ())
 }
 
-/// As [`read_memory`], doing something else until that is done.
+/// Like [`read_memory`], running a function until that is done.
 ///
 /// # Errors
 /// As for [`send`].
@@ -208,7 +208,7 @@ pub fn write_memory(endpoint: u16, offset: u64, data: &[u8]) -> Result<(), DtuEr
     write_memory_while(endpoint, offset, data, || ())
 }
 
-/// As [`write_memory`], doing something else until that is done.
+/// Like [`write_memory`], running a function until that is done.
 ///
 /// # Errors
 /// As for [`send`].
@@ -226,7 +226,7 @@ pub fn write_memory_while(
     wait()
 }
 
-/// Fetches the next unread message of a receive endpoint: its offset in the buffer.
+/// Fetches the next unread message of a receive endpoint. Returns its offset in the buffer.
 ///
 /// # Errors
 /// What the unit says.
@@ -235,13 +235,13 @@ pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
     Ok(fetch_offset(endpoint)?.map(|offset| offset as u32))
 }
 
-/// As [`fetch`], for [`Slot::new`].
+/// Like [`fetch`], for [`Slot::new`].
 ///
 /// # Errors
 /// What the unit says.
 #[inline(always)]
 pub fn fetch_offset(endpoint: u16) -> Result<Option<u64>, DtuError> {
-    // Nothing in memory must come before: the message is read through the offset that this gives.
+    // Nothing in memory has to come first: the message is read through the offset that this returns.
     write(dtu::COMMAND, Command::new(Opcode::Fetch, endpoint, 0).0);
     skip();
     fetched()
@@ -252,7 +252,7 @@ pub fn fetch_offset(endpoint: u16) -> Result<Option<u64>, DtuError> {
 fn fetched() -> Result<Option<u64>, DtuError> {
     loop {
         let state = Command(read(dtu::COMMAND));
-        // Read at once: if the command is done, this is its result.
+        // Read immediately: if the command is done, this is its result.
         let offset = read(dtu::ARGUMENT);
         if state.opcode() == 0 {
             return match state.error() {
@@ -263,7 +263,7 @@ fn fetched() -> Result<Option<u64>, DtuError> {
     }
 }
 
-/// As [`fetch`], with the hart's [cycle](crate::csr::cycle) in which it began. The unit's clock is a device, and a look at it takes longer
+/// Like [`fetch`], with the hart's [cycle](crate::csr::cycle) in which it began. The unit's clock is a device, and reading it takes longer
 /// than the command.
 ///
 /// # Errors
@@ -272,13 +272,13 @@ fn fetched() -> Result<Option<u64>, DtuError> {
 pub fn fetch_timed(endpoint: u16) -> Result<(Option<u64>, u64), DtuError> {
     write(dtu::COMMAND, Command::new(Opcode::Fetch, endpoint, 0).0);
     let cycle = crate::csr::cycle();
-    // With that and the store itself the command has its eight cycles; what comes late here keeps every client waiting.
+    // With that and the store itself, the command has its eight cycles; any delay here keeps every client waiting.
     nothing::<2>();
     Ok((fetched()?, cycle))
 }
 
-/// Lets a few cycles pass. Short commands (fetch, acknowledge) take about ten cycles; a look at the command register that
-/// comes too early costs another one and a mispredicted branch.
+/// Lets a few cycles pass. Short commands (fetch, acknowledge) take about ten cycles; reading the command register too early costs another
+/// read and a mispredicted branch.
 #[inline(always)]
 fn skip() {
     nothing::<6>();
@@ -302,7 +302,7 @@ pub fn acknowledge(endpoint: u16, offset: u32) -> Result<(), DtuError> {
     Slot::new(endpoint, offset.into()).acknowledge()
 }
 
-/// Sleeps until a message for `endpoint` ([`dtu::NO_ENDPOINT`]: any) is unread, `timeout` nanoseconds have passed (0: for ever) or an
+/// Sleeps until a message for `endpoint` ([`dtu::NO_ENDPOINT`]: any) is unread, `timeout` nanoseconds have passed (0: forever) or an
 /// interrupt comes. The caller checks for what it waits for: the hart continues when the command has ended, whatever the reason, so there
 /// is nothing to wait for here.
 #[inline(always)]
@@ -335,7 +335,7 @@ pub fn exchange_activity(next: CurrentActivity) -> CurrentActivity {
     CurrentActivity(read(dtu::PRIVILEGED_ARGUMENT))
 }
 
-/// Lets messages interrupt from now on, in the place of those that the register `index` let before.
+/// From now on, lets messages interrupt that the register `index` selects, replacing its previous selection.
 pub fn set_awaited(index: usize, awaited: Awaited) {
     write(dtu::AWAITED + 8 * index as u64, awaited.0);
 }
@@ -362,7 +362,7 @@ pub fn set_timer(nanoseconds: u64) {
     privileged(PrivilegedOpcode::SetTimer, nanoseconds);
 }
 
-/// The unprivileged registers of an activity that does not run.
+/// The unprivileged registers of an activity that is not running.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct SavedCommand {
     command: u64,
@@ -378,7 +378,7 @@ pub fn end_command() -> u64 {
         return command;
     }
     privileged(PrivilegedOpcode::AbortCommand, 0);
-    // What could not be undone any more ends by itself.
+    // What can no longer be undone ends by itself.
     loop {
         let command = read(dtu::COMMAND);
         if Command(command).opcode() == 0 {

@@ -1,7 +1,7 @@
 //! A global allocator over one region.
 //!
-//! Why it exists: `GlobalAlloc` is an unsafe trait; the algorithm is that of the crate `rlsf`, which takes the same time however many
-//! gaps there are. What it deliberately does not know: where the region comes from. It serves one hart without preemption of itself.
+//! Why it exists: `GlobalAlloc` is an unsafe trait; the algorithm is that of the crate `rlsf`, whose time does not depend on the
+//! number of gaps. What it deliberately does not know: where the region comes from. It serves one hart without preemption of itself.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -11,7 +11,7 @@ use rlsf::Tlsf;
 /// Lists of gaps by size (two-level segregated fit): blocks up to 1 GiB, sixteen lists for each power of two.
 type Lists = Tlsf<'static, u32, u16, 25, 16>;
 
-/// An allocator in which what an allocation costs does not depend on what others did; a `static` with `#[global_allocator]`.
+/// An allocator in which the cost of an allocation does not depend on what others did; a `static` with `#[global_allocator]`.
 pub struct SteadyHeap(UnsafeCell<Lists>);
 
 // SAFETY: used by one hart, and neither interrupt handlers nor other harts allocate from it.
@@ -26,7 +26,7 @@ impl SteadyHeap {
     /// Gives the heap its region, once.
     ///
     /// # Safety
-    /// The region must be memory that nothing else uses, for ever.
+    /// The region must be memory that nothing else ever uses.
     pub unsafe fn give(&self, start: u64, size: u64) {
         let Some(start) = NonNull::new(start as *mut u8) else {
             return;

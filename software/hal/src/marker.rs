@@ -63,6 +63,6 @@ markers! {
     mux_budget MuxBudget;
     /// TileMux works for an activity, because the kernel asked.
     mux_works MuxWorks;
-    /// The unit's next message is a request of the kernel that an activity asked for.
+    /// The unit's next message is a kernel request that an activity asked for.
     kernel_asks KernelAsks;
 }

@@ -54,29 +54,29 @@ impl Rights {
     }
 }
 
-/// Access to physical memory that holds tables, in aligned 64-bit words, and to the pages that are free for tables.
+/// Access to physical memory that holds tables, in aligned 64-bit words, and to the pages available for tables.
 pub trait TableMemory {
     /// Reads a word.
     fn read(&self, physical: u64) -> u64;
     /// Writes a word.
     fn write(&mut self, physical: u64, value: u64);
-    /// The pages that no table is in.
+    /// The pages that hold no table.
     fn pool(&mut self) -> &mut Pool;
-    /// A page is mapped no more: memory gets what the tile's caches have of it, and they keep nothing.
+    /// A page is no longer mapped: its lines are written from the tile's caches back to memory and removed from the caches.
     fn left(&mut self, _page: u64) {}
 }
 
-/// Free pages, in bundles that are linked through their first pages. Any page can become a table of any space. So pages that are not
-/// promised to a space are there for the next one, whatever spaces came and went.
+/// Free pages, in bundles linked through their first pages. Any page can become a table of any space. So pages that are not promised to a
+/// space are available to the next one, whatever spaces came and went.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Pool {
     /// The first page of the first bundle; 0 if there is none.
     first: u64,
-    /// Pages that are not promised to a space.
+    /// Pages not promised to any space.
     free: u64,
 }
 
-/// In the second word of a bundle, whose first word is the next bundle, if the first page lists the others; if not, they follow it.
+/// In the second word of a bundle, whose first word is the next bundle: set if the first page lists the others; otherwise they follow it.
 const LISTED: u64 = 2;
 /// In the same word: one page besides the first. No word of a free page is a valid entry.
 const ONE: u64 = 4;
@@ -104,7 +104,7 @@ fn bundle(memory: &mut impl TableMemory, first: u64, others: u64) {
     memory.write(first + 8, others);
 }
 
-/// Takes a page out of the first bundle, its first page last.
+/// Takes a page out of the first bundle; the bundle's first page comes last.
 fn take(memory: &mut impl TableMemory) -> Option<u64> {
     let first = memory.pool().first;
     if first == 0 {
@@ -123,18 +123,18 @@ fn take(memory: &mut impl TableMemory) -> Option<u64> {
     Some((memory.read(word) >> shift & NUMBER) * PAGE)
 }
 
-/// Most tables of a space: the root, and those that it lists in the half of its entries that no user address reaches.
+/// Maximum tables of a space: the root, and those that it lists in the half of its entries that no user address reaches.
 pub const TABLES_MAX: u64 = 1 + 3 * (ENTRIES / 2);
-/// Bits of a page's number, three of which fit into a word beside the bit that would make it valid.
+/// Bits of a page's number; three of them fit in a word besides the bit that would make it valid.
 const NUMBER: u64 = (1 << 21) - 1;
 
-/// Word and bit of the root's list where the number of one of its tables is.
+/// Word and bit of the root's list that hold the number of one of its tables.
 const fn line(root: u64, table: u64) -> (u64, u64) {
     let word = ENTRIES / 2 + table / 3;
     (root + 8 * word, 1 + 21 * (table % 3))
 }
 
-// What one window shows can all be mapped, and beside it as much as a pager may give.
+// Everything that one window shows can be mapped, plus as much as a pager may give.
 const _: () =
     assert!(table_pages(PMP_WINDOW_SIZE) + table_pages(PAGED_PAGES_MAX * PAGE) <= TABLES_MAX);
 
@@ -143,17 +143,17 @@ const _: () =
 pub enum MapError {
     /// An address is not page aligned or outside the user's half.
     BadAddress,
-    /// A page is mapped already; if pages may be replaced or taken away, more than one is. Whoever had a page leaves all of its lines, as many as
-    /// a table has that is cleared, so a request that takes one away takes no longer than others.
+    /// A page is already mapped; if pages may be replaced or removed, more than one is. Removing a page flushes all of its lines, as many
+    /// as clearing a table, so a request that removes one takes no longer than others.
     Mapped,
-    /// No page left for a table.
+    /// No page is left for a table.
     NoTable,
     /// There is more to do than one request may take (clear a table, or take out the lines of a page that leaves). A table was made that
     /// was missing, and nothing else has changed: the same request gets further.
     Again,
 }
 
-/// An address space. Its tables come from the pool, which keeps as many pages for it as it was promised.
+/// An address space. Its tables come from the pool, which reserves as many pages for it as it was promised.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct AddressSpace {
     root: u64,
@@ -199,7 +199,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Ends the space: all its tables are free at once, however many there are.
+    /// Ends the space: all its tables become free at once, however many there are.
     pub fn end(&self, memory: &mut impl TableMemory) {
         bundle(memory, self.root, (self.tables * ONE) | LISTED);
         memory.pool().free += self.promised;
@@ -295,7 +295,7 @@ impl AddressSpace {
                     }
                 }
                 None if is_valid(self.root + 8 * top) => tables += 1,
-                // The first one behind a missing table needs that table, too.
+                // The first one after a missing table needs that table, too.
                 None => tables += 1 + u64::from(missing.replace(top) != Some(top)),
             }
         }
@@ -357,7 +357,7 @@ fn empty(memory: &mut impl TableMemory) -> Result<u64, MapError> {
     Ok(table)
 }
 
-/// A range in parts, each of which lies in one table of the last level.
+/// A range in parts, each within one table of the last level.
 fn spans(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let all = address / SPAN..end.div_ceil(SPAN);
     let all = all.map(move |span| (address.max(span * SPAN), end.min((span + 1) * SPAN)));
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Memory with so many pages for tables.
+    /// Memory with this many pages for tables.
     fn flat(pages: u64) -> Flat {
         let mut memory = Flat::default();
         give(&mut memory, 0x8000_0000, pages).unwrap();
@@ -501,7 +501,7 @@ mod tests {
             for (page, pages, frame, how) in steps {
                 let (address, physical) = (base + page * PAGE, frame * PAGE);
                 let rights = if how == 1 { read } else { RW };
-                // Of pages that are there, one may be replaced or taken away.
+                // Of pages already mapped, one may be replaced or removed.
                 let there = (page..page + pages).filter(|p| plain.contains_key(p)).count();
                 let once = |memory: &mut Flat, space: &mut AddressSpace| match how {
                     0 => space.unmap(memory, address, pages),
@@ -524,8 +524,8 @@ mod tests {
     }
 
     proptest! {
-        /// Spaces begin, map and end in any order: whoever was promised pages gets them, no page is in two tables, and what
-        /// was mapped stays, also while others come and go.
+        /// Spaces begin, map and end in any order: every space gets the pages promised to it, no page is in two tables, and mappings stay
+        /// while others come and go.
         #[test]
         fn what_was_promised_is_there(
             steps in proptest::collection::vec((0usize..5, 0u64..40, 0u64..(1 << 18), 1u64..MAP_PAGES_MAX + 1), 1..100),
@@ -585,7 +585,7 @@ mod tests {
                     space.end(&mut memory);
                 }
             }
-            // All pages are there, each once.
+            // All pages are there, each exactly once.
             prop_assert_eq!(memory.1.free, all);
             let mut pages: Vec<u64> = core::iter::from_fn(|| take(&mut memory)).collect();
             pages.sort_unstable();

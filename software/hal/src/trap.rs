@@ -1,13 +1,13 @@
 //! Entry and exit of machine mode for a multiplexer of user-mode activities.
 //!
-//! Why it exists: saving registers needs assembly. What it deliberately does not know: what a trap means. Traps out of machine mode
+//! Why it exists: saving registers needs assembly. What it deliberately does not know: what a trap means. Traps from machine mode
 //! itself are faults of that software and go to its `machine_fault` function.
 //!
 //! While an activity runs, `mscratch` holds the address of its [`Context`]; in machine mode it is zero.
 
 use core::arch::asm;
 
-/// The registers of an activity that does not run.
+/// The registers of an activity that is not running.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -46,7 +46,7 @@ impl Context {
         self.registers[0]
     }
 
-    /// Takes the floating-point registers of the hart.
+    /// Saves the hart's floating-point registers.
     pub fn save_float(&mut self) {
         enable_float();
         // SAFETY: stores into `float`, which has room for the 32 registers.
@@ -61,7 +61,7 @@ impl Context {
         }
     }
 
-    /// Puts the floating-point registers into the hart.
+    /// Restores the hart's floating-point registers.
     pub fn restore_float(&self) {
         enable_float();
         // SAFETY: loads from `float`. The registers belong to the activity that runs next; code in machine mode uses

@@ -28,7 +28,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// The value of an argument, or the default if the description does not give it.
 ///
 /// # Panics
-/// If it is given but is no such value, which is an error in the description.
+/// If it is given but is not such a value, which is an error in the description.
 pub fn value<T: FromStr>(name: &str, default: T) -> T {
     match text(name) {
         None => default,
@@ -42,7 +42,7 @@ pub fn value<T: FromStr>(name: &str, default: T) -> T {
 /// A time such as `20us` in nanoseconds, or the default if the description does not give it.
 ///
 /// # Panics
-/// If it is given but is no time.
+/// If it is given but is not a time.
 pub fn time(name: &str, default: u64) -> u64 {
     match text(name) {
         None => default,
@@ -56,7 +56,7 @@ pub fn time(name: &str, default: u64) -> u64 {
 /// A size such as `64KiB` in bytes, if the description gives it.
 ///
 /// # Panics
-/// If it is given but is no size.
+/// If it is given but is not a size.
 pub fn size(name: &str) -> Option<u64> {
     let text = text(name)?;
     match bulkhead_common::quantity::size(text) {

@@ -34,7 +34,7 @@ impl Client {
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// The service's error; [`Status::Closed`] if it has gone; [`Status::Busy`] if all credits are under way.
+    /// The service's error; [`Status::Closed`] if it has gone; [`Status::Busy`] if all credits are in use.
     #[inline(always)]
     pub fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Status> {
         match self.gate.call(self.buffer.request(request)) {

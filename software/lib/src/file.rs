@@ -99,7 +99,7 @@ struct Piece {
     writable: bool,
 }
 
-/// A range of a file and the memory in which it lies.
+/// A range of a file and the memory that holds it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -123,7 +123,7 @@ impl Window {
         (position >= self.start) & (position < self.end) & (self.writable | !write)
     }
 
-    /// How many of these bytes from a position on lie in the window; 0 if the position does not.
+    /// How many of these bytes from a position on are in the window; 0 if the position is not.
     #[inline(always)]
     fn part(&self, position: u64, length: usize, write: bool) -> usize {
         match self.holds(position, write) {
@@ -430,7 +430,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// How many of these bytes from the position on lie in one piece, and at which offset in it.
+    /// How many of these bytes from the position on are in one piece, and the offset in it.
     #[inline]
     fn part(&mut self, length: usize, write: bool) -> Result<(usize, u64)> {
         let mut part = self.window.part(self.position, length, write);
@@ -456,7 +456,7 @@ impl File<'_> {
         }
     }
 
-    /// Gets the piece that holds the position. If there are too many, the service itself takes back the oldest.
+    /// Gets the piece that holds the position. If there are too many pieces, the service itself takes back the oldest.
     fn obtain(&mut self, write: bool) -> Result<Window> {
         let arguments = [self.handle, self.position, write.into()];
         let held = &mut self.held;
@@ -471,7 +471,7 @@ impl File<'_> {
             };
             match session.obtain(place, arguments) {
                 Ok(granted) => break granted,
-                // The service makes room, by one piece of what ended clients left.
+                // The service makes room by removing one piece left by ended clients.
                 Err(Status::Busy) if tries < TRIES => {
                     places.push(place);
                     tries += 1;

@@ -75,7 +75,7 @@ pub(crate) enum Mark {
     Plain,
     /// The end.
     End,
-    /// The payload says where something lies.
+    /// The payload says where something is.
     Place,
 }
 
@@ -138,7 +138,7 @@ impl SendGate {
     /// whose content is dropped.
     ///
     /// # Errors
-    /// [`DtuError::NoCredits`] if too many messages are under way, or another error of the DTU.
+    /// [`DtuError::NoCredits`] if too many messages are outstanding, or another error of the DTU.
     #[inline(always)]
     pub fn send(&self, message: &[u8]) -> Result<()> {
         self.send_one_way(message, ONE_WAY)
@@ -229,7 +229,7 @@ impl SendGate {
             return self.await_reply_shared();
         }
         loop {
-            // To sleep first keeps the path free of branches; see `receive`.
+            // Sleeping first keeps the path free of branches; see `receive`.
             time::nap_alone(self.line.reply());
             if let Some(message) = fetch(self.line.reply(), self.reply_buffer)? {
                 return Ok(message);
@@ -280,7 +280,7 @@ impl SendGate {
         })?;
         loop {
             let reply = self.await_reply()?;
-            // To look at the reply costs a cache miss, so this is done only if there may be other answers.
+            // Examining the reply costs a cache miss, so this is done only if there may be other answers.
             if !ONE_WAY_USED.load(Ordering::Relaxed) || reply.label() == 0 {
                 return Ok(reply);
             }
@@ -498,8 +498,8 @@ fn receive(endpoint: u16, buffer: u64) -> Result<Message> {
         return receive_shared(endpoint, buffer);
     }
     loop {
-        // The sleep ends at once if there is a message. To sleep first keeps the path from the message's arrival to its result free
-        // of unpredictable branches.
+        // The sleep ends immediately if there is a message. Sleeping first keeps the path from the message's arrival to its result free of
+        // unpredictable branches.
         time::wait(endpoint, 0);
         if let Some(message) = fetch(endpoint, buffer)? {
             return Ok(message);
@@ -649,7 +649,7 @@ impl Message {
     /// Like [`reply`](Self::reply), but if the sender has no room for the answer now, the message comes back, with the right to answer it later.
     ///
     /// # Errors
-    /// The message. Whatever else the DTU refuses is over: nobody waits for it any more.
+    /// The message. Any other refusal of the DTU is final: no sender waits for the answer any more.
     pub fn reply_or_keep(self, data: &[u8]) -> core::result::Result<(), Self> {
         let result = repeat(data.as_ptr() as u64, TLB_READ, || self.place.reply(data));
         match result {
@@ -725,8 +725,8 @@ impl MemoryGate {
         self.size
     }
 
-    /// Reads into a buffer in one page with one command, and does something else until that is done. Returns every error of the
-    /// unit, even one that a retry would avoid.
+    /// Reads into a buffer in one page with one command, and runs a function until that is done. Returns every error of the unit, even one
+    /// that a retry would avoid.
     #[inline(always)]
     pub(crate) fn read_once(
         &self,
@@ -785,7 +785,7 @@ impl MemoryGate {
     }
 }
 
-/// Whether data lies in one page.
+/// Whether data is in one page.
 #[inline(always)]
 pub(crate) fn is_in_one_page(data: &[u8]) -> bool {
     to_page_end(data.as_ptr() as u64, data.len()) == data.len()

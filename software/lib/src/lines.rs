@@ -1,20 +1,20 @@
-//! Memory that others reach past the caches of this tile.
+//! Memory that others access past the caches of this tile.
 //!
-//! Why it exists: a data transfer unit finds what its own tile's caches have, and nothing of what the caches of other tiles have. So an
-//! activity that gave somebody a memory capability of memory that it also loads from and stores to must say when bytes are to move between
-//! its caches and memory. What it deliberately does not know: who reaches the memory, and how one tells the other that it has its turn.
+//! Why it exists: a data transfer unit sees the contents of its own tile's caches, but not of other tiles' caches. So an activity that has
+//! given away a capability for memory that it also loads from and stores to must say when bytes must move between its caches and memory.
+//! What it deliberately does not know: which activity accesses the memory, and how each tells the other that it is its turn.
 //!
-//! Nobody needs it for gates alone: transfers, messages, pipes and sessions pass through the caches of both ends, and the kernel writes lines back
-//! when memory changes its owner.
+//! Gates alone do not need this: transfers, messages, pipes and sessions pass through the caches of both ends, and the kernel writes lines
+//! back when memory changes its owner.
 
 use bulkhead_hal::csr;
 
-/// Memory gets what the tile's caches have of a value's bytes, and the caches keep nothing of them. Call it after the last store and before the
-/// message that tells another tile to read; and after the message that tells that another tile has written, before the first load. Nobody
-/// stores to the bytes, or to others of their first and last lines, in between.
+/// Writes the bytes of a value from the tile's caches back to memory and removes them from the caches. Call it after the last store and
+/// before the message that tells another tile to read; also after the message that another tile has written, before the first load. In
+/// between, nothing may store to these bytes or to other bytes of their first and last lines.
 ///
-/// A command of the unit that comes later in the program waits for it; what follows for other reasons must be behind a fence. Without caches
-/// that hold the bytes of memory, it does nothing.
+/// A later command of the unit waits for it; anything else that must follow it needs a fence. Without caches that hold the bytes of memory,
+/// it does nothing.
 pub fn write_back<T: ?Sized>(memory: &T) {
     let (line, bytes) = (u64::from(crate::environment().line), size_of_val(memory));
     if line == 0 || bytes == 0 {

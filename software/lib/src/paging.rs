@@ -86,7 +86,8 @@ impl Served {
         })
     }
 
-    /// Maps pages of its pool, or of the memory behind another capability of the pager, into its address space; at most one of them may be there.
+    /// Maps pages of its pool, or of the memory behind another capability of the pager, into its address space; at most one of them may
+    /// already be mapped.
     ///
     /// # Errors
     /// The kernel's error.

@@ -7,11 +7,11 @@
 //! pipe's capacity, the credits of the send gate limit how far the writer may be ahead. With one credit for each slot, the writer
 //! never waits for space that is already free.
 //!
-//! **Through a region.** If both ends also have a memory gate named after the pipe (`<mgate name="NAME-region">`, the reader's
-//! with `of="WRITER/NAME-region"`), the bytes lie there: the writer transfers a piece of several pages into it and sends a message
-//! that says where, the reader transfers it out and answers. Writing, reading and the messages of different pieces overlap, and
-//! one message and one answer serve for a whole piece. The region is divided into one piece more than the writer has credits: when
-//! a message could be sent, at most that many are unanswered, so the piece before all of those has been read.
+//! **Through a region.** If both ends also have a memory gate named after the pipe (`<mgate name="NAME-region">`, the reader's with
+//! `of="WRITER/NAME-region"`), the bytes are there: the writer transfers a piece of several pages into it and sends a message that
+//! says where, the reader transfers it out and answers. Writing, reading and the messages of different pieces overlap, and one
+//! message and one answer serve for a whole piece. The region is divided into one piece more than the writer has credits: when a
+//! message could be sent, at most that many are unanswered, so the piece before all of those has been read.
 //!
 //! The end is a message that carries a mark instead of data. A writer that ends without it, because it failed or was killed, leaves a
 //! reader that gets what was written and then [`Status::Closed`], so a part is never taken for the whole; a reader that ends leaves a
@@ -116,7 +116,7 @@ impl Writer {
                 && data.len() >= self.piece
                 && matches!(self.outlet, Outlet::Region { .. })
             {
-                // A whole piece is transferred from where it lies.
+                // A whole piece is transferred from where it is.
                 let (piece, rest) = data.split_at(self.piece);
                 self.transmit(Some(piece), piece.len())?;
                 data = rest;
@@ -166,7 +166,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sends a piece that lies elsewhere, or the first bytes of the buffer.
+    /// Sends a piece that is elsewhere, or the first bytes of the buffer.
     fn transmit(&mut self, piece: Option<&[u8]>, length: usize) -> Result<()> {
         if !self.open {
             return Err(Status::Closed);
@@ -231,9 +231,9 @@ impl Drop for Writer {
 /// The piece that is being read.
 #[derive(Debug)]
 enum Piece {
-    /// It lies in the receive buffer.
+    /// It is in the receive buffer.
     Message(Message),
-    /// It lies in the reader's own pages: this many bytes.
+    /// It is in the reader's own pages: this many bytes.
     Copied(usize),
 }
 
@@ -243,7 +243,7 @@ pub struct Reader {
     gate: ReceiveGate,
     region: Option<MemoryGate>,
     buffer: Pages,
-    /// The piece that is being read, and how much of it was.
+    /// The piece that is being read, and how much of it has been read.
     current: Option<(Piece, usize)>,
     ended: bool,
 }
@@ -297,8 +297,8 @@ impl Reader {
         Err(Status::BadReply)
     }
 
-    /// Waits for the next piece. A piece in the region that fits into `wanted` is transferred there, and its length returned; any
-    /// other piece becomes the current one.
+    /// Waits for the next piece. A piece in the region that fits in `wanted` is transferred there, and its length returned; any other
+    /// piece becomes the current one.
     fn take(&mut self, wanted: &mut [u8]) -> Result<usize> {
         match self.next()? {
             Next::End => Ok(0),

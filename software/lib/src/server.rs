@@ -344,7 +344,7 @@ impl Server {
         Seats::new(gates.map(|lane| u64::from(lane.gate.slots()).min(CLIENTS as u64)))
     }
 
-    /// Requests that can be under way at once: the slots of all gates.
+    /// Maximum outstanding requests: the slots of all gates.
     pub fn slots(&self) -> usize {
         let slots = self.lanes.iter().map(|lane| usize::from(lane.gate.slots()));
         slots.sum()
@@ -617,7 +617,7 @@ impl Server {
         }
     }
 
-    /// Books the time from `begin` until now.
+    /// Charges the time from `begin` until now.
     fn charge(&mut self, client: Client, begin: Stopwatch, estimate: u64) {
         let (end, taken) = (time::now(), begin.nanoseconds(self.pace));
         let mut left = i64::MAX;
@@ -705,7 +705,7 @@ fn answer_kernel(service: &mut impl Service, question: Message) {
     let _ = question.reply(Aligned(answer).0.as_bytes());
 }
 
-/// Answers a request, or returns it if that is for later.
+/// Answers a request, or returns it if it is for later.
 #[inline(always)]
 fn answer(
     service: &mut impl Service,

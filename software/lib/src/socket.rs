@@ -285,7 +285,7 @@ fn request(operation: u64, socket: u64) -> Request {
 /// Reads an answer of the service: the data that fit go into the buffer.
 ///
 /// # Errors
-/// The service's error; [`Status::BadReply`] if it is no answer.
+/// The service's error; [`Status::BadReply`] if it is not an answer.
 pub fn received(answer: &Message, into: &mut [u8]) -> Result<Reply> {
     let status = answer.word().ok_or(Status::BadReply)?;
     if status != 0 {

@@ -105,7 +105,7 @@ pub async fn give_way() {
 #[derive(Debug, Default)]
 pub struct Calls<const N: usize> {
     last: Cell<u64>,
-    /// Answers that arrived for threads that have not looked yet.
+    /// Answers that arrived for threads that have not checked yet.
     answers: RefCell<Answers<N>>,
 }
 

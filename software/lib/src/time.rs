@@ -57,7 +57,7 @@ impl Pace {
 
 /// Sleeps until the clock of [`now`] shows `moment` (nanoseconds); messages do not wake it.
 pub fn sleep_until(moment: u64) {
-    // Nothing comes to this endpoint outside of system calls.
+    // Nothing arrives at this endpoint outside system calls.
     let quiet = user::environment().syscall_reply;
     while now() < moment {
         wait(quiet, moment);

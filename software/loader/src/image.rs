@@ -1,14 +1,15 @@
 //! Loadable segments of an ELF file.
 //!
-//! Why it exists: only the first bytes of a file, which hold its headers, are at hand when it is planned. What it
-//! deliberately does not know: sections, symbols, relocations; programs here are static. Parsing is the crate `object`'s.
+//! Why it exists: only the first bytes of a file, which hold its headers, are available when its layout is planned. What
+//! it deliberately does not know: sections, symbols, relocations; programs here are static. Parsing is the crate
+//! `object`'s.
 
 use bulkhead_abi::syscall::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use object::LittleEndian;
 use object::elf::{EM_RISCV, ET_EXEC, FileHeader64, PF_R, PF_W, PF_X, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
 
-/// Segments of a program at most.
+/// Maximum segments of a program.
 pub const SEGMENTS_MAX: usize = 8;
 /// Bytes of a file that hold all headers.
 pub const HEAD: usize = 1024;
@@ -37,7 +38,7 @@ pub struct Image {
     count: usize,
 }
 
-/// Why a file is no program for this machine.
+/// Why a file is not a program for this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageError {
     /// Not an ELF file of 64 bits, little endian, or damaged.
@@ -46,9 +47,9 @@ pub enum ImageError {
     NotExecutable,
     /// Too many segments, or headers too far from the start.
     TooComplex,
-    /// A segment lies outside the file or wraps around.
+    /// A segment is outside the file or wraps around.
     BadSegment,
-    /// The entry lies in no executable segment.
+    /// The entry is in no executable segment.
     BadEntry,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Why it exists: its few unsafe lines are here. What it deliberately does not know: tasks, and decisions.
 //!
-//! One hart, and jobs do not preempt each other: only interrupts come between. Whatever a handler may touch is used with interrupts masked.
+//! One hart, and jobs do not preempt each other: only interrupts come between. Data that a handler may touch is used with interrupts
+//! masked.
 #![allow(unsafe_code)]
 
 use crate::configuration::Configuration;
@@ -100,7 +101,7 @@ macro_rules! entry {
             "    ld t6, 120(sp)",
             "    addi sp, sp, 128",
             "    mret",
-            // An exception. Nobody returns from it, so the stack is free.
+            // An exception. It never returns, so the stack is free.
             "3:  la sp, __stack_top",
             "    csrr a0, mcause",
             "    csrr a1, mepc",
@@ -162,10 +163,10 @@ pub(crate) fn system() -> &'static Configuration {
     unsafe { &bulkhead_system }
 }
 
-/// Before anything else: protects the code, and makes the console's ring.
+/// Comes first: protects the code, and makes the console's ring.
 pub(crate) fn prepare() {
     protect();
-    // SAFETY: the linker's script has the ring's start aligned, and nobody else uses it before this hart does.
+    // SAFETY: the linker's script aligns the ring's start, and nobody else uses the ring before this hart does.
     unsafe {
         __ring_start
             .get()
@@ -174,20 +175,20 @@ pub(crate) fn prepare() {
     };
 }
 
-/// Goes on with an empty stack.
+/// Continues with an empty stack.
 pub(crate) fn restart() -> ! {
-    // SAFETY: the stack below is abandoned; whoever had something on it never runs again, and `dispatch` needs nothing of it.
+    // SAFETY: the stack below is abandoned; code with data on it never runs again, and `dispatch` needs nothing of it.
     unsafe { bulkhead_restart() }
 }
 
-/// Code and constants can be read and executed, and not be written by anybody until the next reset: a job that needs more than the stack
-/// meets them.
+/// Code and constants are readable and executable, but not writable by anything until the next reset: a job that exceeds the stack runs
+/// into them.
 fn protect() {
     /// Top of range.
     const RANGE: u64 = 1 << 3;
     const LOCKED: u64 = 1 << 7;
     const READ_EXECUTE: u64 = 0b101;
-    // The first entry only says where the second one begins.
+    // The first entry only defines the start of the second one.
     let second = (LOCKED | RANGE | READ_EXECUTE) << 8;
     let (from, to) = (&raw const __text_start as u64, &raw const __text_end as u64);
     // SAFETY: these registers restrict accesses to code and constants, which no Rust code writes.
@@ -199,7 +200,7 @@ fn protect() {
     }
 }
 
-/// The interrupts that may come, once they are unmasked; and floating point is there for jobs.
+/// Enables the interrupts that may come once they are unmasked, and floating point for jobs.
 pub(crate) fn allow_interrupts(software: bool, external: bool) {
     const TIMER: u64 = 1 << 7;
     let mut allowed = TIMER;
@@ -216,11 +217,11 @@ pub(crate) fn allow_interrupts(software: bool, external: bool) {
 /// Sets when the timer interrupts.
 #[inline]
 pub(crate) fn set_timer(at: u64) {
-    // SAFETY: the window of the interruptor is no Rust memory.
+    // SAFETY: the window of the interruptor is not Rust memory.
     unsafe { ((CLINT_BASE + CLINT_MTIMECMP) as *mut u64).write_volatile(at) };
 }
 
-/// Takes a software interrupt away that was raised by a doorbell.
+/// Clears a software interrupt that a doorbell raised.
 pub fn clear_software_interrupt() {
     bulkhead_hal::device::set_software_interrupt(false);
 }
@@ -236,7 +237,7 @@ pub(crate) fn hear_doorbell(hears: bool) {
     });
 }
 
-/// Whether the own doorbell is raised, masked or not.
+/// Whether the core's own doorbell is raised, masked or not.
 #[cfg(feature = "notify")]
 pub(crate) fn is_doorbell_raised() -> bool {
     csr::mip() & csr::SOFTWARE != 0
@@ -260,11 +261,11 @@ pub(crate) fn mask() {
 /// Unmasks interrupts.
 #[inline(always)]
 pub(crate) fn unmask() {
-    // SAFETY: the trap entry keeps all registers, and whoever unmasks holds nothing that handlers use.
+    // SAFETY: the trap entry keeps all registers, and the unmasking code holds nothing that handlers use.
     unsafe { asm!("csrsi mstatus, 8", options(nostack)) };
 }
 
-/// Does something with interrupts masked; they are as before then.
+/// Does something with interrupts masked; afterwards they are as before.
 #[inline(always)]
 pub(crate) fn masked<R>(action: impl FnOnce() -> R) -> R {
     let before: u64;
@@ -276,7 +277,7 @@ pub(crate) fn masked<R>(action: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Does something short with interrupts masked; they are as before then. For the languages' own run times.
+/// Does something short with interrupts masked; afterwards they are as before. For the languages' own run times.
 #[cfg(feature = "c")]
 pub fn uninterrupted<R>(action: impl FnOnce() -> R) -> R {
     masked(action)
@@ -290,10 +291,10 @@ pub(crate) fn halt() -> ! {
     }
 }
 
-/// A value of the core that its kernel uses; what is done with it is the kernel's own code, which uses no value twice at once.
+/// A value of the core for the kernel's own code, which never uses a value twice at one time.
 pub(crate) struct Core<T>(UnsafeCell<T>);
 
-// SAFETY: there is one hart, and what it does with the value cannot be interrupted.
+// SAFETY: there is one hart, and its use of the value cannot be interrupted.
 unsafe impl<T> Sync for Core<T> {}
 
 impl<T> Core<T> {
@@ -314,20 +315,20 @@ impl<T> Core<T> {
         action(unsafe { &mut *self.0.get() })
     }
 
-    /// A value with cells of its own, which is never used by the two functions above.
+    /// A value with cells of its own, which the two functions above never use.
     pub(crate) fn shared(&self) -> &T {
         // SAFETY: there is no `&mut`; the queue that has such values changes their cells with interrupts masked.
         unsafe { &*self.0.get() }
     }
 }
 
-/// A value of the core that code of users works on: who works on it has it alone, even if that code calls itself.
+/// A value of the core that users' code works on: one piece of code has it exclusively, even if it calls itself.
 pub(crate) struct Lent<T> {
     is_lent: Cell<bool>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: as for `Core`; what is lent is not lent again.
+// SAFETY: as for `Core`; a lent value is not lent again.
 unsafe impl<T> Sync for Lent<T> {}
 
 impl<T> Lent<T> {
@@ -338,7 +339,7 @@ impl<T> Lent<T> {
         }
     }
 
-    /// Works on the value with interrupts masked. None if it is lent; if a job stops in the middle, it stays so.
+    /// Works on the value with interrupts masked. `None` if it is lent; if a job stops in the middle, the value stays lent.
     #[inline(always)]
     pub(crate) fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> Option<R> {
         masked(|| {
@@ -396,7 +397,7 @@ pub(crate) fn global(address: u64) -> u64 {
     window(core_number()) + address.wrapping_sub(MEMORY_BASE)
 }
 
-/// The address at which this core reaches a chip-global one: of its own memory, the local one.
+/// The address at which this core reaches a chip-global one; for its own memory, the local address.
 pub(crate) fn local(address: u64) -> u64 {
     let offset = address.wrapping_sub(window(core_number()));
     match offset < 1 << TILE_WINDOW_SHIFT {
@@ -405,7 +406,7 @@ pub(crate) fn local(address: u64) -> u64 {
     }
 }
 
-/// Where this core reaches the port records of a core.
+/// The address at which this core reaches the port records of a core.
 pub(crate) fn port_records(core: u16) -> u64 {
     let memory = match core == core_number() {
         true => MEMORY_BASE,
@@ -414,11 +415,11 @@ pub(crate) fn port_records(core: u16) -> u64 {
     memory + PORTS_OFFSET
 }
 
-/// A word of the table that a described system's loader left in this core's memory.
+/// A word of the table that the loader of a described system left in this core's memory.
 pub(crate) fn table_word(index: usize) -> u64 {
     let pointer = (MEMORY_BASE + table::POINTER) as *const u64;
-    // SAFETY: no image reaches to the pointer or to the table (the loader sees to it), so both are no Rust memory. Without a table, the
-    // pointer is null and the second access traps.
+    // SAFETY: no image reaches to the pointer or to the table (the loader makes sure of it), so neither is Rust memory. Without a table,
+    // the pointer is null and the second access traps.
     unsafe {
         (pointer.read_volatile() as *const u64)
             .wrapping_add(index)
@@ -426,29 +427,29 @@ pub(crate) fn table_word(index: usize) -> u64 {
     }
 }
 
-/// Rings the doorbell of a core: its software interrupt. A core that does not exist: the task stops.
+/// Rings the doorbell of a core: its software interrupt. If the core does not exist, the task stops.
 pub fn ring_doorbell(core: u16) {
     let register = (window(core) + TILE_REGISTERS + TILE_DOORBELL) as *mut u64;
-    // SAFETY: registers are no Rust memory; without such a core the access traps.
+    // SAFETY: registers are not Rust memory; without such a core the access traps.
     unsafe { register.write_volatile(1) };
 }
 
-/// The doorbell of the core that has an address in its memory.
+/// The doorbell of the core whose memory has an address.
 pub(crate) fn doorbell_of(address: u64) -> u64 {
     let offset = address.wrapping_sub(TILE_WINDOWS);
     match offset >> TILE_WINDOW_SHIFT {
         core if core < 1 << 12 => window(core as u16) + TILE_REGISTERS + TILE_DOORBELL,
-        // The local alias: the own memory.
+        // The local alias: the core's own memory.
         _ => own_doorbell(),
     }
 }
 
-/// The own doorbell, in the chip-global map.
+/// The core's own doorbell, in the chip-global map.
 pub(crate) fn own_doorbell() -> u64 {
     window(core_number()) + TILE_REGISTERS + TILE_DOORBELL
 }
 
-/// Lowers the own doorbell; it is low when this returns.
+/// Lowers the core's own doorbell; it is low when this returns.
 #[inline(never)]
 pub(crate) fn lower_doorbell() {
     clear_software_interrupt();
@@ -459,12 +460,13 @@ pub(crate) fn lower_doorbell() {
 /// Memory of all cores.
 pub(crate) struct Chip;
 
-/// Moves words as long as both ends are aligned and there is a whole one, four at a time, so that loads from another core are under way
+/// Moves words as long as both ends are aligned and a whole word is left, four at a time, so that loads from another core are outstanding
 /// together; then bytes.
 #[inline]
 fn copy(to: *mut u8, from: *const u8, count: usize) {
     let mut at = 0;
-    // SAFETY: both callers own one end, of `count` bytes; the other end is memory that only ports use, or nobody's, whose access traps.
+    // SAFETY: both callers own one end, of `count` bytes; the other end is memory that only ports use, or nobody's memory, where an access
+    // traps.
     unsafe {
         if (to as usize | from as usize) & 7 == 0 {
             let word = |index: usize| from.add(index).cast::<u64>().read_volatile();
@@ -495,8 +497,8 @@ impl port::Memory for Chip {
 
     #[inline]
     fn load(&mut self, address: u64) -> Result<u32, Infallible> {
-        // SAFETY: port records are no Rust memory on any core; whoever calls has their address from `port_records`, or one that such a
-        // record holds.
+        // SAFETY: port records are not Rust memory on any core; callers have their address from `port_records`, or one that such a record
+        // holds.
         Ok(unsafe { (address as *const u32).read_volatile() })
     }
 
@@ -554,7 +556,7 @@ impl port::Memory for Chip {
 #[repr(C, align(8))]
 pub struct Data<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: nobody refers to what is inside.
+// SAFETY: nothing refers to the contents.
 unsafe impl<T> Sync for Data<T> {}
 
 impl<T> Default for Data<T> {
@@ -583,9 +585,9 @@ fn __ring_start_address() -> usize {
     &raw const __ring_start as usize
 }
 
-/// The console ring: for whoever has masked interrupts.
+/// The console ring: for callers that have masked interrupts.
 pub(crate) fn ring() -> (&'static Header, &'static mut [u8]) {
-    // SAFETY: `start` wrote the header; the linker's script has the area behind it. Both callers use what they get with interrupts masked
+    // SAFETY: `start` wrote the header; the linker's script places the area after it. Both callers use the result with interrupts masked
     // and keep nothing of it.
     unsafe {
         let header = __ring_start.get().cast::<Header>();

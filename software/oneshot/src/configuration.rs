@@ -1,4 +1,4 @@
-//! What an image consists of.
+//! The contents of an image.
 //!
 //! Why it exists: the kernel finds its tasks and handlers in one constant, which the build makes. What it deliberately does not know: what
 //! they do.

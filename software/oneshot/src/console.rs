@@ -1,6 +1,7 @@
-//! The console: a ring in the core's own memory that somebody else reads.
+//! The console: a ring in the core's own memory that others read.
 //!
-//! Why it exists: most cores have no console of their own. What it deliberately does not know: who reads, and when.
+//! Why it exists: most cores have no console of their own. What it deliberately does not know: its readers, and
+//! when they read.
 
 use crate::arch;
 use bulkhead_exec_one_shot::ring;
@@ -12,7 +13,7 @@ pub fn line(text: &str) {
     pieces(&[text.as_bytes()]);
 }
 
-/// Writes a line: a text, and a number in decimal behind it.
+/// Writes a line: a text, followed by a number in decimal.
 pub fn number(text: &str, number: u64) {
     number_behind(text.as_bytes(), number);
 }
@@ -23,7 +24,7 @@ pub fn number_behind(text: &[u8], number: u64) {
     pieces(&[text, decimal(number, &mut digits)]);
 }
 
-/// Writes a line that comes in pieces. Bytes are not looked at.
+/// Writes a line that comes in pieces. Bytes are not examined.
 #[inline(never)]
 pub fn pieces(pieces: &[&[u8]]) {
     arch::masked(|| {

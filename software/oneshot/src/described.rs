@@ -1,7 +1,7 @@
 //! Tasks of a described system: their periods and ports are those of the description.
 //!
-//! Why it exists: the same task runs on several cores, each with neighbours of its own; so what differs is in a table that the loader leaves
-//! in each core's memory, and not in the program. What it deliberately does not know: who made the table, and what items mean.
+//! Why it exists: the same task runs on several cores, each with neighbours of its own; so the differences are in a table that the loader
+//! leaves in each core's memory, and not in the program. What it deliberately does not know: the table's origin, and the meaning of items.
 //!
 //! The functions here are for jobs: they ask for the task whose job runs. In an image without a table they trap, and the task stops.
 
@@ -26,13 +26,13 @@ pub(crate) fn word(word: usize) -> u64 {
     arch::table_word(usize::from(kernel::running()) * table::TASK_WORDS + word)
 }
 
-/// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
+/// The period of the running task, in ticks. If messages release the task, the least distance between its releases.
 #[cfg(not(feature = "notify"))]
 pub fn period() -> u64 {
     u64::from(word(table::PERIOD) as u32)
 }
 
-/// The period of the task whose job runs, in ticks. If messages release it: the least distance of its releases.
+/// The period of the running task, in ticks. If messages release the task, the least distance between its releases.
 #[cfg(feature = "notify")]
 pub fn period() -> u64 {
     crate::notify::period_of(kernel::running())
@@ -49,8 +49,8 @@ impl Releases {
         Self(0)
     }
 
-    /// Ends the job; the next one is released a period after this one. If that has passed, it follows at once. A task that messages release is released by
-    /// the next one, at least a period after its last release.
+    /// Ends the job; the next one is released a period after this one, or at once if that moment has passed. In a task that messages
+    /// release, the next message releases the next job, at least a period after the last release.
     pub fn next(&mut self, job: Job) -> Done {
         #[cfg(feature = "notify")]
         if crate::notify::wait() {
@@ -97,16 +97,16 @@ impl Place {
     }
 }
 
-/// Bit of a written port's name, beside what markers call it: its writer rings.
+/// Bit in a written port's name, removed for markers: its writer rings.
 const RINGS: u64 = match cfg!(feature = "notify") {
     true => table::NOTIFY,
     false => 0,
 };
 
-/// The task whose job runs has stopped: its ports are closed, so whoever writes them is told. For [`crate::Configuration::when_gone`].
+/// The running task has stopped: closes its ports, so tasks that write to them are told. For [`crate::Configuration::when_gone`].
 pub fn close() {
     for number in 0..word(table::INPUTS) {
-        // The own memory refuses nothing.
+        // The core's own memory refuses nothing.
         if let Some(record) = port::record(arch::core_number(), Place::of(number).index.into())
             && exec::close(&mut arch::Chip, record, port::caller()).is_err()
         {
@@ -130,7 +130,7 @@ impl RawInput {
         Self { number, open: None }
     }
 
-    /// Initialises its port for items of so many bytes, before a job first asks for one; whether it was not initialised.
+    /// Initialises its port for items of this many bytes, before a job first asks for one; returns whether it was not initialised before.
     ///
     /// # Errors
     /// As of [`RawInput::take`].
@@ -146,7 +146,7 @@ impl RawInput {
         }
     }
 
-    /// Copies a new item to `item`; whether there was one. Without one, no lock is taken.
+    /// Copies a new item to `item`; returns whether there was one. Without one, takes no lock.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or items of another size than `item`; [`Failure::Locked`].
@@ -195,7 +195,7 @@ impl<T: FromBytes + IntoBytes + Immutable> Input<T> {
         }
     }
 
-    /// A new item, if there is one; of a queue, the oldest one. Without one, no lock is taken.
+    /// A new item, if there is one; from a queue, the oldest one. Without one, takes no lock.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or other items; [`Failure::Locked`].
@@ -221,7 +221,7 @@ impl RawOutput {
         Self { number, open: None }
     }
 
-    /// Whether the reader has initialised its port, for items of so many bytes.
+    /// Whether the reader has initialised its port for items of this many bytes.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channel, or other items.
@@ -241,7 +241,7 @@ impl RawOutput {
         }
     }
 
-    /// Writes an item; whether it did: until the reader's core has initialised its port, nobody takes one.
+    /// Writes an item; returns whether it did: there is no reader until its core has initialised the port.
     ///
     /// # Errors
     /// As of [`RawOutput::is_ready`], [`Failure::Full`] of a queue without a place, [`Failure::Closed`] if its reader has stopped, and [`Failure::Locked`].
@@ -289,8 +289,8 @@ impl<T: IntoBytes + Immutable> Output<T> {
         self.raw.is_ready(size_of::<T>())
     }
 
-    /// Writes an item: over the one that is there, or behind those that wait in a queue. Whether it did: until the reader's core has initialised its
-    /// port, nobody takes one.
+    /// Writes an item: over the present one, or after those that wait in a queue. Returns whether it did: there is no reader until its core
+    /// has initialised the port.
     ///
     /// # Errors
     /// As of [`Output::is_ready`], [`Failure::Full`] of a queue without a place, [`Failure::Closed`] if its reader has stopped, and [`Failure::Locked`].

@@ -1,4 +1,4 @@
-//! The kernel of a core: starts jobs, counts ticks, and tells what goes wrong.
+//! The kernel of a core: starts jobs, counts ticks, and reports failures.
 //!
 //! Why it exists: joins the policy with the hart. What it deliberately does not know: registers (they are in `arch`).
 
@@ -26,7 +26,7 @@ struct Kernel {
     timer: u64,
     running: Task,
     in_interrupt: bool,
-    /// Timing events that are due at a tick; nothing as long as none was ever set.
+    /// Timing events due at a tick; none as long as no event was ever set.
     due: Option<fn(u64)>,
 }
 
@@ -41,7 +41,7 @@ static KERNEL: Core<Kernel> = Core::new(Kernel {
 
 static EVENTS: Core<Events<'static, Action>> = Core::new(Events::new());
 
-/// What a timing event does.
+/// The action of a timing event.
 #[derive(Clone, Copy)]
 pub(crate) enum Action {
     Rust(fn()),
@@ -110,7 +110,7 @@ pub fn leave(end: impl FnOnce(Job) -> Done) -> ! {
     arch::restart()
 }
 
-/// Nobody is ready; interrupts are masked.
+/// No task is ready; interrupts are masked.
 #[inline(always)]
 fn idle(system: &'static Configuration) {
     if let Some(idle) = system.idle {
@@ -211,7 +211,7 @@ pub(crate) fn delay(task: Task, until: u64) {
     KERNEL.with(|kernel| delay_in(kernel, task, until));
 }
 
-/// The same for the task whose job runs.
+/// The same for the running task.
 #[inline]
 pub(crate) fn delay_running(until: u64) {
     KERNEL.with(|kernel| delay_in(kernel, kernel.running, until));

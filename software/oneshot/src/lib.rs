@@ -1,11 +1,11 @@
 //! The one-shot RTOS: non-preemptive tasks by priority on one stack, one image for each core.
 //!
-//! Why it exists: many small cores have so little memory that a stack for each task is a luxury. A task's job runs from its first line to its
-//! end and says there what the task waits for; nothing on the stack survives, so all tasks share it, and a switch saves nothing. What it
-//! deliberately does not know: decisions (they are in `exec`), other cores' programs, and who reads its console.
+//! Why it exists: many small cores have so little memory that a stack for each task is a luxury. A task's job runs from its first line to
+//! its end, where it says what the task waits for; nothing on the stack survives, so all tasks share it, and a switch saves nothing. What
+//! it deliberately does not know: decisions (they are in `exec`), other cores' programs, and who reads its console.
 //!
-//! In Rust, the rule that nothing on the stack survives is the type of a task: a job is a function that gives back [`Done`], and only
-//! what ends a job makes a [`Done`]. What must survive is in the attributes of the task, the fields of its type.
+//! In Rust, the type of a task enforces the rule that nothing on the stack survives: a job is a function that returns [`Done`], and only
+//! operations that end a job make a [`Done`]. Data that must survive is in the attributes of the task, the fields of its type.
 //!
 //! ```ignore
 //! #![no_std]
@@ -57,7 +57,8 @@ pub use core::sync::atomic::AtomicU64;
 
 /// Makes tasks an image: the configuration, bytes of stack and console ring, and the tasks in any order.
 ///
-/// A greater priority is more urgent; among equals, the first one here is. A budget, in cycles, is optional: a job that runs longer is told.
+/// A greater priority is more urgent; among equals, the first one here is. A budget, in cycles, is optional: the kernel reports a job that
+/// runs longer.
 #[macro_export]
 macro_rules! system {
     (

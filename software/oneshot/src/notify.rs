@@ -1,11 +1,11 @@
 //! Tasks that messages release: the doorbell's interrupt, and the end of their jobs.
 //!
-//! Why it exists: a described channel with `notify` releases its reader by an interrupt, and whoever rings must not take more of this core than was
-//! planned. What it deliberately does not know: who rings, and the order of accesses (it is in `exec`).
+//! Why it exists: a described channel with `notify` releases its reader by an interrupt, and ringing cores must not take more of this core
+//! than was planned. What it deliberately does not know: the ringing cores, and the order of accesses (it is in `exec`).
 //!
-//! Images without such a channel do not contain this module (feature `notify`). Two limits are fixed by the build: rings in a tick, after which the
-//! doorbell is masked until the next tick; and the distance of the releases of each task, its period. Nothing is lost while the doorbell is masked: it
-//! stays raised, and after it the ports are looked at.
+//! Images without such a channel do not contain this module (feature `notify`). The build fixes two limits: rings in a tick, after which
+//! the doorbell is masked until the next tick; and the distance between the releases of each task, its period. Nothing is lost while the
+//! doorbell is masked: it stays raised, and the ports are checked afterwards.
 
 use crate::arch::{self, Core};
 use crate::kernel;
@@ -38,11 +38,11 @@ impl Reader {
         }
     }
 
-    /// Looks at the port, if the task waits for it. Interrupts are masked.
+    /// Checks the port, if the task waits for it. Interrupts are masked.
     fn look(&self, step: impl FnOnce(&mut Told, u64, u64, bool) -> Option<u64>) {
         let period = period_of(self.task);
         let has_news = told_by(self.task).is_some_and(|port| {
-            // Nobody has initialised it yet, or wrote over it: there is nothing to read.
+            // It was never initialised, or it was overwritten: there is nothing to read.
             RawPort::get(arch::core_number(), port)
                 .is_ok_and(|port| port.is_some_and(|port| port.has_news() == Ok(true)))
         });
@@ -68,7 +68,8 @@ static PLAN: Core<Plan> = Core::new(Plan {
 static RINGS: Core<Rings> = Core::new(Rings::new());
 static UNMASK: TimingEvent = TimingEvent::new(unmask);
 
-/// The tasks of the image that messages release, and how many rings of its doorbell the core hears in a tick, at least 1. Before the first job.
+/// Sets the tasks of the image that messages release, and the rings of its doorbell that the core accepts in a tick, at least 1. Must come
+/// before the first job.
 pub fn begin(readers: &'static [Reader], rings: u32) {
     PLAN.with(|plan| *plan = Plan { readers, rings });
 }
@@ -98,7 +99,7 @@ fn told_by(task: Task) -> Option<usize> {
     Some(arch::table_word(at as usize + table::NAME) as u16 as usize)
 }
 
-/// The job that runs ends, and its task waits for a message. False: time releases the task.
+/// The running job ends, and its task waits for a message. False: time releases the task.
 pub(crate) fn wait() -> bool {
     let task = kernel::running();
     let mut readers = readers().iter();
@@ -111,7 +112,7 @@ pub(crate) fn wait() -> bool {
 
 /// The doorbell's interrupt: for [`crate::Configuration::on_software_interrupt`].
 pub fn rung() {
-    // First, so that whoever rings from now on interrupts again.
+    // First, so that any ring from now on interrupts again.
     arch::lower_doorbell();
     for reader in readers() {
         if reader.state.masked(|state| state.waits()) {
@@ -125,7 +126,7 @@ pub fn rung() {
     }
 }
 
-/// The next tick. If the doorbell is raised already, somebody rang more often than the description says.
+/// The next tick. If the doorbell is raised already, it was rung more often than the description says.
 fn unmask() {
     if arch::is_doorbell_raised() {
         custom::<{ marker::RINGS }>(limit().into());

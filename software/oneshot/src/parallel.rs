@@ -3,11 +3,12 @@
 //! Why it exists: some work is longer than its deadline on one core, and a one-shot job cannot suspend itself in the middle. So it polls, in its own memory,
 //! and gives up after the time that the description allows: whatever the others do, a job ends. What it deliberately does not know: what the work is.
 //!
-//! All tasks of a section have one period, and are released in the same ticks of the chip's timer ([`next`]). A section has a tag: the count of the timer at
-//! which it began. A helper takes a slice only if its section began after the helper's own release; who handed it out takes only results with the section's
-//! tag. So nobody takes a slice or result of an earlier job, and a helper that was late catches up with its next job.
+//! All tasks of a section have one period, and are released in the same ticks of the chip's timer ([`next`]). A section has a tag: the
+//! count of the timer at which it began. A helper takes a slice only if its section began after the helper's own release; the asker takes
+//! only results with the section's tag. So no task takes a slice or result of an earlier job, and a helper that was late catches up with
+//! its next job.
 //!
-//! Types see to the order that bounds rest on: all slices are handed out before the first result is awaited.
+//! Types enforce the order on which bounds rely: all slices are handed out before the first result is awaited.
 
 use crate::arch::{self, Chip};
 use crate::described::{Place, period, word};
@@ -23,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// Why there is no slice, or no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
-    /// The other side has not begun yet: nobody was asked.
+    /// The other side has not begun yet: it was not asked.
     NotAsked,
     /// It did not come in the time that the description allows.
     Late,
@@ -54,7 +55,7 @@ fn released() -> u64 {
     now - now % (period() * arch::system().timer).max(1)
 }
 
-/// A port of a section, and what markers call it.
+/// A port of a section, and its name in markers.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     port: port::Port,
@@ -62,7 +63,7 @@ struct Open {
 }
 
 impl Open {
-    /// What is in the own memory is reached without the network.
+    /// The core's own memory is reached without the network.
     fn of(port: port::Port, place: &Place) -> Self {
         Self {
             port: port.moved(arch::local(port.data())),
@@ -101,7 +102,7 @@ impl Open {
         result
     }
 
-    /// Waits for an item until so many counts of the timer after `begin` have passed. What nobody wants is dropped.
+    /// Waits for an item until this many counts of the timer after `begin` have passed. Items of other sections are dropped.
     fn wait(
         &self,
         begin: u64,
@@ -110,7 +111,7 @@ impl Open {
     ) -> Result<u64, Missing> {
         let patience = patience();
         loop {
-            // In this order: what is there at the last moment is seen.
+            // In this order, an item that comes at the last moment is seen.
             let waited = csr::time() - begin;
             if port::has_news(&mut Chip, &self.port)? {
                 custom::<{ marker::TAKE }>(self.name);
@@ -132,12 +133,12 @@ impl Open {
     }
 }
 
-/// What slices and results are: plain words, which are moved eight bytes at a time.
+/// Slices and results: plain words, moved eight bytes at a time.
 pub trait Words: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Words for T {}
 
-/// Refused by the build unless items of this type are whole aligned words.
+/// The build refuses items of types that are not whole aligned words.
 const fn is_words<T>() {
     assert!(
         align_of::<T>() >= 8 && size_of::<T>().is_multiple_of(8),
@@ -168,7 +169,7 @@ impl<S: Words, R: Words, const N: usize> Helpers<S, R, N> {
         }
     }
 
-    /// Begins a section, at most one in a job. The first one of a task only initialises its ports, and asks nobody.
+    /// Begins a section, at most one per job. The first one of a task only initialises its ports and asks no helper.
     ///
     /// # Errors
     /// [`Failure::Size`]: the description has no such channels; [`Failure::Locked`].
@@ -199,7 +200,7 @@ pub struct Handing<'a, S, R, const N: usize> {
 }
 
 impl<'a, S: Words, R: Words, const N: usize> Handing<'a, S, R, N> {
-    /// Hands a slice to a helper; whether it did. Until the helper has begun, nobody takes one.
+    /// Hands a slice to a helper; returns whether it did: a helper takes none before it has begun.
     ///
     /// # Errors
     /// [`Failure::Size`]: there is no such helper, or its channel has other slices; [`Failure::Locked`].
@@ -227,7 +228,8 @@ impl<'a, S: Words, R: Words, const N: usize> Handing<'a, S, R, N> {
 pub struct Collecting<'a, S, R, const N: usize>(Handing<'a, S, R, N>);
 
 impl<S: Words, R: Words, const N: usize> Collecting<'_, S, R, N> {
-    /// Waits for the result of a helper, until the task's `wait` after the section's begin has passed. Without one, `result` is as it was.
+    /// Waits for the result of a helper, until the task's `wait` after the section's start has passed. Without a result, `result` does not
+    /// change.
     ///
     /// # Errors
     /// [`Missing`].
@@ -297,7 +299,7 @@ impl<S: Words, R: Words> Answer<'_, S, R> {
         if self.help.results.is_none() {
             self.help.results = Open::output(self.help.numbers.1)?;
         }
-        // Whoever hands out slices has initialised the port of their results before.
+        // The task that hands out slices has already initialised the port of their results.
         let open = self.help.results.ok_or(Failure::NoData)?;
         open.put(self.tag, result.as_bytes())
     }

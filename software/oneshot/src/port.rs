@@ -2,9 +2,9 @@
 //!
 //! Why it exists: the policy's ports over the memory of the chip, typed. What it deliberately does not know: the protocol (it is in `exec`).
 //!
-//! Each core has [`PORTS`] records at one address of its memory, so a port is named by its core and its index. The owner, who reads,
-//! gives the data a place in its own memory. Reading and writing never wait for the other side's task: whoever expects data polls, with a
-//! delay between, so that others may run.
+//! Each core has [`PORTS`] records at one address of its memory, so a port is named by its core and its index. The owner, which reads,
+//! gives the data a place in its own memory. Reading and writing never wait for the other side's task: a task that expects data polls, with
+//! a delay in between to let others run.
 
 use crate::arch::{self, Chip};
 use bulkhead_abi::one_shot::port::{HOLDER, LOCK};
@@ -24,13 +24,13 @@ pub type Failure = port::Failure<Infallible>;
 /// Attempts to take a lock: its holder copies some words, so a longer wait means that the holder has stopped.
 const PATIENCE: u32 = 1000;
 
-/// A port of either kind, for items of so many bytes.
+/// A port of either kind, for items of this many bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawPort(Any);
 
 impl RawPort {
-    /// Initialises a port of this core, whose data lies at an address of this core that nobody else uses: a queue with so many places, or a sampling port
-    /// (0).
+    /// Initialises a port of this core with data at an address of this core that nothing else uses: a queue with this many places, or a
+    /// sampling port (0).
     pub(crate) fn initialise(
         index: usize,
         data: u64,
@@ -58,7 +58,7 @@ impl RawPort {
     }
 
     fn of(port: Any) -> Self {
-        // What is in the own memory is reached without the network.
+        // The core's own memory is reached without the network.
         Self(match port {
             Any::Sampling(port) => Any::Sampling(port.moved(arch::local(port.data()))),
             Any::Queue(queue) => Any::Queue(queue.moved(arch::local(queue.data()))),
@@ -80,7 +80,7 @@ impl RawPort {
         }
     }
 
-    /// Rings the doorbell of the core that owns the port, once everything that this core has written is there.
+    /// Rings the doorbell of the core that owns the port, once everything that this core has written has arrived.
     #[cfg(feature = "notify")]
     pub(crate) fn ring(&self) -> Result<(), Failure> {
         let record = match &self.0 {
@@ -133,7 +133,7 @@ pub(crate) fn record(core: u16, index: usize) -> Option<u64> {
 }
 
 impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
-    /// Initialises a port of this core. None: there is no such index, or it is initialised already.
+    /// Initialises a port of this core. `None`: there is no such index, or it is initialised already.
     ///
     /// # Errors
     /// [`Failure::Locked`].
@@ -162,7 +162,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
     }
 
     fn of(port: port::Port) -> Self {
-        // What is in the own memory is reached without the network.
+        // The core's own memory is reached without the network.
         let port = port.moved(arch::local(port.data()));
         let item = PhantomData;
         Self { port, item }
@@ -177,27 +177,27 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
         port::write(&mut Chip, &self.port, caller(), item.as_bytes())
     }
 
-    /// Writes an item, and rings the doorbell of the core that owns the port, once the item is there.
+    /// Writes an item, and rings the doorbell of the core that owns the port once the item has arrived.
     ///
     /// # Errors
-    /// [`Failure::Locked`]; then nobody is rung.
+    /// [`Failure::Locked`]; then no doorbell is rung.
     pub fn write_and_ring(&self, item: &T) -> Result<(), Failure> {
         self.write(item)?;
         notice::ring(&mut Chip, arch::doorbell_of(self.port.record()))
     }
 
-    /// Lowers the own doorbell, then says whether there is an item that nobody has read. For a handler of the software interrupt, which sets a
+    /// Lowers the core's own doorbell, then returns whether there is an unread item. For a handler of the software interrupt, which sets a
     /// suspension object if so; with several ports, it asks the others by [`SamplingPort::has_news`] afterwards.
     ///
     /// # Errors
     /// None happens; the type is that of all operations.
     pub fn hear(&self) -> Result<bool, Failure> {
-        // A store to the own doorbell takes effect at the end of a block of code on the model: that of this function.
+        // On the model, a store to the core's own doorbell takes effect at the end of a block of code: that of this function.
         arch::lower_doorbell();
         notice::hear_lowered(&mut Chip, &self.port)
     }
 
-    /// Reads the item into `item`; whether it is new.
+    /// Reads the item into `item`; returns whether it is new.
     ///
     /// # Errors
     /// [`Failure::NoData`] or [`Failure::Locked`].
@@ -206,7 +206,7 @@ impl<T: FromBytes + IntoBytes + Immutable> SamplingPort<T> {
         port::read(&mut Chip, &self.port, caller(), item.as_mut_bytes())
     }
 
-    /// Whether there is an item that nobody has read. Takes no lock.
+    /// Whether there is an unread item. Takes no lock.
     ///
     /// # Errors
     /// None happens; the type is that of all operations.
@@ -289,7 +289,7 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
         Self { queue, item }
     }
 
-    /// Puts an item behind all others.
+    /// Puts an item after all others.
     ///
     /// # Errors
     /// [`Failure::Full`]: no place is free, and nothing was written; [`Failure::Locked`].
@@ -298,17 +298,17 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
         queue::put(&mut Chip, &self.queue, caller(), item.as_bytes())
     }
 
-    /// Writes an item, and rings the doorbell of the core that owns the queue, once the item is there.
+    /// Writes an item, and rings the doorbell of the core that owns the queue once the item has arrived.
     ///
     /// # Errors
-    /// As of [`QueuingPort::put`]; then nobody is rung.
+    /// As of [`QueuingPort::put`]; then no doorbell is rung.
     pub fn put_and_ring(&self, item: &T) -> Result<(), Failure> {
         self.put(item)?;
         notice::ring(&mut Chip, arch::doorbell_of(self.queue.record()))
     }
 
-    /// Lowers the own doorbell, then says whether items wait. For a handler of the software interrupt, as [`SamplingPort::hear`]. The reader takes
-    /// all items before it waits, or looks again at its end: two rings may be one interrupt.
+    /// Lowers the core's own doorbell, then returns whether items wait. For a handler of the software interrupt, as [`SamplingPort::hear`].
+    /// The reader takes all items before it waits, or checks again at its end: two rings may be one interrupt.
     ///
     /// # Errors
     /// None happens; the type is that of all operations.
@@ -317,7 +317,7 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
         notice::hear_queue(&mut Chip, &self.queue)
     }
 
-    /// Takes the oldest item; whether there was one.
+    /// Takes the oldest item; returns whether there was one.
     ///
     /// # Errors
     /// [`Failure::Locked`].
@@ -336,14 +336,14 @@ impl<T: FromBytes + IntoBytes + Immutable> QueuingPort<T> {
     }
 }
 
-/// A spinlock between cores: the lock of a port record that is no port.
+/// A spinlock between cores: the lock of a port record that is not used as a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Spinlock {
     record: u64,
 }
 
 impl Spinlock {
-    /// In this record of a core. None: there is no such index.
+    /// In this record of a core. `None`: there is no such index.
     pub fn at(core: u16, index: usize) -> Option<Self> {
         record(core, index).map(|record| Self { record })
     }
@@ -362,7 +362,7 @@ impl Spinlock {
         )
     }
 
-    /// Gives it back. What was done before is visible to whoever takes it next.
+    /// Gives it back. Earlier writes are visible to the next holder.
     ///
     /// # Errors
     /// None happens; the type is that of all operations.

@@ -17,7 +17,7 @@ pub use bulkhead_exec_one_shot::protected::Entry;
 pub use bulkhead_exec_one_shot::protected::Gate;
 
 impl Job {
-    /// The task is ready again at a tick; at once, behind more urgent ones, if that has come.
+    /// The task is ready again at a tick, or at once if that has come; more urgent ones go first.
     #[inline]
     pub fn delay_until(self, tick: u64) -> Done {
         kernel::delay_running(tick);
@@ -135,8 +135,8 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
         Self(Lent::new(protected::Protected::new(data, entries)))
     }
 
-    /// Changes the data with interrupts masked, and serves whoever waits at entries that are open then. None: the object is in use, because
-    /// an action or barrier of its own called it, or stopped in the middle.
+    /// Changes the data with interrupts masked, and serves the tasks that wait at open entries. `None`: the object is in use, because an
+    /// action or barrier of its own called it, or stopped in the middle.
     #[inline]
     pub fn update<R>(&self, action: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.with(|object| object.update(action, kernel::release))
@@ -184,13 +184,14 @@ pub fn call<T, P>(
     Ok(job.done())
 }
 
-/// Serves whoever waits at such an object's open entries, after a change of its data. Interrupts are masked, and nobody else uses the object.
+/// Serves the tasks that wait at such an object's open entries, after a change of its data. Interrupts are masked, and nobody else uses the
+/// object.
 #[cfg(feature = "c")]
 pub fn serve<T, P>(data: &mut T, entries: &mut [impl protected::Gate<T, P>]) {
     protected::serve(data, entries, kernel::release);
 }
 
-/// Something that is done at a tick by the timer's interrupt, without a task. Its handler runs under the rules of
+/// An action that the timer's interrupt performs at a tick, without a task. Its handler runs under the rules of
 /// [`crate::Configuration::on_software_interrupt`].
 pub struct TimingEvent(pub(crate) Core<events::Event<'static, Action>>);
 
@@ -206,14 +207,14 @@ impl TimingEvent {
         Self(Core::new(events::Event::new(Action::C(handler))))
     }
 
-    /// Sets it for a tick; one that has come: the next one. A former one is forgotten.
+    /// Sets it for a tick; if that has come, for the next one. Replaces a former tick.
     pub fn set(&'static self, tick: u64) {
         // Not this tick: a handler that sets its own event would never end.
         let tick = tick.max(kernel::now() + 1);
         kernel::events(|queue| queue.set(self.0.shared(), tick));
     }
 
-    /// Takes it back. Whether it was set.
+    /// Takes it back. Returns whether it was set.
     pub fn cancel(&'static self) -> bool {
         kernel::events(|queue| queue.cancel(self.0.shared()))
     }

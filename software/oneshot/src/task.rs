@@ -1,26 +1,26 @@
-//! What a task is for its author.
+//! A task as its author sees it.
 //!
 //! Why it exists: the rules of one-shot tasks as types. What it deliberately does not know: how jobs are started, and what they may wait for.
 
 use core::marker::PhantomData;
 
-/// A task: its fields are what survives from job to job.
+/// A task: its fields survive from job to job.
 pub trait Task {
     /// One job, from its release to its end. It is never preempted by other tasks.
     fn run(&mut self, job: Job) -> Done;
 }
 
-/// The job that runs: who has it may end it, once.
+/// The running job: its owner may end it, once.
 #[derive(Debug)]
 #[must_use = "a job must end"]
 pub struct Job(PhantomData<*const ()>);
 
-/// A job has ended: what its task waits for is known.
+/// A job has ended: it is known what its task waits for.
 #[derive(Debug)]
 #[must_use = "give it back from the task's function"]
 pub struct Done(PhantomData<*const ()>);
 
-/// The start of a job: the kernel makes one for each, and only it.
+/// The start of a job: only the kernel makes one, for each job.
 #[derive(Debug)]
 pub struct Start(PhantomData<*const ()>);
 
@@ -41,7 +41,7 @@ impl Job {
         self.done()
     }
 
-    /// The task waits for what the caller has noted.
+    /// The task waits for what the caller has recorded.
     #[inline]
     pub(crate) fn done(self) -> Done {
         Done(PhantomData)

@@ -1,4 +1,4 @@
-//! Time: ticks, and a clock that is more precise.
+//! Time: ticks, and a more precise clock.
 //!
 //! Why it exists: activations are instants on the grid of ticks, measurements are not. What it deliberately does not know: how long a tick
 //! is; the image says so.

@@ -1,6 +1,6 @@
 //! A small assembler: instructions in sequence, labels, and the few pseudo-instructions that the programs need.
 //!
-//! It exists because the tests may not need an external toolchain. It does not know what a test is.
+//! It exists because the tests must not depend on an external toolchain. It does not know what a test is.
 
 use crate::encode::{self, Format, Instruction, Operands};
 

@@ -1,4 +1,4 @@
-//! Runs batches on both sides, finds mismatches and makes them small.
+//! Runs batches on both sides, finds mismatches and shrinks them.
 
 use bulkhead_machine::hart::IntervalConfig;
 
@@ -8,13 +8,13 @@ use crate::program::Category;
 use crate::program::{self, Program};
 use crate::{ours, qemu, whole};
 
-/// Tests of one start of QEMU.
+/// Tests in one start of QEMU.
 pub const BATCH: usize = 100;
 
 /// A test on which the two sides disagree.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// The program, as small as it was made.
+    /// The program, as far as it could be shrunk.
     pub program: Program,
     /// What differs, or which side gave no result.
     pub difference: String,
@@ -34,7 +34,7 @@ pub fn on_qemu(programs: &[&Program]) -> Result<Vec<Outcome>, qemu::Error> {
         .collect())
 }
 
-/// What of ours runs the programs.
+/// The implementation of ours that runs the programs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     /// The hart with a memory that answers at once.
@@ -49,7 +49,7 @@ enum Side {
     MachineOutOfOrder,
 }
 
-/// An out-of-order pipeline with `width` instructions in a cycle.
+/// An out-of-order pipeline with `width` instructions per cycle.
 fn out_of_order(width: u32) -> IntervalConfig {
     IntervalConfig {
         width,
@@ -98,7 +98,7 @@ impl Side {
     }
 }
 
-/// Compares one batch; a side that gives no result at all counts as a mismatch of the program that causes it.
+/// Compares one batch; if a side gives no result at all, the program that causes it counts as a mismatch.
 ///
 /// # Errors
 /// When QEMU cannot be used.
@@ -142,7 +142,7 @@ fn split(programs: &[&Program], reason: &str) -> Result<Vec<Mismatch>, qemu::Err
     Ok(mismatches)
 }
 
-/// Leaves out chunks as long as the two sides still disagree; stops after `budget` starts of QEMU.
+/// Removes chunks as long as the two sides still disagree; stops after `budget` starts of QEMU.
 ///
 /// # Errors
 /// When QEMU cannot be used.
@@ -201,7 +201,7 @@ pub fn programs(categories: &[Category], seeds: std::ops::Range<u64>) -> Vec<Pro
     programs
 }
 
-/// Compares all programs on up to `jobs` threads; mismatches come in the order of the programs.
+/// Compares all programs on up to `jobs` threads; mismatches are in the order of the programs.
 ///
 /// # Errors
 /// When QEMU cannot be used.

@@ -1,6 +1,6 @@
 //! Reads results and compares them.
 //!
-//! What may differ between two correct harts is in one table, [`DIFFERENCES`], each line with its reason.
+//! One table, [`DIFFERENCES`], lists what may differ between two correct harts, each line with its reason.
 
 use crate::layout::*;
 use crate::program::Category;
@@ -30,7 +30,7 @@ fn trap(program: &Program, entry: &[u64; LOG_WORDS as usize]) -> String {
 }
 
 impl Outcome {
-    /// The traps and CSRs for a reader.
+    /// The traps and CSRs as text.
     #[must_use]
     pub fn text(&self, program: &Program) -> String {
         let mut text = String::new();
@@ -85,7 +85,8 @@ pub fn read(memory: &[u8], result: u64, program: &Program) -> Outcome {
     }
 }
 
-/// What may legitimately differ: in which category (`None`: all), item of the result, bits that are not compared, why.
+/// Legitimate differences: the category (`None`: all), the item of the result, the bits that are not compared, and the
+/// reason.
 pub const DIFFERENCES: &[(Option<Category>, &str, u64, &str)] = &[
     (
         Some(Category::Asynchronous),
@@ -101,7 +102,7 @@ pub const DIFFERENCES: &[(Option<Category>, &str, u64, &str)] = &[
     ),
 ];
 
-/// What the generators leave out because the two sides may (or, as QEMU 7.2 has it, do) behave differently: what, why.
+/// What the generators leave out because the two sides may behave differently (or do, in QEMU 7.2), and the reason.
 pub const LEFT_OUT: &[(&str, &str)] = &[
     (
         "SC at a misaligned or unmapped address after a failed LR",

@@ -1,18 +1,18 @@
 //! Instruction encodings of RV64GC with Zicsr and Zifencei, from the tables of "The RISC-V Instruction Set Manual".
 //!
-//! This is the test's own copy of the encodings, written without a look at the machine's decoder, so that a wrong bit there is
-//! not repeated here. It knows how instructions look and print, not what they do.
+//! This is the test's own copy of the encodings, written without reference to the machine's decoder, so that a wrong bit there
+//! is not repeated here. It knows how instructions are encoded and printed, not what they do.
 
 use crate::random::Random;
 
 /// An encoded instruction: its bits, its length in bytes, its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// The encoding; the low 16 bits only if `bytes` is 2.
+    /// The encoding; only the low 16 bits if `bytes` is 2.
     pub bits: u32,
     /// 2 or 4.
     pub bytes: u8,
-    /// Assembly text, for the reader of a mismatch.
+    /// Assembly text, for readers of a mismatch.
     pub text: String,
 }
 
@@ -401,7 +401,7 @@ fn bits(value: i64, from: u32, count: u32, to: u32) -> u32 {
     ((value >> from) as u32 & ((1 << count) - 1)) << to
 }
 
-/// A random compressed instruction that only computes; writes none of the registers for which `keep` says so.
+/// A random compressed instruction that only computes; it writes no register for which `keep` is true.
 #[must_use]
 pub fn compressed_integer(random: &mut Random, keep: &dyn Fn(u32) -> bool) -> Instruction {
     let full = |random: &mut Random| loop {
@@ -508,7 +508,7 @@ pub fn compressed_integer(random: &mut Random, keep: &dyn Fn(u32) -> bool) -> In
     }
 }
 
-/// A random compressed load or store with a base in `x8` or `x9`, or `x2`; loads avoid the registers that `keep` names.
+/// A random compressed load or store with a base in `x8` or `x9`, or `x2`; loads avoid the registers for which `keep` is true.
 #[must_use]
 pub fn compressed_memory(random: &mut Random, keep: &dyn Fn(u32) -> bool) -> Instruction {
     let stack = random.one_in(2);

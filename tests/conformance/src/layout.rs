@@ -1,12 +1,12 @@
 //! Where everything is in memory: the contract between the runtime, the programs and the reader of the results.
 //!
-//! Each test is copied to the same addresses before it runs, so that its behaviour does not depend on its neighbours.
+//! Each test is copied to the same addresses before it runs, so its behaviour does not depend on its neighbours.
 
 /// First byte of memory; the runtime starts here.
 pub const DRAM: u64 = 0x8000_0000;
-/// Bytes of memory; pages that nobody touches cost nothing.
+/// Bytes of memory; untouched pages cost nothing.
 pub const DRAM_BYTES: u64 = 64 << 20;
-/// The machine-mode trap handler; as in vectored mode, 16 entries of 4 bytes.
+/// The machine-mode trap handler: 16 entries of 4 bytes, as in vectored mode.
 pub const MACHINE_HANDLER: u64 = DRAM + 0x40;
 /// The supervisor-mode trap handler.
 pub const SUPERVISOR_HANDLER: u64 = DRAM + 0x400;
@@ -40,7 +40,7 @@ pub const DESCRIPTOR_WORDS: u64 = 6;
 pub const IMAGES: u64 = DRAM + 0x20_0000;
 /// Value of `a7` that ends a test.
 pub const END: u64 = 0x700;
-/// Value of `a7` that returns in mode `a7 & 3`, at the alias that `a6` says.
+/// Value of `a7` that returns in mode `a7 & 3`, at the alias given by `a6`.
 pub const SWITCH: u64 = 0x600;
 /// The core-local interruptor's software interrupt register.
 pub const CLINT_SOFTWARE: u64 = 0x0200_0000;

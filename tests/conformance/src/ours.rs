@@ -40,11 +40,11 @@ struct Flat {
     compare: u64,
     exit: Option<u64>,
     changed: bool,
-    /// Where memory is slow: the state of the delays.
+    /// If memory is slow: the state of the delays.
     delays: Option<Random>,
     /// Bytes of a line of the hart.
     line: u64,
-    /// Accesses under way: when they complete, their tokens, and their addresses.
+    /// Outstanding accesses: when they complete, their tokens, and their addresses.
     under_way: BTreeSet<(u64, u32, u64)>,
     token: u32,
 }
@@ -171,8 +171,8 @@ impl Bus for Flat {
     fn marker(&mut self, _: u64, _: u16, _: u64, _: bool) {}
 }
 
-/// Runs memory `image` from its first byte and returns the memory afterwards. `delays` seeds the delays
-/// of a slow memory, to which a hart with the smallest buffers goes.
+/// Runs memory `image` from its first byte and returns the memory afterwards. `delays` seeds the delays of a slow memory;
+/// the hart then has the smallest buffers.
 ///
 /// # Errors
 /// When the programs do not end as they should.
@@ -200,7 +200,7 @@ pub fn run(
         ..HartConfig::default()
     };
     if delays.is_some() {
-        // As little of everything as there may be.
+        // The smallest values allowed.
         config = HartConfig {
             line: 16,
             predictor_entries: 0,
@@ -230,7 +230,7 @@ pub fn run(
             bus.under_way.pop_first();
             hart.complete(token, at, bus.line(physical));
         }
-        // The end of its ticks is looked for now and then.
+        // The end of its ticks is checked occasionally.
         let due_at = if due {
             u64::MAX
         } else {
@@ -239,7 +239,7 @@ pub fn run(
         let horizon = bus.limit().min(due_at).min(now + TICKS_PER_TEST);
         let stop = hart.run(&mut bus, horizon);
         if let Some(value) = bus.exit {
-            // What the programs have stored comes to memory, though they did not wait for it.
+            // The programs' stores reach memory, although the programs did not wait for them.
             while let Some((at, token, physical)) = bus.under_way.pop_first() {
                 hart.complete(token, at, bus.line(physical));
             }
@@ -252,7 +252,7 @@ pub fn run(
         match stop {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(_) => {
-                // Out of order, the hart may go on with any of them.
+                // Out of order, the hart may continue with any of them.
                 if let Some((at, token, physical)) = bus.under_way.pop_first() {
                     hart.complete(token, at, bus.line(physical));
                 }

@@ -1,6 +1,6 @@
 //! A test program: independent chunks of code with initial registers, data and page tables.
 //!
-//! Chunks can be left out one by one, which is what makes a mismatch small enough to read.
+//! Chunks can be left out one by one, which makes a mismatch small enough to read.
 
 use crate::assembler::{self, Assembler};
 use crate::encode::{ECALL, Instruction, word};
@@ -105,7 +105,7 @@ impl Category {
 pub struct Chunk {
     /// The code, position independent.
     pub code: Vec<Instruction>,
-    /// The rest depends on it: never left out.
+    /// The other chunks depend on it: never left out.
     pub fixed: bool,
 }
 
@@ -114,7 +114,7 @@ pub struct Chunk {
 pub struct Program {
     /// What it is about.
     pub category: Category,
-    /// The number that it was made from.
+    /// The number from which it was made.
     pub seed: u64,
     /// Code in order.
     pub chunks: Vec<Chunk>,
@@ -129,7 +129,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// All instructions, with those that end the test.
+    /// All instructions, including those that end the test.
     #[must_use]
     pub fn instructions(&self) -> Vec<Instruction> {
         let mut code: Vec<Instruction> = self

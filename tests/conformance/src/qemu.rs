@@ -13,7 +13,7 @@ use crate::layout::DRAM_BYTES;
 /// The program that is started.
 pub const PROGRAM: &str = "qemu-system-riscv64";
 
-/// Extensions that the machine does not have; those of them that this QEMU knows are turned off.
+/// Extensions that the machine does not have; the ones that this QEMU knows are turned off.
 const OFF: &[&str] = &[
     "h",
     "zba",
@@ -76,19 +76,19 @@ fn missing(error: std::io::Error) -> Error {
     }
 }
 
-/// Longest run of one batch; a program that runs into it never ends.
+/// The longest run of one batch; a program that reaches it never ends.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Why QEMU gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The program is not there.
+    /// The program is not installed.
     #[error("{PROGRAM} is not installed (Debian package qemu-system-misc)")]
     Missing,
     /// It did not end in time: some test hangs.
     #[error("QEMU did not end within {} s", LIMIT.as_secs())]
     Timeout,
-    /// It ended otherwise than by the exit device.
+    /// It ended in another way than by the exit device.
     #[error("QEMU failed: {0}")]
     Failed(String),
     /// A file could not be used.
@@ -117,8 +117,8 @@ pub fn run(image: &[u8]) -> Result<Vec<u8>, Error> {
     file.as_file().set_len(DRAM_BYTES)?;
     file.flush()?;
     let path = file.path().display();
-    // A second hart makes QEMU translate atomic operations as such; alone, it would translate them to a load and a store, whose
-    // exceptions are those of a load.
+    // A second hart makes QEMU translate atomic operations as such; with one hart, it would translate them to a load and a
+    // store, whose exceptions are those of a load.
     let mut child = Command::new(PROGRAM)
         .args([
             "-machine",

@@ -1,6 +1,7 @@
 //! The generator's random numbers: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 //!
-//! A failing seed must give the same program for years, so the sequence is our own and not that of a library's version.
+//! A failing seed must give the same program for years, so the sequence is our own and does not depend on a library's
+//! version.
 
 /// A reproducible stream of numbers.
 #[derive(Clone, Debug)]

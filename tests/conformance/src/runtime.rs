@@ -1,10 +1,10 @@
 //! The code around the tests: it prepares each one, handles its traps, and saves what it left behind.
 //!
-//! Trap handling is a policy that suits every test: log the trap, then go on behind the instruction (interrupts: disable
-//! the source and return). It uses no register of the test: `mscratch` and `sscratch` point to frames.
+//! Trap handling follows one policy that suits every test: log the trap, then continue after the instruction (interrupts:
+//! disable the source and return). It uses no register of the test: `mscratch` and `sscratch` point to frames.
 //!
-//! How an exception continues: if `mepc` is in the test's code (or its alias), behind that instruction, whose length is read
-//! from physical memory; else, as after a jump to nowhere, at the address in `ra`.
+//! An exception whose `mepc` is in the test's code (or its alias) continues after that instruction, whose length is read
+//! from physical memory; any other, as after a jump to nowhere, continues at the address in `ra`.
 
 use crate::assembler::{self, Assembler};
 use crate::encode::{FENCE_I, MRET, SFENCE, SRET, WFI, word};
@@ -24,7 +24,7 @@ const A2: u32 = 12;
 const A6: u32 = 16;
 const A7: u32 = 17;
 
-/// CSRs that every test starts with, where that is not zero; the order matters (no `satp` before its tables are gone).
+/// The nonzero CSRs with which every test starts; the order matters (no `satp` before its tables are gone).
 fn reset_csrs(a: &mut Assembler) {
     // FS Initial, everything else off.
     a.li(T0, 0x2000);
@@ -87,7 +87,7 @@ fn restore_registers(a: &mut Assembler) {
     a.memory("ld", SP, i64::from(SP) * 8, SP);
 }
 
-/// Appends an entry to the log; its number (before) is in `t2`, and `s1` keeps the cause.
+/// Appends an entry to the log; its previous number is in `t2`, and `s1` keeps the cause.
 fn log(a: &mut Assembler, kind: u64, csrs: &[u32]) {
     let full = a.label();
     a.li(T0, LOG);
@@ -107,7 +107,7 @@ fn log(a: &mut Assembler, kind: u64, csrs: &[u32]) {
     a.bind(full);
 }
 
-/// Moves the exception's address in `s0` behind its instruction, or to the saved `ra`.
+/// Moves the exception's address in `s0` past its instruction, or to the saved `ra`.
 fn step_over(a: &mut Assembler) {
     let (outside, done, short) = (a.label(), a.label(), a.label());
     a.li(T0, ALIAS);
@@ -143,14 +143,14 @@ fn pad(a: &mut Assembler, address: u64) {
     }
 }
 
-/// The runtime's bytes, to stand at [`DRAM`].
+/// The runtime's bytes, for address [`DRAM`].
 #[must_use]
 pub fn image() -> Vec<u8> {
     let mut a = Assembler::new();
     let (start, finish, next) = (a.label(), a.label(), a.label());
     a.jump(ZERO, start);
 
-    // Machine-mode handler; vectored entries stand behind it, 4 bytes apart.
+    // Machine-mode handler; vectored entries follow it, 4 bytes apart.
     pad(&mut a, MACHINE_HANDLER);
     let machine_body = a.label();
     for _ in 0..16 {
@@ -190,7 +190,7 @@ pub fn image() -> Vec<u8> {
     a.branch("bgeu", S0, T0, direct);
     a.csr("csrrs", S0, 0x141, ZERO);
     a.bind(direct);
-    // Continue behind the ecall in the mode that a7 says, at the alias that a6 says.
+    // Continue after the ecall in the mode given by a7, at the alias given by a6.
     a.i("addi", S0, S0, 4);
     a.li(T0, ALIAS);
     a.r("or", S0, S0, T0);
@@ -230,7 +230,7 @@ pub fn image() -> Vec<u8> {
     a.li(T1, SWITCH);
     a.branch("bne", T0, T1, step);
     a.bind(forward);
-    // The machine-mode handler serves these: give it the registers as they were.
+    // The machine-mode handler serves these: give it the unchanged registers.
     restore_registers(&mut a);
     a.push(word(crate::encode::ECALL, "ecall"));
     a.jump(ZERO, forward);
@@ -248,7 +248,7 @@ pub fn image() -> Vec<u8> {
 
     // End of a test, in machine mode with sp = frame: the handler saved the integer registers.
     a.bind(finish);
-    // The CSRs first, so that nothing of the saving shows in them.
+    // The CSRs first, so that the saving does not show in them.
     a.li(A1, FRAME + 0x400);
     for (index, &(_, csr)) in RESULT_CSRS.iter().enumerate() {
         a.csr("csrrs", T0, csr, ZERO);
@@ -262,7 +262,7 @@ pub fn image() -> Vec<u8> {
             a.csr("csrrc", ZERO, 0x300, T0);
         }
     }
-    // An access that lies partly in a region fails in machine mode too.
+    // An access that is partly in a region fails in machine mode too.
     a.csr("csrrw", ZERO, 0x3a0, ZERO);
     a.li(A1, FRAME + 0x200);
     for f in 0..32 {

@@ -1,7 +1,7 @@
 //! Runs a batch on a whole machine: one tile with small caches, a network, a DRAM channel, and the tile's own devices.
 //!
-//! What the hart computes may not depend on what is around it. The caches are much smaller than the programs, so that lines come
-//! and go all the time.
+//! The hart's results must not depend on what is around it. The caches are much smaller than the programs, so lines come and go
+//! all the time.
 
 use bulkhead_machine::config::{
     CacheConfig, DramConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,

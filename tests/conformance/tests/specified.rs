@@ -1,5 +1,5 @@
-//! Where QEMU deviates from the specification the programs leave the case out (`compare::LEFT_OUT`); here our side alone runs it,
-//! and the expectation is the specification's text.
+//! Where QEMU deviates from the specification, the programs leave the case out (`compare::LEFT_OUT`); here only our side runs it,
+//! and the expectation comes from the specification's text.
 
 use bulkhead_conformance::assembler::Assembler;
 use bulkhead_conformance::compare::{self, Outcome};
@@ -99,7 +99,8 @@ fn misaligned_reservations() {
     assert_eq!(traps(&outcome), [(4, DATA + 2), (6, DATA + 2)]);
 }
 
-/// Volume I: AMOs to where nothing is are store/AMO access faults; the value is the address, also of a misaligned load.
+/// Volume I: an AMO to an address where nothing is raises a store/AMO access fault; the value is the address, also for a
+/// misaligned load.
 #[test]
 fn faults_where_nothing_is() {
     let outcome = run(|a| {
@@ -137,7 +138,7 @@ fn a_small_region_in_the_middle_of_an_access() {
 fn no_entry_no_access() {
     let outcome = run(|a| {
         a.csr("csrrw", 0, 0x3a2, 0);
-        // The fetch fails; its handler goes on here, in the same mode, and fails until the program has had too many traps.
+        // The fetch fails; its handler continues here, in the same mode, and fails until the program has had too many traps.
         enter(a, 0, MRET);
     });
     assert!(outcome.log.iter().all(|entry| entry[1] == 1));

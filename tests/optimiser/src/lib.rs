@@ -2,16 +2,16 @@
 //!
 //! Why it exists: HiGHS computes in floating point. If all utilisations are small multiples of one unit, each constraint of the
 //! mixed-integer program is a sum of small integers, so its verdicts are exact and the two methods must agree to the last digit.
-//! The reference is HiGHS's own Python package, which comes compiled; building HiGHS from C++ would take minutes in every check.
+//! The reference is HiGHS's own Python package, which is precompiled; building HiGHS from C++ would take minutes in every check.
 //!
-//! It deliberately knows nothing of how either method works.
+//! What it deliberately does not know: how either method works.
 
 use bulkhead_analysis::mc2::ways::{ONE, ProcessorTable, WayPlan, WayProblem};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The version of HiGHS's package that is compared with.
+/// The version of HiGHS's package used for comparison.
 pub const HIGHS: &str = "1.15.1";
 
 /// Splitmix64: small, seeded, good enough for drawing problems.
@@ -47,7 +47,7 @@ pub struct Instance {
     pub minimum_level_c: usize,
     /// Fewest and most locked ways.
     pub locked: (usize, usize),
-    /// For each processor its three tables.
+    /// The three tables of each processor.
     pub processors: Vec<[Vec<u64>; 3]>,
     /// As in [`WayProblem`].
     pub c_total: Vec<u64>,
@@ -55,10 +55,10 @@ pub struct Instance {
     pub c_largest: Vec<u64>,
 }
 
-/// What a method says: objective and slack in units, or no plan.
+/// The result of a method: objective and slack in units, or no plan.
 pub type Answer = Option<(u64, u64)>;
 
-/// What the reference writes.
+/// The output of the reference.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Reference {
     /// One for each instance.
@@ -68,7 +68,8 @@ pub struct Reference {
 }
 
 impl Instance {
-    /// Draws one. Three kinds: entries without any order, tables that fall along both indices, and tables as in the study.
+    /// Draws an instance of one of three kinds: entries without any order, tables that fall along both indices, and tables as in
+    /// the study.
     pub fn draw(random: &mut Random) -> Self {
         match random.below(8) {
             0..=2 => Self::plain(random, false),
@@ -81,7 +82,7 @@ impl Instance {
         let ways = 2 + random.below(7) as usize;
         let count = 1 + random.below(4);
         let (stride, one) = (ways + 1, 1 << (3 + random.below(6)));
-        // How full: small tables are mostly feasible, large ones mostly not.
+        // The load: small tables are usually feasible, large ones usually not.
         let scale = one / 4 + random.below(one);
         let mut table = |scale: u64| {
             let mut values: Vec<u64> = (0..stride * stride)
@@ -125,7 +126,7 @@ impl Instance {
         let (ways, one) = (16, 1u64 << 14);
         let stride = ways + 1;
         let load = 500 + random.below(1400);
-        // Least utilisation, what too few ways add, and how fast that fades: some tasks each.
+        // For some tasks each: least utilisation, the cost of too few ways, and how fast it decays.
         let mut tables = |tasks: u64, share: u64| -> Vec<Vec<u64>> {
             let tasks: Vec<(f64, f64, f64, f64)> = (0..tasks)
                 .map(|_| {
@@ -221,10 +222,10 @@ impl Instance {
     }
 }
 
-/// A Python that has HiGHS, in a virtual environment below `target`; made when it is missing.
+/// A Python with HiGHS, in a virtual environment below `target`; created if it is missing.
 ///
 /// # Errors
-/// What could not be done, and how to help.
+/// What failed, and how to help.
 pub fn python(target: &Path) -> Result<PathBuf, String> {
     let folder = target.join(format!("highs-{HIGHS}"));
     let python = folder.join("bin/python");

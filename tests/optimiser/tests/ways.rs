@@ -1,7 +1,7 @@
 //! The exact way optimiser against HiGHS: the same verdict, the same least utilisation and the same slack on random problems.
 //!
-//! `BULKHEAD_WAY_PROBLEMS` sets their number. Where HiGHS's Python package cannot be had, the comparison says so and is skipped, unless
-//! `CI` is set: there it must run. `analysis/src/mc2/ways_tests.rs` compares with brute force everywhere.
+//! `BULKHEAD_WAY_PROBLEMS` sets their number. Where HiGHS's Python package is unavailable, the comparison says so and is skipped,
+//! unless `CI` is set: then it must run. `analysis/src/mc2/ways_tests.rs` compares with brute force everywhere.
 
 use bulkhead_analysis::mc2::ways::{Scratch, WayPlan};
 use bulkhead_optimiser_tests::{Answer, Instance, Random, python, reference};
@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Ten seconds on two idle cores, less than a minute on busy ones.
 const PROBLEMS: usize = 4000;
 
-/// Past the test harness, which shows nothing of tests that pass.
+/// Bypasses the test harness, which shows no output of tests that pass.
 fn say(text: &str) {
     // A closed standard error must not fail the test.
     let _ = writeln!(std::io::stderr(), "{text}");

@@ -1,7 +1,7 @@
 //! The control loop that hostile programs and struck tiles must not disturb.
 //!
-//! Why it exists: several tests put something bad beside the same loop and ask whether it noticed. What it deliberately does not know: what is
-//! beside it.
+//! Why it exists: several tests put something bad next to the same loop and check whether the loop was disturbed. What it deliberately does
+//! not know: its neighbours.
 
 use crate::Report;
 use bulkhead_abi::marker::MarkerKind;
@@ -11,7 +11,7 @@ pub const LOOP: [&str; 3] = ["sensor", "controller", "actuator"];
 /// The tile where jobs end.
 const LAST: u16 = 4;
 
-/// The applications of a loop over three tiles with so many jobs, one in each millisecond: for a domain.
+/// The applications of a loop over three tiles with this many jobs, one per millisecond: for a domain.
 pub fn apps(jobs: usize) -> String {
     format!(
         r#"<app name="sensor" tile="2" program="control/sensor">
@@ -25,7 +25,7 @@ pub fn apps(jobs: usize) -> String {
     )
 }
 
-/// Whether the loop did all of its jobs, and each in time.
+/// Whether the loop did all of its jobs in time.
 pub fn kept_up(report: &Report, jobs: usize) -> bool {
     report.flows().len() == jobs && report.values(MarkerKind::DeadlineMiss, LAST).is_empty()
 }

@@ -1,21 +1,22 @@
-//! Verdicts of the catalog as they were filed, and what changed since.
+//! The filed verdicts of the catalog, and what has changed since.
 //!
-//! Why it exists: a change of an analysis, of a kernel or of a description must not change a verdict of the catalog unless somebody says why. So
-//! verdicts are in files of this crate, a changed one fails a test, and nobody files it without a reason in the change log. What it
+//! Why it exists: a change of an analysis, of a kernel or of a description must not change a verdict of the catalog without a stated
+//! reason. So verdicts are in files of this crate, a changed one fails a test, and filing it needs a reason in the change log. What it
 //! deliberately does not know: how a verdict comes about.
 //!
-//! A file for each system, a section for each command, a line for each promise. Numbers are left out, because each change of timing moves
-//! them: a line says what was promised and how it was judged.
+//! There is a file for each system, a section for each command, a line for each promise. Numbers are left out, because each change of
+//! timing changes them: a line has the promise and its verdict.
 
 use bulkhead_report::verdict::{Judgement, Promise};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Tests that run at a time file sections of one file.
+/// Tests that run at the same time file sections of one file.
 static FILES: Mutex<()> = Mutex::new(());
 
-/// The environment variable that files what is there now. Its value is the reason of the changes, a part of the change log's top section.
+/// The environment variable that files the present verdicts. Its value is the reason for the changes, a part of the change log's top
+/// section.
 pub const FILE: &str = "BULKHEAD_FILE_VERDICTS";
 
 /// A promise in a line.
@@ -35,7 +36,7 @@ pub fn line(promise: &Promise) -> String {
     without_numbers(&format!("{judged}: {of}{}{why}", promise.what))
 }
 
-/// A text whose numbers are `#`: those that begin a word, with spaces between their groups of digits. Numbers in names stay.
+/// A text with `#` for its numbers: those that begin a word, with spaces between their groups of digits. Numbers in names stay.
 pub fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars().peekable();
@@ -78,7 +79,7 @@ fn sections(text: &str) -> Vec<(String, Vec<String>)> {
     for line in text.lines() {
         match (line.strip_prefix("== "), all.last_mut()) {
             (Some(command), _) => all.push((command.to_owned(), Vec::new())),
-            // Files of before have a sign for each group of digits.
+            // Older files have a sign for each group of digits.
             (None, Some((_, lines))) => lines.push(line.replace("\u{202f}#", "")),
             (None, None) => {}
         }
@@ -92,7 +93,7 @@ fn top(changes: &str) -> &str {
     top.split_once("\n## ").map_or(top, |(top, _)| top)
 }
 
-/// What differs, in lines of `-` (filed) and `+` (now); empty if nothing does.
+/// The difference in lines of `-` (filed) and `+` (now); empty if there is none.
 fn difference(filed: &[String], now: &[String]) -> String {
     let mut out = String::new();
     for (sign, here, there) in [('-', filed, now), ('+', now, filed)] {
@@ -109,7 +110,7 @@ fn difference(filed: &[String], now: &[String]) -> String {
     out
 }
 
-/// Compares a system's verdicts under one command with those that were filed, or files them.
+/// Compares a system's verdicts under one command with the filed ones, or files them.
 ///
 /// # Errors
 /// What changed, and what to do about it.

@@ -1,10 +1,10 @@
-//! Boots a tiled system for a test and says what happened.
+//! Boots a tiled system for a test and reports what happened.
 //!
-//! Why it exists: the tests ask about activities, consoles and markers, not about files and images. What it deliberately
-//! does not know: what is expected.
+//! Why it exists: the tests are about activities, consoles and markers, not about files and images. What it deliberately
+//! does not know: the expected results.
 //!
-//! Systems lie in the folder `systems`; the platform `./shared.xml` that they may name is `tiled-gem5` with tiles that
-//! applications may share, made from the catalog's file.
+//! Systems are in the folder `systems`; they may name the platform `./shared.xml`, which is `tiled-gem5` with shareable
+//! tiles, made from the catalog's file.
 
 pub mod control;
 pub mod filed;
@@ -35,7 +35,7 @@ pub struct Report {
     pub console: String,
     /// Counters.
     pub statistics: Statistics,
-    /// Digest over all that happened.
+    /// Digest of everything that happened.
     pub digest: String,
     /// Ticks of a cycle of the applications' tiles.
     pub cycle: u64,
@@ -72,7 +72,7 @@ impl Report {
         self.work_until(begin, end, tile, u64::MAX)
     }
 
-    /// The same, of those that ended by this cycle.
+    /// The same for those that ended by this cycle.
     pub fn work_until(&self, begin: u16, end: u16, tile: u16, until: u64) -> Vec<(u64, u64)> {
         let mut open = None;
         let mut all = Vec::new();
@@ -91,7 +91,7 @@ impl Report {
         all
     }
 
-    /// Values of the pieces of work that begin on a tile during each measured span of another one.
+    /// Values of the pieces of work that begin on a tile during each measured span of another tile.
     pub fn work_during(&self, begin: u16, tile: u16, spans: u16) -> Vec<Vec<u64>> {
         let mut open = None;
         let mut all = Vec::new();
@@ -133,7 +133,7 @@ impl Report {
         all
     }
 
-    /// Activities that were alive at once, at most, as far as their spans tell.
+    /// The most activities alive at one time, as far as their spans show.
     pub fn alive_at_once(&self) -> usize {
         let mut lives = std::collections::BTreeMap::new();
         let kinds = [MarkerKind::SpanBegin as u16, MarkerKind::SpanEnd as u16];
@@ -182,7 +182,7 @@ pub fn boot_text(text: &str, overrides: &[&str]) -> Vec<Report> {
     boot_with(text, overrides, |_| {})
 }
 
-/// What happens to a tile in the middle of a run.
+/// An intervention on a tile in the middle of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Strike {
     /// When, in nanoseconds since reset.
@@ -193,19 +193,19 @@ pub struct Strike {
     pub how: Blow,
 }
 
-/// What is special about a boot.
+/// The special settings of a boot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Special {
     /// A tile is struck.
     strike: Option<Strike>,
-    /// When it ends, the kernel closes its books.
+    /// At the end, the kernel closes its books.
     books: bool,
 }
 
 /// How a tile is struck.
 #[derive(Clone, Copy, Debug)]
 pub enum Blow {
-    /// The activity that runs there jumps to where nothing is; if TileMux runs, the next activity that does.
+    /// The running activity jumps to an address where nothing is; if TileMux runs, the next activity that runs does.
     Crash,
     /// `tiled/captured` runs there in machine mode, and ends with an attack of this kind.
     Capture(u64),
@@ -347,7 +347,7 @@ fn execute(system: &System, programs: &[Program], special: Special) -> Report {
     )
 }
 
-/// Strikes a tile of a machine that is stopped. If the run ends before that is possible, says how.
+/// Strikes a tile of a stopped machine. If the run ends before that is possible, reports how it ended.
 fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) -> Option<Outcome> {
     let tile = strike.tile;
     match strike.how {

@@ -1,6 +1,7 @@
-//! Boots images of the one-shot RTOS for a test, one on each tile, and says what happened.
+//! Boots images of the one-shot RTOS for a test, one per tile, and reports what happened.
 //!
-//! Why it exists: tests ask about jobs, spans and the ring in memory. What it deliberately does not know: what is expected.
+//! Why it exists: the tests are about jobs, spans and the ring in memory. What it deliberately does not know: the expected
+//! results.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::memory_map::MEMORY_BASE;
@@ -29,7 +30,7 @@ pub const SWITCHES: [(u64, &str, f64); 8] = [
     (14, "activation: entry with a parameter", 442.0),
 ];
 
-/// Least, average and greatest of some spans.
+/// Minimum, average and maximum of some spans.
 pub fn summary(spans: &[u64]) -> (u64, f64, u64) {
     let sum: u64 = spans.iter().sum();
     let average = sum as f64 / spans.len() as f64;
@@ -46,16 +47,16 @@ pub struct OneShot {
     pub outcome: Outcome,
     /// What the first one's tile printed.
     pub console: String,
-    /// What the rings said at the end, in the order of tiles.
+    /// The contents of the rings at the end, in the order of tiles.
     pub rings: Vec<Ring>,
     /// Ticks of the machine in a cycle.
     pub cycle: u64,
-    /// Digest over all that happened.
+    /// Digest of everything that happened.
     pub digest: [u8; 32],
     markers: Vec<Marker>,
 }
 
-/// What the kernel said of its tasks.
+/// An event that the kernel reported about its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// These tasks are ready, as a set.
@@ -64,7 +65,7 @@ pub enum Event {
     Begin(u64),
     /// It has ended.
     End(u64),
-    /// It has had more than its budget.
+    /// Its job has exceeded its budget.
     Overrun(u64),
     /// The task stopped for ever.
     Stopped(u64),
@@ -78,12 +79,12 @@ pub fn image(name: &str) -> Vec<u8> {
     programs.remove(0).elf
 }
 
-/// Runs an image on the platform `single`, for some cycles at most.
+/// Runs an image on the platform `single`, for at most this many cycles.
 pub fn run(name: &str, cycles: u64) -> OneShot {
     run_on("single", &[(0, name)], cycles)
 }
 
-/// Runs images on the tiles of a platform, for some cycles at most.
+/// Runs images on the tiles of a platform, for at most this many cycles.
 pub fn run_on(platform: &str, placed: &[(u16, &str)], cycles: u64) -> OneShot {
     let platform = load_platform(Path::new(platform), &LoadOptions::default());
     let config = convert(&platform.expect("it is there"));
@@ -135,7 +136,7 @@ fn ring(machine: &Machine, tile: u16) -> Ring {
 }
 
 impl OneShot {
-    /// What the kernel said, with the cycle of each.
+    /// The kernel's events, each with its cycle.
     pub fn events(&self) -> Vec<(u64, Event)> {
         let first = self.markers.first().map_or(0, |marker| marker.tile);
         self.events_of(first)

@@ -1,7 +1,7 @@
 //! Helpers for tests of shared tiles.
 //!
-//! Why it exists: the tests boot systems and ask what applications saw. What it deliberately does not know: the insides of
-//! TileMux.
+//! Why it exists: the tests boot systems and check what applications saw. What it deliberately does not know: the insides
+//! of TileMux.
 
 use bulkhead_report::result::{RunResult, SpanResult, VariantResult};
 use bulkhead_runner::progress::Silent;
@@ -45,7 +45,7 @@ pub fn boot_heard(system: impl Into<PathBuf>, overrides: &[&str]) -> (RunResult,
     }
 }
 
-/// As [`boot`], with what the harts of each variant did.
+/// As [`boot`], with the events of each variant's harts.
 ///
 /// # Panics
 /// As for [`boot`].
@@ -90,7 +90,7 @@ pub fn spans<'a>(variant: &'a VariantResult, application: &str) -> &'a SpanResul
     }
 }
 
-/// Ticks from the begin of an application's first span to the end of its last.
+/// Ticks from the start of an application's first span to the end of its last.
 pub fn elapsed(variant: &VariantResult, application: &str) -> u64 {
     let samples = &spans(variant, application).samples;
     let begin = samples.iter().map(|s| s.begin).min().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! Helpers for tests of whole systems.
 //!
-//! Why it exists: every test here builds the chip's programs, boots the tiled OS and looks at the result as a user does.
+//! Why it exists: every test here builds the chip's programs, boots the tiled OS and checks the result as a user would.
 //! What it deliberately does not know: the insides of any part.
 
 use bulkhead_machine::machine::Machine;
@@ -29,7 +29,7 @@ pub fn finished(system: impl Into<PathBuf>, overrides: &[&str], traces: bool) ->
     }
 }
 
-/// As [`finished`], with what the harts of each variant did.
+/// As [`finished`], with the events of each variant's harts.
 ///
 /// # Panics
 /// As for [`finished`].

@@ -94,13 +94,13 @@ fn units_compute_what_programs_compute_and_much_faster() {
     let both = median(of("program-checksum"), "inspector");
     let pipeline = median(of("pipeline"), "inspector");
     assert!(both > 4 * pipeline, "{both} {pipeline}");
-    // Two clients share the unit: each is slower than alone, and neither waits for all of the other's work.
+    // Two clients share the unit: each is slower than alone, and neither waits for the whole of the other's work.
     let shared = median(of("shared"), "camera");
     assert!(shared > unit && shared < 3 * unit, "{shared} {unit}");
     assert_eq!(finished.code(), 0);
 }
 
-/// Of a hundred cycles in which an application measured, those for which its hart was clocked.
+/// The percentage of cycles in which an application's hart was clocked while it measured.
 fn clocked(variant: &VariantResult, log: &Log, application: &str) -> f64 {
     let span = variant.spans.iter().find(|s| s.application == application);
     let span = span.expect("it measures");
@@ -115,7 +115,7 @@ fn clocked(variant: &VariantResult, log: &Log, application: &str) -> f64 {
     100.0 * (all - asleep) as f64 / all as f64
 }
 
-/// The same work by a program and by units: how much faster, and what is left of the work of the driving core.
+/// The same work by a program and by units: the speed-up, and the remaining work of the driving core.
 fn speed_up(system: &str, cases: &[(&str, &str, &str)]) -> Vec<(f64, f64, f64, f64)> {
     let (finished, logs) = observed(system, &[]);
     assert_eq!(finished.code(), 0);
@@ -151,7 +151,7 @@ fn speed_up(system: &str, cases: &[(&str, &str, &str)]) -> Vec<(f64, f64, f64, f
             busy.1,
             busy.0
         );
-        // What the core does beside the units, by what it did without them.
+        // The core's work with the units, relative to its work without them.
         let left = busy.1 * times[1] as f64 / (busy.0 * times[0] as f64);
         all.push((speed, busy.0, busy.1, left));
     }
@@ -175,7 +175,7 @@ fn the_core_sleeps_while_units_work() {
             ("program", "shared", "camera"),
         ],
     );
-    // The core's own work stays the same when a service makes the whole faster, so its share is no measure there.
+    // The core's own work stays the same when a service makes the whole faster, so its share is not a measure there.
     for (_, _, units, _) in &memory {
         assert!(*units < 3.0, "{units}");
     }
@@ -185,7 +185,7 @@ fn the_core_sleeps_while_units_work() {
     }
 }
 
-/// A stream goes through two units without anybody's request, and both end when it ends: from a program, to each other, and to a
+/// A stream goes through two units without a request, and both end when it ends: from a program, between the units, and to a
 /// program, in messages and through regions.
 #[test]
 fn units_pass_a_stream_on_and_end_with_it() {
@@ -237,7 +237,7 @@ fn units_pass_a_stream_on_and_end_with_it() {
     }
 }
 
-/// A client that gives a unit an address outside of the region ends its own job at the unit, and nobody else's.
+/// A client that gives a unit an address outside the region ends its own job at the unit, and no other client's.
 #[test]
 fn a_piece_beside_the_region_is_refused() {
     let text = r#"<system name="beside" platform="tiled-accelerated" duration="100ms" manager-tile="1">
@@ -257,7 +257,7 @@ fn a_piece_beside_the_region_is_refused() {
     assert!(told.contains("256"), "{told}");
 }
 
-/// A file that the service hands out in several pieces: the unit obtains the next one while it uses the one before.
+/// A file that the service hands out in several pieces: the unit obtains the next piece while it uses the previous one.
 #[test]
 fn a_long_file_is_reached_piece_by_piece() {
     let catalog = concat!(
@@ -286,10 +286,10 @@ fn a_long_file_is_reached_piece_by_piece() {
     );
 }
 
-/// What a unit cannot do ends its job with a status, and nobody else's.
+/// A job that a unit cannot do ends with a status, and no other job does.
 #[test]
 fn files_that_are_not_there_and_units_gone_mad() {
-    // The file of the pipeline's first unit is never made; its neighbour on the same tile does not notice.
+    // The file of the pipeline's first unit is never made; its neighbour on the same tile is not affected.
     let finished = finished(
         "accelerators-files",
         &["first/argument[input]@value=nowhere"],
@@ -310,7 +310,7 @@ fn files_that_are_not_there_and_units_gone_mad() {
     assert_eq!(checks(shared, "inspector"), [0u64; 0]);
 }
 
-/// Whoever is behind a unit ends: the unit ends, too, and then whoever is before it. Nobody hangs.
+/// When the stage behind a unit ends, the unit ends, too, and then the stage before it. No stage hangs.
 #[test]
 fn a_chain_whose_reader_is_gone_ends() {
     let text = r#"<system name="broken" platform="tiled-accelerated" duration="100ms" manager-tile="1">

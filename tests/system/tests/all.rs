@@ -1,7 +1,7 @@
-//! Whole systems: every file here asks about one part.
+//! Whole systems: every file here tests one part.
 //!
 //! Why it exists: one program holds them all, because each program is linked and optimised with the whole simulator. What it
-//! deliberately does not know: what is asked. `cargo test --release -p bulkhead-system-tests calls::` runs one file.
+//! deliberately does not know: the tests. `cargo test --release -p bulkhead-system-tests calls::` runs one file.
 
 mod accelerators;
 mod attacks;

@@ -1,23 +1,24 @@
-//! Hostile programs beside honest ones: a control loop, the most important caller of the kernel, a file service and its client, and somebody who
-//! has what the finding stole. Whatever the hostile do, the honest do all that they do alone, nobody who is trusted panics, and everything is
-//! back at the end. A test of an attack begins with whether it took place: children that ran, calls that were refused, messages that were sent.
+//! Hostile programs next to honest ones: a control loop, the most important caller of the kernel, a file service and its client, and an
+//! owner of what the finding stole. Whatever the hostile programs do, the honest ones do everything that they do alone, no trusted program
+//! panics, and everything is back at the end. A test of an attack first checks that the attack took place: that children ran, calls were
+//! refused, messages were sent.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_system_tests::{Report, boot_booked, boot_text, control};
 
-/// The kernel's markers of its pieces of work, and its tile.
+/// The markers of the kernel's pieces of work, and its tile.
 const WORK: (u16, u16, u16) = (0x100, 0x101, 0);
-/// Cycles of a piece of the kernel's work at most.
+/// The most cycles of a piece of the kernel's work.
 const LONGEST: u64 = 8000;
-/// Jobs of the loop, rounds of the important one.
+/// Jobs of the loop, and rounds of the important caller.
 const JOBS: usize = 12;
 const CALLS: usize = 400;
-/// Rounds in which the others still start.
+/// Rounds during which the others still start.
 const STARTS: usize = 100;
-/// Where the hostile ones are, and the loop of the pairs that share a tile with it.
+/// The tile of the hostile programs, and that of the loop for pairs that share a tile with it.
 const HOSTILE: u16 = 7;
 
-/// The honest ones, and what runs beside them in the domain of the service (`sharing`) and elsewhere (`others`).
+/// The honest programs, and what runs next to them in the service's domain (`sharing`) and elsewhere (`others`).
 fn system(others: &str, sharing: &str) -> String {
     format!(
         r#"<system name="attacks" platform="./shared.xml" duration="200ms" manager-tile="1">
@@ -52,21 +53,21 @@ struct Seen {
     /// Kind and cycles of the longest piece of work.
     what: u64,
     longest: u64,
-    /// Worst of the important one's calls: to derive memory, to make it active, to revoke it.
+    /// The important caller's worst calls: derive memory, activate it, revoke it.
     worst: [u64; 3],
-    /// Rounds of the hostile ones, children that they made, calls that were refused as they were meant to be.
+    /// Rounds of the hostile programs, children that they made, and calls that were refused as intended.
     done: [u64; 3],
     /// Children that ran.
     ran: usize,
     report: Report,
 }
 
-/// Nobody honest noticed anything, `others` among them.
+/// No honest program was disturbed, including `others`.
 fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     let report = boot_booked(text);
     let console = &report.console;
     let fail = |what: String| Err(format!("{what}\n{console}"));
-    // A hostile manager may say that what is below it has failed.
+    // A hostile manager may report that applications below it have failed.
     if !matches!(report.code, Some(0 | 3)) || console.contains("kernel: panicked") {
         return fail(format!("ended with {:?}", report.code));
     }
@@ -97,7 +98,7 @@ fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     if !console.contains("kernel: books: all is there that was there at boot") {
         return fail("something is missing at the end".to_owned());
     }
-    // When the last of them ends, the kernel closes its books, which is no piece of work for anybody.
+    // After the last of them ends, the kernel closes its books, which is not a piece of work for a caller.
     let last = (2..6).filter_map(|tile| report.last(tile)).max();
     let work = report.work_until(WORK.0, WORK.1, WORK.2, last.unwrap_or(0));
     let longest = work.iter().max_by_key(|(_, cycles)| *cycles);
@@ -127,14 +128,14 @@ fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     })
 }
 
-/// Runs one of these; what went wrong, if anything did. `alone` are the important one's worst calls beside nobody.
+/// Runs a system; returns what went wrong, if anything. `alone` has the important caller's worst calls without others.
 fn judge(name: &str, text: &str, others: &[&str], alone: [u64; 3]) -> Result<Seen, String> {
     let seen = unharmed(text, others).map_err(|error| format!("{name}: {error}\n"))?;
     println!(
         "{name}: longest {} (kind {}), worst {:?}, alone {alone:?}; rounds, children, refused {:?}, {} ran",
         seen.longest, seen.what, seen.worst, seen.done, seen.ran
     );
-    // Its own work, and two pieces of others'.
+    // Its own work, and two pieces of others' work.
     let mut calls = seen.worst.iter().zip(&alone);
     if calls.any(|(worst, alone)| *worst > alone + 2 * LONGEST) || seen.longest > LONGEST {
         let (what, longest, worst) = (seen.what, seen.longest, seen.worst);
@@ -145,7 +146,7 @@ fn judge(name: &str, text: &str, others: &[&str], alone: [u64; 3]) -> Result<See
     Ok(seen)
 }
 
-/// The worst calls of the important one beside nobody.
+/// The important caller's worst calls without others.
 fn alone() -> [u64; 3] {
     match unharmed(&system("", ""), &[]) {
         Ok(seen) => seen.worst,
@@ -153,8 +154,8 @@ fn alone() -> [u64; 3] {
     }
 }
 
-/// Two of a kind of attack, beside an honest one that has what they are after (`victim`, called `others`). `took` says whether the attack took
-/// place at all.
+/// Two attackers of one kind, next to an honest program that has what they want (`victim`, called `others`). `took` checks that the attack
+/// took place at all.
 fn attack(kind: &str, purse: &str, victim: &str, others: &[&str], took: impl Fn(&Seen) -> bool) {
     let two = hostile("h1", kind, 1, purse) + &hostile("h2", kind, 2, purse);
     match judge(kind, &system(&below(&two), victim), others, alone()) {
@@ -163,7 +164,8 @@ fn attack(kind: &str, purse: &str, victim: &str, others: &[&str], took: impl Fn(
     }
 }
 
-/// Finding 1: a program that makes and stops children without listening pays for every end that it did not hear, and the kernel goes on.
+/// Finding 1: a program that makes and stops children without taking events pays for every end that it has not taken, and the kernel
+/// continues.
 #[test]
 fn ends_that_nobody_hears_are_paid_for() {
     attack("children", "8KiB", "", &[], |seen| seen.done[1] > 4);
@@ -184,13 +186,13 @@ fn nobody_answers_at_an_endpoint_that_is_somebody_elses() {
     });
 }
 
-/// Finding 4: names that once meant other files, or made the service panic. The client of the honest compares all that it reads.
+/// Finding 4: names that once meant other files, or made the service panic. The honest client compares everything that it reads.
 #[test]
 fn names_of_files_mean_what_they_say() {
     attack("files", "16KiB", "", &[], |seen| seen.done[0] >= 20);
 }
 
-/// Finding 5: the most important one makes memory active beside others who revoke many endpoints.
+/// Finding 5: the most important caller activates memory next to others that revoke many endpoints.
 #[test]
 fn revocations_of_others_delay_nobody_important() {
     attack("revoke", "64KiB", "", &[], |seen| {
@@ -208,7 +210,7 @@ const LATE: &str = r#"</domain><manager name="m" tile="6"><domain name="late" cr
     <app name="asker" tile="4" program="service/persistent"><argument name="stops" value="2"/><argument name="losses" value="5"/>
       <session name="service" to="late"/></app></domain></manager><domain name="more">"#;
 
-/// Finding 6: whoever offers services pays for them, so another one is offered all the same, and again after its failures.
+/// Finding 6: a program that offers services pays for them, so another service is offered all the same, and again after its failures.
 #[test]
 fn services_of_others_leave_room_for_one_that_comes_late() {
     attack("services", "8KiB", LATE, &["asker"], |seen| {
@@ -216,7 +218,7 @@ fn services_of_others_leave_room_for_one_that_comes_late() {
     });
 }
 
-/// Finding 8: calls that are refused keep no token bucket, so a limited service of the same tile comes back after its failures.
+/// Finding 8: refused calls keep no token bucket, so a limited service of the same tile comes back after its failures.
 #[test]
 fn refused_calls_keep_no_bucket() {
     let late = LATE.replace(r#"name="late" tile="6""#, r#"name="late" tile="7""#);
@@ -229,7 +231,7 @@ fn refused_calls_keep_no_bucket() {
     });
 }
 
-/// Finding 10: what a pager shows with a capability to read is written by nobody, TileMux among them.
+/// Finding 10: memory that a pager shows with a read-only capability is written by nobody, including TileMux.
 #[test]
 fn nothing_is_written_through_a_capability_to_read() {
     attack("pager", "16KiB", "", &[], |seen| seen.done[1] > 4);
@@ -262,8 +264,8 @@ fn further_attacks_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Children that end when they are stopped: an honest TileMux then seems to lie, and after some more its tile was lost. Two others turn the order
-/// in which the kernel hears.
+/// Children that end when they are stopped: an honest TileMux then seems to lie, and after several such cases its tile used to be lost. Two
+/// others change the order in which the kernel takes the messages.
 #[test]
 fn children_that_end_when_they_are_stopped_cost_nobody_his_tile() {
     let two = hostile("h1", "stops", 1, "16KiB") + &hostile("greedy", "stops", 2, "16KiB");
@@ -274,7 +276,7 @@ fn children_that_end_when_they_are_stopped_cost_nobody_his_tile() {
     }
 }
 
-/// Many that wait until the same moments: their answers are pieces of work, between which the important one calls.
+/// Many activities wait until the same moments: their answers are pieces of work, and the important caller's calls come between them.
 #[test]
 fn many_that_wait_until_one_moment_delay_nobody_important() {
     let many: String = (1..=10)
@@ -289,7 +291,8 @@ fn many_that_wait_until_one_moment_delay_nobody_important() {
     }
 }
 
-/// Texts of nothing but line ends, each of which becomes a line with a name: an important one's line comes before all but the one that has begun.
+/// Texts of nothing but line ends, each of which becomes a line with a name: an important program's line comes before all but the one that
+/// has begun.
 #[test]
 fn texts_of_many_lines_delay_no_important_line() {
     let worst = |others: &str| {
@@ -326,7 +329,7 @@ fn nobody_takes_the_device_of_his_tile() {
     attack("device", "16KiB", "", &[], |seen| seen.done[2] >= 20);
 }
 
-/// Finding 9: who waits in the kernel takes no place from others.
+/// Finding 9: an activity that waits in the kernel takes no place from others.
 #[test]
 fn many_that_wait_leave_room_for_a_manager() {
     for sleepers in [14, 26] {
@@ -354,7 +357,7 @@ fn many_that_wait_leave_room_for_a_manager() {
     }
 }
 
-/// The kinds of `attack/outsider`, which looks for small mistakes in numbers and in the order of things.
+/// The kinds of `attack/outsider`, which looks for small mistakes in numbers and in the order of events.
 const TRICKS: [&str; 23] = [
     "semaphores",
     "grafts",
@@ -403,7 +406,7 @@ fn tricks_with_odd_numbers_leave_the_honest_alone() {
         };
         let two = trick("h1", 2 * number) + &trick("h2", 2 * number + 1);
         match judge(kind, &system(&below(&two), LATE), &["asker"], alone) {
-            // A session with oneself takes the kernel's patience, and then nothing.
+            // A session with itself takes the kernel's patience, and then nothing.
             Ok(seen) => {
                 let rounds = if *kind == "late-yes" { 2 } else { 4 };
                 assert!(seen.done[0] >= rounds, "{kind}: {}", seen.report.console);
@@ -414,7 +417,7 @@ fn tricks_with_odd_numbers_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The pair of hostile programs that a seed says: two applications of one tile, one of them beside the file service, or one and a
+/// The pair of hostile programs for a seed: two applications of one tile, one of them next to the file service; or one application and a
 /// manager that has the memory and the tile for children, windows and pagers of its own.
 fn pair(seed: u64) -> String {
     let purse = ["4KiB", "16KiB", "64KiB", "48KiB"][(seed / 3 % 4) as usize];
@@ -436,8 +439,8 @@ fn pair(seed: u64) -> String {
     }
 }
 
-/// `./bulkhead test --fuzz` runs many; `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture` this many, from
-/// the seed `BULKHEAD_PAIRS_SEED` (1) on.
+/// `./bulkhead test --fuzz` runs many; `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture`
+/// runs this many, from the seed `BULKHEAD_PAIRS_SEED` (1) on.
 #[test]
 fn pairs_of_hostile_programs_leave_the_honest_alone() {
     let number = |name, otherwise| {
@@ -463,7 +466,7 @@ fn pairs_of_hostile_programs_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// A program that fills every place for activities that its tile gives it leaves those of a service that fails over and over there.
+/// A program that fills every place for activities that its tile gives it leaves the places of a service that fails over and over there.
 #[test]
 fn children_take_no_place_of_a_service_that_comes_back() {
     let text = r#"<system name="places" platform="./shared.xml" duration="60ms" manager-tile="1">
@@ -478,7 +481,7 @@ fn children_take_no_place_of_a_service_that_comes_back() {
 </system>"#;
     let report = boot_text(text, &[]).remove(0);
     let hog = report.printed("hog").join("\n");
-    // Half of what nobody asked for, beside its own.
+    // Half of the places that nobody asked for, in addition to its own.
     let full = "7 children, the next one was refused a thousand times";
     assert!(hog.contains(full), "{}", report.console);
     assert!(

@@ -1,4 +1,4 @@
-//! The non-interference check finds what is there and nothing else.
+//! The non-interference check finds every interference and nothing else.
 
 use bulkhead_analysis::communication::Chip;
 use bulkhead_experiments::audit::{Finished, Options, audit};
@@ -26,7 +26,7 @@ fn only(finished: &Finished) -> &DomainResult {
     &finished.result.domains[0]
 }
 
-/// The quickstart's loop with a deadline that it keeps only if the others' traffic is limited.
+/// The quickstart's loop with a deadline that it keeps only if others' traffic is limited.
 const TIGHT: &str = "flow[loop]@deadline=100us";
 
 #[test]
@@ -42,7 +42,7 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     assert!(domain.owed && domain.ruling.judgement() == Judgement::Held);
     assert_eq!(good.code(), 0);
     let worst = &domain.attacks[domain.worst.expect("something is felt")];
-    // Some wait for the hogs, whether the longest response does depends on where it comes to lie.
+    // Some requests wait for the hogs; whether the longest response does depends on its position.
     assert!(
         worst.waited > 0 && (1000..1100).contains(&worst.slowdown),
         "{worst:?}"
@@ -64,14 +64,14 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     assert_eq!(bad.code(), 3);
     let worst = &domain.attacks[domain.worst.expect("felt")];
     assert!(worst.slowdown > 2500, "{worst:?}");
-    // The hogs of the description attack, too. What they do at first, and what hurts so, is to write their memory once.
+    // The hogs of the description attack, too. Their first action, and the one that hurts so much, is to write their memory once.
     for name in ["the system's own programs", "memory writes"] {
         let mut attacks = domain.attacks.iter();
         let attack = attacks.find(|attack| attack.name == name);
         let slowdown = attack.map_or(0, |attack| attack.slowdown);
         assert!((2500..=worst.slowdown).contains(&slowdown), "{attack:?}");
     }
-    // The loop works once a millisecond, a quarter of the window: the first difference comes in its first job after the start of the
+    // The loop works once per millisecond, a quarter of the window: the first difference comes in its first job after the start of the
     // attack, and the ledger names the attackers.
     let first = domain.difference.as_ref().expect("explained");
     let at = first.attacked_at.or(first.alone_at).expect("a moment");
@@ -115,13 +115,13 @@ fn run_and_audit_give_a_flow_the_same_bound() {
         assert_eq!(own, domain.flows[0].bound, "{variant}");
         let covers = own.expect("a bound").covers;
         assert!(covers.contains(" jobs in "), "{covers}");
-        // The system's own programs attack first, each program of the catalog that fits behind the library.
+        // The system's own programs attack first, then the library, then each fitting program of the catalog.
         let first = &domain.attacks[0];
         assert_eq!(first.name, "the system's own programs");
         assert_eq!(first.plans[0], "hog-1: its own program adversary/memcpy");
         let mut names = domain.attacks.iter().map(|attack| attack.name.as_str());
         assert!(names.any(|name| name == "bandwidth/memory"));
-        // Without limits they are felt.
+        // Without limits their effect is visible.
         assert!(first.waited > 0 && !first.identical, "{first:?}");
         // Programs are held back until the attack begins, so nothing differs before it.
         assert!(domain.difference.is_some(), "{domain:?}");
@@ -134,14 +134,14 @@ fn run_and_audit_give_a_flow_the_same_bound() {
     }
 }
 
-/// A system that is written down here.
+/// A system written in this file.
 fn written(folder: &tempfile::TempDir, text: &str) -> PathBuf {
     let path = folder.path().join("system.xml");
     std::fs::write(&path, text).expect("it can be written");
     path
 }
 
-/// Whoever is gone before anybody attacks cannot be disturbed, which is no protection.
+/// A task that ends before any attack cannot be disturbed, which is not protection.
 #[test]
 fn a_critical_task_that_crashes_by_itself_is_not_held() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,7 +169,7 @@ fn a_critical_task_that_crashes_by_itself_is_not_held() {
     assert_eq!(finished.code(), 4);
 }
 
-/// An empty message says that the loop is over, and anybody with a gate may send it: the controller ends without an error.
+/// An empty message means that the loop is over, and anybody with a gate may send it: the controller ends without an error.
 #[test]
 fn a_critical_task_that_an_attack_ends_has_failed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -256,7 +256,8 @@ fn a_channel_from_outside_is_an_opening() {
         domain.reasons
     );
     assert_eq!(finished.code(), 3);
-    // The guest has the channel, so a program in its place is felt. Which attack is the worst of all depends on some hundred cycles of the start.
+    // The guest has the channel, so a program in its place has an effect. Which attack is the worst of all depends on some hundred cycles
+    // of the start.
     let is_guests = |plan: &String| plan.starts_with("guest: the program ");
     let mut by_guest = domain.attacks.iter();
     assert!(
@@ -266,7 +267,7 @@ fn a_channel_from_outside_is_an_opening() {
     );
 }
 
-/// An application that may make children, endpoints, services and the like uses all of that against a critical caller of the kernel.
+/// An application that may make children, endpoints, services and the like uses all of these against a critical caller of the kernel.
 #[test]
 fn what_rights_allow_delays_a_critical_call_by_two_pieces_of_work_at_most() {
     let finished = checked(system("audit-rights"), "calling", &[], 2);
@@ -277,7 +278,8 @@ fn what_rights_allow_delays_a_critical_call_by_two_pieces_of_work_at_most() {
         "{:?}",
         domain.reasons
     );
-    // A call alone (at least), one piece of the kernel's work that had begun and one that is resumed (`analysis::kernel`, at most 8000 cycles each).
+    // A call alone (at least), one piece of the kernel's work in progress and one that is resumed (`analysis::kernel`, at most 8000 cycles
+    // each).
     let (alone, piece) = (500, 8000);
     for attack in &domain.attacks {
         println!("{}: {} of {}", attack.name, attack.slowdown, attack.of);
@@ -318,13 +320,13 @@ fn sends_frames(attack: &AttackResult) -> bool {
     attack.plans.iter().any(|plan| plan.contains("frames"))
 }
 
-/// A program in the place of the neighbour's network service, its own above all, drives the card as it likes.
+/// A program in the place of the neighbour's network service, above all its own, drives the card as it likes.
 fn drives_the_card(attack: &AttackResult) -> bool {
     let mut plans = attack.plans.iter();
     plans.any(|plan| plan.starts_with("far/network: ") && plan.contains("program "))
 }
 
-/// A network service and its client, beside adversaries on both chips: one of them has the card at the other end of the cable.
+/// A network service and its client, next to adversaries on both chips: one adversary has the card at the other end of the cable.
 #[test]
 fn a_flood_from_the_other_chip_is_found() {
     let finished = two_chips("control", 3);
@@ -347,8 +349,8 @@ fn a_flood_from_the_other_chip_is_found() {
         "{:?}",
         domain.reasons
     );
-    // What the neighbours do to their own chip is not felt here, and each kind of frame is. The neighbour on this chip reads the
-    // code of its attack once, or fills its stack, which may keep somebody waiting.
+    // What the neighbours do to their own chip has no effect here, but each kind of frame has. The neighbour on this chip reads the code of
+    // its attack once, or fills its stack, which may make others wait.
     for attack in &domain.attacks {
         println!(
             "{}: {} of {} {:?} ({}), waited {}",
@@ -358,11 +360,11 @@ fn a_flood_from_the_other_chip_is_found() {
         if sends_frames(attack) {
             assert!(!attack.identical, "{}", attack.name);
         } else if drives_the_card(attack) {
-            // Whatever frames it sends, and when, costs the service the time to look at them. One such frame made a request of the probe 1.842 times as
-            // long when caches began to hold data; 1.1 times was the most that other start times had shown.
+            // Whatever frames it sends, and whenever, costs the service the time to examine them. One such frame made a request of the
+            // probe 1.842 times as long when caches began to hold data; other start times had shown at most 1.1 times.
         } else {
-            // A program of the catalog in the place of the neighbour on this chip uses the same memory without a limit: only the bounds of requests
-            // say how much that may be (`bandwidth/memory`: 1.318 times).
+            // A program of the catalog in the place of the neighbour on this chip uses the same memory without a limit: only the bounds of
+            // requests limit the effect (`bandwidth/memory`: 1.318 times).
             let beside = |plan: &String| plan.starts_with("spin: the program ");
             if attack.plans.iter().any(beside) {
                 continue;
@@ -370,7 +372,7 @@ fn a_flood_from_the_other_chip_is_found() {
             // A wait of some hundred ticks shows in the instructions of the same time.
             let waits = attack.of.starts_with("progress");
             let most = 1000 + u64::from(waits);
-            // A span that met one of these waits is no longer than by all of them.
+            // A span that met one of these waits is longer by at most all of them.
             let mut took = attack.took.iter();
             let explained = took.any(|[alone, beside]| *beside <= alone + attack.waited);
             assert!(
@@ -406,7 +408,7 @@ fn a_flood_from_the_other_chip_is_found() {
         "{by_flood}, {others}, {line}: {worst:?}"
     );
     assert_eq!(domain.account[0].culprit, "frames from far");
-    // The client waits at the service while it looks at frames: most of what it waits for others.
+    // The client waits at the service while the service examines frames: this is most of its waiting for others.
     let of_probe = domain.account.iter().find(|line| line.victim == "probe");
     let of_probe = of_probe.map(|line| (line.culprit.as_str(), line.resource.as_str()));
     assert_eq!(
@@ -456,7 +458,7 @@ fn a_domain_of_the_other_chip_is_checked_there() {
     let names = finished.result.chips.iter().map(|chip| chip.name.as_str());
     assert!(names.eq(["audit-two-chips", "far"]));
     assert_eq!(domain.account[0].culprit, "frames from audit-two-chips");
-    // More critical domains are on the first chip.
+    // There are more critical domains on the first chip.
     assert!(!domain.owed && domain.ruling.judgement() == Judgement::Held);
     assert_ne!(
         domain.ruling.verdict(),
@@ -478,8 +480,8 @@ fn a_domain_that_is_nowhere_is_refused_with_the_names_that_there_are() {
     );
 }
 
-/// Two chips with different clocks. A slow neighbour needs longer to start its card than a short comparison takes: the result says
-/// that it has not attacked yet.
+/// Two chips with different clocks. A slow neighbour needs longer to start its card than a short comparison takes: the result says that it
+/// has not attacked yet.
 #[test]
 fn attacks_that_come_too_late_are_no_proof() {
     let early = two_chips_for("audit-slow-peer", "control", 0, "1ms");
@@ -518,7 +520,7 @@ fn attacks_that_come_too_late_are_no_proof() {
     assert_eq!(clock, there.result.chips[1].clock);
     assert_ne!(clock, there.result.chips[0].clock);
     assert_eq!(there.result.chips[1].window * 200, clock.ticks_per_second);
-    // The worst attack is one that slows its progress, of which frames give it more; but nothing makes it wait as long as they do.
+    // The worst attack is one that slows its progress, and frames add most to that; but nothing makes it wait as long as frames do.
     let waited = |frames: bool| {
         let attacks = domain.attacks.iter();
         attacks

@@ -1,4 +1,4 @@
-//! Systems without a kernel: several programs on one chip, and what they do to each other.
+//! Systems without a kernel: several programs on one chip, and their effects on each other.
 
 use bulkhead_experiments::measure;
 use bulkhead_report::result::{End, IncidentKind, RunResult, VariantResult};
@@ -21,7 +21,7 @@ fn only(result: &RunResult) -> &VariantResult {
     &result.variants[0]
 }
 
-/// Ticks that an application waited for another one at resources of a name.
+/// Ticks that an application waited for another one at resources with this name.
 fn waited(variant: &VariantResult, victim: &str, culprit: &str, resource: &str) -> u64 {
     let all = variant.interference.iter();
     let own = all.filter(|one| one.victim == victim && one.culprit.starts_with(culprit));
@@ -45,7 +45,7 @@ fn ways_of_its_own_keep_a_programs_lines_from_others() {
     let evicted = |variant: &VariantResult| waited(variant, "table", "copy-", "L2 eviction");
     assert_eq!((evicted(alone), evicted(ways)), (0, 0));
     assert!(evicted(shared) > 0);
-    // What is left beside ways of one's own is waiting at the banks of the second level.
+    // With its own ways, the remaining waits are at the banks of the second level.
     assert!(
         worst(shared) > 2 * worst(ways),
         "{} {}",
@@ -60,12 +60,13 @@ fn ways_of_its_own_keep_a_programs_lines_from_others() {
         .collect();
     assert_eq!(held.len(), 3, "the deadline of the flow in each variant");
     assert!(held[0] && held[2], "{held:?}");
-    // The counters of a cluster are one tile's, each hart's by its name.
+    // A cluster's counters belong to one tile, with each hart's under its name.
     let tile = &alone.tiles[0];
     assert!(tile.counters.iter().any(|one| one.name == "hart 0 loads"));
 }
 
-/// Rivals of another cluster share memory with a program, and no cache; those of its own cluster share that, too.
+/// Rivals in another cluster share memory with a program, but no cache; rivals in its own cluster share a cache,
+/// too.
 #[test]
 fn another_cluster_takes_nothing_from_a_table_in_the_cache() {
     let options = Options {
@@ -95,11 +96,11 @@ fn another_cluster_takes_nothing_from_a_table_in_the_cache() {
         let row = tiles(tile).expect("a row");
         assert!(row.counters.iter().any(|one| one.name == last), "{tile}");
     }
-    // Two rivals of the other cluster wait for each other, and for those of this one, in memory.
+    // Two rivals in the other cluster wait in memory for each other, and for those of this cluster.
     assert!(waited(all, "copy-3", "copy-1", "") > 0);
 }
 
-/// A port is one memory's: who has it alone does not wait for those behind other ports.
+/// A port belongs to one memory: a program that has a port to itself does not wait for those behind other ports.
 #[test]
 fn programs_lie_in_memories_behind_ports() {
     let options = Options {

@@ -19,7 +19,7 @@ fn blocks(chapter: &str, language: &str) -> Vec<String> {
 fn the_chapter_on_services() {
     let (program, system) = (blocks("service.md", "rust"), blocks("service.md", "xml"));
     let root = place::root().expect("the checkout is there");
-    // To the letter: `new adder`, both files, `run adder/system.xml`.
+    // Exactly as printed: `new adder`, both files, `run adder/system.xml`.
     let folder = tempfile::tempdir().expect("a folder can be made");
     let adder = folder.path().join("adder");
     new::create(&adder, &root, new::Language::Rust, new::Kind::One).expect("the folder is new");

@@ -12,8 +12,8 @@ const SYSTEM: &str = r#"<system name="c" platform="tiled-gem5" duration="100ms" 
   </domain>
 </system>"#;
 
-/// Two programs in C between one that writes and one that reads and compares: the first pipe in messages, the second through a
-/// region, the third in messages.
+/// Two programs in C between a writer and a reader that compares: the first pipe uses messages, the second a region, the third
+/// messages.
 const PIPES: &str = r#"<system name="c" platform="tiled-gem5" duration="100ms" manager-tile="1">
   <domain name="d">
     <app name="writer" tile="2" program="service/pipe-writer"><argument name="step" value="1000"/><sgate name="pipe" to="first" gate="input" credits="2"/></app>

@@ -1,5 +1,5 @@
-//! What the kernel works on at once, in cycles: each call beside a storm of them and large revocations, and how long a caller of the
-//! highest priority waits meanwhile.
+//! The kernel's uninterrupted pieces of work, in cycles: each call next to a storm of calls and large revocations, and how long a caller of
+//! the highest priority waits meanwhile.
 
 use bulkhead_analysis::kernel;
 use bulkhead_system_tests::{Report, boot_text};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const WORK: (u16, u16) = (0x100, 0x101);
 /// The kernel's tile.
 const KERNEL: u16 = 0;
-/// Cycles of the longest piece of the kernel's work on `tiled-gem5` at most.
+/// The most cycles of the longest piece of the kernel's work on `tiled-gem5`.
 const LONGEST: u64 = 8000;
 
 fn names() -> BTreeMap<u64, String> {
@@ -30,7 +30,7 @@ fn names() -> BTreeMap<u64, String> {
     calls.chain(others).collect()
 }
 
-/// `high` calls the kernel in the highest priority; `others` are in the lowest.
+/// `high` calls the kernel with the highest priority; `others` have the lowest.
 fn system(others: &str) -> String {
     format!(
         r#"<system name="calls" platform="./shared.xml" duration="400ms" manager-tile="1">
@@ -83,7 +83,7 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
     );
     // It did meet others' work.
     assert!(waited > 2 * alone, "{waited} cycles");
-    // What bounds take each kind to last. In the time of one more call besides, the important one has its answer.
+    // What bounds assume for each kind. Within the time of one more call, the important caller has its answer.
     for (what, (_, worst)) in &seen {
         let name = names.get(what);
         assert!(*worst <= kernel::piece(*what), "{name:?}: {worst} cycles");
@@ -93,8 +93,8 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
     assert!(waited <= alone + 2 * longest, "{waited} cycles");
 }
 
-/// Activities with eleven creators above them, all with the longest names: their texts, and the lines about their ends, come in pieces as short
-/// as everybody's.
+/// Activities with eleven creators above them, all with the longest names: their texts, and the lines about their ends, come in pieces as
+/// short as all others.
 #[test]
 fn a_deep_activity_with_long_names_makes_no_long_piece() {
     const DEPTH: usize = 10;
@@ -142,8 +142,8 @@ fn a_deep_activity_with_long_names_makes_no_long_piece() {
     assert!(worst <= LONGEST, "{worst} cycles");
 }
 
-/// Beside twelve programs that start and stop children on five tiles, the kernel takes the steps of a revocation of the most important caller one
-/// after the other: no answer or notification of a TileMux and no reply to somebody less important comes in between.
+/// Next to twelve programs that start and stop children on five tiles, the kernel takes the steps of a revocation by the most important
+/// caller one after the other: no answer or notification of a TileMux and no reply to a less important caller comes in between.
 #[test]
 fn nothing_comes_between_the_steps_of_the_most_important() {
     let raider = |number: u16| {
@@ -172,7 +172,7 @@ fn nothing_comes_between_the_steps_of_the_most_important() {
     for pieces in &revocations {
         let steps = pieces.iter().filter(|what| **what == 64).count();
         assert!(steps > 200, "{steps}: {pieces:?}");
-        // What was under way when the call came, and what followed its end, is not between its steps.
+        // Work in progress when the call came, and work after its end, is not between its steps.
         let first = pieces.iter().position(|what| *what == 64).unwrap_or(0);
         let last = pieces.iter().rposition(|what| *what == 64).unwrap_or(0);
         let foreign = pieces[first..last]
@@ -184,13 +184,14 @@ fn nothing_comes_between_the_steps_of_the_most_important() {
     println!(
         "{others} answers and notifications; something came between the steps of {between} of 40 revocations"
     );
-    // Several for each revocation, if they came at any time.
+    // Several for each revocation, if they could come at any time.
     assert!(others > 200, "no attack: {others}");
     assert_eq!(between, 0, "{revocations:?}");
 }
 
-/// An invalidation is nobody's business but of who revokes: the most important caller makes memory active beside four programs that
-/// revoke 150 endpoints each, over and over. With another program an audit had seen it wait for 486 us, when every configuration waited for the last invalidation.
+/// An invalidation concerns only its caller: the most important caller activates memory next to four programs that revoke 150 endpoints
+/// each, over and over. In an audit with another program it had waited for 486 us, when every configuration waited for the last
+/// invalidation.
 #[test]
 fn who_configures_waits_for_no_revocation_of_others() {
     let text = |others: &str| {
@@ -214,7 +215,7 @@ fn who_configures_waits_for_no_revocation_of_others() {
         assert_eq!(report.code, Some(0), "{}", report.console);
         let spans = report.spans(2);
         assert_eq!(spans.len(), 3000);
-        // Deriving, making active, revoking; the first ones are made while the others start.
+        // Derive, activate, revoke; the first rounds take place while the others start.
         let steps = report.work(WORK.0, WORK.1, KERNEL);
         let steps = steps.iter().filter(|(what, _)| *what == 64).count();
         let of = |call: usize| {

@@ -1,4 +1,4 @@
-//! The tiled OS on chips of many tiles: what `check` accepts boots, with an application on every tile.
+//! The tiled OS on chips with many tiles: every system that `check` accepts boots, with an application on every tile.
 //!
 //! `BULKHEAD_CASES=N` tries this many random platforms of up to 256 tiles instead of a few small ones, `BULKHEAD_CASES_SEED=S` others (a case that
 //! failed names the seed that repeats it alone); `BULKHEAD_LONG=1` boots 900 applications with sessions, too.
@@ -8,7 +8,7 @@ use bulkhead_runner::{place, run};
 use bulkhead_system_tests::{Report, boot_booked, boot_text, boot_with};
 use std::collections::BTreeMap;
 
-/// A system with an application on each tile of a platform but the kernel's and the manager's.
+/// A system with an application on each tile of a platform except the kernel's and the manager's.
 fn everywhere(platform: &str, tiles: u16) -> String {
     let apps: String = (2..tiles).map(|tile| app(tile, 0)).collect();
     format!(
@@ -22,14 +22,14 @@ fn app(tile: u16, number: u16) -> String {
     )
 }
 
-/// All applications have ended well, and so has the root manager. Managers below live on.
+/// All applications have ended well, and so has the root manager. Subordinate managers stay alive.
 fn is_well(report: &Report, apps: usize) {
     assert_eq!(report.code, Some(0), "{}", report.console);
     let ended = report.console.matches(" stopped: exit 0").count();
     assert_eq!(ended, apps + 1, "{}", report.console);
 }
 
-/// A mesh of this many tiles, the last of them memory, with units of this many endpoints; made of the parts of `tiled-gem5`.
+/// A mesh of this many tiles, the last ones memory, with units of this many endpoints; made of the parts of `tiled-gem5`.
 fn mesh(tiles: u16, memories: u16, endpoints: u16) -> String {
     let root = place::root().expect("the checkout is there");
     let text = std::fs::read_to_string(root.join("catalog/platforms/tiled-2ghz.xml"));
@@ -62,7 +62,7 @@ fn mesh(tiles: u16, memories: u16, endpoints: u16) -> String {
     )
 }
 
-/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise.
+/// Boots a mesh with an application everywhere if it is accepted; otherwise returns what is wrong with it.
 fn boot_mesh(tiles: u16, endpoints: u16) -> Result<Report, String> {
     boot_on(
         &mesh(tiles, 1, endpoints),
@@ -70,8 +70,8 @@ fn boot_mesh(tiles: u16, endpoints: u16) -> Result<Report, String> {
     )
 }
 
-/// Boots a system on its platform if it is accepted; what is wrong with it otherwise. The root manager has exactly the memory that it must
-/// have.
+/// Boots a system on its platform if it is accepted; otherwise returns what is wrong with it. The root manager has exactly the memory that
+/// it must have.
 fn boot_on(platform: &str, text: &str) -> Result<Report, String> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -98,7 +98,8 @@ fn an_application_runs_on_every_tile_of_64() {
     is_well(&report, 60);
 }
 
-/// The kernel lights the root manager's tile with page tables for that manager alone; the manager adds those of what is below others.
+/// The kernel lights the root manager's tile with page tables for that manager alone; the manager adds those for everything below other
+/// managers.
 #[test]
 fn a_manager_has_an_application_beside_the_root_manager() {
     let apps = format!("{}{}", app(1, 0), app(2, 0));
@@ -143,8 +144,8 @@ fn crowded(tile: usize, until: &str) -> String {
     apps
 }
 
-/// Sixty applications of one manager, four of them services: each finds its own. Before, services of an application behind the 31st were
-/// never found.
+/// Sixty applications of one manager, four of them services: each finds its own service. Before the fix, services of an application after
+/// the 31st were never found.
 #[test]
 fn every_application_of_a_manager_can_serve() {
     let apps: String = (2..6).map(|tile| crowded(tile, "300ms")).collect();
@@ -167,7 +168,7 @@ fn nine_hundred_activities_are_alive_at_once() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     let ended = report.console.matches(" stopped: exit 0").count();
     assert_eq!(ended, services * CLIENTS + 1);
-    // Managers and services are alive to the end, when the kernel looks at its books and ends them.
+    // Managers and services are alive until the end, when the kernel closes its books and ends them.
     let lines = report.console.lines();
     let rest = lines.filter(|line| {
         line.starts_with("kernel: books: m") || line.starts_with("kernel: books: s")
@@ -178,7 +179,7 @@ fn nine_hundred_activities_are_alive_at_once() {
     assert!(report.console.contains(closed));
     let alive = report.alive_at_once() + rest;
     assert_eq!(alive, services * (CLIENTS + 1) + managers);
-    // Calls are as long as on small chips.
+    // Calls take as long as on small chips.
     let mut longest: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for (what, cycles) in report.work(0x100, 0x101, 0) {
         let of = longest.entry(what).or_default();
@@ -236,21 +237,21 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
         seed ^= seed << 17;
         seed % below
     };
-    // Seeds that are close begin alike.
+    // Neighbouring seeds begin alike.
     for _ in 0..20 {
         next(2);
     }
     next
 }
 
-/// A number of the environment.
+/// A number from the environment.
 fn given(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{name} is `{text}`, and must be a number")))
 }
 
-/// The seeds of the random cases, of which there are a few if nobody wants more, and how many tiles each may have.
+/// The seeds of the random cases (a few by default), and the most tiles of each.
 fn cases(few: u64, small: u64) -> (impl Iterator<Item = u64>, u64) {
     let wanted = given("BULKHEAD_CASES");
     let first = given("BULKHEAD_CASES_SEED").unwrap_or(0);
@@ -286,8 +287,8 @@ fn what_is_accepted_boots() {
     }
 }
 
-/// A random system: one to four applications on each tile, of the root manager or of managers that divide the tiles, some of them below another one,
-/// with limits here and there, and memory here or there. And how many applications it has.
+/// A random system and its number of applications: one to four applications on each tile, of the root manager or of managers that divide
+/// the tiles, some of them below another one, with a few limits, and memory in one tile or another.
 fn random_system(
     users: u16,
     memories: &[u16],
@@ -325,7 +326,7 @@ fn random_system(
             1 => manager("above", 1, &manager("m", tile, &domain)),
             2 => manager("m", 1, &domain),
             3 => manager("m", end - 1, &domain),
-            // A chain of managers anywhere, also on tiles where nothing else is.
+            // A chain of managers anywhere, including tiles where nothing else is.
             _ => (0..1 + next(9)).fold(domain, |inner, depth| {
                 let tile = 1 + next(u64::from(users) - 1) as u16;
                 manager(&format!("m{depth}-"), tile, &inner)

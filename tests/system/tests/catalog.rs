@@ -1,4 +1,4 @@
-//! Every system of the catalog has the verdicts that were filed for it, or the change log says why not.
+//! Every system of the catalog has its filed verdicts, or the change log says why not.
 //!
 //! `check` and `plan` judge all of it in every run. Runs and audits take long, so they are ignored: `./bulkhead test --catalog`, or only some systems of it
 //! with `BULKHEAD_CATALOG=quickstart,m3/storm`.
@@ -16,7 +16,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Instant;
 
-/// Simulated time of an audit from the start of the attack on: four periods of the usual loops.
+/// Simulated time of an audit from the start of the attack: four periods of the usual loops.
 const WINDOW: &str = "4ms";
 
 fn lines(code: u8, verdict: &Verdict) -> Vec<String> {
@@ -26,7 +26,7 @@ fn lines(code: u8, verdict: &Verdict) -> Vec<String> {
         .collect()
 }
 
-/// What cannot be judged at all is filed, too.
+/// Refusals are filed, too.
 fn refused(error: impl Display) -> Vec<String> {
     let text = error.to_string();
     vec![without_numbers(&format!(
@@ -88,7 +88,7 @@ fn plan_judges_the_catalog_as_filed() {
     differences(all_names(), "plan", |name| of(planned(name)));
 }
 
-/// The systems that are asked for; all without a wish.
+/// The requested systems; all by default.
 fn wanted() -> Vec<String> {
     let all = system_names(&LoadOptions::default());
     let Ok(wish) = std::env::var("BULKHEAD_CATALOG") else {
@@ -138,8 +138,9 @@ fn ran(name: &str) -> Vec<String> {
     all
 }
 
-/// The same of a one-shot system, whose adversaries flood 15 cores at once: a millisecond of that takes the host longer than four on tiles. All
-/// its kernels have a tick in each millisecond, in which jobs are released and rings are heard, so an attack meets each of them once.
+/// The same for a one-shot system, whose adversaries flood 15 cores at once: a millisecond of that takes the host longer than four on
+/// tiles. All its kernels have a tick in each millisecond, in which jobs are released and rings are accepted, so an attack meets each of
+/// them once.
 const TICK_WINDOW: &str = "1ms";
 
 fn audited(name: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Crashed applications: who had called whom, with which registers, without a tick of difference.
+//! Crashed applications: their call chain and registers, without a tick of difference.
 
 use bulkhead_report::crash::Crash;
 use bulkhead_runner::c_programs;
@@ -115,7 +115,7 @@ fn a_crash_has_its_callers_registers_and_address() {
             .iter()
             .any(|frame| frame.contains("workloads/adversary/src/fault.rs"))
     );
-    // Each one once on the terminal and on the page.
+    // Each one once on the terminal and once on the page.
     let titles: Vec<String> = result.crashes().into_iter().map(|one| one.0).collect();
     assert_eq!(titles.len(), 4, "{titles:?}");
 }

@@ -36,7 +36,7 @@ fn a_stack_is_as_large_as_it_says() {
         report.console
     );
     assert_eq!(cause("large"), "exit 0", "{}", report.console);
-    // Nothing is left for the program, which only the chip's manager knows.
+    // No memory is left for the program, which only the chip's manager can detect.
     let report = run(
         r#"<domain name="d"><app name="full" tile="3" program="adversary/stack" stack="250KiB"/></domain>"#,
     );
@@ -253,14 +253,14 @@ fn a_hostile_manager_harms_only_its_own_subtree() {
         assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
     }
     let said = report.printed("bad");
-    // One window of its own on the tile that it shares, and not one more.
+    // One window of its own on the tile that it shares, and no more.
     assert_eq!(said[0], "showed 1 windows", "{}", report.console);
-    // Of the endpoints of its own tile it has eight, two of them for its channel to the kernel.
+    // Of the endpoints of its own tile it has eight, two of which are for its channel to the kernel.
     assert_eq!(said[1], "opened its memory 6 times", "{}", report.console);
     assert_eq!(said[3], "told itself 0 things", "{}", report.console);
 }
 
-/// Trees of managers whose limits are exactly what the model counts: the chip counts the same.
+/// Trees of managers whose limits are exactly what the model computes: they suffice on the chip, too.
 #[test]
 fn limits_that_are_exactly_enough_are_enough_on_the_chip() {
     use bulkhead_model::{LoadOptions, System, load_system_text};

@@ -1,4 +1,4 @@
-//! Equal inputs give equal ticks: over repeated runs, with and without a trace, in other folders, in debug and release.
+//! Equal inputs give equal ticks: in repeated runs, with and without a trace, in other folders, in debug and release.
 
 use bulkhead_system_tests::whole::finished;
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ fn runs_are_equal() {
     }
 }
 
-/// Compares this build's digests with those of the last run of this test with the same inputs, whatever its build was. The
+/// Compares this build's digests with those of this test's last run with the same inputs, whatever build that was. The
 /// test suite runs it in debug and in release.
 #[test]
 fn builds_are_equal() {

@@ -1,4 +1,4 @@
-//! What cannot be started is explained, and the run ends.
+//! A system that cannot be started is explained, and the run ends.
 
 use bulkhead_system_tests::boot_text;
 

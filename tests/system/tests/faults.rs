@@ -1,4 +1,5 @@
-//! Tiles and applications in the hands of attackers, tiles that do not answer, activities that die at any moment: nobody else notices.
+//! Tiles and applications in the hands of attackers, tiles that do not answer, activities that die at any moment: nobody else is
+//! affected.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::tilemux::PRINT_REPLY_SLOTS;
@@ -7,8 +8,8 @@ use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text, contro
 /// Jobs of the loop.
 const JOBS: usize = 65;
 
-/// A control loop over three tiles, somebody who calls the kernel all the time, and on tile 5 a caller whose receiver on tile 6 takes
-/// its message and ends 3 ms later: then the kernel wants something of tile 5. That one is nobody's business but its own.
+/// A control loop over three tiles, a client that calls the kernel all the time, and on tile 5 a caller whose receiver on tile 6 takes
+/// its message and ends 3 ms later: then the kernel sends a request to tile 5. The state of tile 5 must affect nobody else.
 fn system() -> String {
     format!(
         r#"<system name="captured" platform="tiled-gem5" duration="100ms" manager-tile="1">
@@ -25,7 +26,7 @@ fn system() -> String {
     )
 }
 
-/// Nobody but tile 5 noticed anything. Returns the worst of the other's calls to the kernel, in cycles.
+/// Only tile 5 was affected. Returns the worst of the other client's calls to the kernel, in cycles.
 fn unharmed(report: &Report) -> u64 {
     assert_eq!(report.code, Some(0), "{}", report.console);
     for name in control::LOOP.iter().chain(&["calls", "deaf"]) {
@@ -88,7 +89,7 @@ fn a_captured_tile_gets_nothing_and_delays_nobody() {
     }
 }
 
-/// An application that forges and repeats, beside a neighbour on its tile that has gates of its own.
+/// An application that forges and repeats messages, next to a neighbour on its tile that has gates of its own.
 #[test]
 fn forged_and_repeated_messages_are_refused() {
     let text = r#"<system name="forged" platform="./shared.xml" duration="100ms" manager-tile="1"><domain name="d">
@@ -109,7 +110,8 @@ fn forged_and_repeated_messages_are_refused() {
     assert_eq!(report.spans(3).len(), 20);
 }
 
-/// An application with a service, a pager and a manager on tile 5; what depends on them, and who does not, elsewhere.
+/// An application with a service, a pager and a manager on tile 5; the applications that depend on them, and others that do not, are
+/// elsewhere.
 const BEFORE_ITS_START: &str = r#"<domain name="other">
     <app name="server" tile="5" program="service/fragile" background="true"><service restart="on-failure" restarts="2"/><rgate name="priority-0" slots="4"/></app>
     <app name="asker" tile="6" program="service/persistent"><session name="service" to="server"/></app>
@@ -129,7 +131,7 @@ fn a_tile_that_is_lost_before_anybody_starts_there_costs_nobody_else() {
     );
     let alone = boot_text(&text, &[]).remove(0);
     assert_eq!(alone.code, Some(0), "{}", alone.console);
-    // In nanoseconds: the first moment is before any activity is made on the tile, then they are made, filled and started.
+    // In nanoseconds: the first moment is before any activity is made on the tile; then they are made, filled and started.
     let begun = alone.began(7).expect("it starts") / 2;
     for part in [6, 7, 9, 11] {
         let strike = Strike {
@@ -140,7 +142,7 @@ fn a_tile_that_is_lost_before_anybody_starts_there_costs_nobody_else() {
         let report = boot_struck(&text, strike);
         let given_up = "`server` is not started: the kernel refused to ";
         assert!(report.console.contains(given_up), "{}", report.console);
-        // What needed the tile has failed.
+        // Applications that needed the tile have failed.
         assert_eq!(report.code, Some(3), "{strike:?}: {}", report.console);
         for name in control::LOOP.iter().chain(&["calls"]) {
             assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);

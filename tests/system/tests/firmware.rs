@@ -1,4 +1,4 @@
-//! Firmware that others built boots unchanged: OpenSBI's generic image, as Debian packages it.
+//! Firmware that others built boots unchanged: OpenSBI's generic image, as packaged by Debian.
 
 use bulkhead_runner::bare::{Options, boot};
 use bulkhead_runner::progress::Silent;

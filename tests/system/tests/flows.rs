@@ -1,4 +1,5 @@
-//! Flows of random descriptions on the chip's network: what runs show is within what `check` and `plan` say beforehand.
+//! Flows of random descriptions on the chip's network: measurements are within the bounds that `check` and `plan` compute
+//! beforehand.
 //!
 //! `BULKHEAD_FLOWS=100 cargo test --release -p bulkhead-system-tests flows:: -- --nocapture` runs more of them.
 
@@ -16,7 +17,7 @@ fn one_of<'a>(random: &mut Random, all: &[&'a str]) -> &'a str {
 }
 
 /// A loop of three applications and limited rivals on tiles of their own, in any order. Costs and accesses are well above
-/// what the programs need.
+/// the programs' needs.
 fn drawn(random: &mut Random) -> String {
     let mut tiles: Vec<u64> = (2..=7).collect();
     for last in (1..tiles.len()).rev() {
@@ -95,7 +96,7 @@ fn no_run_exceeds_what_the_description_promises() {
         assert!(worst <= bound as f64, "{worst} above {bound}\n{text}");
         ratios.push(bound as f64 / worst);
     }
-    // Silence is no soundness.
+    // A test without measurements would prove nothing.
     assert!(
         ratios.len() as u64 * 2 > wanted,
         "{} with a bound",

@@ -1,4 +1,5 @@
-//! A program is the same, byte by byte, wherever the checkout and the user's folder are: another order of functions would be other ticks.
+//! A program is the same, byte by byte, wherever the checkout and the user's folder are: another order of functions would change the
+//! ticks.
 
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_runner::ada_programs::is_there;

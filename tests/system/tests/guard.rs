@@ -1,4 +1,4 @@
-//! Guards at local memories: what adversaries on other cores break without them, and that with them nothing but time changes.
+//! Guards at local memories: adversaries on other cores break things without them, and change nothing but time with them.
 
 use bulkhead_experiments::audit::{Options, audit, time};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
@@ -6,7 +6,7 @@ use bulkhead_report::verdict::Judgement;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run;
 
-/// The control loop of the catalog's system beside all attacks; its first task twice as often, so that two milliseconds say something.
+/// The control loop of the catalog's system next to all attacks, its first task twice as often, so that two milliseconds suffice.
 fn checked(variant: &str) -> DomainResult {
     let options = Options {
         overrides: vec!["task[sensor]@period=1ms".to_owned()],
@@ -58,7 +58,7 @@ fn without_guards_every_core_breaks_the_system_and_is_named() {
     );
     harm("locks held for ever", "no item");
     harm("starts of harts", "jobs ended");
-    // What writes nothing delays.
+    // An attack that writes nothing only delays.
     let reads = named(&open, "reads of all memories");
     assert!(reads.harm.is_empty() && reads.slowdown > 1000, "{reads:?}");
     assert!(
@@ -88,8 +88,8 @@ fn with_guards_attacks_change_nothing_but_time() {
     }
 }
 
-/// The rules are those that the system needs: with them nothing is refused, and a tick later or earlier there is none.
-/// The writers of channels that release their readers may ring, too: rings are part of what the description says.
+/// The rules are exactly the system's needs: they refuse nothing and change no tick. The writers of channels that release their
+/// readers may ring, too: rings are part of the description.
 fn without_a_refusal(overrides: &[&str]) {
     let overrides = overrides.iter().map(|text| (*text).to_owned());
     let options = run::Options {

@@ -1,9 +1,10 @@
-//! An application that misbehaves harms nobody, and the report says what it did.
+//! A misbehaving application harms nobody, and the report says what it did.
 
 use bulkhead_runner::new;
 use bulkhead_system_tests::whole::{finished, system, variant};
 
-/// Variant, what the report must say of the attacker (nothing: it ends well or runs on), and in which file it happened.
+/// Variant, what the report must say about the attacker (nothing: it ends well or runs on), and the file in which it
+/// happened.
 const EXPECTED: [(&str, &str, &str); 19] = [
     ("load", "stopped: load page fault", "probe.rs:"),
     ("store", "stopped: store page fault", "probe.rs:"),
@@ -69,7 +70,8 @@ fn the_control_loop_goes_on_beside_every_attacker() {
     assert_eq!(finished.code(), 4);
 }
 
-/// A user's own package: a helper that was inlined into `main`, and that into the library's start, does the damage.
+/// A user's own package: the damage is done by a helper that was inlined into `main`, which was inlined into the
+/// library's start.
 const BROKEN: &str = r#"#![no_std]
 #![no_main]
 bulkhead_lib::main!(main);

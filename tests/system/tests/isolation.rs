@@ -1,4 +1,4 @@
-//! Adversaries of all kinds beside a control loop: each ends as it must, and nobody else notices.
+//! Adversaries of all kinds next to a control loop: each ends as it must, and nobody else is affected.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_system_tests::{Report, boot};
@@ -17,7 +17,7 @@ fn adversaries_end_and_harm_nobody() {
         panic!("two variants")
     };
 
-    // What is forbidden is stopped, with the right cause and, where it is known, the right address.
+    // Forbidden actions are stopped, with the right cause and, where it is known, the right address.
     let starts = |name, text: &str| {
         let cause = cause(beside, name);
         assert!(cause.starts_with(text), "{name}: {cause}");
@@ -43,16 +43,17 @@ fn adversaries_end_and_harm_nobody() {
         "{:?}",
         beside.printed("root")
     );
-    // TileMux, the unit's privileged, external and endpoint registers are no addresses of an application.
+    // TileMux and the unit's privileged, external and endpoint registers are not addresses of an application.
     assert!(cause(beside, "memory").ends_with("value 0x80000000"));
     assert!(cause(beside, "registers-p").ends_with("value 0x3001000"));
     assert!(cause(beside, "registers-e").ends_with("value 0x3002000"));
     assert!(cause(beside, "registers-n").ends_with("value 0x3004000"));
-    // What is allowed has no effect on rights.
+    // Allowed actions have no effect on rights.
     for name in ["registers", "endpoints", "syscalls"] {
         assert_eq!(cause(beside, name), "exit 0", "{:?}", beside.printed(name));
     }
-    // Nobody writes to the console in the kernel's name. Lines of others may break a long one, so its parts are joined.
+    // Nobody writes to the console in the kernel's name. Others' lines may interrupt a long one, so its parts are
+    // joined.
     assert_eq!(cause(beside, "forger"), "exit 0");
     let text = "kernel: activity 2 (sensor) on tile 2 stopped: panic";
     let line = "x".repeat(127);
@@ -65,7 +66,7 @@ fn adversaries_end_and_harm_nobody() {
     assert_eq!(cause(beside, "compute"), "exit 0");
     assert_eq!(beside.stopped("spin"), None);
 
-    // The control loop beside them: same results, no deadline missed. Some of the others did not end with 0: code 3.
+    // The control loop next to them: same results, no deadline missed. Some of the others did not end with 0: code 3.
     assert_eq!((alone.code, beside.code), (Some(0), Some(3)));
     for report in [alone, beside] {
         for name in ["sensor", "controller", "actuator"] {

@@ -1,15 +1,15 @@
-//! Activities that die at any moment of sessions with real services: whoever depends on them is told, all others finish their work, and
+//! Activities die at any moment of sessions with real services: those that depend on them are told, all others finish their work, and
 //! nothing is missing.
 //!
-//! A test strikes the hart of a tile at a moment: its activity goes on where nothing is. Every activity of the systems is a victim: clients,
-//! servers, both ends of pipes, a manager and what it manages, the root manager. When the run ends, the kernel says what everybody who is
-//! left has, and whether all came back that there was at boot (`kernel:books`). The matrix over every point of a script is in the kernel's
-//! own tests; here are real servers, clients and units.
+//! A test strikes the hart of a tile at a moment: its activity jumps to an address where nothing is. Every activity of the systems is a
+//! victim: clients, servers, both ends of pipes, a manager and its applications, the root manager. When the run ends, the kernel prints the
+//! holdings of all remaining activities, and whether everything that existed at boot came back (`kernel:books`). The matrix over every
+//! point of a script is in the kernel's own tests; here are real servers, clients and units.
 
 use bulkhead_system_tests::{Blow, Report, Strike, boot_booked, boot_struck};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file service and its client over a session, a server and its client, a pipe. Two tiles each.
+/// A file service and its client over a session, a server and its client, and a pipe, on two tiles each.
 const SESSIONS: Scene = Scene {
     text: r#"<system name="kills" platform="tiled-gem5" duration="100ms" manager-tile="1"><domain name="d">
   <app name="files" tile="2" program="tiled/files" memory="1MiB" background="true"><argument name="limit" value="1ms"/>
@@ -56,16 +56,16 @@ const SERVICES: Scene = Scene {
     ],
 };
 
-/// A system, and who depends on whom in it.
+/// A system and its dependencies.
 struct Scene {
     text: &'static str,
-    /// Those that end by themselves.
+    /// Applications that end by themselves.
     ending: &'static [&'static str],
-    /// Which applications cannot go on without which others.
+    /// Which applications cannot continue without which others.
     needs: &'static [(&'static str, &'static str)],
 }
 
-/// What the kernel says of everybody who is left, by name, in numbers.
+/// The holdings that the kernel prints for all remaining activities, by name, as numbers.
 fn books(report: &Report) -> BTreeMap<String, Vec<u64>> {
     let lines = report.console.lines();
     let entries =
@@ -80,7 +80,7 @@ fn books(report: &Report) -> BTreeMap<String, Vec<u64>> {
 }
 
 impl Scene {
-    /// All that cannot go on without this one, and itself.
+    /// All applications that cannot continue without this one, and itself.
     fn depending(&self, victim: &str) -> BTreeSet<String> {
         let mut all = BTreeSet::from([victim.to_owned()]);
         loop {
@@ -94,7 +94,7 @@ impl Scene {
         }
     }
 
-    /// Strikes a tile at a moment; who died of it.
+    /// Strikes a tile at a moment; returns the activities that died of it.
     fn kill(&self, tile: u16, at: u64, undisturbed: &BTreeMap<String, Vec<u64>>) -> Option<String> {
         let how = Blow::Crash;
         let report = boot_struck(self.text, Strike { at, tile, how });
@@ -111,7 +111,7 @@ impl Scene {
         let closed = "kernel: books: all is there that was there at boot";
         assert!(console.contains(closed), "{case}");
         if victim == Some("root") {
-            // Nobody is left to whom the system belongs.
+            // The system's owner is gone.
             assert_eq!(report.code, Some(1), "{case}");
             return victim.map(str::to_owned);
         }
@@ -137,7 +137,7 @@ impl Scene {
                 assert!(right, "{name}, {case}");
             }
         }
-        // Those that are left have what they have without a death.
+        // Those that are left have the same holdings as without a death.
         let left = books(&report);
         for (name, without) in undisturbed {
             let Some(have) = left.get(name) else {
@@ -145,7 +145,7 @@ impl Scene {
                 continue;
             };
             assert!(!lost.contains(name), "{name} is there, {case}");
-            // A manager has no capability any more for somebody who would still be there, nor what was derived from it.
+            // A manager has lost its capability for an activity that would still exist, and everything derived from it.
             let lacks = ["root", "below"].contains(&name.as_str())
                 && victim.is_some_and(|v| !self.ending.contains(&v));
             match lacks {
@@ -171,7 +171,7 @@ impl Scene {
             .min()
             .unwrap_or(0)
             / 2;
-        // In nanoseconds; the end is that of who measures something on the tile, or of the last one of all that do.
+        // In nanoseconds; the end is that of the activity that measures on the tile, or of the last one of all that measure.
         let last = (1..8).filter_map(|tile| alone.last(tile)).max();
         let last = last.unwrap_or(0);
         let (mut runs, mut deaths) = (0, BTreeMap::<String, u64>::new());

@@ -1,9 +1,9 @@
-//! The tiled OS on caches that hold the bytes of memory.
+//! The tiled OS on caches that hold data.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
 
-/// What is stored is in memory, and what is written to memory is loaded, when lines have been written back; not before.
+/// After lines have been written back, stores are in memory, and loads see what was written to memory; not before.
 #[test]
 fn applications_write_back_lines_of_memory_that_others_reach() {
     let text = r#"<system name="past-caches" platform="tiled-gem5" duration="20ms"><domain name="d">
@@ -17,7 +17,7 @@ fn applications_write_back_lines_of_memory_that_others_reach() {
     assert_eq!(old(&boot_text(text, &[]).remove(0)), [512, 512]);
 }
 
-/// Pages that are taken back are read by their pager past the caches of the client: TileMux writes their lines back.
+/// When pages are taken back, their pager reads them past the caches of the client: TileMux writes their lines back.
 #[test]
 fn a_page_goes_and_comes_back_through_the_caches() {
     let text = r#"<system name="pages" platform="tiled-gem5" duration="120ms" manager-tile="1"><domain name="d">
@@ -32,7 +32,7 @@ fn a_page_goes_and_comes_back_through_the_caches() {
     assert!(report.printed("client")[0].contains("of its own"));
 }
 
-/// A manager with tiles 4 and 5, on which others live, too, gives the same memory to one child after the other.
+/// A manager with tiles 4 and 5, which it shares with others, gives the same memory to one child after the other.
 fn owners() -> String {
     let spin = |name: &str, tile: u16| {
         format!(r#"<app name="{name}" tile="{tile}" program="adversary/spin" background="true"/>"#)
@@ -53,7 +53,7 @@ fn owners() -> String {
     )
 }
 
-/// Who had memory before leaves nothing in the caches that comes into it later, and nothing that the next owner sees.
+/// A former owner of memory leaves nothing in the caches that enters it later, and nothing that the next owner sees.
 #[test]
 fn dirty_lines_end_with_their_owner() {
     let report = boot_text(&owners(), &[]).remove(0);
@@ -65,13 +65,13 @@ fn dirty_lines_end_with_their_owner() {
         "{}",
         report.console
     );
-    // The hoarder stored, and the other lines were pushed out; the second owner stored, and its successors found no line of it.
+    // The hoarder stored, and the other lines were evicted; the second owner stored, and its successors found no line of it.
     assert_eq!(report.values(MarkerKind::Check, 4), [16, 48]);
     assert_eq!(report.values(MarkerKind::Check, 5), [32, 0, 0]);
 }
 
-/// The same, if the first owner's tile is in the hands of an attacker, which stores to the memory until its window closes and then pushes all
-/// lines out. It says yes to whatever the kernel asks, so it goes on to the end.
+/// The same with the first owner's tile in the hands of an attacker, which stores to the memory until its window closes and then evicts all
+/// lines. It agrees to everything that the kernel asks, so it continues to the end.
 #[test]
 fn dirty_lines_of_a_captured_tile_end_with_its_windows() {
     let text = owners();

@@ -1,5 +1,5 @@
-//! What crosses the borders of managers: services that come back, services that never come, several services of one application,
-//! modules, and shared regions.
+//! Across the borders of managers: services that come back, services that never come, several services of one application, modules, and
+//! shared regions.
 
 use bulkhead_system_tests::shared_tiles::{boot, system as described, variant};
 use bulkhead_system_tests::{Report, boot_text, boot_with};
@@ -18,7 +18,7 @@ fn last<'a>(report: &'a Report, name: &str) -> &'a str {
     report.printed(name).last().copied().unwrap_or("")
 }
 
-/// A manager that was alone on its tile when it began to wait for the kernel's answer keeps the hart from nobody who comes later.
+/// A manager that was alone on its tile when it began to wait for the kernel's answer does not keep the hart from a later arrival.
 #[test]
 fn a_manager_that_waits_leaves_the_hart_to_its_tile() {
     let talker = |name| {
@@ -59,7 +59,7 @@ fn a_service_comes_back_for_clients_below_any_manager() {
           <session name="service" to="top"/></app>
       </domain></manager>"#);
     assert_eq!(report.code, Some(0), "{}", report.console);
-    // The two of `other` ask for longer, so two clients never tell the same start of a service to stop.
+    // The two clients of `other` wait longer, so two clients never ask the same start of a service to stop.
     for (name, sums) in [("above", 10), ("inner", 10), ("aside", 200), ("near", 200)] {
         let all = format!("{sums} sums in 2 sessions");
         assert_eq!(last(&report, name), all, "{}", report.console);
@@ -70,7 +70,7 @@ fn a_service_comes_back_for_clients_below_any_manager() {
     }
 }
 
-/// The longest time between two failures of the critical service of a system, in microseconds; prints what the others did meanwhile.
+/// The longest time between two failures of a system's critical service, in microseconds; prints what the others did meanwhile.
 fn longest_restart(system: &str, name: &str) -> (f64, usize) {
     let result = boot(described(system), &[]);
     let failures = variant(&result, name).incidents.iter();
@@ -93,13 +93,14 @@ fn the_less_critical_delay_a_restart_by_one_piece_of_theirs() {
     let (alone, _) = longest_restart("restarts", "alone");
     let (beside, others) = longest_restart("restarts", "beside");
     assert!(others > 30);
-    // A restart has some fifty pieces, and each waits for at most one piece of a less critical one: a system call or a page, at most 8000 cycles of
-    // the kernel (4 us). Four restarts, one after the other, were five times as long, and halves of them twice as long.
+    // A restart has some fifty pieces, and each waits for at most one piece of a less critical one: a system call or a page, at most 8000
+    // cycles of the kernel (4 us). With four restarts one after the other it was five times as long, and with halves of them twice as long.
     let most = alone + 50.0 * 4.0;
     assert!(beside < most, "{beside} us, {alone} us alone");
 }
 
-/// Ten managers below hear of each start of four services that fail over and over: a critical restart waits for a word to one of them, not for all.
+/// Ten subordinate managers are told of each start of four services that fail over and over: a critical restart waits for a word to one of
+/// them, not for all.
 #[test]
 fn words_to_many_managers_delay_a_restart_by_one_of_them() {
     let (alone, _) = longest_restart("restarts", "alone");
@@ -127,7 +128,7 @@ fn clients_below_other_managers_hear_of_services_that_will_not_come() {
         <app name="busy" tile="6" program="service/persistent"><argument name="stops" value="3"/>
           <session name="service" to="tired"/></app>
       </domain></manager></manager>"#);
-    // It ends long before its time: nobody waits for what will not come.
+    // It ends long before its time: nobody waits for something that will not come.
     assert_eq!(report.code, Some(3), "{}", report.console);
     let said = |manager: &str, text: &str| {
         let all = report.printed(manager).join("\n");
@@ -140,7 +141,7 @@ fn clients_below_other_managers_hear_of_services_that_will_not_come() {
         "m",
         "`below` is not started: there is no service `top`: it failed",
     );
-    // An application that already runs hears at once that there is no other session.
+    // A running application is told at once that there is no other session.
     assert_eq!(last(&report, "busy"), "after 2 stops: closed");
 }
 
@@ -169,14 +170,14 @@ fn an_application_has_several_services() {
     }
 }
 
-/// What it offers beyond its description is given to nobody, and harms nobody.
+/// Nobody gets what it offers beyond its description, and it harms nobody.
 #[test]
 fn a_service_that_the_description_does_not_have_is_given_to_nobody() {
     let report = run(r#"<domain name="d">
       <app name="one" tile="4" program="service/persistent"><session name="service" to="pair"/></app>
       <app name="pair" tile="3" program="service/pair" background="true"><service/>
         <rgate name="priority-0" slots="4"/><rgate name="second-priority-0" slots="4"/></app></domain>"#);
-    // Both try to be the only service that there is; the second is refused.
+    // Both try to be the only service; the second one is refused.
     assert!(
         report.console.contains("cannot be offered"),
         "{}",
@@ -288,7 +289,7 @@ fn a_manager_that_lies_about_its_services_harms_only_those_who_depend_on_it() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     assert_eq!(last(&report, "client"), "1500 sums in 3 sessions");
     assert_eq!(report.stopped("worker"), Some("exit 0"));
-    // Of a service that is not there it is said once.
+    // A missing service is reported once.
     let said = report.printed("root");
     let said = said.iter().filter(|l| l.contains("the service of `lost`"));
     assert!(said.count() <= 1, "{}", report.console);

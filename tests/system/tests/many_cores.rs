@@ -1,4 +1,4 @@
-//! Many cores of the one-shot RTOS on a mesh of 4 by 4: switches, and ports by hops. What descriptions make of them is in `one_shot_systems`.
+//! Many cores of the one-shot RTOS on a mesh of 4 by 4: switches, and ports by hops. Described systems are in `one_shot_systems`.
 
 use bulkhead_machine::machine::Outcome;
 use bulkhead_system_tests::one_shot::{OneShot, SWITCHES, run_on, summary};
@@ -6,24 +6,24 @@ use bulkhead_system_tests::one_shot::{OneShot, SWITCHES, run_on, summary};
 /// Cycles of a tick of 1 ms.
 const TICK: u64 = 600_000;
 
-/// What `port_times` measures: name, the paper's figure in cycles one hop away, and cycles of a hop there and back that an operation
-/// waits for, by the number of answers: 3 for each (docs/reference/mesh.md).
+/// The measurements of `port_times`: name, the paper's figure in cycles one hop away, and the cycles that an operation waits for one hop
+/// there and back, by the number of answers: 3 for each (docs/reference/mesh.md).
 const OPERATIONS: [(u64, &str, f64, u64); 7] = [
     // State, then address.
     (1, "get", 88.0, 6),
     // The lock; then acknowledgements of data and news.
     (2, "write 8 bytes", 358.0, 6),
-    // The lock, news, data, and the acknowledgement that it was read.
+    // The lock, news, data, and the acknowledgement of the read.
     (3, "read 8 bytes", 524.0, 12),
     (4, "write 40 bytes", 742.0, 6),
-    // Four words under way together, and one more.
+    // Four words in transit together, and one more.
     (5, "read 40 bytes", 1418.0, 15),
     (6, "lock", 127.0, 3),
-    // What is given back is posted.
+    // Releases are posted.
     (7, "unlock", 80.0, 0),
 ];
 
-/// The same of `queue_times`, beside the paper's figures of sampling ports: it has no queues.
+/// The same for `queue_times`, compared with the paper's figures for sampling ports: the paper has no queues.
 const QUEUES: [(u64, &str, f64, u64); 2] = [
     // The lock, positions, and the acknowledgement of item and positions.
     (1, "put 8 bytes into a queue", 358.0, 9),
@@ -67,7 +67,7 @@ fn operations_on_queues_by_hops() {
     grow_by_hops(&run, &QUEUES);
 }
 
-/// A hundred items there and back, in far less than a tick each: nobody polls, and none is missed.
+/// A hundred items there and back, in far less than a tick each: nobody polls, and no item is missed.
 #[test]
 fn items_are_told_by_doorbells() {
     let placed = [(0, "one-shot/notice"), (1, "one-shot/notice")];
@@ -86,7 +86,7 @@ fn items_are_told_by_doorbells() {
     assert!(most < TICK / 10, "{most}");
 }
 
-/// The same with queues of three places, all full before their reader looks: rings that come together are one interrupt.
+/// The same with queues of three places, all full before their reader checks: rings that come together are one interrupt.
 #[test]
 fn items_of_queues_are_told_by_doorbells() {
     let placed = [(0, "one-shot/notice-queue"), (1, "one-shot/notice-queue")];
@@ -100,7 +100,7 @@ fn items_of_queues_are_told_by_doorbells() {
     assert!(run.console.lines().any(|line| line == "right"));
 }
 
-/// Prints what operations cost, and checks that they grow by the answers that they wait for.
+/// Prints the cost of operations, and checks that it grows with the answers that they wait for.
 fn grow_by_hops(run: &OneShot, operations: &[(u64, &str, f64, u64)]) {
     let spans = run.spans();
     for &(operation, what, paper, slope) in operations {
@@ -113,7 +113,7 @@ fn grow_by_hops(run: &OneShot, operations: &[(u64, &str, f64, u64)]) {
             "{what}: least {least:?}, average {averages:.1?} cycles, own core and 1 to 6 hops; the paper's, one hop, {paper}"
         );
         assert!(averages[1] < paper, "{what}: {}", averages[1]);
-        // Two hops more cost twice the slope, to the cycle: half cycles of a single hop depend on whether it is an odd one.
+        // Two more hops cost twice the slope, to the cycle: half cycles of a single hop depend on its parity.
         for hops in 1..5 {
             assert_eq!(
                 least[hops + 2] - least[hops],

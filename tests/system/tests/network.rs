@@ -1,4 +1,4 @@
-//! Two chips talk, over good cables and bad ones, beside hostile neighbours and careless clients.
+//! Two chips communicate over good and bad cables, next to hostile neighbours and careless clients.
 
 use bulkhead_machine::trace::proto::Trace;
 use bulkhead_report::result::{End, VariantResult};
@@ -46,8 +46,8 @@ fn two_chips_talk() {
         }
     }
     assert_eq!((worst(ping, "ping").0, worst(both, "ping").0), (50, 50));
-    // Beside a stream of 262144 bytes the datagrams are the same, and none waits for more than a few frames of it: with 12 us a
-    // frame on the link in each direction, what the service does between two requests, and the request that it is at.
+    // Next to a stream of 262144 bytes the datagrams are the same, and none waits for more than a few of its frames: 12 us per
+    // frame on the link in each direction, the service's work between two requests, and the request in progress.
     assert_eq!(check(ping, "ping"), check(both, "ping"));
     assert!(
         worst(both, "ping").1 < worst(ping, "ping").1 + 400_000,
@@ -57,7 +57,7 @@ fn two_chips_talk() {
     // Ticks of 250 ps: 20 us for a datagram and its echo, 80 % of 1 Gbit/s for 262144 bytes.
     assert!(worst(ping, "ping").1 <= 80_000);
     assert!(worst(variant(result, "stream"), "source").1 <= 10_485_760);
-    // The same stream, whatever happens beside it.
+    // The stream is the same, whatever happens next to it.
     assert_eq!(
         check(variant(result, "stream"), "source"),
         check(both, "source")
@@ -122,7 +122,7 @@ fn frames(trace: &Trace, path: &str) -> Vec<(String, String, Vec<u64>)> {
     all
 }
 
-/// What the tracks of both chips' cards show is what the cards counted, and an arrow leads from each frame to where it ended.
+/// The tracks of both chips' cards show what the cards counted, and an arrow leads from each frame to its end.
 #[test]
 fn traces_show_every_frame_of_both_chips() {
     let mut options = options(&["cable@loss=50000"], &["both"]);
@@ -187,8 +187,8 @@ fn traces_show_every_frame_of_both_chips() {
     }
 }
 
-/// Neither chip can reach the other in less than a cable's delay, so it does not matter how often they look at each other in that
-/// time. Whole digests are compared where time ends the run; where a program does, tiles may have gone a little further.
+/// Neither chip can reach the other in less than a cable's delay, so the number of synchronisations within that time does not
+/// matter. Whole digests are compared where time ends the run; where a program does, tiles may have gone a little further.
 #[test]
 fn the_result_is_the_same_however_the_chips_are_stepped() {
     let options = options(&["@duration=6ms", "cable@loss=50000"], &["both"]);
@@ -210,7 +210,7 @@ fn the_result_is_the_same_however_the_chips_are_stepped() {
     }
 }
 
-/// A tenth lost, a tenth twice, a fifth late: what TCP makes of it is the stream that was sent.
+/// With a tenth lost, a tenth doubled and a fifth late, TCP delivers the stream that was sent.
 #[test]
 fn a_stream_arrives_over_very_bad_cables() {
     for seed in 1..=6 {
@@ -256,7 +256,7 @@ fn a_client_that_dies_loses_only_its_own() {
         careless.incidents
     );
     assert!(who.contains(&"careless"));
-    // It had all the sockets that it may have, one of them connected, and the other end heard of its end.
+    // It had all the sockets that it may have, one of them connected, and the other end was told of its end.
     let console = &finished.consoles[0];
     assert!(console.contains("dies with 4 sockets"), "{console}");
     assert!(console.contains("[sink] a stream broke"), "{console}");
@@ -267,7 +267,7 @@ fn a_client_that_dies_loses_only_its_own() {
     assert_eq!(check(alone, "ping"), check(careless, "ping"));
 }
 
-/// Beside a client of the same service that fills the card and leaves, over and over, every datagram comes back.
+/// Next to a client of the same service that fills the card and leaves, over and over, every datagram comes back.
 #[test]
 fn a_client_that_fills_the_card_silences_nobody() {
     let overrides = ["careless@program=network/loud", "careless@background=true"];
@@ -314,7 +314,8 @@ fn a_flood_of_frames_of_chance_brings_nobody_down() {
     assert_eq!(finished.code(), 0);
 }
 
-/// What the probe says of the service at the end: frames of nobody, their time, dropped ones, their time, made room, time in all.
+/// The service's counts that the probe prints at the end: frames of nobody, their time, dropped ones, their time, made room, time
+/// in all.
 fn counts(console: &str) -> Vec<u64> {
     let line = console.lines().find(|l| l.contains("frames of nobody"));
     let line = line.unwrap_or_else(|| panic!("{console}"));
@@ -348,14 +349,14 @@ fn forged_openings_and_junk_keep_nobody_from_the_service() {
         let [taken, time, dropped, drop_time, recycled, _, end] = counts(console)[..] else {
             panic!("{console}");
         };
-        // A fifth of the time, and a period's budget and a frame over.
+        // A fifth of the time, plus a period's budget and a frame.
         assert!(time <= end / 5 + 220_000, "{time} of {end}");
         match variant.name.as_str() {
             "honest" => assert_eq!((dropped, recycled), (0, 0)),
             "openings" => assert!(recycled > 50, "{recycled}"),
             _ => assert!(dropped > 1000 && drop_time < end / 5, "{taken} {dropped}"),
         }
-        // A request waits for few frames more than without a flood.
+        // A request waits for only a few frames more than without a flood.
         assert!(worst(variant, "probe").1 < worst(honest, "probe").1 + 400_000);
     }
 }

@@ -43,7 +43,7 @@ fn a_flow_that_is_told_is_faster_than_one_that_polls() {
     println!("notice: {worst} of {bound} ticks");
 }
 
-/// The victim's core has a reader, and other work above and below it; its neighbour in the row rings for ever.
+/// The victim's core has a reader, and other work of higher and lower priority; its neighbour in the row rings for ever.
 fn rung(by: &str) -> String {
     format!(
         r#"<system name="rung" paradigm="one-shot" platform="epiphany3" duration="60ms">
@@ -82,7 +82,7 @@ fn who_rings_for_ever_takes_no_more_than_was_planned() {
             "{name}: {worst} of {bound}"
         );
     }
-    // No message is lost, and none is told twice.
+    // No message is lost, and none is delivered twice.
     let flow = &variant.flows[0];
     assert_eq!(flow.lost, 0);
     assert!(flow.latency.count >= 12, "{}", flow.latency.count);
@@ -103,7 +103,7 @@ fn who_rings_for_ever_takes_no_more_than_was_planned() {
         what.starts_with("its doorbell rang more than 2 times in a tick"),
         "{what}"
     );
-    // The one who rang first, then the honest writer.
+    // The attacker rang first, then the honest writer.
     assert!(
         what.contains("rung by core 7 ") && what.contains(", core 14 "),
         "{what}"
@@ -130,7 +130,7 @@ fn a_queue_that_tells_its_reader_loses_nothing() {
     assert!(numbers.len() >= 48, "{}", numbers.len());
 }
 
-/// The paper's producer and consumer in C: the same file, and the consumer is told.
+/// The paper's producer and consumer in C: the same file, with messages that release the consumer.
 #[test]
 fn a_task_in_c_is_told() {
     let changes = ["channel[items]@notify=true", "task[consumer]@period=10ms"];
@@ -146,12 +146,12 @@ fn a_task_in_c_is_told() {
     };
     let (polled, told) = (of(&polled.result), of(&told.result));
     println!("in C: polled {} ticks, told {}", polled.1, told.1);
-    // The first items come earlier, because the consumer is there as soon as its core.
+    // The first items come earlier, because the consumer is ready as soon as its core is.
     assert_eq!(told.0, (1..=told.0.len() as u64).collect::<Vec<_>>());
     assert!(told.0.len() >= polled.0.len() && 3 * told.1 < polled.1);
 }
 
-/// Chains of told and polled tasks over cores drawn at random, beside other work: what is seen is within its bound.
+/// Chains of released and polling tasks over cores drawn at random, next to other work: measurements are within their bounds.
 #[test]
 fn systems_with_notification_drawn_at_random_keep_their_bounds() {
     let mut judged = [0, 0];
@@ -213,7 +213,7 @@ fn systems_with_notification_drawn_at_random_keep_their_bounds() {
         let finished = described("told", &(text + &channels + "</system>")).expect("it runs");
         let variant = &finished.result.variants[0];
         assert_eq!(variant.incidents, [], "{seed}");
-        // Not each of these systems keeps its deadlines by its bounds, and what has no bound cannot exceed it.
+        // Not all of these systems keep their deadlines by their bounds, and a request without a bound cannot exceed one.
         for request in &variant.requests {
             let bound = request.bound.as_ref().map(|bound| bound.ticks);
             assert!(
@@ -235,8 +235,8 @@ fn systems_with_notification_drawn_at_random_keep_their_bounds() {
     assert!(judged[1] > 8 * judged[0]);
 }
 
-/// Interrupts as the analysis counts them, seen by a job that does nothing but look at the clock: of the tick alone, with a ring of an honest writer,
-/// and with all rings that the core hears in a tick at once.
+/// Interrupts as the analysis counts them, seen by a job that only reads the clock: the tick alone, with a ring of an honest writer, and
+/// with all rings that the core accepts in a tick at once.
 #[test]
 fn interrupts_take_no_longer_than_the_analysis_says() {
     let text = |by: &str, notify: bool, readers: u64| {

@@ -5,7 +5,7 @@ use bulkhead_experiments::reproduce::m2os::parallel::{Work, told};
 use bulkhead_report::result::{Incident, VariantResult};
 use bulkhead_runner::run::Finished;
 
-/// All blocks that the console tells are those of a plain computation; their numbers.
+/// All blocks that the console shows are those of a plain computation; returns their numbers.
 fn right(finished: &Finished) -> Vec<usize> {
     let digests = Work::Filter.digests(10);
     let told = told(&finished.consoles[0]);
@@ -19,11 +19,12 @@ fn right(finished: &Finished) -> Vec<usize> {
 fn four_cores_filter_what_one_would() {
     let finished = run("oneshot/parallel".as_ref(), &[]).expect("it runs");
     holds(&finished.result);
-    // In the first job nobody is asked.
+    // The first job asks nobody.
     assert_eq!(right(&finished), (2..=10).collect::<Vec<_>>());
 }
 
-/// The system of the catalog, whose second helper is another program, beside another task on the asker's core.
+/// The system of the catalog with another program as its second helper, next to another task on the asker's
+/// core.
 fn with_helper(program: &str) -> Finished {
     let text = include_str!("../../../catalog/systems/oneshot/parallel.xml");
     let helper = r#"<task name="helper-2" program="one-shot::parallel::filter::Part4""#;
@@ -42,7 +43,7 @@ fn of<'a>(variant: &'a VariantResult, who: &str) -> Vec<&'a Incident> {
     all.filter(|one| one.application == who).collect()
 }
 
-/// Whatever a helper does, everybody else's responses are within their bounds.
+/// Whatever a helper does, all other responses are within their bounds.
 fn others_go_on(variant: &VariantResult) {
     for request in &variant.requests {
         if request.kind == "response" && request.application != "helper-2" {
@@ -61,7 +62,7 @@ fn a_helper_that_does_not_answer_is_told_and_the_others_go_on() {
     assert_eq!(told.len(), 1, "{:?}", variant.incidents);
     let what = "jobs waited for `result-2` in vain: `helper-2` on core 4 wrote nothing";
     assert!(told[0].what.contains(what), "{}", told[0].what);
-    // Slices are handed out from the second job on, and each second one is not answered.
+    // Slices are handed out from the second job on, and every second one is not answered.
     assert_eq!(right(&finished), [2, 4, 6, 8, 10]);
 }
 

@@ -1,4 +1,4 @@
-//! Pagers: heaps page by page, files in memory, and what becomes of the clients of pagers that fail.
+//! Pagers: heaps page by page, files in memory, and the fate of the clients of failed pagers.
 
 use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
 
@@ -22,8 +22,8 @@ fn touch(name: &str, tile: u16, more: &str) -> String {
     )
 }
 
-/// A fault takes this many cycles on `tiled-gem5` at most for the only client of a pager: usually, and at worst, while the kernel has other
-/// work; and a page of a file that is open. What docs/promises.md promises.
+/// The most cycles that a fault takes on `tiled-gem5` for the only client of a pager: usually, and at worst, while the kernel has other
+/// work; and for a page of an open file. These are the promises in docs/promises.md.
 const USUAL: u64 = 11_000;
 const WORST: u64 = 30_000;
 const FILE: u64 = 16_000;
@@ -71,11 +71,11 @@ fn the_catalogs_system_works_and_its_faults_are_bounded() {
         );
     }
     assert!(alone[16] <= USUAL && alone[31] <= WORST, "{alone:?}");
-    // Beside the first one, for which the file is opened, and the second one, which came to be printed.
+    // Except the first one, for which the file is opened, and the second one, which came to be printed.
     assert!(file_alone[6] <= FILE, "{file_alone:?}");
-    // Beside another client that asks without a pause, each waits for one fault of that one.
+    // Next to another client that asks without a pause, each waits for one fault of that client.
     assert!(file[6] <= FILE + USUAL, "{file:?}");
-    // Faults are answered in order: whoever comes waits for the other client's at most.
+    // Faults are answered in order: each waits for at most one fault of the other client.
     assert!(shared[31] <= WORST + file[7], "{shared:?} {file:?}");
     assert!(alone[16] > lazy[16]);
     let printed = reports[1].printed("mapped");
@@ -142,7 +142,7 @@ fn who_wants_more_than_its_pages_ends_alone() {
 fn a_pager_that_fails_takes_its_own_clients_only() {
     let bad = r#"<app name="bad" tile="6" program="paging/bad-pager" background="true"><argument name="how" value="HOW"/><rgate name="faults" slots="4" slot-size="64B"/></app>"#;
     for how in ["silent", "ends", "lies"] {
-        // One client beside the victim on its tile, one elsewhere, with a good pager.
+        // One client next to the victim on its tile, and one elsewhere, with a good pager.
         let apps = PAGER.replace("ARGUMENTS", "")
             + &bad.replace("HOW", how)
             + &touch("victim", 5, "pager=\"bad\" background=\"true\"")
@@ -155,28 +155,28 @@ fn a_pager_that_fails_takes_its_own_clients_only() {
             assert!(lines.contains(&"16 pages"), "{how}: {lines:?}");
         }
         assert!(report.printed("victim").is_empty(), "{how}");
-        // Without a pager its next page does not come.
+        // Without a pager its next page never comes.
         let ended = report.stopped("victim").is_some();
         assert_eq!(ended, how == "ends", "{how}: {}", report.console);
     }
 }
 
-/// The kernel's markers (`WORK_BEGINS` and `WORK_ENDS` of its module `bounds`), its tile, and numbers of what is no call: the answer of a
-/// TileMux, a notification; and how many notifications it takes before anything else.
+/// The kernel's markers (`WORK_BEGINS` and `WORK_ENDS` of its module `bounds`), its tile, and the numbers of work that is not a call: the
+/// answer of a TileMux, a notification; and how many notifications it takes before anything else.
 const WORK: (u16, u16) = (0x100, 0x101);
 const KERNEL: u16 = 0;
 const ANSWER: u64 = 66;
 const NOTIFICATION: u64 = 67;
 const HEARD: u64 = 4;
 
-/// Callers of the kernel of the lowest priority that are as hostile as they can.
+/// Callers of the kernel with the lowest priority, as hostile as possible.
 const STORM: &str = r#"
     <app name="tree" tile="5" program="adversary/tree" background="true"><argument name="rounds" value="2"/><limit kernel-memory="180KiB"/></app>
     <app name="s1" tile="6" program="adversary/storm-syscalls" background="true"><argument name="rounds" value="3000"/><argument name="seed" value="1"/></app>
     <app name="s2" tile="7" program="adversary/storm-syscalls" background="true"><argument name="rounds" value="3000"/><argument name="seed" value="2"/></app>"#;
 
-/// The bound of a fault is the sum of its parts: what it takes when nobody else is there; twice the longest wait for a piece of the
-/// kernel's work, because the kernel takes up a call and an answer for it; and as much for each other client whose fault came before.
+/// The bound of a fault is the sum of its parts: its time without others; twice the longest wait for a piece of the kernel's work, because
+/// the kernel handles a call and an answer for it; and the same for each other client whose fault came earlier.
 #[test]
 fn a_fault_beside_hostile_neighbours_is_bounded_by_its_parts() {
     let client = |name: &str, tile: u16, start: u64| {
@@ -211,7 +211,7 @@ fn a_fault_beside_hostile_neighbours_is_bounded_by_its_parts() {
     };
     let (quiet, _) = faults("", "");
     println!("a fault alone: {quiet} cycles");
-    // The others begin a little before and go on beside it.
+    // The others begin a little earlier and continue next to it.
     let rivals = client("r1", 5, 6999).replace("value=\"16\"", "value=\"24\"")
         + &client("r2", 6, 6998).replace("value=\"16\"", "value=\"24\"");
     for (others, count, storm) in [("", 0, STORM), (rivals.as_str(), 2, "")] {
@@ -222,7 +222,7 @@ fn a_fault_beside_hostile_neighbours_is_bounded_by_its_parts() {
             !storm.is_empty()
         );
         assert!(worst <= bound, "{worst} {bound}");
-        // The neighbours were there.
+        // The neighbours had an effect.
         assert!(worst > quiet, "{worst} {quiet}");
     }
 }
@@ -266,7 +266,7 @@ fn pages_go_and_come_back_and_hold_what_they_should() {
 #[test]
 fn clients_share_unchanged_pages_of_a_file() {
     let pager = |more: &str| format!(r#"<argument name="pages" value="24"/>{more}"#);
-    // Twelve frames for a file of 24 pages: what one client needs, others may lose.
+    // Twelve frames for a file of 24 pages: a page that one client needs may cost another client one.
     let few = r#"<mgate name="shared" size="48KiB"/>"#;
     let enough = r#"<mgate name="shared" size="96KiB"/>"#;
     for (shared, together) in [("", false), (few, false), (enough, false), (enough, true)] {
@@ -348,8 +348,8 @@ fn a_pager_that_is_killed_comes_back_with_its_clients_or_they_end_with_a_word() 
     assert!(again > 0 && ended > 0);
 }
 
-/// Pagers that answer for activities that have ended, all at the same moments, take no page and no text from their neighbours. Whether an answer of
-/// the honest pager ever found no room was not seen from outside; that of an attacker did not.
+/// Pagers that answer for activities that have ended, all at the same moments, take no page and no text from their neighbours. From
+/// outside, the test cannot see whether an answer of the honest pager ever found no room; an attacker's answer did not.
 #[test]
 fn late_answers_for_nobody_cost_no_other_client_its_page_or_its_voice() {
     let text = std::fs::read_to_string(concat!(

@@ -1,4 +1,5 @@
-//! Applications that wait for a service that never comes: how long they wait, and what their manager says then.
+//! Applications that wait for a service that never comes: how long they wait, and what their manager then
+//! reports.
 
 use bulkhead_system_tests::{Report, boot_booked};
 
@@ -8,7 +9,7 @@ fn run(inside: &str) -> Report {
     ))
 }
 
-/// What a manager said of applications that were not started.
+/// What a manager reported about applications that were not started.
 fn refused<'a>(report: &'a Report, manager: &str) -> Vec<&'a str> {
     let all = report.printed(manager).into_iter();
     all.filter(|line| line.contains("is not started")).collect()
@@ -32,14 +33,14 @@ fn a_service_that_is_never_offered_is_waited_for_as_long_as_is_written() {
       <app name="other" tile="4" program="service/persistent"><argument name="runs" value="20"/>
         <session name="service" to="adder" patience="5ms"/></app>
       </domain>"#);
-    // It ends long before its time, and nobody else notices.
+    // It ends long before its time, and nobody else is affected.
     assert_eq!(report.code, Some(3), "{}", report.console);
     assert_eq!(
         refused(&report, "root"),
         [
             "`client` is not started: it waited 5 ms for the service of `silent`, which runs but has not offered it",
             "`middle` is not started: it waited 7 ms for the service `log` of `silent`, which runs but has not offered it",
-            // It is waited for only from when it runs.
+            // The wait for it starts only when it runs.
             "`outer` is not started: there is no service `middle`: it was not started itself",
         ]
     );
@@ -119,7 +120,7 @@ fn services_below_other_managers_are_waited_for_in_the_same_way() {
     books_close(&report);
 }
 
-/// A receiver to whom somebody outside sends, too, is known before the gates of its neighbours are made.
+/// A receiver with senders from outside is known before the gates of its neighbours are made.
 #[test]
 fn nobody_is_started_before_its_gates_are_there() {
     let report = run(r#"<domain name="d">

@@ -1,4 +1,4 @@
-//! Pipes: what goes in comes out, as fast as transfers, and ends on both sides.
+//! Pipes: what goes in comes out, as fast as with transfers, and ends on both sides.
 
 use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
 
@@ -23,7 +23,7 @@ const SPEED: &str = r#"<system name="pipe" platform="PLATFORM" duration="100ms" 
   <variant name="raw"><without domain="d"/></variant>
 </system>"#;
 
-/// Throughput of a pipe by that of transfers with its blocks, in hundredths, and both.
+/// A pipe's throughput as a percentage of that of transfers with its blocks, and both throughputs.
 fn speed(platform: &str, region: bool) -> u64 {
     let bytes = 1_638_400;
     let (region1, region2, slot, block) = match region {
@@ -122,7 +122,7 @@ fn a_reader_without_the_region_says_so() {
     assert!(printed[0].starts_with("the pipe: "), "{printed:?}");
 }
 
-/// Whatever a writer says, its reader ends with an error or with what it got, and never without a word.
+/// Whatever a writer sends, its reader ends with an error or with what it got, and always reports it.
 #[test]
 fn a_writer_that_lies_harms_only_what_it_writes() {
     for (seed, region) in [(1, false), (2, true), (3, true), (4, true)] {
@@ -146,7 +146,7 @@ fn a_writer_that_lies_harms_only_what_it_writes() {
     }
 }
 
-/// A pipe of messages, or through a region, between tiles 2 and 3; one end never gets to its own end.
+/// A pipe of messages, or through a region, between tiles 2 and 3; one end never reaches its own end.
 fn endless(region: bool, (written, read): (u64, u64)) -> String {
     let (region1, region2, slot) = match region {
         true => (
@@ -166,12 +166,12 @@ fn endless(region: bool, (written, read): (u64, u64)) -> String {
     )
 }
 
-/// Whoever is at the other end of a pipe dies: the survivor is told within a tenth of the time for which it could have waited.
+/// The other end of a pipe dies: the survivor is told within a tenth of the time for which it could have waited.
 #[test]
 fn an_end_of_a_pipe_hears_that_the_other_one_died() {
     const MANY: u64 = 1 << 40;
     for region in [false, true] {
-        // The survivor alone on its tile, or beside somebody else.
+        // The survivor alone on its tile, or next to another application.
         for shared in [false, true] {
             for (victim, survivor) in [(2, "reader"), (3, "writer")] {
                 let beside = if shared { 5 - victim } else { 5 };
@@ -198,7 +198,7 @@ fn an_end_of_a_pipe_hears_that_the_other_one_died() {
     }
 }
 
-/// What was written before the end is read, and a part is never taken for the whole.
+/// Data written before the end is read, and a part is never taken for the whole.
 #[test]
 fn a_reader_gets_all_that_was_written_before_its_writer_ended() {
     // The writer ends without closing: an adversary that sends three messages and faults.
@@ -222,8 +222,8 @@ fn a_reader_gets_all_that_was_written_before_its_writer_ended() {
     );
 }
 
-/// Whoever is before a streaming unit ends without an end of its stream: the unit passes on what came, ends with an error, and so does
-/// whoever is behind it. The other way round, units before one that died end, too.
+/// The stage before a streaming unit ends without ending its stream: the unit passes on what came, ends with an error, and so does the
+/// stage after it. In the other direction, units before a stage that died end, too.
 #[test]
 fn ends_of_pipes_that_are_units_hear_it_too() {
     let chain = r#"<system name="broken" platform="tiled-accelerated" duration="100ms" manager-tile="1"><domain name="d">

@@ -1,5 +1,5 @@
-//! The quickstart shows what it is for: disturbance without regulation, none worth naming with it, bounds that hold. And the
-//! README shows what it prints.
+//! The quickstart shows its purpose: disturbance without regulation, negligible disturbance with it, and bounds that hold.
+//! And the README shows its output.
 //!
 //! `BLESS=1 cargo test --release -p bulkhead-system-tests quickstart::` writes the README's table and pictures anew.
 
@@ -41,7 +41,7 @@ fn the_readme_shows(result: &RunResult) {
         let (plot, _) = plot.unwrap().split_once("</svg>").expect("it ends");
         let size = plot.split('"').nth(1).expect("its size").split(' ');
         let size: Vec<&str> = size.collect();
-        // Alone in a file a picture needs a size of its own.
+        // As a file of its own, a picture needs a size.
         let (width, height) = (size[2], size[3]);
         let picture = format!("<svg width=\"{width}\" height=\"{height}\" {plot}</svg>\n");
         current(&format!("docs/pictures/quickstart-{name}.svg"), picture);
@@ -68,7 +68,7 @@ fn regulation_protects_the_loop_and_every_promise_holds() {
         assert_eq!((flow.latency.count, flow.misses), (50, 0), "{name}");
     }
     assert!(variant(result, "regulated").flows[0].bound.is_some());
-    // The hogs are named as those who caused the delays.
+    // The delays are attributed to the hogs.
     let blame: u64 = variant(result, "unregulated")
         .interference
         .iter()
@@ -94,7 +94,7 @@ fn regulation_protects_the_loop_and_every_promise_holds() {
     );
     assert!(result.is_kept(), "{:?}", result.verdict);
     assert_eq!(finished.code(), 0);
-    // What the unregulated variant shows is expected, and never called held.
+    // The disturbance in the unregulated variant is expected, and never called held.
     let mut shown = result.verdict.promises().iter().filter(|one| one.expected);
     assert!(shown.all(|one| one.variant == "unregulated"));
     the_readme_shows(result);
@@ -116,7 +116,7 @@ fn a_flow_that_no_variant_runs_alone_is_measured_alone_in_a_run_of_its_own() {
         alone < bound && flow.latency.max <= bound,
         "{alone} {bound}"
     );
-    // The hog has a bound, too, and beside it the wait for its own bucket, which is in neither.
+    // The hog has a bound, too, and separately the wait for its own bucket, which is in neither.
     let mut requests = result.variants[0].requests.iter();
     let hog = requests.find(|r| r.application == "hog" && r.kind == "cache miss");
     let hog = hog.expect("it reads");
@@ -126,7 +126,7 @@ fn a_flow_that_no_variant_runs_alone_is_measured_alone_in_a_run_of_its_own() {
         "{} of {bound}",
         hog.worst
     );
-    // A line takes 16 refills of 8 MiB a second, each after 1000 cycles of 2 ticks.
+    // A line takes 16 refills of 8 MiB per second, each after 1000 cycles of 2 ticks.
     let tokens = hog.tokens.expect("with a limit");
     assert!(tokens >= 16 * 2000, "{tokens}");
     assert!(result.is_kept(), "{:?}", result.verdict);

@@ -1,4 +1,4 @@
-//! Capabilities on the chip: what is revoked is gone, what is attacked stays whole, what is nested stays below.
+//! Capabilities on the chip: revoked ones are gone, attacked ones stay intact, nested ones stay within their limits.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_system_tests::{Report, boot, boot_text};
@@ -31,7 +31,7 @@ fn a_bad_manager_harms_only_what_is_below_it() {
         panic!("two variants")
     };
     assert_eq!(alone.code, Some(0), "{}", alone.console);
-    // It says that what is below it has failed, and that is all that it can say.
+    // It reports that applications below it have failed, which is all that it can report.
     assert_eq!(beside.code, Some(3), "{}", beside.console);
     for report in [alone, beside] {
         for name in ["sensor", "controller", "actuator", "revoked"] {
@@ -157,7 +157,7 @@ fn who_calls_somebody_that_dies_hears_of_it() {
     }
 }
 
-/// A system call is a round trip, and its stated work in the kernel.
+/// A system call costs a round trip and its stated work in the kernel.
 #[test]
 fn a_system_call_costs_little_more_than_a_message() {
     let text = |app: &str| {
@@ -181,8 +181,9 @@ fn a_system_call_costs_little_more_than_a_message() {
         r#"<app name="a" tile="2" program="latency/syscall"><argument name="runs" value="200"/></app>"#,
     );
     println!("message {message}, call {call} (worst {worst}) cycles");
-    // The kernel looks for whom there is a message, whether a text is begun and which group of tiles has its turn, finds the caller, and
-    // goes to the code of the call: at most so many cycles besides (50 before texts came in pieces and from groups of tiles; 51.5 now).
+    // The kernel checks which call has a message, whether a text is in progress and which group of tiles is next, finds the caller, and
+    // goes to the code of the call: at most this many additional cycles (50 before texts came in pieces and from groups of tiles; 51.5
+    // now).
     const WORK: u64 = 55;
     assert!(
         call * 2 <= message * 3 + 2 * WORK,

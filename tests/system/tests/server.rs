@@ -1,4 +1,4 @@
-//! The server framework: what a request costs, who waits for whom, who is refused.
+//! The server framework: the cost of a request, the waits of clients, and refusals.
 
 use bulkhead_system_tests::{Report, boot_text};
 
@@ -30,7 +30,7 @@ const NULL: &str = r#"<system name="null" platform="PLATFORM" duration="100ms" m
 
 #[test]
 fn a_null_request_costs_little_more_than_a_message() {
-    // Hundredths of a bare message.
+    // Percentage of a bare message.
     for (platform, most) in [("tiled-gem5", 110), ("tiled-fpga", 110)] {
         let report = run(&NULL.replace("PLATFORM", platform));
         assert_eq!(report.code, Some(0), "{}", report.console);
@@ -39,14 +39,14 @@ fn a_null_request_costs_little_more_than_a_message() {
             "{platform}: {bare} cycles bare, {served} served, {:.3}",
             served as f64 / bare as f64
         );
-        // Nobody looks at the bare message; a server must see who asks for what, and a client the outcome. On the FPGA's platform both
-        // are misses of the first-level cache, because the unit writes to the second; only the server has something else to do meanwhile. A
-        // server looks for its message three cycles sooner than `pong` does.
+        // Nobody examines the bare message; a server must see who asks for what, and a client the outcome. On the FPGA's platform both are
+        // misses of the first-level cache, because the unit writes to the second level; only the server has other work to do meanwhile. A
+        // server checks for its message three cycles sooner than `pong` does.
         assert!(served * 100 <= bare * most, "{served} cycles, {bare} bare");
     }
 }
 
-/// A client of the highest priority with short requests, beside four of the lowest whose requests take 40 us each.
+/// A client of the highest priority with short requests, next to four of the lowest whose requests take 40 us each.
 const PRIORITIES: &str = r#"<system name="priorities" platform="tiled-gem5" duration="100ms" manager-tile="1">
   <domain name="important">
     <app name="high" tile="2" program="service/client"><argument name="request" value="add"/><argument name="runs" value="500"/>
@@ -81,7 +81,7 @@ fn a_slow_request_delays_the_important_client_by_its_limit_at_most() {
 
 #[test]
 fn what_cannot_be_finished_within_the_limit_is_refused() {
-    // 60 us, but the limit is 50 us: refused at once, and the server stays free for the important one.
+    // 60 us, but the limit is 50 us: refused at once, and the server stays free for the important client.
     let text = PRIORITIES
         .replace("value=\"40us\"", "value=\"60us\"")
         .replace(
@@ -99,14 +99,14 @@ fn what_cannot_be_finished_within_the_limit_is_refused() {
 
 #[test]
 fn who_has_spent_his_budget_waits_and_nobody_else() {
-    // 40 us for each request, 100 us in each millisecond: two requests of each client in a millisecond, not more.
+    // 40 us per request, 100 us per millisecond: two requests of each client in a millisecond, no more.
     let text = PRIORITIES.replace(
         "<argument name=\"budget\" value=\"none\"/>",
         "<argument name=\"budget\" value=\"100us\"/>",
     );
     let report = run(&text);
     assert_eq!(report.code, Some(0), "{}", report.console);
-    // The important one takes little of its own budget and is never delayed because of that of others.
+    // The important client takes little of its own budget, and others' budgets never delay it.
     let worst = report.spans(2)[1..].iter().max().copied().unwrap_or(0);
     assert!(worst < 84_000, "{worst} cycles");
     for tile in [3, 4, 6, 7] {
@@ -139,7 +139,7 @@ fn a_service_that_estimates_wrongly_takes_it_from_the_client() {
     let report = run(&text);
     assert_eq!(report.code, Some(0), "{}", report.console);
     for tile in [3, 4, 6, 7] {
-        // 100 us in each millisecond are two and a half requests, and one more begins while there is no debt.
+        // 100 us per millisecond are two and a half requests, and one more begins while there is no debt.
         let (served, periods) = (report.spans(tile).len() as u64, periods(&report));
         assert!(
             served <= (5 * (periods + 1)).div_ceil(2) + 1 && served + 5 >= 2 * periods,

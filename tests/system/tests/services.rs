@@ -117,8 +117,7 @@ fn files_of_two_clients_beside_hostile_ones() {
     }
 }
 
-/// A client that rewrites a short file beside two hostile ones with sessions, gates and names of their own.
-/// `others` are in its domain.
+/// A client that rewrites a short file next to two hostile clients with sessions, gates and names of their own. `others` are in its domain.
 fn beside(program: &str, disk: &str, limit: &str, others: &str) -> String {
     let hostile = |name: &str, tile: u16, seed: u64| {
         format!(
@@ -158,20 +157,20 @@ fn who_fills_the_file_service_takes_nothing_that_belongs_to_another() {
             report.console
         );
         assert_eq!(report.stopped("files"), None, "{}", report.console);
-        // They were there, and were refused much.
+        // They ran, and were refused often.
         for name in ["first", "second"] {
             assert!(report.printed(name).len() > 2, "{}", report.console);
         }
     }
 }
 
-/// Cycles of a round of the client at most: six requests, each of which waits for one of somebody else and a question of the kernel.
+/// The most cycles of a round of the client: six requests, each of which waits for another client's request and a question of the kernel.
 const LEAVING: u64 = 2_000_000;
-/// Cycles of an empty request at most: it waits for one of somebody else, which takes up to 1 ms by its limit, or for a question, and for one
-/// piece of what somebody left. When all of that was one piece of work, the worst one took 297 985.
+/// The most cycles of an empty request: it waits for another client's request, which its limit bounds to 1 ms, or for a question, and for
+/// one piece of what another client left. When all of that was one piece of work, the worst one took 297 985.
 const ASKED: u64 = 200_000;
 
-/// What a client leaves behind is given back in pieces of work that nobody waits long for.
+/// What a client leaves behind is given back in pieces of work that make nobody wait long.
 #[test]
 fn who_leaves_with_all_files_open_keeps_nobody_waiting() {
     let asker = r#"
@@ -217,12 +216,12 @@ fn hostile_messages_stop_no_service() {
         assert_eq!(report.stopped("server"), None, "{program}");
         let worst = report.spans(2)[1..].iter().max().copied().unwrap_or(0);
         println!("{program}: worst null request {worst} cycles");
-        // One request of somebody else at most, which its limit bounds to 100 us.
+        // At most one request of another client, which its limit bounds to 100 us.
         assert!(worst < 210_000, "{program}: {worst} cycles");
     }
 }
 
-/// A client whose requests are never answered, one that ends with a request under way, and one in good order.
+/// A client whose requests are never answered, one that ends with a request outstanding, and a well-behaved one.
 const LEFT: &str = r#"<system name="left" platform="tiled-gem5" duration="60ms" manager-tile="1">
   <domain name="d">
     <app name="server" tile="3" program="service/example" background="true"><rgate name="priority-0"/><rgate name="priority-1" slots="8"/></app>

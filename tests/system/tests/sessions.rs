@@ -13,11 +13,11 @@ const FILES: &str = r#"<system name="sessions" platform="tiled-gem5" duration="1
 
 #[test]
 fn files_are_read_as_fast_as_memory() {
-    // Hundredths of the throughput of transfers of the same size. Writing on the second was 27.8 until the service divided its blocks and
+    // Percentage of the throughput of transfers of the same size. Writing on the second was 27.8 until the service divided its blocks and
     // pieces among its clients, 26.9 after that, and is 27.4 since a grant looks for what ended clients left only where it must.
     for (platform, reading, writing) in [("tiled-gem5", 80, 45), ("tiled-fpga", 80, 27)] {
         let files = FILES.replace("tiled-gem5", platform);
-        // Where the client's memory lies decides whether its lines share DRAM banks with the file: several places, and the middle one.
+        // The place of the client's memory decides whether its lines share DRAM banks with the file: several places, and the median.
         let mut reads = Vec::new();
         let mut writes = Vec::new();
         for memory in ["256KiB", "512KiB", "1MiB", "1280KiB", "2MiB"] {

@@ -1,4 +1,4 @@
-//! Figures that the tiled OS must reach, and properties that hold to the cycle.
+//! Figures that the tiled OS must reach, and properties that hold exactly to the cycle.
 
 use bulkhead_system_tests::boot_text;
 
@@ -12,7 +12,7 @@ fn catalog(name: &str) -> String {
 
 #[test]
 fn round_trip_is_within_a_quarter_of_the_paper() {
-    // m3-rtas24, Section V-A: 316 cycles on S-RISCV and 526 on the FPGA, outliers left out.
+    // m3-rtas24, Section V-A: 316 cycles on S-RISCV and 526 on the FPGA, without outliers.
     for (platform, paper) in [("tiled-2ghz", 316), ("tiled-star", 526)] {
         let text = catalog("m3/roundtrip.xml").replace(
             "platform=\"tiled-2ghz\"",
@@ -76,7 +76,7 @@ fn a_processor_quota_holds() {
         spans.iter().sum(),
         spans[1..].iter().copied().min().unwrap_or(0),
     );
-    // Alone it would take `least` each. The other may have 10 %, in each period at once: 200000 cycles of 1 ms at 2 GHz.
+    // Alone each would take `least`. The other may have 10 %, in each period at once: 200000 cycles of 1 ms at 2 GHz.
     let alone = least * spans.len() as u64;
     assert!(
         total * 9 <= alone * 10 + 10 * 200_000 + alone / 5,

@@ -20,7 +20,7 @@ use image::{Crc, Edges, Hash, Pixels};
 
 bulkhead_lib::main!(main);
 
-/// Through which data passes.
+/// The page through which data passes.
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
@@ -81,7 +81,7 @@ fn main() -> u64 {
     0
 }
 
-/// Lets the unit do it; gives its checksum.
+/// Lets the unit do the work; returns its checksum.
 fn ask(request: &Request) -> Option<u64> {
     let words = request.encode();
     let mut message = Aligned([0u8; 8 * REQUEST_WORDS]);
@@ -101,7 +101,7 @@ fn ask(request: &Request) -> Option<u64> {
     Some(answer.checksum)
 }
 
-/// Does it here, a page at a time like the unit; gives the checksum, or 0 without one.
+/// Does the work here, a page at a time like the unit; returns the checksum, or 0 without one.
 fn program(
     frame: &MemoryGate,
     edges: &MemoryGate,

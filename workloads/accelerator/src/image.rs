@@ -1,12 +1,12 @@
-//! The image of the vision programs, and what they compute of it.
+//! The image of the vision programs, and their computation on it.
 //!
 //! Why it exists: the programs that compare themselves with streaming units share it. What it deliberately does not know:
-//! where images lie.
+//! the location of images.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// An image that anybody can make again: a linear congruential generator (Numerical Recipes).
+/// An image that anybody can reproduce: a linear congruential generator (Numerical Recipes).
 pub struct Pixels(u32);
 
 impl Pixels {
@@ -87,7 +87,7 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Of an image of this width, at least 2.
+    /// For an image of this width, at least 2.
     pub fn new(width: usize) -> Self {
         Self {
             width,
@@ -96,7 +96,7 @@ impl Edges {
         }
     }
 
-    /// A row came; appends the row of the result that is ready with it, if one is.
+    /// Takes the next row; appends the row of the result that it completes, if any.
     pub fn row(&mut self, row: &[u8], out: &mut Vec<u8>) {
         self.window.copy_within(self.width.., 0);
         self.window[2 * self.width..].copy_from_slice(row);
@@ -108,7 +108,7 @@ impl Edges {
         self.seen += 1;
     }
 
-    /// The last row; then it begins anew.
+    /// Takes the end of the image; then begins anew.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         out.resize(out.len() + self.width, 0);
         self.seen = 0;

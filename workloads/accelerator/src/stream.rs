@@ -5,7 +5,7 @@
 //! Gates: `files` (send), `answers` (receive) and the units `unit-1`, ... (send; for `by` = `unit`). Arguments: `by` (`program`,
 //! or `unit`), `width` (256), `height` (256), `runs` (4), `input` and `output` (names of the files), `checksum` (0: none; 1:
 //! CRC-32 of the result, by the last unit). A span around each run; the check values are a hash of the result and the checksum
-//! if there is one. It ends with 0, or 1 if something did not work.
+//! if there is one. It ends with 0, or 1 if something failed.
 #![no_std]
 #![no_main]
 
@@ -25,7 +25,7 @@ use image::{Crc, Edges, Hash, Pixels};
 
 bulkhead_lib::main!(main);
 
-/// Through which data passes.
+/// The page through which data passes.
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
@@ -89,7 +89,7 @@ fn work() -> Result<()> {
     Ok(())
 }
 
-/// Lets the units do it; gives the checksum of the last one.
+/// Lets the units do the work; returns the checksum of the last one.
 fn ask(request: &Request) -> Result<u64> {
     let mut message = Aligned([0u8; 8 * REQUEST_WORDS]);
     for (bytes, word) in message.0.chunks_exact_mut(8).zip(request.encode()) {
@@ -131,7 +131,7 @@ fn ask(request: &Request) -> Result<u64> {
     }
 }
 
-/// Does it here, a page at a time like the unit; gives the checksum, or 0 without one.
+/// Does the work here, a page at a time like the unit; returns the checksum, or 0 without one.
 fn program(
     mount: &mut Mount,
     (input, output): (&str, &str),

@@ -1,4 +1,5 @@
-//! Every attack that an application can mount with what it was given: what `bulkhead audit` replaces others with.
+//! Every attack that an application can mount with its own resources: `bulkhead audit` replaces applications with
+//! this program.
 //!
 //! Argument `plan`: see `attacker`.
 #![no_std]
@@ -15,7 +16,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// Memory and gates are all that it has.
+/// It has nothing but memory and gates.
 struct Nothing;
 
 impl Device for Nothing {

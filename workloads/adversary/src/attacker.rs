@@ -1,10 +1,9 @@
-//! The attacks that every application can mount with what it was given, and the loop that carries a plan out.
+//! The attacks that every application can mount with its own resources, and the loop that carries a plan out.
 //!
-//! Argument `plan`: 48 letters `a` to `p`, each four bits, the most significant first: 8 letters for the moment of the start
-//! (microseconds since reset), 8 for the seed of random numbers, then four phases of 8 letters each, repeated for ever: kind
-//! (2), strength (2), length in microseconds (4). All plans have one length and are read along one path, so that systems
-//! whose plans differ start alike to the cycle. Kinds: see `attack`, and from 14 on `rights`. Gates are found by trying every endpoint, as an
-//! attacker would.
+//! Argument `plan`: 48 letters `a` to `p`, each four bits, the most significant first: 8 letters for the moment of the start (microseconds
+//! since reset), 8 for the seed of random numbers, then four phases of 8 letters each, repeated for ever: kind (2), strength (2), length in
+//! microseconds (4). All plans have one length and are read along one path, so systems with different plans start identically to the cycle.
+//! Kinds: see `attack`, and from 14 on `rights`. It finds gates by trying every endpoint, as an attacker would.
 
 use crate::rights::Rights;
 use alloc::boxed::Box;
@@ -18,15 +17,15 @@ use bulkhead_lib::hal::{dtu, probe, user};
 use bulkhead_lib::{argument, environment, syscall, time};
 use bulkhead_random::Random;
 
-/// The first kind that uses rights beside memory and gates, and the kind that is the device's.
+/// The first kind that uses rights other than memory and gates, and the kind that uses the device.
 const RIGHTS: u64 = 14;
 const FRAMES: u64 = 23;
-/// Endpoints that are tried.
+/// Endpoints to try.
 const ENDPOINTS: u16 = 256;
-/// Bytes of a message's payload at most.
+/// The most bytes of a message's payload.
 const MESSAGE: usize = 2016;
 
-/// Data of transfers and messages: nothing else lies here.
+/// Data of transfers and messages, on a page of its own.
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
@@ -37,20 +36,20 @@ struct Phase {
     nanoseconds: u64,
 }
 
-/// What an attacker has beside memory and gates.
+/// What an attacker has in addition to memory and gates.
 pub trait Device {
-    /// Attacks with it a little; `end` is the end of the phase.
+    /// Does a little of an attack with the device; `end` is the end of the phase.
     fn attack(&mut self, strength: u64, random: &mut Random, end: u64);
 }
 
 struct Attacker {
     random: Random,
     page: Box<Page>,
-    /// Reserved and never initialised: that alone would take longer than the attack where traffic is limited.
+    /// Reserved and never initialised: where traffic is limited, initialising it would take longer than the attack.
     memory: Vec<u64>,
-    /// Where the walk through the memory goes on.
+    /// Where the walk through the memory continues.
     at: usize,
-    /// Memory gates that were found, with the bytes that can be read or written.
+    /// Memory gates found so far, each with its readable or writable bytes.
     regions: Vec<MemoryGate>,
     senders: Vec<u16>,
     receivers: Vec<u16>,
@@ -156,7 +155,7 @@ impl Attacker {
         }
     }
 
-    /// Frees the slots of a receive endpoint; answers where that is possible.
+    /// Frees the slots of a receive endpoint; replies where possible.
     fn drain(&mut self, endpoint: u16, answer: bool) {
         while let Ok(Some(offset)) = dtu::fetch(endpoint) {
             let data = &self.page.0[..8];

@@ -1,5 +1,5 @@
-//! A resource manager that does not do its work: it reaches for resources that are not its own, exhausts its own, shows its memory on every
-//! tile that it may touch, floods the manager above with reports and itself with words, and never ends.
+//! A resource manager that does not do its work: it tries to get resources that are not its own, exhausts its own, makes its memory visible
+//! to every tile that it may use, floods the manager above with reports and itself with words, and never ends.
 //!
 //! In a description: `<manager program="adversary/bad-manager">`.
 #![no_std]
@@ -14,7 +14,7 @@ use bulkhead_lib::{println, syscall};
 bulkhead_lib::main!(main);
 
 fn main() -> u64 {
-    // Windows: who shares a tile with it needs one.
+    // Windows: others that share the tile need one.
     let mut shown = 0;
     for number in 0..8 {
         let piece = SEL_FREE + 400 - number;
@@ -76,7 +76,7 @@ fn main() -> u64 {
         taken += u64::from(syscall::call(&request).is_ok());
     }
     println!("took {taken} things");
-    // The manager above hears of services that are none, and of an end that is none.
+    // Reports services to the manager above that do not exist, and an end that has not come.
     for round in 0..500u64 {
         let value = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 40;
         let _ = syscall::call(&Syscall::Report { value });
@@ -91,7 +91,7 @@ fn main() -> u64 {
         told += 1;
     }
     println!("told itself {told} things");
-    // What is not its own: every selector, every call.
+    // Tries everything that is not its own: every selector, every call.
     loop {
         for selector in 0..1024 {
             for number in [

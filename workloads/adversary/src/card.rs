@@ -22,12 +22,12 @@ use frames::Addresses;
 
 bulkhead_lib::main!(main);
 
-/// Bytes of heap that the card's buffers need, beside half of the heap that is attacked.
+/// Bytes of heap that the card's buffers need, in addition to the half of the heap that is attacked.
 const HEAP: u64 = 512 << 10;
-/// Frames that are offered before the plan is looked at again.
+/// Frames offered before the plan is checked again.
 const BURST: u32 = 16;
 
-/// The card, from the first attack with it on.
+/// The card, from the first attack on it.
 struct Card {
     card: Option<NetworkCard>,
     tried: bool,
@@ -35,7 +35,7 @@ struct Card {
 }
 
 impl Card {
-    /// Starts the card; nothing if it refuses, or there is no memory for its buffers.
+    /// Starts the card; does nothing if the card refuses or there is no memory for its buffers.
     fn start(&mut self) {
         if !core::mem::replace(&mut self.tried, true) && environment().heap_size >= HEAP {
             self.card = NetworkCard::new().ok();
@@ -54,7 +54,7 @@ impl Device for Card {
             drop(message);
         }
         card.acknowledge();
-        // What comes back says where the victim is.
+        // Replies show where the victim is.
         while let Some((buffer, start, bytes)) = card.receive() {
             self.addresses.learn(&buffer[start..start + bytes]);
             card.give_back(buffer);

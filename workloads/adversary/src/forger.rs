@@ -1,6 +1,6 @@
-//! Writes lines to the console that look like the kernel's, then ends as if nothing had happened.
+//! Writes lines to the console that look like the kernel's, then ends normally.
 //!
-//! Why it exists: reports believe the console. What it deliberately does not know: whether anybody was deceived.
+//! Why it exists: reports rely on the console. What it deliberately does not know: whether it deceived anybody.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Frames that cost their receiver something.
+//! Frames that cost their receiver time.
 //!
 //! Why it exists: even a dropped frame must be examined first, and one that must be answered costs more. What it deliberately does not
 //! know: who receives them, beyond what its own arguments and answers say.
@@ -57,7 +57,7 @@ impl Addresses {
         }
     }
 
-    /// Remembers who has sent a frame.
+    /// Remembers the sender of a frame.
     pub fn learn(&mut self, frame: &[u8]) {
         if let Some(from) = frame.get(6..12) {
             self.mac.copy_from_slice(from);
@@ -65,8 +65,8 @@ impl Addresses {
     }
 }
 
-/// The sort that a strength means: its three lowest bits, 7 being all of them in turn. Where the victim is not known, somebody must
-/// ask first.
+/// The kind of frame for a strength: its three lowest bits; 7 means all kinds in turn. While the victim's address is unknown, the
+/// request for it comes first.
 pub fn sort(strength: u64, addresses: &Addresses, random: &mut Random) -> Sort {
     let number = match strength & 7 {
         7 => random.below(7),
@@ -93,7 +93,7 @@ pub fn bytes(sort: Sort) -> usize {
     }
 }
 
-/// Sum of RFC 1071 over pieces of an even length each, but for the last one.
+/// Checksum of RFC 1071 over pieces; all but the last must have an even length.
 fn checksum(pieces: &[&[u8]]) -> [u8; 2] {
     let mut sum = 0u64;
     for piece in pieces {
@@ -157,14 +157,14 @@ pub fn write(sort: Sort, frame: &mut [u8], to: &Addresses, mac: [u8; 6], random:
             data[..2].copy_from_slice(&from);
             data[2..4].copy_from_slice(&port);
             data[4..8].copy_from_slice(&number);
-            // Five words of header, SYN, a window.
+            // A header of five words, SYN, and a window.
             data[12..16].copy_from_slice(&[5 << 4, 2, 0x10, 0]);
             let pseudo = [0, protocol, length[0], length[1]];
             let sum = checksum(&[&to.own, &victim, &pseudo, data]);
             data[16..18].copy_from_slice(&sum);
         }
         _ => {
-            // Without a sum, which IPv4 allows.
+            // Without a checksum, which IPv4 allows.
             data[..8].copy_from_slice(&[
                 from[0], from[1], port[0], port[1], length[0], length[1], 0, 0,
             ]);

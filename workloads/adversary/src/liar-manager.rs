@@ -1,5 +1,5 @@
-//! A resource manager that lies about services: it reports everything that others import from it as restarted, there, gone, and so on, as
-//! fast as it can, and gives first nothing and then memory instead of services.
+//! A resource manager that lies about services: as fast as it can, it reports everything that others import from it as restarted,
+//! available, gone, and so on, and supplies first nothing and then memory instead of services.
 //!
 //! In a description: `<manager program="adversary/liar-manager">`. It starts nothing and never ends.
 #![no_std]
@@ -11,7 +11,7 @@ use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
-/// How often it says that there is a service where there is nothing.
+/// How often it reports a service where there is none.
 const EMPTY: u32 = 300;
 
 fn main() -> u64 {

@@ -1,6 +1,7 @@
-//! Lies to the machine about its tile: that others have the hart, that nobody waits, that new activities begin, that an activity faulted.
+//! Lies to the machine about its tile: it claims that others have the hart, that nobody waits, that new activities begin, that an
+//! activity faulted.
 //!
-//! Why it exists: reports believe markers. What it deliberately does not know: whether anybody was deceived.
+//! Why it exists: reports rely on markers. What it deliberately does not know: whether it deceived anybody.
 #![no_std]
 #![no_main]
 

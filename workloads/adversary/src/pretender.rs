@@ -1,6 +1,6 @@
-//! Offers a service that the description does not give it, again and again, then ends as if nothing had happened.
+//! Offers a service that the description does not give it, again and again, then ends normally.
 //!
-//! Why it exists: its manager hears of each offer. What it deliberately does not know: what the manager does about it.
+//! Why it exists: its manager is notified of each offer. What it deliberately does not know: how the manager reacts.
 #![no_std]
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Touches an address that is not its own.
 //!
-//! Arguments: `address` (decimal; 2147483648, where TileMux lies, if it is missing), `access`: `load` or `store`. It
-//! ends with 1 if it is not stopped.
+//! Arguments: `address` (decimal; default 2147483648, the address of TileMux), `access`: `load` or `store`. It ends
+//! with 1 if it is not stopped.
 #![no_std]
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Writes to every register of its tile's unit.
 //!
-//! Argument `page`: `unprivileged` (all offsets of the page that it may use; must be without effect on rights), or
-//! `privileged`, `external`, `endpoints` (must fault at the first access).
+//! Argument `page`: `unprivileged` (all offsets of the page that it may use; the writes must not change any
+//! rights), or `privileged`, `external`, `endpoints` (must fault at the first access).
 #![no_std]
 #![no_main]
 

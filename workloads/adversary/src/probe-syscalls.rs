@@ -9,8 +9,8 @@ use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
-/// Calls that need no capability: they create something on the caller's own account, wait for what will not come, or ask about an endpoint
-/// of the caller.
+/// Calls that need no capability: they create something on the caller's own account, wait for something that will not come, or ask about
+/// an endpoint of the caller.
 const FREE: [Number; 6] = [
     Number::Nothing,
     Number::WaitEvent,

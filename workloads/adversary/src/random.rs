@@ -17,7 +17,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// Where its own transfers go: nothing else lies here.
+/// The target of its own transfers, with nothing else in it.
 #[repr(C, align(4096))]
 struct Page([u8; 8192]);
 
@@ -45,7 +45,7 @@ fn main() -> u64 {
                 };
                 probe::store(DTU_BASE + SIZE, size);
             }
-            // Never 0: a sleep without end would be its own.
+            // Never 0: a sleep without end would be its own fault.
             2 => probe::store(DTU_BASE + ARGUMENT, 1 + random.below(20_000)),
             3 => {
                 probe::load(DTU_BASE + random.below(512) * 8);
@@ -75,7 +75,7 @@ fn main() -> u64 {
             }
         }
     }
-    // A command that still runs must not write to what is given back.
+    // A command that still runs must not write to memory that was given back.
     core::mem::forget(page);
     0
 }

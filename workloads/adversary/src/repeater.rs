@@ -19,7 +19,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// An attempt that must fail so.
+    /// An attempt that must fail with this error.
     fn refused(&mut self, what: &str, outcome: Result<(), DtuError>, errors: &[DtuError]) {
         match outcome {
             Err(error) if errors.contains(&error) => self.refused += 1,
@@ -54,7 +54,7 @@ fn main() -> u64 {
         DtuError::NoReply,
     ];
     for _ in 0..rounds {
-        // A client calls; it is owed one answer, and that is all that there is.
+        // A client calls; it is owed exactly one reply.
         let Some(offset) = next(input.endpoint()) else {
             println!("nobody calls");
             return 1;
@@ -84,7 +84,7 @@ fn main() -> u64 {
             dtu::acknowledge(input.endpoint(), offset),
             &gone,
         );
-        // Replies to slots of everybody's buffers, its own of answers included: there is no right.
+        // Replies to slots of all buffers, including its own buffer for replies: it has no right to do so.
         for endpoint in [own.syscall_reply, own.call_reply, judge.endpoint()] {
             tally.refused(
                 "a reply to an answer",
@@ -92,7 +92,7 @@ fn main() -> u64 {
                 &none,
             );
         }
-        // More and longer messages than the gate has credits and bytes for; answers to where nobody can receive.
+        // More and longer messages than the gate has credits and bytes for; replies to places where nobody can receive.
         tally.refused(
             "a long message",
             dtu::send(judge.endpoint(), &buffer.0, own.call_reply, 0),
@@ -116,7 +116,7 @@ fn main() -> u64 {
                 break;
             }
         }
-        // Everything that is not its own, its neighbours' endpoints on the tile included.
+        // Everything that is not its own, including its neighbours' endpoints on the tile.
         let mine = [
             judge.endpoint(),
             input.endpoint(),
@@ -127,7 +127,7 @@ fn main() -> u64 {
         for endpoint in (0..192).filter(|e| !mine.contains(e)) {
             let rights = (input.endpoint() + 1)..=(input.endpoint() + u16::from(input.slots()));
             let not_its = [DtuError::InvalidEndpoint, DtuError::ForeignEndpoint];
-            // A right to reply is no gate to send over.
+            // A right to reply is not a gate for sending.
             let errors: &[DtuError] = match rights.contains(&endpoint) {
                 true => &[DtuError::InvalidEndpoint, DtuError::NoCredits],
                 false => &not_its,
@@ -148,7 +148,7 @@ fn main() -> u64 {
     u64::from(tally.accepted > 0)
 }
 
-/// The next message, for which it waits a while.
+/// Waits a while for the next message.
 fn next(endpoint: u16) -> Option<u32> {
     let end = time::now() + 20_000_000;
     while time::now() < end {

@@ -1,4 +1,4 @@
-//! Uses memory after its revocation: every transfer must fail from the moment at which the call returned.
+//! Uses memory after its revocation: every transfer must fail once the call has returned.
 //!
 //! Arguments: `rounds` (100). Exit code: 0 if all did, and all quota came back.
 #![no_std]

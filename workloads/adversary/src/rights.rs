@@ -1,10 +1,10 @@
 //! Attacks on kernel, TileMux and services with the rights that every application has: its activity, its purse, its tile, its memory.
 //!
 //! Why it exists: a program that may create something can create it often, end it at a bad moment, or leave it half-made. Each kind is one
-//! way in which that once stopped or delayed others; its strength picks a variation. What it deliberately does not know: whom it harms.
+//! way in which that once stopped or delayed others; its strength picks a variation. What it deliberately does not know: its victims.
 //!
 //! A child is a copy of this program without its data: code and constants of its maker, a page with an environment, a stack. The deadline
-//! field of that environment, which no child needs, says what it does.
+//! field of that environment, which no child needs, selects its behaviour.
 
 use alloc::boxed::Box;
 use bulkhead_lib::abi::environment::{ENVIRONMENT_BASE, Environment, PROGRAM_BASE};
@@ -19,7 +19,7 @@ use bulkhead_lib::{environment, syscall, time};
 use bulkhead_random::Random;
 
 const PAGE: u64 = 4096;
-/// Selectors of one attempt: from here on.
+/// The first selector of one attempt.
 const FIRST: u16 = SEL_FREE + 64;
 /// The first selector that is not used.
 const END: u16 = SEL_SESSIONS - 64;
@@ -40,7 +40,7 @@ enum Role {
     End = 4,
 }
 
-/// Begins a child. Its environment says what it does.
+/// Begins a child. Its environment selects its behaviour.
 extern "C" fn child() -> ! {
     let role = environment().deadline;
     loop {
@@ -62,11 +62,11 @@ extern "C" fn child() -> ! {
 #[repr(C, align(4096))]
 struct Pages([[u8; PAGE as usize]; 4]);
 
-/// What these attacks need from one attempt to the next.
+/// State of these attacks from one attempt to the next.
 pub struct Rights {
     pages: Option<Box<Pages>>,
     next: u16,
-    /// Endpoint with a message that was never answered, and where that lies.
+    /// Endpoint with a message that was never answered, and the message's offset.
     open: Option<(u16, u32)>,
 }
 
@@ -94,7 +94,7 @@ impl Rights {
         }
     }
 
-    /// A fresh selector; from time to time everything that was made is revoked, and it begins anew.
+    /// A fresh selector; from time to time everything that was made is revoked, and the selectors start again.
     fn selector(&mut self) -> u16 {
         if self.next >= END {
             self.forget();
@@ -115,14 +115,13 @@ impl Rights {
             .get_or_insert_with(|| Box::new(Pages([[0; PAGE as usize]; 4])))
     }
 
-    /// Offset in its memory of one of its pages: they lie in the heap, behind the stack and the two pages beside that which are not
-    /// mapped.
+    /// Offset in its memory of one of its pages: they are in the heap, after the stack and the two unmapped pages beside the stack.
     fn offset(&mut self, page: usize) -> u64 {
         let address = self.pages().0[page].as_ptr() as u64;
         address - ENVIRONMENT_BASE - 2 * PAGE
     }
 
-    /// Creates an activity on its own tile, in its own memory. Gives its selector, its number and its endpoints for calls.
+    /// Creates an activity on its own tile, in its own memory. Returns its selector, its number and its endpoints for calls.
     fn create(&mut self, tile: u16, purse: u16, priority: u8) -> Option<(u16, [u64; 3])> {
         let (target, page) = (self.selector(), self.offset(0));
         let create = Syscall::CreateActivity {
@@ -179,7 +178,7 @@ impl Rights {
             .is_ok()
     }
 
-    /// Children that come and go, and nobody asks how they ended.
+    /// Children come and go, and nobody asks how they ended.
     fn children(&mut self, strength: u64) {
         let Some((target, ids)) = self.create(SEL_TILE, SEL_KERNEL_MEMORY, 0) else {
             return self.forget();
@@ -207,7 +206,7 @@ impl Rights {
         }
     }
 
-    /// Processor time with periods and priorities that nobody gave it, for children that use all of it.
+    /// Asks for processor time with periods and priorities that it was not given, for children that use all of it.
     fn shares(&mut self, strength: u64, random: &mut Random) {
         let own = environment().period.max(1_000_000);
         let period = match strength % 4 {
@@ -239,7 +238,7 @@ impl Rights {
         revoke(tile);
     }
 
-    /// A receive gate of its own, active. Gives its selector and its endpoint.
+    /// A receive gate of its own, active. Returns its selector and its endpoint.
     fn receiver(&mut self, page: usize, at: u64) -> Option<(u16, u16)> {
         let (target, offset) = (self.selector(), self.offset(page) + at);
         let create = Syscall::CreateReceive {
@@ -252,7 +251,7 @@ impl Rights {
         Some((target, endpoint))
     }
 
-    /// Sends to itself, lets the answer go to an endpoint that it gives up, and answers when somebody else may have that one.
+    /// Sends to itself, directs the reply to an endpoint that it gives up, and replies when another activity may have that endpoint.
     fn replies(&mut self, strength: u64) {
         if let Some((endpoint, offset)) = self.open.take() {
             let forged = [0xAB; 64];
@@ -292,14 +291,14 @@ impl Rights {
         if let Ok(Some(offset)) = dtu::fetch(endpoint) {
             self.open = Some((endpoint, offset));
         }
-        // Somebody gets the endpoint meanwhile: a neighbour, or a child that is made for that.
+        // Another activity gets the endpoint meanwhile: a neighbour, or a child that is made for that.
         if strength & 4 != 0 {
             let _ = self.create(SEL_TILE, SEL_KERNEL_MEMORY, 0);
         }
         time::sleep_until(time::now() + 2000 * (1 + strength % 64));
     }
 
-    /// Requests of the file service with names that look like others, to whoever listens.
+    /// Requests of the file service with misleading names, to any service that listens.
     fn names(&mut self, strength: u64, random: &mut Random, senders: &[u16]) {
         const NAMES: [&str; 10] = [
             "\u{e9}/a..",
@@ -331,7 +330,7 @@ impl Rights {
         time::sleep_until(time::now() + 5000);
     }
 
-    /// Makes many endpoints of one capability and revokes that one.
+    /// Makes many endpoints of one capability and revokes that capability.
     fn revocations(&mut self, strength: u64) {
         let first = self.next;
         let count = 8 << (strength % 5);
@@ -376,7 +375,7 @@ impl Rights {
         }
     }
 
-    /// Activities that cannot be made, at each point at which that may turn out, with a limit of traffic of their own.
+    /// Activities whose creation fails at each possible point, with a traffic limit of their own.
     fn refused(&mut self, strength: u64, random: &mut Random) {
         let (tile, purse) = (self.selector(), self.selector());
         let rate = 1 << (10 + strength % 12);
@@ -389,20 +388,20 @@ impl Rights {
         });
         let tile = if derived { tile } else { SEL_TILE };
         let _ = self.create(tile, purse, 0);
-        // Where something is already.
+        // The selector is taken already.
         self.next -= 1;
         let _ = self.create(tile, SEL_KERNEL_MEMORY, 0);
         self.forget();
     }
 
-    /// Children that wait at a semaphore that nobody gives.
+    /// Children wait at a semaphore that nobody raises.
     fn crowds(&mut self, strength: u64) {
         let semaphore = self.selector();
         let value = 0;
         let target = semaphore;
         let _ = syscall::call(&Syscall::CreateSemaphore { target, value });
         for _ in 0..14 {
-            // All of them live in the same pages, one after the other: who waits needs none.
+            // All of them live in the same pages, one after the other: a waiting child needs none.
             let Some((target, ids)) = self.create(SEL_TILE, SEL_KERNEL_MEMORY, 0) else {
                 break;
             };
@@ -423,7 +422,7 @@ impl Rights {
         self.forget();
     }
 
-    /// Pagers over pages that are in use, and memory that may only be read, for TileMux to write to.
+    /// Pagers over pages in use, and read-only memory for TileMux to write to.
     fn mappings(&mut self, strength: u64) {
         let Some((gate, _)) = self.receiver(2, 0) else {
             return self.forget();
@@ -483,7 +482,7 @@ impl Rights {
     }
 }
 
-/// A tile capability with this processor time and traffic; it shares all else.
+/// A tile capability with this processor time and traffic; it shares everything else.
 fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64), priority: u8) -> Syscall {
     Syscall::DeriveTile {
         source: SEL_TILE,

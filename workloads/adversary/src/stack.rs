@@ -1,6 +1,6 @@
 //! Calls itself until its stack is full.
 //!
-//! Arguments: `depth`: how often, at some hundred bytes each; without it, without end.
+//! Arguments: `depth`: number of calls, some hundred bytes each (default: without end).
 #![no_std]
 #![no_main]
 
@@ -18,6 +18,6 @@ fn deeper(left: u64) -> u64 {
     if left == 0 {
         return frame[0];
     }
-    // The addition keeps the call from becoming a loop.
+    // The addition keeps the compiler from turning the call into a loop.
     deeper(core::hint::black_box(left - 1)).wrapping_add(frame[31])
 }

@@ -1,5 +1,4 @@
-//! Random system calls with random arguments, mostly such that they could mean something; in the end everything is revoked and
-//! all quota must be back.
+//! Random system calls with random arguments, most of them plausible; in the end it revokes everything, and all quota must be back.
 //!
 //! Arguments: `rounds` (1000), `seed` (1), `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if nothing was lost.
 #![no_std]
@@ -13,7 +12,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// A selector in use, a size, a small number, anything.
+/// A selector in use, a size, a small number, or any number.
 fn word(random: &mut Random) -> u64 {
     match random.next() % 8 {
         0..3 => u64::from(SEL_FREE) + random.next() % 8,
@@ -32,15 +31,15 @@ fn left() -> [syscall::Results; 2] {
     })
 }
 
-/// Calls that would only end the attack: they wait for ever, end the caller, or throw away what it looks for quota with.
+/// Calls that would only end the attack: they wait for ever, end the caller, or discard what it needs to query its quota.
 fn ends(call: &Syscall) -> bool {
     match *call {
         Syscall::WaitEvent { .. } | Syscall::SemaphoreDown { .. } => true,
         Syscall::Stop { activity } => activity < SEL_FREE,
-        // With a copy of its own capability it would end itself, and be right to.
+        // With a copy of its own capability it would end itself, and rightly.
         Syscall::Delegate { source, .. } | Syscall::Obtain { source, .. } => source == SEL_ACTIVITY,
         Syscall::Revoke { selector, .. } => selector < SEL_FREE,
-        // Asks the caller itself, which cannot answer; it would wait for its own patience.
+        // Asks the caller itself, which cannot answer; it would wait until its own patience ends.
         Syscall::OpenSession { .. } => true,
         _ => false,
     }
@@ -64,11 +63,11 @@ fn main() -> u64 {
         done += u64::from(syscall::call(&call).is_ok());
     }
     for selector in 0..1024 {
-        // What it began with stays, but not what it made of that: an endpoint onto its memory has no selector.
+        // The initial capabilities stay, but not what it derived from them: an endpoint onto its memory has no selector.
         let keep = u8::from(selector <= SEL_MEMORY);
         let _ = syscall::call(&Syscall::Revoke { selector, keep });
     }
-    // Where another activity uses the same tile capability, its quota changes when that one ends.
+    // Where another activity uses the same tile capability, its quota changes when that activity ends.
     let after = left();
     let from = usize::from(argument::value("shared", 0u8) != 0);
     let lost = after[from..] != before[from..];

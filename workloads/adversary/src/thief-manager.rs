@@ -1,8 +1,8 @@
-//! A resource manager that looks for data of others: it tries to open every module through each of its capabilities, reads all memory that
-//! it can name, and writes to memory that it may only read.
+//! A resource manager that searches for others' data: it tries to open every module through each of its capabilities, reads all memory
+//! that it can name, and writes to memory that it may only read.
 //!
-//! In a description: `<manager program="adversary/thief-manager">`. Data of others begin with "only for others"; what
-//! it was given may be called `own`. It starts nothing, and ends with 0.
+//! In a description: `<manager program="adversary/thief-manager">`. Others' data begin with "only for others"; its own resources may be
+//! called `own`. It starts nothing, and ends with 0.
 #![no_std]
 #![no_main]
 
@@ -18,9 +18,9 @@ use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
-/// Where it puts what it gets.
+/// The selector for whatever it gets.
 const TARGET: u16 = SEL_FREE + 390;
-/// Bytes of each memory that it looks at.
+/// Bytes of each memory that it searches.
 const LOOK: usize = 4096;
 
 fn main() -> u64 {
@@ -69,7 +69,7 @@ fn main() -> u64 {
             let is_theirs = |window: &[u8]| window.iter().rev().eq(b"srehto rof ylno");
             found += bytes.windows(15).filter(|window| is_theirs(window)).count();
         }
-        // Behind the end is the next module.
+        // The next module follows the end.
         let mut beyond = [0; 8];
         found += usize::from(gate.read(size, &mut beyond).is_ok());
         if (SEL_FREE..TARGET).contains(&selector) {
@@ -99,7 +99,7 @@ fn main() -> u64 {
     }
     println!("read {read} memories");
     println!("found {found}, wrote {written}, derived {derived}");
-    // Whatever was to end below it has.
+    // Claims that everything below it that should end has ended.
     let value = REPORT_DONE;
     let _ = syscall::call(&Syscall::Report { value });
     0

@@ -1,6 +1,7 @@
-//! Makes as many capabilities as it can, all derived from one, many of them active, and revokes that one; over and over.
+//! Makes as many capabilities as it can, all derived from one, many of them active, and revokes the first one; over and over.
 //!
-//! Arguments: `rounds` (3), `every` (8): one capability in this many is active, `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
+//! Arguments: `rounds` (3), `every` (8): one capability in this many is active, `shared` (0; 1: others use the tile, so only kernel memory
+//! is compared). Exit code: 0 if all quota was back after each round.
 #![no_std]
 #![no_main]
 
@@ -18,7 +19,7 @@ fn left() -> [syscall::Results; 2] {
     })
 }
 
-/// Makes the tree; returns how many capabilities it has.
+/// Makes the tree; returns its number of capabilities.
 fn grow(every: u16) -> u16 {
     for target in SEL_FREE..SELECTORS {
         let derive = Syscall::DeriveMemory {
@@ -35,7 +36,7 @@ fn grow(every: u16) -> u16 {
         };
         match syscall::call(&derive) {
             Ok(_) => {}
-            // Places that the manager uses, or nothing left to pay with.
+            // Selectors that the manager uses, or nothing left to pay with.
             Err(_) if target > SEL_FREE => return target - SEL_FREE,
             Err(_) => return 0,
         }

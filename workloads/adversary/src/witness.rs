@@ -1,4 +1,4 @@
-//! Not an adversary, but their victim: computes with integers and floating-point numbers, all in registers, and checks the
+//! Not an adversary but a victim: it computes with integers and floating-point numbers, all in registers, and checks the
 //! result of each round against the first. If its registers or memory are changed, it ends with 1.
 //!
 //! Arguments: `rounds` (200).

@@ -1,7 +1,7 @@
-//! A manager that starts nothing from its description, but a child on the first tile that it can use, which stores to each line of its memory; then it
-//! stops it, so that the kernel has the tile write back all of these lines, over and over.
+//! A manager that starts nothing from its description. Over and over, it starts a child on the first tile that it can use, which stores to
+//! each line of its memory, and stops the child; the kernel then has the tile write back all of these lines.
 //!
-//! Arguments: `life` (1.1ms): for how long a child runs.
+//! Arguments: `life` (1.1ms): how long a child runs.
 #![no_std]
 #![no_main]
 
@@ -15,7 +15,7 @@ use bulkhead_lib::{argument, println, syscall, time};
 
 bulkhead_lib::main!(main);
 
-/// Where it puts what it makes, behind what it was given.
+/// The first of its own selectors, after those that it was given.
 const WINDOW: u16 = SEL_FREE + 100;
 const CHILD: u16 = WINDOW + 1;
 const PAGE: u64 = 4096;
@@ -23,7 +23,7 @@ const PAGE: u64 = 4096;
 const BEGIN: u64 = 0x1000_0000;
 const DATA: u64 = 2 * PAGE;
 
-/// `a0` runs from the begin of the data to `a1` and begins again; `sd a0, 0(a0)` in each line.
+/// `a0` runs from the start of the data to `a1` and starts again; `sd a0, 0(a0)` in each line.
 fn code(bytes: u64) -> [u32; 6] {
     let lui = |register: u32, address: u64| address as u32 & 0xFFFF_F000 | register << 7 | 0x37;
     [
@@ -71,7 +71,7 @@ fn start(tile: u16, pages: u64) -> Result<(), SyscallError> {
     .map(|_| ())
 }
 
-/// Memory that a tile sees, and the tile: the first that there is.
+/// Memory that a tile sees, and the first tile that exists.
 fn show() -> Option<u16> {
     let mut places = (0..16).flat_map(|tile| (0..16).map(move |memory| (tile, memory)));
     let found = places.find(|(tile, memory)| {
@@ -120,7 +120,7 @@ fn main() -> u64 {
             selector: CHILD,
             keep: 0,
         });
-        // Its end costs kernel memory until it is heard of.
+        // Its end costs kernel memory until the event is taken.
         let _ = syscall::call(&Syscall::WaitEvent { until: 1 });
         rounds += 1;
         println!("{rounds} children with {pages} dirty pages, {refused} refused");

@@ -4,15 +4,15 @@ use bulkhead_lib::abi::syscall::{MAP_EXECUTE, MAP_READ, Syscall, SyscallError};
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::syscall;
 
-/// What a child does: it makes a check marker of its stack pointer, 16 times the number that it was started with, and loops for ever
-/// (`slti x0, sp, 11`, `j .`).
+/// The code of a child: it makes a check marker of its stack pointer, 16 times its number, and loops for ever (`slti x0, sp, 11`,
+/// `j .`).
 pub const CODE: [u32; 2] = [0x00B1_2013, 0x0000_006F];
 /// Where a child finds its loop.
 const ADDRESS: u64 = 0x1000_0000;
-/// The page that a child with a pager begins in; it has no other one.
+/// The page in which a child with a pager begins; it has no other page.
 const PAGED: u64 = 0x3000_0000;
 
-/// What a child is made of.
+/// The parts of a child.
 #[derive(Clone, Copy)]
 pub struct Child {
     /// A free selector.
@@ -25,11 +25,11 @@ pub struct Child {
     pub memory: u16,
     pub code: u64,
     pub reply: u64,
-    /// The send gate for its faults: it begins with one.
+    /// The send gate for its faults, if it begins with one.
     pub pager: Option<u16>,
     /// Name.
     pub name: &'static str,
-    /// What it says when it runs.
+    /// The number that it reports when it runs.
     pub number: u64,
 }
 
@@ -79,7 +79,7 @@ impl Child {
     }
 }
 
-/// Gives back what a selector names.
+/// Revokes the capability at a selector.
 pub fn revoke(selector: u16) {
     let _ = syscall::call(&Syscall::Revoke { selector, keep: 0 });
 }

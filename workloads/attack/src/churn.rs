@@ -1,4 +1,5 @@
-//! A manager that starts nothing from its description, but a child on the first tile that it can use, and stops it, over and over.
+//! A manager that starts nothing from its description. Over and over, it starts a child on the first tile that it can use and
+//! stops it.
 #![no_std]
 #![no_main]
 
@@ -12,7 +13,7 @@ use child::{Child, revoke};
 
 bulkhead_lib::main!(main);
 
-/// Where it puts what it makes, behind what it was given.
+/// The first of its own selectors, after those that it was given.
 const WINDOW: u16 = SEL_FREE + 100;
 
 fn main() -> u64 {
@@ -34,7 +35,7 @@ fn main() -> u64 {
     loop {
         refused += u64::from(child.start().is_err());
         revoke(child.activity);
-        // Its end costs kernel memory until it is heard of.
+        // Its end costs kernel memory until the event is taken.
         let _ = syscall::call(&Syscall::WaitEvent { until: 1 });
         rounds += 1;
         if rounds % 50 == 0 {

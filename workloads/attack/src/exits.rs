@@ -1,7 +1,7 @@
-//! A hostile program whose children all end at one moment, and with them those of every other such program of the system: their TileMuxes then
-//! have more to say to the kernel than it has slots for.
+//! A hostile program whose children all end at one moment, together with those of every other such program in the system: their TileMuxes
+//! then have more notifications for the kernel than it has slots.
 //!
-//! Arguments: `every` (2ms): the distance of these moments.
+//! Arguments: `every` (2ms): the distance between these moments.
 #![no_std]
 #![no_main]
 
@@ -15,7 +15,7 @@ use core::ptr::addr_of;
 
 bulkhead_lib::main!(main);
 
-/// The piece of its own memory that children live in, and their selectors behind it.
+/// The piece of its own memory in which children live; their selectors follow it.
 const PIECE: u16 = SEL_FREE + 7;
 const MADE: u16 = SEL_FREE + 8;
 /// More children than a tile has places for.
@@ -60,7 +60,7 @@ fn main() -> u64 {
     }
     let (mut ended, mut rounds) = (0u64, 0u64);
     loop {
-        // They are made within the first half of the time, or are too late for this moment and end at once.
+        // They are made within the first half of the time, or they are too late for this moment and end at once.
         let moment = (time::now() / every + 2) * every;
         let mut born = 0;
         for number in 0..CHILDREN {
@@ -81,7 +81,7 @@ fn main() -> u64 {
             born += 1;
         }
         time::sleep_until(moment);
-        // Hears of their ends, which the kernel has heard first.
+        // Takes the events of their ends, of which the kernel was notified first.
         for _ in 0..born {
             let until = moment + 10 * every;
             ended += u64::from(syscall::call(&Syscall::WaitEvent { until }).is_ok());

@@ -20,7 +20,7 @@ fn main() -> u64 {
     let request = work::request(cost, cost);
     loop {
         if service.send(&request.0[..work::BYTES]).is_err() {
-            // No credit, or no room. The pause is short against a request, so that a free slot is taken at once.
+            // No credit, or no room. The pause is short compared with a request, so a free slot is taken at once.
             let until = time::now() + retry;
             while time::now() < until {}
         }

@@ -1,5 +1,5 @@
-//! The writing end of a pipe that lies: messages of all lengths with any mark, places anywhere in the region and outside of it, with and without an
-//! end.
+//! The lying writer of a pipe: it sends messages of all lengths with any mark, and places anywhere in the region and outside it, with and
+//! without an end.
 //!
 //! Gates: `pipe` (send), `pipe-region` (memory, may be missing). Arguments: `seed` (1), `messages` (400).
 #![no_std]
@@ -20,14 +20,14 @@ fn main() -> u64 {
     let mut buffer = MessageBuffer::new();
     let mut sent = 0;
     for _ in 0..messages {
-        // Mostly a place, as the library writes it: where, and how many bytes.
+        // Usually a place as the library writes it: position and number of bytes.
         let near = [0, 4096, 24 << 10, u64::MAX - 4095, u64::MAX];
         let mut number = || near[random.below(5) as usize].wrapping_add(random.below(64));
         for word in buffer.0[..64].chunks_exact_mut(8) {
             word.copy_from_slice(&number().to_le_bytes());
         }
         let length = [0, 8, 16, 17, 480][random.below(5) as usize];
-        // The marks are large numbers; a call's label is none of them.
+        // The marks are large numbers; a call's label is never one of them.
         let label = u64::MAX - random.below(5);
         loop {
             while let Ok(Some(answer)) = answers.fetch() {

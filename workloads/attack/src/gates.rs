@@ -1,9 +1,9 @@
-//! A neighbour that makes many receive gates while it runs, and an accomplice on another tile that floods them: no description counts
-//! these messages.
+//! A neighbour that makes many receive gates while it runs, and an accomplice on another tile that floods them: these messages appear in
+//! no description.
 //!
-//! Arguments: `gates` (40) that it makes and gives to whoever opens a session; it takes messages whenever it runs. Needs `<service/>`, the
-//! gate `priority-0` and kernel memory. With `send` (no) it is the accomplice: from `start` (2ms) on it sends over all that the server
-//! of its session gives to it, for ever, and says so after each 2000 messages.
+//! Arguments: `gates` (40): how many it makes and gives to each client that opens a session; it takes messages whenever it runs. Needs
+//! `<service/>`, the gate `priority-0` and kernel memory. With `send` (no) it is the accomplice: from `start` (2ms) on it sends through
+//! all gates that the server of its session gives to it, for ever, and prints a line after each 2000 messages.
 #![no_std]
 #![no_main]
 
@@ -22,14 +22,14 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 bulkhead_lib::main!(main);
 
-/// Receive gates and rights to send begin here; the session is at [`SEL_FREE`].
+/// First selector of receive gates and rights to send; the session is at [`SEL_FREE`].
 const RECEIVE: u16 = SEL_FREE + 1;
 const SEND: u16 = RECEIVE + MOST as u16;
-/// Gates at most, and how many one exchange gives.
+/// The most gates, and the number that one exchange gives.
 const MOST: usize = 64;
 const GIVEN: u16 = 8;
 
-/// Questions, then the messages of all gates: nobody reads these.
+/// The buffer of questions, then that of the messages of all gates, which nobody reads.
 #[repr(C, align(4096))]
 struct Buffer([AtomicU64; 1024]);
 static BUFFER: Buffer = Buffer([const { AtomicU64::new(1) }; 1024]);
@@ -90,7 +90,7 @@ fn serve() -> Result<(), SyscallError> {
     }
 }
 
-/// Makes a command again when the unit knows the page of its data.
+/// Repeats a command once the unit knows the page of its data.
 fn retry(data: &[u8], command: impl Fn() -> Result<(), DtuError>) -> Result<(), DtuError> {
     match command() {
         Err(DtuError::TranslationFault) => {

@@ -1,5 +1,6 @@
-//! A manager that starts nothing from its description, but its own children on every tile that it has: as urgent and with as much processor
-//! time as it can get, one after the other, each with another wish. Each makes a check marker of its number: 100 times the tile, and 1, ...
+//! A manager that starts nothing from its description. On every tile that it has, it starts its own children one after the other, as urgent
+//! and with as much processor time as it can get, each with another wish. Each makes a check marker of its number: 100 times the tile, plus
+//! 1, ...
 #![no_std]
 #![no_main]
 
@@ -16,9 +17,9 @@ bulkhead_lib::main!(main);
 
 /// Children on each tile.
 const CHILDREN: u16 = 5;
-/// Nanoseconds that each but the last may live.
+/// Nanoseconds that each child but the last may live.
 const LIFE: u64 = 8_000_000;
-/// Where it puts what it makes, behind what it was given.
+/// The first of its own selectors, after those that it was given.
 const FIRST: u16 = SEL_FREE + 100;
 
 fn main() -> u64 {
@@ -55,7 +56,7 @@ fn main() -> u64 {
                 let runs = heir.start();
                 started += u32::from(runs);
                 if runs && number + 1 < CHILDREN {
-                    // The next one shall find all the time that this one had.
+                    // The next child must find all the time that this one had.
                     time::sleep_until(time::now() + LIFE);
                     for selector in [heir.selector, heir.selector + 2] {
                         revoke(selector);

@@ -1,7 +1,8 @@
 //! An application that starts children on its tile, as urgent and with as much processor time as it can get, and then loops for ever.
 //!
-//! It needs kernel memory, endpoints and page tables for them. Arguments: `children` (4); `name`, theirs (`heir`; or `actuator`); `wish`
-//! (`any`, `period`, `tenth`, `urgent` or `grandchild`: see [`heirs::Wish`]). Each child makes a check marker of its number (1, ...).
+//! It needs kernel memory, endpoints and page tables for them. Arguments: `children` (4); `name` of the children (`heir`; or
+//! `actuator`); `wish` (`any`, `period`, `tenth`, `urgent` or `grandchild`: see [`heirs::Wish`]). Each child makes a check marker of its
+//! number (1, ...).
 #![no_std]
 #![no_main]
 
@@ -24,7 +25,7 @@ struct Pages {
     replies: [u8; 4096],
 }
 
-/// Not zero anywhere that matters, so it lies in the part of the program that is loaded.
+/// The relevant bytes are not zero, so it is in the part of the program that is loaded.
 #[used]
 static PAGES: Pages = Pages {
     code: {
@@ -49,7 +50,7 @@ fn main() -> u64 {
         _ => Wish::Any,
     };
     let code = addr_of!(PAGES) as u64 - ENVIRONMENT_BASE;
-    // All of its memory up to the pages: what it is made of itself stays mapped.
+    // All of its memory up to these pages: its own code and data stay mapped.
     let cut = Syscall::CutMemory {
         source: SEL_MEMORY,
         target: SEL_FREE,

@@ -4,9 +4,9 @@ use crate::child::{Child, revoke};
 use bulkhead_lib::abi::syscall::{SHARE, Syscall};
 use bulkhead_lib::{println, syscall};
 
-/// What a child is made of.
+/// The parts of a child.
 pub struct Heir {
-    /// A free selector, and the next two.
+    /// A free selector; the next two are also free.
     pub selector: u16,
     /// The tile capability to derive from.
     pub tile: u16,
@@ -18,16 +18,16 @@ pub struct Heir {
     pub reply: u64,
     /// Name.
     pub name: &'static str,
-    /// What it says when it runs.
+    /// The number that it reports when it runs.
     pub number: u64,
     /// What its creator tries first.
     pub wish: Wish,
 }
 
-/// What a creator tries first, before it takes what it gets.
+/// What a creator tries first, before it accepts what it gets.
 #[derive(Clone, Copy)]
 pub enum Wish {
-    /// Everything, the most first.
+    /// Everything, starting with the most.
     Any,
     /// A share of a period that is longer than any run.
     Period,
@@ -83,7 +83,7 @@ impl Heir {
         started.is_ok()
     }
 
-    /// A capability with this time as the child's, derived twice if the child shall be a child's child.
+    /// A capability with this time for the child, derived twice for a grandchild.
     fn inherit(&self, budget: (u64, u64), priority: u8, idle: u8) -> Option<u16> {
         let (first, second) = (self.selector, self.selector + 1);
         if !self.derive((self.tile, first), budget, priority, idle) {
@@ -97,7 +97,7 @@ impl Heir {
         }
     }
 
-    /// Starts the child as strong as it can be.
+    /// Starts the child with as much as it can get.
     pub fn start(&self) -> bool {
         let second = 1_000_000_000;
         let all = [

@@ -1,4 +1,4 @@
-//! Takes all of something that the kernel gives until it gives no more, keeps it, and takes what others give back.
+//! Takes a resource from the kernel until the kernel has no more, keeps it, and takes what others give back.
 //!
 //! Arguments: `what`: `endpoints` of its tile (the default) or `kernel-memory`; `pause` between tries after the first
 //! refusal (20us); `start`: when it begins, counted from reset (0).

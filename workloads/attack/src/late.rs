@@ -1,6 +1,6 @@
-//! A manager that is the pager of its own children: it keeps their faults, ends them, and answers all of their faults at once, over and
-//! over. So answers for nobody fill the places in which a tile's TileMux takes answers of honest pagers and of the kernel. A manager has
-//! endpoints for five faults; several of them answer at the same moments.
+//! A manager that is the pager of its own children: over and over, it keeps their faults, ends the children, and answers all of the
+//! faults at once. So answers for nobody fill the slots in which a tile's TileMux receives answers of honest pagers and of the kernel. A
+//! manager has endpoints for five faults; several such managers answer at the same moments.
 #![no_std]
 #![no_main]
 
@@ -18,7 +18,7 @@ use core::ptr::addr_of;
 
 bulkhead_lib::main!(main);
 
-/// Where it puts what it makes, behind what it was given.
+/// The first of its own selectors, after those that it was given.
 const WINDOW: u16 = SEL_FREE + 100;
 const RECEIVE: u16 = WINDOW + 1;
 const SEND: u16 = WINDOW + 2;
@@ -26,10 +26,10 @@ const CHILD: u16 = WINDOW + 3;
 const SLOT: u16 = 64;
 /// Faults that it keeps.
 const KEPT: usize = 5;
-/// Nanoseconds between the moments at which it answers. They fall into other parts of each period of the tile's tasks.
+/// Nanoseconds between the moments at which it answers. They fall into different parts of the periods of the tile's tasks.
 const MOMENTS: u64 = 10_030_000;
 
-/// Where faults arrive. Not zero, so it lies in the part of the program that is loaded.
+/// Where faults arrive. Not zero, so it is in the part of the program that is loaded.
 #[repr(C, align(4096))]
 struct Faults([u8; 4096]);
 static FAULTS: Faults = Faults([1; 4096]);
@@ -88,7 +88,7 @@ fn main() -> u64 {
             };
             revoke(CHILD);
             revoke(SEND);
-            // Its end costs kernel memory until it is heard of.
+            // Its end costs kernel memory until the event is taken.
             let _ = syscall::call(&Syscall::WaitEvent { until: 1 });
         }
         time::sleep_until((time::now() / MOMENTS + 1) * MOMENTS);

@@ -1,8 +1,8 @@
-//! Keeps as many files of a file service open as it may, with as many pieces of each, and gives all of them up at once by ending its session; again and
-//! again.
+//! Opens as many files of a file service as it may, with as many pieces of each as it may, and gives all of them up at once by ending its
+//! session; again and again.
 //!
-//! Sessions: `files`. Arguments: `name`, with which its files begin (`l`). It says how often it left, how many files were open and how many
-//! pieces it had, all in all.
+//! Sessions: `files`. Arguments: `name`: prefix of its files (`l`). It prints how often it left, and the total numbers of open files and of
+//! pieces.
 #![no_std]
 #![no_main]
 
@@ -16,10 +16,10 @@ use bulkhead_lib::{argument, println, syscall};
 
 bulkhead_lib::main!(main);
 
-/// Where it keeps its session and pieces.
+/// Selectors of its session and pieces.
 const SESSION: u16 = SEL_FREE + 100;
 const PIECES: u16 = SEL_FREE + 101;
-/// What a client can have at most.
+/// The most that a client can have.
 const FILES: u16 = 16;
 const OF_A_FILE: u16 = 4;
 

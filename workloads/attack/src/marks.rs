@@ -1,4 +1,4 @@
-//! Marks without end, so that the simulator has no room left for the markers of its tile: neither its own nor those of its neighbours.
+//! Emits markers without end until the simulator has no room left for the markers of its tile, neither its own nor its neighbours'.
 #![no_std]
 #![no_main]
 

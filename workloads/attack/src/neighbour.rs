@@ -1,7 +1,7 @@
-//! A program that gets endpoints that others have just given up, and expects no message there: it receives at new endpoints of its own,
-//! over and over, to which nobody ever had a right to send.
+//! A program that gets endpoints that others have just given up. Over and over, it receives at new endpoints of its own, to which
+//! nobody ever had a right to send, so it expects no message.
 //!
-//! Arguments: `rounds` (200), `pause` (20us) that each endpoint is there. Ends with 1 if a message came.
+//! Arguments: `rounds` (200), `pause` (20us): how long each endpoint exists. Ends with 1 if a message came.
 #![no_std]
 #![no_main]
 
@@ -21,7 +21,7 @@ const SLOT: u16 = 192;
 struct Buffer([AtomicU64; SLOTS as usize * SLOT as usize / 8]);
 static BUFFER: Buffer = Buffer([const { AtomicU64::new(0) }; SLOTS as usize * SLOT as usize / 8]);
 
-/// One endpoint, from its begin to its end; how many messages came.
+/// One endpoint from its creation to its end; returns the number of messages that came.
 fn round(pause: u64) -> Result<u64, SyscallError> {
     let buffer = BUFFER.0.as_ptr() as u64;
     syscall::call(&Syscall::CreateReceive {
@@ -54,7 +54,7 @@ fn main() -> u64 {
                 came += messages;
                 tried += 1;
             }
-            // Others may have all endpoints at the moment.
+            // Others may have all endpoints at this moment.
             Err(SyscallError::NoEndpoint) => {}
             Err(error) => {
                 println!("{error:?}");

@@ -1,9 +1,9 @@
-//! A manager that gives the same memory to one child after the other, and looks for what is left of the one before: bytes that come into
+//! A manager that gives the same memory to one child after the other and looks for leftovers of the previous child: bytes that reach
 //! memory after their owner's end, and bytes that a new owner finds.
 //!
-//! It has tiles 4 and 5, on which others live, too, and starts nothing from its description. Tile 4 may be captured while
-//! the first child runs. A child makes a check marker of what it was started with when it has done what it
-//! should; the last two, of how many lines they found. The manager prints each finding, and ends with their number.
+//! It has tiles 4 and 5, which it shares with others, and starts nothing from its description. Tile 4 may be captured while the first
+//! child runs. A child that has done its work makes a check marker of its argument; the last two make one of the number of lines that
+//! they found. The manager prints each finding, and ends with the number of findings.
 #![no_std]
 #![no_main]
 
@@ -25,31 +25,31 @@ const DATA_OFFSET: u64 = 3 * PAGE;
 const DATA: u64 = BEGIN + DATA_OFFSET;
 /// Bytes that children own one after the other: less than the first level of a tile's caches.
 const OWNED: u64 = 6 * PAGE;
-/// Bytes by which all other lines are pushed out of a tile's caches: twice those of its second level.
+/// Bytes that evict all other lines of a tile's caches: twice those of its second level.
 const OTHERS: u64 = 1 << 20;
-/// Nanoseconds for which a child runs that uses this memory, and one that uses others: several times as long as it needs.
+/// How long a child runs that uses this memory, and one that uses other memory, in nanoseconds: several times as long as it needs.
 const LIFE: u64 = 3_000_000;
 const LONG_LIFE: u64 = 12_000_000;
-/// Where the first child runs, and where its successors do.
+/// The tile of the first child, and that of its successors.
 const NEAR: u16 = 4;
 const FAR: u16 = 5;
-/// Where selectors are, behind those that a manager was given.
+/// The first of its own selectors, after those that a manager was given.
 const FIRST: u16 = SEL_FREE + 100;
 const LINE: u64 = 64;
 
-/// What a child does; its stack pointer (16 times a number) is its argument.
+/// The work of a child; its stack pointer (16 times a number) is its argument.
 #[derive(Clone, Copy)]
 enum Work {
-    /// It stores its argument at the begin of each line.
+    /// It stores its argument at the start of each line.
     Store,
     /// It loads from each line.
     Load,
-    /// It counts the lines that do not begin with its argument, and tells their number.
+    /// It counts the lines that do not begin with its argument, and reports their number.
     Look,
 }
 
 impl Work {
-    /// `a0` runs from the begin of the data to `a1`. Then a check marker, and `j .`.
+    /// `a0` runs from the start of the data to `a1`. Then a check marker, and `j .`.
     fn code(self, bytes: u64) -> [u32; 12] {
         const NOP: u32 = 0x13;
         let lui = |register: u32, address: u64| address as u32 & 0xFFFF_F000 | register << 7 | 0x37;
@@ -108,7 +108,7 @@ fn with_gate(memory: u16, access: impl FnOnce(&MemoryGate) -> bool) -> Result<bo
     Ok(done)
 }
 
-/// Memory that a tile sees and a child there, both of them this manager's.
+/// Memory that a tile sees and a child there, both owned by this manager.
 struct Place {
     memory: u16,
     child: u16,
@@ -118,7 +118,7 @@ struct Place {
 }
 
 impl Place {
-    /// Cuts memory of so many bytes for data, out of the first memory that there is.
+    /// Cuts memory of this many bytes for data, out of the first memory that exists.
     fn cut(memory: u16, bytes: u64) -> Result<Self, SyscallError> {
         let cut = |source| {
             syscall::call(&Syscall::CutMemory {
@@ -136,7 +136,7 @@ impl Place {
         })
     }
 
-    /// A tile sees it from now on.
+    /// Makes it visible to a tile.
     fn show(&self, tile: u16) -> Result<(), SyscallError> {
         syscall::call(&Syscall::ConfigureTile {
             tile: SEL_TILES + tile,
@@ -146,7 +146,7 @@ impl Place {
         Ok(())
     }
 
-    /// A child begins to work in it, on a tile that sees it.
+    /// Starts a child in it, on a tile that sees it.
     fn start(&self, tile: u16, work: Work, number: u64) -> Result<(), SyscallError> {
         let code = work.code(self.bytes).map(u32::to_le_bytes);
         let filled = with_gate(self.memory, |gate| {
@@ -190,12 +190,12 @@ impl Place {
         Ok(())
     }
 
-    /// The child ends, and no tile sees the memory any more.
+    /// Ends the child; no tile sees the memory any more.
     fn end(&self) {
         revoke(self.memory);
     }
 
-    /// Every line of the data in memory begins with this number's value.
+    /// Makes every line of the data in memory begin with this number's value.
     fn fill(&self, number: u64) -> Result<(), SyscallError> {
         let filled = with_gate(self.memory, |gate| {
             let mut lines = (0..self.bytes).step_by(LINE as usize);
@@ -222,7 +222,7 @@ impl Place {
     }
 }
 
-/// Memory of the same place as before: the bytes are those of a piece that was given back, and nobody else cuts.
+/// Memory at the same place as before: it has the bytes of a piece that was given back, and nobody else cuts memory.
 fn again(before: &Place, memory: u16) -> Result<Place, SyscallError> {
     let place = Place::cut(memory, before.bytes)?;
     if place.base != before.base {
@@ -235,7 +235,7 @@ fn again(before: &Place, memory: u16) -> Result<Place, SyscallError> {
     Ok(place)
 }
 
-/// A child runs on a tile that sees its memory, and ends. The memory stays this manager's, and the tile sees it still.
+/// A child runs on a tile that sees its memory, and ends. The memory stays this manager's, and the tile still sees it.
 fn lives(place: &Place, tile: u16, work: Work, number: u64) -> Result<(), SyscallError> {
     place.start(tile, work, number)?;
     let life = if place.bytes == OWNED {
@@ -262,23 +262,23 @@ fn attack() -> Result<u64, SyscallError> {
     let others = Place::cut(FIRST + 2, OTHERS)?;
     let missing = first.others(1)?;
     first.end();
-    // If its tile is captured, they may be dirty again until the window has closed, and this counts for nothing.
+    // If its tile is captured, they may be dirty again until the window has closed; then this is not a finding.
     println!("{missing} lines were not in memory at their owner's end");
 
-    // Somebody else has the memory on the other tile, and keeps it when its child has gone.
+    // Another owner has the memory on the other tile, and keeps it after its child has gone.
     let second = again(&first, FIRST + 4)?;
     tell("of the hoarder came with its memory", second.others(0)?);
     second.show(FAR)?;
     lives(&second, FAR, Work::Store, 2)?;
     tell("of the second owner were not in memory", second.others(2)?);
-    // The first tile pushes out whatever it still has; a captured one does it by itself, and says that the child runs.
+    // The first tile evicts whatever it still has; a captured one does so by itself, and reports that the child runs.
     others.show(NEAR)?;
     lives(&others, NEAR, Work::Load, 3)?;
     others.end();
     tell("of the hoarder came after its end", second.others(2)?);
     second.end();
 
-    // Others on that tile look for what was left there: first in memory that is empty, then in memory that was filled past the caches.
+    // Others on that tile look for leftovers: first in memory that is empty, then in memory that was filled past the caches.
     let mut before = second;
     for number in [0, 4] {
         let next = again(&before, before.memory + 2)?;

@@ -1,8 +1,8 @@
-//! A hostile program of small tricks, each with numbers that nobody honest would choose; it goes on until it is stopped.
+//! A hostile program of small tricks, each with numbers that no honest program would choose; it continues until it is stopped.
 //!
-//! Arguments: `kind` (`random`, or one of [`KINDS`]), `seed` (1), `rounds` (without end), `say` (1000): after how many it says how far it is.
-//! Needs nothing of its description; with kernel memory, endpoints and page tables it can do more. Gates, if it has them: `files` (send, to the
-//! file service). If it gets something that nobody may have given it, it says `won: ...`.
+//! Arguments: `kind` (`random`, or one of [`KINDS`]), `seed` (1), `rounds` (without end), `say` (1000): rounds between two progress lines.
+//! Needs nothing from its description; with kernel memory, endpoints and page tables it can do more. Gates, if it has them: `files` (send,
+//! to the file service). If it gets something that nobody may have given it, it prints `won: ...`.
 #![no_std]
 #![no_main]
 
@@ -24,14 +24,14 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 bulkhead_lib::main!(main);
 
-/// What it makes and forgets, and how many selectors it plays with.
+/// First selector for what it makes and forgets, and the number of selectors that it uses.
 const MADE: u16 = SEL_FREE + 8;
 const PLACES: u16 = 120;
-/// The piece of its own memory that children live in, and the one behind it that may be cleared: nothing of its own is there.
+/// The piece of its own memory in which children live, and the one after it that may be cleared: nothing of its own is there.
 const PIECE: u16 = SEL_FREE + 7;
 const SPOIL: u16 = SEL_FREE + 6;
 
-/// Room for replies and buffers, page by page, and behind that [`SPOIL`]; not zero, so it is loaded.
+/// Room for replies and buffers, page by page, followed by [`SPOIL`]; not zero, so it is loaded.
 #[repr(C, align(4096))]
 struct Room([u8; 16 * 4096]);
 static ROOM: Room = Room([1; 16 * 4096]);
@@ -78,7 +78,7 @@ fn call(request: Syscall) -> Option<syscall::Results> {
     done
 }
 
-/// An offset into its memory of a page of [`ROOM`].
+/// The offset of a page of [`ROOM`] in its memory.
 fn room(page: u64) -> u64 {
     addr_of!(ROOM) as u64 - ENVIRONMENT_BASE + 4096 * page
 }
@@ -101,7 +101,7 @@ impl Outsider {
         MADE + self.random.below(PLACES.into()) as u16
     }
 
-    /// A number that somebody forgot to think of.
+    /// A number that a checker may have forgotten.
     fn odd(&mut self) -> u64 {
         let random = &mut self.random;
         match random.below(8) {
@@ -141,7 +141,7 @@ impl Outsider {
         syscall::receive(gate, PIECE, room(4)).ok()
     }
 
-    /// Semaphores full to the brim, given away, taken back, raised and lowered by whoever still has one.
+    /// Semaphores filled to the limit, given away, taken back, raised and lowered by all that still have one.
     fn semaphores(&mut self) {
         let value = [0, 1, u32::MAX, u32::MAX - 1][self.random.below(4) as usize];
         let target = MADE;
@@ -199,7 +199,7 @@ impl Outsider {
                     call(Syscall::Revoke { selector, keep: 1 });
                 }
             }
-            // What the child was given of this one's own memory ends with the child, not this one.
+            // The child's part of this program's memory ends with the child, not with this program.
             if self.random.chance(50) {
                 call(Syscall::Stop { activity });
             }
@@ -236,7 +236,7 @@ impl Outsider {
         Some((activity, memory))
     }
 
-    /// A child whose pager shows it other memory where the registers of its unit are, and takes it back.
+    /// A child whose pager shows it other memory at the address of its unit's registers, and takes it back.
     fn registers(&mut self) {
         let first = DTU_BASE - 4096 * self.random.below(3);
         if let Some((activity, memory)) = self.paged(first, 3) {
@@ -261,7 +261,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// A child with a pager, which shows it anything anywhere, and takes the memory away in the middle.
+    /// A child whose pager shows it any memory at any address, and takes the memory away in the middle.
     fn pages(&mut self) {
         let address = 0x3000_0000 + 4096 * self.random.below(1024);
         let pages = 1 + self.random.below(600);
@@ -291,7 +291,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// Memory in as many pieces as there may be, some of them cut again.
+    /// Memory in as many pieces as there may be; some of them are cut again.
     fn cuts(&mut self) {
         for target in MADE..MADE + PLACES {
             let source = if target > MADE && self.random.chance(60) {
@@ -312,7 +312,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// A purse in a purse, and so on, and whatever hangs on them.
+    /// A purse in a purse, and so on, with everything that depends on them.
     fn purses(&mut self) {
         let mut source = SEL_KERNEL_MEMORY;
         for target in MADE..MADE + PLACES {
@@ -393,7 +393,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// Wants every endpoint of its tile by its number: TileMux's, the kernel's channels, its neighbours'.
+    /// Asks for every endpoint of its tile by its number: TileMux's, the kernel's channels, its neighbours'.
     fn endpoint_numbers(&mut self) {
         call(Syscall::DeriveMemory {
             source: PIECE,
@@ -426,7 +426,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// Lends memory, sends messages and takes everything away while they are under way.
+    /// Lends memory, sends messages and takes everything away while they are in transit.
     fn lends(&mut self) {
         let (gate, send) = (MADE, MADE + 1);
         let slots = 1 << self.random.below(3);
@@ -469,7 +469,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// Asks itself for a session, and says yes when it is too late, with numbers of its choice.
+    /// Asks itself for a session, and agrees too late, with numbers of its choice.
     fn late_yes(&mut self) {
         let (gate, service, session) = (MADE, MADE + 1, MADE + 2);
         let Some(input) = self.receive(gate, 4, 192) else {
@@ -502,7 +502,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// Offers services over gates that go, and offers them again.
+    /// Offers services over gates that disappear, and offers them again.
     fn own_server(&mut self) {
         let gate = MADE;
         self.receive(gate, 2, 128);
@@ -538,7 +538,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// Waits for other endpoints than its own, for moments that are over or never come near, and gives its turn away.
+    /// Waits for endpoints other than its own and for moments that are over or never come, and gives its turn away.
     fn waits(&mut self) {
         for _ in 0..30 {
             let endpoint = match self.random.below(3) {
@@ -576,20 +576,20 @@ impl Outsider {
         for _ in 0..60 {
             let (address, rights) = (self.odd(), self.odd());
             let allowed = user::ecall(Ecall::Translate, address, rights) == 0;
-            // The first pages belong to nobody, and the registers of the unit are no memory.
+            // The first pages belong to nobody, and the unit's registers are not memory.
             if allowed && rights & 3 != 0 && address < ENVIRONMENT_BASE {
                 println!("won: {address:#x}");
             }
         }
     }
 
-    /// Writes back and dirties all that it has.
+    /// Writes back and dirties all its memory.
     fn flushes(&mut self) {
         let page = self.random.below(8) as usize * 4096;
         lines::write_back(&ROOM.0[page..page + 8192]);
     }
 
-    /// Shows memory of all sizes to its tile.
+    /// Makes memory of all sizes visible to its tile.
     fn windows(&mut self) {
         for target in MADE..MADE + 4 {
             let size = 4096 * self.random.below(4) + self.random.below(2) * 64;
@@ -631,7 +631,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// A child with all pages in odd places, lazy ones among them.
+    /// A child with all pages in odd places, including lazy ones.
     fn maps(&mut self) {
         let activity = MADE;
         if self.child(activity, SEL_TILE, SEL_KERNEL_MEMORY, "mapped") {
@@ -658,7 +658,7 @@ impl Outsider {
                 entry,
                 stack,
             });
-            // Whoever starts twice is refused.
+            // A second start is refused.
             if self.random.chance(50) {
                 call(Syscall::Stop { activity });
             }
@@ -734,7 +734,7 @@ impl Outsider {
         self.forget();
     }
 
-    /// All at once, at the moments at which others begin their jobs.
+    /// Everything at once, at the moments when others begin their jobs.
     fn seasons(&mut self) {
         time::sleep_until((time::now() / 1_000_000 + 1) * 1_000_000);
         let gate = MADE;

@@ -1,7 +1,8 @@
-//! Takes every place for activities of its tile that it gets, with children that never run, and tries for another one without a pause.
+//! Takes every place for activities that it can get on its tile, with children that never run, and keeps trying for another one without
+//! a pause.
 //!
-//! Needs kernel memory, endpoints and page tables of its own (`<limit>`) for sixteen children. It says how many it has whenever there is
-//! one more, and after each thousand calls that were refused since.
+//! Needs kernel memory, endpoints and page tables of its own (`<limit>`) for sixteen children. It prints how many it has after each new
+//! one, and after each thousand refused calls since.
 #![no_std]
 #![no_main]
 
@@ -13,7 +14,7 @@ use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
-/// The piece of its own memory that children would live in, and the first of them.
+/// The piece of its own memory in which children would live, and the first child.
 const PIECE: u16 = SEL_FREE + 100;
 const CHILD: u16 = PIECE + 1;
 
@@ -43,7 +44,7 @@ fn main() -> u64 {
                 children += 1;
                 println!("{children} children");
             }
-            // What it is made of does not suffice: that is no attack.
+            // Its own resources do not suffice: that is not an attack.
             Err(error @ (SyscallError::NoKernelMemory | SyscallError::NoEndpoint)) => {
                 println!("{error:?}");
                 return 2;

@@ -1,9 +1,9 @@
-//! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, until it is stopped.
+//! A hostile program: it mounts one attack that a system must withstand, or a random one in each round, until it is stopped.
 //!
-//! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end), `say` (1000): after how many it says
-//! how far it is. Needs nothing of its description; with kernel memory, endpoints and page tables it can do more. As a manager it reaches
-//! for all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16
-//! times its number. If it gets something that nobody may have given it, it says `won: ...`.
+//! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end), `say` (1000): rounds between two
+//! progress lines. Needs nothing from its description; with kernel memory, endpoints and page tables it can do more. As a manager it uses
+//! all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16 times
+//! its number. If it gets something that nobody may have given it, it prints `won: ...`.
 #![no_std]
 #![no_main]
 
@@ -27,12 +27,12 @@ bulkhead_lib::main!(main);
 /// Where a child finds its code, and where its pager's range begins.
 const ADDRESS: u64 = 0x1000_0000;
 const PAGED: u64 = 0x3000_0000;
-/// The piece of its own memory that children live in, and what is made and forgotten.
+/// The piece of its own memory in which children live, and the first selector for what it makes and forgets.
 const PIECE: u16 = SEL_FREE + 7;
 const MADE: u16 = SEL_FREE + 8;
 /// The last page of [`Pages`]: nobody may write there.
 const WITNESS: u64 = 6 * 4096;
-/// Selectors that it plays with.
+/// Selectors that it uses.
 const PLACES: u64 = 160;
 
 /// Children's code, room for replies, buffers of gates.
@@ -44,7 +44,7 @@ struct Pages {
 
 const _: () = assert!(size_of::<Pages>() == WITNESS as usize + 4096);
 
-/// Not zero, so it lies in the part of the program that is loaded.
+/// Not zero, so it is in the part of the program that is loaded.
 static PAGES: Pages = Pages {
     code: [const { AtomicU32::new(0x6f) }; 3072],
     rest: [const { AtomicU32::new(1) }; 4096],
@@ -54,10 +54,10 @@ static PAGES: Pages = Pages {
 const RUNS: u32 = 0x00B1_2013;
 /// Calls TileMux with every number, for ever.
 const CALLS: [u32; 5] = [RUNS, 0x0018_8893, 0x00F8_F893, 0x0000_0073, 0xFF5F_F06F];
-/// Writes where its pager shall place something, for ever.
+/// Writes where its pager is to place a page, for ever.
 const FAULTS: [u32; 4] = [RUNS, 0x3000_0537, 0x00A5_3023, 0xFF9F_F06F];
 
-/// Counts its stack pointer down and exits. It lies at [`EXITS_AT`].
+/// Counts its stack pointer down and exits. Its offset is [`EXITS_AT`].
 const EXITS: [u32; 4] = [
     0xFF01_0113,
     0xFE01_1EE3,
@@ -89,7 +89,7 @@ const KINDS: [Kind; 17] = [
 
 struct Hostile {
     random: Random,
-    /// Made children, and refused ones, to be distinguished from what never worked.
+    /// Children made, and children refused, to distinguish attacks that never worked.
     children: u64,
     refused: u64,
     memory: u16,
@@ -121,7 +121,7 @@ impl Hostile {
         call(Syscall::Revoke { selector, keep: 0 });
     }
 
-    /// Its own tile, one derived from it with anything, or one of a manager.
+    /// Its own tile, one derived from it in any way, or a manager's tile.
     fn tile(&mut self, target: u16) -> u16 {
         let source = match self.random.below(3) {
             0 => SEL_TILES + self.random.below(8) as u16,
@@ -156,7 +156,7 @@ impl Hostile {
         }
     }
 
-    /// A child with names, numbers and offsets as they come; most of them could live.
+    /// A child with random names, numbers and offsets; most of them could live.
     fn create(&mut self, target: u16, tile: u16, purse: u16) -> bool {
         const NAMES: [&str; 6] = ["actuator", "root", "root/x", "a:b", "kernel", ""];
         let name = NAMES[self.random.below(6) as usize];
@@ -189,7 +189,7 @@ impl Hostile {
         call(Syscall::Start {
             activity,
             entry: ADDRESS,
-            // Its number, as it says it; or one that the kernel refuses.
+            // Its number, as it reports it; or one that the kernel refuses.
             stack: match self.random.chance(10) {
                 true => self.random.next(),
                 false => 16 * self.children,
@@ -202,7 +202,7 @@ impl Hostile {
             call(Syscall::Stop { activity: MADE });
         }
         Self::revoke_at(MADE);
-        // What it was not told of fills its purse: who wants to go on must listen in the end.
+        // Events that it has not taken fill its purse: to continue, it must take them in the end.
         let until = 1;
         if self.random.chance(20) {
             while call(Syscall::WaitEvent { until }).is_some() {}
@@ -230,13 +230,13 @@ impl Hostile {
         while call(Syscall::WaitEvent { until: 1 }).is_some() {}
     }
 
-    /// All of this kind wait until the same moments.
+    /// All programs of this kind wait until the same moments.
     fn wait_until_one_moment(&mut self) {
         let until = (time::now() / 100_000 + 1) * 100_000;
         call(Syscall::WaitEvent { until });
     }
 
-    /// Wants the device of its tile for a child.
+    /// Asks for the device of its tile for a child.
     fn take_device(&mut self) {
         let gate = MADE + 1;
         if self.create(MADE, SEL_TILE, SEL_KERNEL_MEMORY) {
@@ -287,7 +287,7 @@ impl Hostile {
         let purse = derived.map_or(SEL_KERNEL_MEMORY, |_| purse);
         let activity = first + 2;
         if self.create(activity, tile, purse) {
-            // What the child holds can be anything of its creator, itself among it.
+            // The child may hold anything of its creator, including the creator itself.
             for _ in 0..self.random.below(4) {
                 let (source, target) = (self.place(), self.place());
                 call(Syscall::Delegate {
@@ -327,7 +327,7 @@ impl Hostile {
         Some((receives, sends))
     }
 
-    /// Sends to itself, ends the endpoint for the answer, lets others use it, answers.
+    /// Sends to itself, ends the endpoint for the reply, lets others use it, and replies.
     fn reply_late(&mut self) {
         let there = self.gate(MADE, MADE + 1, 12288 + 4096);
         let back = self.gate(MADE + 2, MADE + 3, 12288 + 8192);
@@ -356,7 +356,7 @@ impl Hostile {
                     });
                 }
             }
-            // A neighbour, or it itself, gets the endpoint.
+            // A neighbour, or the program itself, gets the endpoint.
             for _ in 0..self.random.below(3) {
                 self.gate(MADE + 4, MADE + 5, 12288 + 8192);
             }
@@ -386,7 +386,7 @@ impl Hostile {
         }
     }
 
-    /// A tile capability with traffic of its own, so that every activity there needs a bucket of its own.
+    /// A tile capability with traffic of its own; every activity there needs a bucket of its own.
     fn limited(&mut self) -> u16 {
         let target = self.place();
         call(Syscall::DeriveTile {
@@ -406,7 +406,7 @@ impl Hostile {
         target
     }
 
-    /// Calls that are refused after they had asked for a bucket of their own.
+    /// Calls that are refused after they requested a bucket of their own.
     fn refused_bucket(&mut self) {
         let (tile, target) = (self.limited(), self.place());
         let made = call(Syscall::CreateActivity {
@@ -414,7 +414,7 @@ impl Hostile {
             tile,
             purse: SEL_KERNEL_MEMORY,
             memory: self.memory,
-            // No multiple of what a receive buffer needs.
+            // Not a multiple of what a receive buffer needs.
             reply: 1,
             priority: 0,
             tile_priority: 0,
@@ -439,7 +439,7 @@ impl Hostile {
         }
     }
 
-    /// A child whose pager is its creator, in ranges of all kinds, with memory that may only be read.
+    /// A child whose pager is its creator, in ranges of all kinds, with read-only memory.
     fn pager(&mut self) {
         let (activity, gate) = (MADE + 20, MADE + 21);
         if self.create(activity, SEL_TILE, SEL_KERNEL_MEMORY) {
@@ -492,7 +492,7 @@ impl Hostile {
                 }
             }
             time::sleep_until(time::now() + 50_000);
-            // Nobody had a capability that allowed to write there, TileMux among them.
+            // Nobody had a capability for writing there, TileMux included.
             let words = PAGES.rest[(WITNESS as usize - 12288) / 4..].iter();
             if words
                 .into_iter()
@@ -504,7 +504,7 @@ impl Hostile {
         (activity..activity + 4).for_each(Self::revoke_at);
     }
 
-    /// A bush of endpoints, revoked at once.
+    /// A bush of endpoints, revoked in one call.
     fn revoke(&mut self) {
         for target in MADE..MADE + 150 {
             let source = match target {
@@ -524,7 +524,7 @@ impl Hostile {
         (MADE..MADE + 150).for_each(Self::revoke_at);
     }
 
-    /// Sessions with services of others and its own, closed before anybody has answered.
+    /// Sessions with others' services and its own, closed before anybody has answered.
     fn sessions(&mut self) {
         for _ in 0..4 {
             let (service, target) = (self.random.below(1024) as u16, self.place());
@@ -579,7 +579,7 @@ impl Hostile {
         Self::revoke_at(target);
     }
 
-    /// Names that were understood wrongly once, and others like them.
+    /// Names that were once misunderstood, and similar ones.
     fn files(&mut self) {
         let Some(mount) = &mut self.mount else {
             return;
@@ -588,7 +588,7 @@ impl Hostile {
             "é/a..", "x", "x/v..", "x/v", "v..", "..", "x/..", "x//v..", "/", "é/", "x/./v..",
             "x/é..",
         ];
-        // A file, an empty folder, and the name that once meant the one where it said the other.
+        // A file, an empty folder, and the name that once meant one while it named the other.
         let _ = mount.make_folder("y");
         let wrote = mount.open("w..", WRITE | CREATE).and_then(|mut file| {
             file.write(b"kept")?;
@@ -627,7 +627,7 @@ impl Hostile {
         println!("{}", &EMPTY[..self.random.below(1000) as usize]);
     }
 
-    /// Waits for what nobody will ever give.
+    /// Waits for something that will never come.
     fn sleep(&mut self) {
         call(Syscall::CreateSemaphore {
             target: MADE,
@@ -636,7 +636,7 @@ impl Hostile {
         call(Syscall::SemaphoreDown { semaphore: MADE });
     }
 
-    /// Any call with anything, what ends or stops itself aside.
+    /// Any call with anything, except calls that end or stop itself.
     fn calls(&mut self) {
         for _ in 0..50 {
             let random = &mut self.random;
@@ -670,7 +670,7 @@ fn main() -> u64 {
     let wanted = argument::text("kind").unwrap_or("random");
     let rounds: u64 = argument::value("rounds", u64::MAX);
     let every: u64 = argument::value("say", 1000);
-    // The last page of code is anything at all.
+    // The last page of code has random contents.
     for (place, word) in PAGES.code.iter().enumerate() {
         let code = match place {
             0..5 => CALLS[place],
@@ -690,7 +690,7 @@ fn main() -> u64 {
         target: PIECE,
         size,
     });
-    // A manager shows memory wherever it may.
+    // A manager makes memory visible wherever it may.
     for tile in 0..8 {
         let target = SEL_FREE + 300 + tile;
         call(Syscall::CutMemory {
@@ -712,7 +712,7 @@ fn main() -> u64 {
         buffer: MessageBuffer::new(),
         mount,
     };
-    // As a manager it says that all below it has ended, and goes on.
+    // As a manager it reports that everything below it has ended, and continues.
     let value = REPORT_DONE;
     call(Syscall::Report { value });
     if wanted == "sleeps" {
@@ -722,7 +722,7 @@ fn main() -> u64 {
     for round in 0..rounds {
         let (_, act) = match chosen {
             Some(kind) => kind,
-            // Its children are part of it.
+            // Its children are a part of it.
             None if round < 2 => &KINDS[1],
             None => &KINDS[hostile.random.below(KINDS.len() as u64) as usize],
         };

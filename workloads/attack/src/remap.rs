@@ -1,7 +1,7 @@
-//! A pager that maps as much of its client as one call may, and takes it back page by page, over and over, though nobody faults.
+//! A pager that, over and over, maps as much of its client as one call may, and takes it back page by page, although nobody faults.
 //!
-//! Arguments: `start` (3ms), `keep` (0ns): for how long the client has the pages each time; it may make them dirty (`attack/soil`). Gates: `faults`
-//! (receive). It finds the client's heap by trying, and says how often it has mapped all of it.
+//! Arguments: `start` (3ms), `keep` (0ns): how long the client has the pages each time; it may make them dirty (`attack/soil`). Gates:
+//! `faults` (receive). It finds the client's heap by trying, and prints how often it has mapped all of it.
 #![no_std]
 #![no_main]
 

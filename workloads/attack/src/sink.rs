@@ -1,4 +1,4 @@
-//! Takes messages and gives credits back, whatever becomes of that.
+//! Takes messages and gives credits back, and ignores failures.
 //!
 //! Gates: `input` (receive). It never ends.
 #![no_std]

@@ -1,4 +1,4 @@
-//! A hostile program that lets the unit's own sleep command stop its hart, for times of all lengths, on a tile that it shares: an honest one
+//! A hostile program that stops its hart with the unit's own sleep command, for times of all lengths, on a shared tile: an honest program
 //! waits through TileMux there.
 //!
 //! Arguments: `seed` (1).
@@ -17,11 +17,11 @@ fn main() -> u64 {
     let mut sleeps = 0u64;
     loop {
         let endpoint = match random.below(4) {
-            // Somebody else's, or nobody's.
+            // Another activity's, or nobody's.
             0 => random.below(200) as u16,
             _ => NO_ENDPOINT,
         };
-        // Nanoseconds: up to three jobs of its neighbour, or longer than the system lasts.
+        // Nanoseconds: up to three jobs of its neighbour, or longer than the system runs.
         let time = match random.below(8) {
             0 => u64::MAX >> random.below(8),
             _ => 1 + random.below(600_000),

@@ -20,7 +20,7 @@ fn main() -> u64 {
     time::sleep_until(argument::time("start", 0));
     let request = work::request(cost, estimate);
     loop {
-        // Refused or served: it asks again.
+        // Whether it was refused or served, it asks again.
         let _ = service.call(&request.0[..work::BYTES]);
         if pause > 0 {
             time::sleep_until(time::now() + pause);

@@ -1,6 +1,7 @@
-//! A client of a pager that stores to each line of its heap, over and over: whoever takes the pages back must write them all back.
+//! A client of a pager that stores to each line of its heap, over and over: a pager that takes the pages back must have all lines
+//! written back.
 //!
-//! Arguments: `pages` (64). It says once that it has done so ten times.
+//! Arguments: `pages` (64). It prints one line after it has done so ten times.
 #![no_std]
 #![no_main]
 

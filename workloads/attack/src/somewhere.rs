@@ -3,7 +3,8 @@
 use crate::window::show;
 use bulkhead_lib::println;
 
-/// The first tile that memory can be shown to; it is shown there. Says so if there is none.
+/// The first tile to which memory can be made visible; it is visible there afterwards. Prints a
+/// line if there is none.
 pub fn tile(window: u16) -> Option<u16> {
     let mut places = (0..16).flat_map(|tile| (0..16).map(move |memory| (tile, memory)));
     let found = places.find(|(tile, memory)| show(*tile, *memory, window));

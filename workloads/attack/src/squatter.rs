@@ -1,7 +1,7 @@
-//! Fills a file service: files, folders and blocks, open files and pieces of them, with names that are traps, for ever.
+//! Fills a file service: files, folders and blocks, open files and pieces of them, with tricky names, for ever.
 //!
-//! Gates: `files` (send). Arguments: `seed` (1), `private` (`no`): leaves names out that begin with `honest`, so that it can only be in the
-//! way by what it takes. It says how much it has done, every 400 operations.
+//! Gates: `files` (send). Arguments: `seed` (1), `private` (`no`): avoids names that begin with `honest`, so it can only disturb by what it
+//! takes. It prints its progress every 400 operations.
 #![no_std]
 #![no_main]
 
@@ -15,7 +15,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// Parts of paths: traps for whatever reads them, and the name of somebody else's file.
+/// Parts of paths: tricky ones for every reader, and the name of another client's file.
 const PARTS: [&str; 12] = [
     "honest",
     "..",
@@ -32,7 +32,7 @@ const PARTS: [&str; 12] = [
 ];
 /// Sessions that are kept open.
 const MOUNTS: usize = 6;
-/// What a file may be opened for; the last is nothing.
+/// How a file may be opened; the last value is invalid.
 const FLAGS: [u64; 4] = [READ, WRITE | CREATE, WRITE | CREATE | TRUNCATE, 255];
 
 fn path(random: &mut Random) -> String {

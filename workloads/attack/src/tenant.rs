@@ -1,8 +1,8 @@
-//! The victim at the kernel: in each period it gets itself a piece of memory as a gate, which costs kernel memory and an
+//! The kernel's victim client: in each period it obtains a piece of memory as a gate, which costs kernel memory and an
 //! endpoint of its tile, and gives it back.
 //!
-//! Arguments: `runs` (200), `warmup` (10), `period` (200us). Each time that all calls succeed is a span. Check values at the
-//! end: times that all succeeded; times that the kernel refused a call; 0.
+//! Arguments: `runs` (200), `warmup` (10), `period` (200us). Each round in which all calls succeed is a span. Check values
+//! at the end: rounds in which all calls succeeded; rounds in which the kernel refused a call; 0.
 #![no_std]
 #![no_main]
 
@@ -42,7 +42,7 @@ fn main() -> u64 {
         time::sleep_until(next);
         marker::span_begin(run);
         let outcome = get();
-        // What came of the first call goes back in any case.
+        // The result of the first call goes back in any case.
         let back = syscall::call(&revoke);
         match outcome.and(back) {
             Ok(_) => {

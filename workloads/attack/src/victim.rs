@@ -1,4 +1,4 @@
-//! The victim at a server: asks once in each period, gives up after a while, and counts what became of its requests.
+//! A server's victim client: asks once in each period, gives up after a while, and counts the outcomes of its requests.
 //!
 //! Gates: `service` (send). Arguments: `runs` (200), `warmup` (10), `period` (200us), `patience` (10ms), `time` of a request (20us).
 //! Each served request is a span. Check values at the end: requests served; refused, by the unit or by the server;
@@ -37,7 +37,7 @@ fn main() -> u64 {
                 served += 1;
             }
             Ok(None) => unanswered += 1,
-            // Refused by the server, or no room for the message, or no credit because the last one is still there.
+            // The server refused it, there was no room for the message, or no credit because the last message is still there.
             Ok(Some(_)) | Err(_) => refused += 1,
         }
         next = (next + period).max(time::now());

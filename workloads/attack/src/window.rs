@@ -1,11 +1,11 @@
-//! Memory of a hostile manager that a tile sees, with what children do in it.
+//! Memory of a hostile manager that a tile sees, with the children's code in it.
 
 use crate::child::{CODE, revoke};
 use bulkhead_lib::abi::syscall::{SEL_MEMORIES, SEL_TILES, Syscall};
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::syscall;
 
-/// Writes what children do into memory.
+/// Writes the children's code into memory.
 fn fill(memory: u16) -> bool {
     let Ok((endpoint, size)) = syscall::activate(memory) else {
         return false;
@@ -20,7 +20,7 @@ fn fill(memory: u16) -> bool {
     syscall::call(&request).is_ok() && written
 }
 
-/// Cuts memory, shows it to a tile and fills it, if all that is possible.
+/// Cuts memory, makes it visible to a tile and fills it, if all that is possible.
 pub fn show(tile: u16, memory: u16, window: u16) -> bool {
     let cut = Syscall::CutMemory {
         source: SEL_MEMORIES + memory,

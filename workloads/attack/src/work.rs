@@ -1,6 +1,6 @@
 //! A request of the example service (`service/example`): compute for some time.
 //!
-//! Why it exists: client and attackers ask for it. What it deliberately does not know: gates.
+//! Why it exists: client and attackers make it. What it deliberately does not know: gates.
 
 use bulkhead_lib::gate::MessageBuffer;
 

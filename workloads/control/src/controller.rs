@@ -31,7 +31,7 @@ struct Pid {
 }
 
 impl Pid {
-    /// Bound of the integral, so that a long disturbance does not wind it up.
+    /// Bound of the integral, which keeps a long disturbance from winding it up.
     const INTEGRAL: f64 = 50.0;
 
     fn step(&mut self, error: f64) -> f64 {
@@ -65,7 +65,7 @@ fn main() -> u64 {
             }
         };
         let sample = Sample::from_payload(message.payload());
-        // The sensor may go on at once; what it said is copied. After its last message it may be gone.
+        // The sensor may continue at once; its value was copied. After its last message it may be gone.
         if let Err(error) = message.finish()
             && sample.job != 0
         {
@@ -99,7 +99,7 @@ fn main() -> u64 {
             return 1;
         }
         if sample.job == 0 {
-            // The sum of all that was decided must be the same in every run.
+            // The sum of all decisions must be the same in every run.
             marker::check(output.to_bits());
             return 0;
         }

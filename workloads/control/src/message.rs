@@ -1,14 +1,14 @@
-//! What sensor, controller and actuator say to each other.
+//! The messages between sensor, controller and actuator.
 //!
 //! Why it exists: all three include this file. What it deliberately does not know: the control law.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A value on its way through the loop. Aligned so that a message never crosses a page.
+/// A value on its way through the loop, aligned so that a message never crosses a page.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(64))]
 pub struct Sample {
-    /// Job of the sensor, from 1 on; 0 says that there will be no more.
+    /// Job of the sensor, counted from 1; 0 means that no more jobs follow.
     pub job: u64,
     /// When the job was released, in nanoseconds since reset.
     pub release: u64,
@@ -29,7 +29,7 @@ impl Sample {
         Self::default()
     }
 
-    /// The sample in a payload. What is too short is the end: nothing of it can be used.
+    /// The sample in a payload. A payload that is too short means the end: it is unusable.
     #[allow(dead_code, reason = "the sensor receives nothing")]
     pub fn from_payload(payload: &[u8]) -> Self {
         Self::read_from_prefix(payload).map_or(Self::default(), |(sample, _)| sample)

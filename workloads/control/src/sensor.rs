@@ -1,4 +1,4 @@
-//! The sensor of the control loop: releases a job each period, takes a value, sends it.
+//! The sensor of the control loop: releases a job in each period, takes a value and sends it.
 //!
 //! Gates: `controller` (send); `frame` (memory, may be missing): the raw data of the measurement, fetched by the DTU.
 //! Arguments: `samples` (number of jobs, 50), `warmup` (first jobs that are not measured, 2), `setpoint` (what the measured
@@ -74,10 +74,10 @@ fn main() -> u64 {
         }
         task.complete();
     }
-    // What everybody does at the end is no part of the last job.
+    // Work that all do at the end is not part of the last job.
     time::sleep_until(task.release() + environment().deadline);
     let end = controller.send_waiting(Sample::end().as_bytes());
-    // All is sent; the replies that are still to come carry nothing.
+    // Everything is sent; the replies still to come carry nothing.
     hal::marker::check(samples);
     u64::from(end.is_err())
 }

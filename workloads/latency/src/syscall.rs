@@ -1,4 +1,4 @@
-//! Round trips to the kernel, over and over: a call that does nothing, or one that makes and revokes something.
+//! Round trips to the kernel, over and over: a call that does nothing, or calls that make and revoke something.
 //!
 //! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory, make it
 //! active, revoke it), `copies` (make a semaphore and 200 copies, and revoke them all), `pause` (0) before each call, or before each sequence: without a pause, the caller of the highest priority calls
@@ -106,7 +106,7 @@ fn copies(runs: u64) -> u64 {
     0
 }
 
-/// As an application makes calls: what is asked is known when it is compiled.
+/// As an application makes calls: the request is known at compile time.
 fn nothing(runs: u64) -> u64 {
     marker::measure_begin(runs);
     for run in 0..runs {

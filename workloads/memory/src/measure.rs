@@ -1,13 +1,14 @@
-//! Asks memory how long it takes: chains of loads, and streams of loads and stores.
+//! Measures memory: chains of loads, and streams of loads and stores.
 //!
-//! Arguments: `role` (`chase`, `read`, `write`, `copy`, `store`), `bytes` of the working set, `rounds` over it that are measured. Which lines
-//! belong to the set: those at each `stride` bytes where the address, modulo `period`, lies in the `length` bytes from `first` on; so it is a
-//! range, a cache colour or a bank. A chase follows `chains` chains of loads over the lines, in random order (`seed`), or as they lie with
-//! `order=forward`. With `forever=true` there is nothing to measure: it disturbs. `remote`: the address of the memory, in hexadecimal, instead of
-//! the program's own.
+//! Arguments: `role` (`chase`, `read`, `write`, `copy`, `store`), `bytes` of the working set, measured `rounds` over it. The set contains
+//! the lines at multiples of `stride` bytes whose address, modulo `period`, is in the `length` bytes from `first` on; so it can be a range,
+//! a cache colour or a bank. A chase follows `chains` chains of loads over the lines, in random order (`seed`), or in address order with
+//! `order=forward`. With `forever=true` it measures nothing and only disturbs others. `remote`: the address of the memory, in hexadecimal,
+//! instead of the program's own.
 //!
-//! What is measured lies between the markers `MeasureBegin` and `MeasureEnd`, so the program need not know the time. `Check` says how many
-//! loads, stores or bytes that were. Each of `passes` is a span, and a flow from the program to itself. A set that is no multiple of what an access needs is a mistake, and panics.
+//! The measured part is between the markers `MeasureBegin` and `MeasureEnd`, so the program need not know the time. `Check` gives the
+//! number of loads, stores or bytes. Each of `passes` is a span, and a flow from the program to itself. A set whose size is not a multiple
+//! of what an access needs is a mistake, and the program panics.
 #![no_std]
 #![no_main]
 
@@ -19,7 +20,7 @@ use bulkhead_random::Random;
 entry!(main);
 
 fn main(program: &Program) {
-    // The others of a program that has several harts have nothing to do.
+    // The other harts of a program with several harts have nothing to do.
     if program.rank > 0 {
         return;
     }
@@ -61,7 +62,7 @@ fn main(program: &Program) {
                 panic!("{chains} chains; 1 to 8 are possible");
             };
             set.spread(heads);
-            // Whole rounds, in steps that are unrolled.
+            // Whole rounds, in unrolled steps.
             let steps = (set.lines * rounds / chains as u64).next_multiple_of(UNROLLED);
             measured(program, steps * chains as u64, || {
                 set.memory.follow(heads, steps);
@@ -72,7 +73,7 @@ fn main(program: &Program) {
     device::exit(0);
 }
 
-/// Lets `work` run once for the caches, then `passes` times between markers; or again and again.
+/// Runs `work` once to warm the caches, then `passes` times between markers; or again and again.
 fn measured(program: &Program, count: u64, mut work: impl FnMut()) {
     let passes: u64 = program.value("passes", 1);
     work();
@@ -116,7 +117,7 @@ impl Set {
         let period: u64 = program.value("period", stride);
         let length: u64 = program.value("length", period);
         let first: u64 = program.value("first", 0);
-        // To the first address that is in the set.
+        // To the first address in the set.
         let skipped = memory.base().next_multiple_of(period) - memory.base() + first;
         let lines = bytes / stride;
         let blocks = lines.div_ceil(length / stride);
@@ -145,7 +146,7 @@ impl Set {
         }
     }
 
-    /// One cycle through all lines, each one equally likely (Sattolo 1986). The lines themselves hold it while it is made.
+    /// One cycle through all lines; every such cycle is equally likely (Sattolo 1986). The lines themselves hold it while it is made.
     fn link_randomly(&self, seed: u64) {
         let mut random = Random::new(seed);
         for line in 0..self.lines {
@@ -162,7 +163,7 @@ impl Set {
         }
     }
 
-    /// Lets chains begin where they share the cycle.
+    /// Spreads the starts of chains along the cycle.
     fn spread(&self, heads: &mut [u64]) {
         let share = self.lines / heads.len() as u64;
         let mut at = 0;

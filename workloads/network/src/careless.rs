@@ -1,6 +1,7 @@
 //! Opens sockets until it gets no more, and dies with all of them.
 //!
-//! Gates: `network` (send). Arguments: `to` (address), `port` (9): where it connects, too; `after` (1ms): when it dies.
+//! Gates: `network` (send). Arguments: `to` (address), `port` (9): the destination of its connections; `after` (1ms):
+//! when it dies.
 #![no_std]
 #![no_main]
 

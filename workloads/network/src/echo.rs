@@ -1,4 +1,4 @@
-//! Sends every datagram back to where it came from; waits for datagrams on two ports at once.
+//! Sends every datagram back to its sender; waits for datagrams on two ports at once.
 //!
 //! Gates: `network` (send), `answers` (receive, slots of 1536 bytes). Arguments: `port` (7); the other one is the next. It never
 //! ends.

@@ -46,7 +46,7 @@ fn main() -> u64 {
     }
 }
 
-/// A frame of chance for the victim or everybody; three of four have an IP header that is right.
+/// A random frame for the victim or everybody; three of four have a correct IP header.
 fn write(frame: &mut [u8], random: &mut Random, victim: [u8; 4], last: u8) {
     for byte in frame.iter_mut() {
         *byte = random.next() as u8;
@@ -80,6 +80,6 @@ fn write(frame: &mut [u8], random: &mut Random, victim: [u8; 4], last: u8) {
         .sum();
     let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    // Ports that somebody may listen at.
+    // Ports that may have a listener.
     frame[36..38].copy_from_slice(&(7 + random.next() as u16 % 3).to_be_bytes());
 }

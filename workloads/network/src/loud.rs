@@ -1,8 +1,8 @@
-//! A hostile client of a network service: takes all sockets that it gets, fills the card with what they say to a neighbour and to nobody, sends
-//! requests of any shape, leaves connections that nobody answers, and ends its session with all of that; again and again.
+//! A hostile client of a network service: it takes all sockets that it can get, fills the card with their data for a neighbour and for
+//! nobody, sends requests of any shape, leaves connections that nobody answers, and ends its session with all of that; again and again.
 //!
-//! Gates: `network` (send). Arguments: `to` (address of the neighbour), `port` (9), `seed` (1). It says how often it left, how many datagrams the
-//! service took and how many requests it refused, all in all.
+//! Gates: `network` (send). Arguments: `to` (address of the neighbour), `port` (9), `seed` (1). It prints how often it left, and the total
+//! numbers of datagrams that the service took and of requests that it refused.
 #![no_std]
 #![no_main]
 
@@ -19,7 +19,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// Where it keeps its session.
+/// Selector of its session.
 const SESSION: u16 = SEL_FREE + 100;
 /// Nanoseconds that it waits for anything.
 const PATIENCE: u64 = 20_000;
@@ -35,7 +35,7 @@ struct Loud {
 }
 
 impl Loud {
-    /// A request with data; its answer's value.
+    /// A request with data; returns the value of its answer.
     fn ask(&mut self, request: Request, data: usize) -> Result<u64, Status> {
         let head = request.as_bytes();
         let end = head.len() + data;
@@ -52,7 +52,7 @@ impl Loud {
         outcome
     }
 
-    /// A message of any length and content, which asks for nothing that takes long.
+    /// A message of any length and content that asks for nothing that takes long.
     fn babble(&mut self) {
         let length = self.random.below(120) as usize;
         for byte in &mut self.buffer.0[..length] {
@@ -103,7 +103,7 @@ fn main() -> u64 {
         }
         for word in 0..WORDS {
             for socket in &sockets {
-                // Every eighth word is for an absent neighbour.
+                // Every eighth datagram goes to an absent neighbour.
                 let nobody = [to[0], to[1], to[2], 100 + (word % 100) as u8];
                 let whom = if word % 8 == 7 { nobody } else { to };
                 let sent = loud.ask(request(SEND_TO, *socket, whom), DATA - 72);

@@ -1,9 +1,9 @@
-//! Sends datagrams to an echo, one after the other, and checks and measures what comes back.
+//! Sends datagrams to an echo, one after the other, and checks and measures the replies.
 //!
 //! Gates: `network` (send). Arguments: `to` (address), `port` (7), `runs` (100), `size` (64), `timeout` (1ms): when a datagram
-//! counts as lost, `lost` (0): how many may be, `pause` between two (0), `patience` (20ms): how long it
-//! waits for the first answer of all, before it measures. Each that comes back is a span; the number of those
-//! that did not is printed. A check value: the sum over all that came back.
+//! counts as lost, `lost` (0): how many may be, `pause` between two (0), `patience` (20ms): how long it waits for the very
+//! first answer, before it measures. Each reply is a span; it prints the number of lost datagrams. A check value: the sum over
+//! all replies.
 #![no_std]
 #![no_main]
 
@@ -61,7 +61,7 @@ fn measure() -> Result<bool> {
         let until = time::now() + timeout;
         let back = loop {
             match network.receive_from(&socket, &mut got, until) {
-                // An earlier one that came late, or a second time.
+                // An earlier datagram that came late, or came twice.
                 Ok((length, from)) if from == to && length >= 8 && got[..8] != sent[..8] => {}
                 Ok((length, from)) => break from == to && got[..length] == sent[..size],
                 Err(Status::Timeout) => {

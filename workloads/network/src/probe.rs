@@ -1,8 +1,8 @@
-//! Asks the network service for small things, over and over: whether it lives, and how long it takes.
+//! Makes small requests of the network service, over and over, to see whether it lives and how long it takes.
 //!
-//! Gates: `network` (send). Arguments: `runs` (100), `pause` between two (20us), `counts` (no): whether it says at the end what the
-//! service did for frames of nobody. Each round opens a socket, asks for the own address and
-//! closes the socket; it is a span.
+//! Gates: `network` (send). Arguments: `runs` (100), `pause` between two (20us), `counts` (no): whether it prints at the end what
+//! the service did for frames that belong to no client. Each round opens a socket, asks for the own address and closes the socket;
+//! it is a span.
 #![no_std]
 #![no_main]
 

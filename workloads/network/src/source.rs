@@ -1,7 +1,7 @@
-//! Sends a stream to a sink, which answers with what it saw.
+//! Sends a stream to a sink, which answers with its checksum.
 //!
 //! Gates: `network` (send). Arguments: `to` (address), `port` (9), `bytes` (262144), `seed` (1). Span 1: from the connection to the
-//! sink's answer, so that bytes divided by it is the throughput. A check value: the checksum of what was sent.
+//! sink's answer, so that bytes divided by it is the throughput. A check value: the checksum of the sent stream.
 #![no_std]
 #![no_main]
 
@@ -76,7 +76,7 @@ fn measure() -> Result<bool> {
     Ok(true)
 }
 
-/// Of a stream, piece by piece: the order matters.
+/// For a stream, piece by piece: the order matters.
 fn checksum(sum: u64, data: &[u8]) -> u64 {
     data.iter().fold(sum, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)

@@ -1,5 +1,5 @@
-//! A neighbour on the cable with two faces: it connects to a sink and talks to it as everybody does, and between its frames it sends
-//! forged ones: segments that open connections from senders that do not exist, or frames without meaning.
+//! A neighbour on the cable with two faces: it connects to a sink and talks to it normally, and between its own frames it sends
+//! forged ones: segments that open connections from senders that do not exist, or meaningless frames.
 //!
 //! Gates: `interrupt` (receive; the card's). Arguments: `to` (10.0.0.1) and `mac` (the last byte of its hardware address; 6): the
 //! victim; `port` (9); `runs` (60): connections; `pause` (none): between two forged frames; `forged` (openings): or `junk`. Each
@@ -21,7 +21,7 @@ use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// Its own address; the forged ones are of the same network.
+/// Its own address; the forged senders are in the same network.
 const OWN: [u8; 4] = [10, 0, 0, 2];
 /// Nanoseconds until it tries a connection again.
 const PATIENCE: u64 = 2_000_000;
@@ -183,7 +183,7 @@ impl Neighbour {
         let (victim, mac, port) = (self.victim, self.mac, self.port);
         let chance = self.draw();
         if self.junk {
-            // An IP packet of a protocol that nobody speaks, as small as a frame is.
+            // An IP packet of a protocol that nobody uses, in the shortest frame.
             self.stack.card().send(60, &mut |frame| {
                 headers(frame, mac, [10, 0, 0, 9], victim, 253);
                 frame[34..].fill(chance as u8);
@@ -194,13 +194,13 @@ impl Neighbour {
         let source = 1024 + (chance >> 8) as u16 % 60_000;
         self.stack.card().send(60, &mut |frame| {
             headers(frame, mac, from, victim, 6);
-            // The IP packet ends before the frame does, which has at least 60 bytes.
+            // The IP packet ends before the frame, which has at least 60 bytes.
             let tcp = &mut frame[34..54];
             tcp.fill(0);
             tcp[..2].copy_from_slice(&source.to_be_bytes());
             tcp[2..4].copy_from_slice(&port.to_be_bytes());
             tcp[4..8].copy_from_slice(&(chance as u32).to_be_bytes());
-            // Five words of header; it opens; a window.
+            // A header of five words; SYN; a window.
             tcp[12..16].copy_from_slice(&[0x50, 2, 4, 0]);
             let mut sum = sum(tcp) + sum_of([from, victim]) + 6 + 20;
             sum = (sum & 0xFFFF) + (sum >> 16);
@@ -211,7 +211,7 @@ impl Neighbour {
     }
 }
 
-/// The sum of big-endian half words (RFC 1071).
+/// The checksum of big-endian half words (RFC 1071).
 fn sum(bytes: &[u8]) -> u32 {
     let halves = bytes.chunks(2);
     halves
@@ -223,7 +223,7 @@ fn sum_of(addresses: [[u8; 4]; 2]) -> u32 {
     addresses.iter().map(|address| sum(address)).sum()
 }
 
-/// Ethernet and IP header of a packet of 20 bytes of contents.
+/// Ethernet and IP header of a packet with 20 bytes of contents.
 fn headers(frame: &mut [u8], mac: u8, from: [u8; 4], to: [u8; 4], protocol: u8) {
     frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, mac]);
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 0x66]);

@@ -1,6 +1,7 @@
 //! A protected buffer of two places with three entries: one with a parameter, and one that opens when the buffer is empty.
 //!
-//! Why it exists: the same tasks are in `buffer.c` and `buffer.adb`, and a test compares what they say. What it deliberately does not know: cores.
+//! Why it exists: the same tasks are in `buffer.c` and `buffer.adb`, and a test compares their output. What it deliberately does not know:
+//! cores.
 
 use bulkhead_oneshot::described::{Described, Releases};
 use bulkhead_oneshot::sync::{Entry, Protected};
@@ -44,7 +45,7 @@ static BUFFER: Protected<Buffer, u64, 3> = Protected::new(
     ],
 );
 
-/// Calls an entry; who cannot says so and ends.
+/// Calls an entry; if that is not possible, prints a line and ends.
 fn call(entry: usize, parameter: u64, job: Job) -> Done {
     match BUFFER.call(entry, parameter, job) {
         Ok(done) => done,
@@ -55,7 +56,7 @@ fn call(entry: usize, parameter: u64, job: Job) -> Done {
     }
 }
 
-/// Takes an item, says so, and waits for its next release.
+/// Takes an item, prints it, and waits for its next release.
 pub struct Getter {
     has_called: bool,
     releases: Releases,
@@ -108,7 +109,7 @@ impl Task for Putter {
     }
 }
 
-/// Says that the buffer was empty.
+/// Prints that the buffer was empty.
 pub struct Watcher {
     has_called: bool,
     releases: Releases,

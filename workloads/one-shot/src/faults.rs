@@ -1,7 +1,7 @@
-//! Tasks that go wrong beside one that does not.
+//! Tasks that fail, next to one that does not.
 //!
-//! Why it exists: each fault is told with its task and its place, and stops that task only. What it deliberately does not know: how it is
-//! told.
+//! Why it exists: each fault is reported with its task and its place, and stops only that task. What it deliberately does not know: how
+//! faults are reported.
 #![no_std]
 #![no_main]
 
@@ -11,7 +11,7 @@ use bulkhead_user::probe;
 
 static SHARED: Protected<u64, (), 0> = Protected::new(0, []);
 
-/// Says every 2 ms that it is there, and that nobody broke what it has.
+/// Prints every 2 ms that it is there and that nobody damaged its data.
 struct Honest(u64);
 
 impl Task for Honest {
@@ -43,7 +43,7 @@ impl Task for Deep {
     }
 }
 
-/// Panics while it changes what others share.
+/// Panics while it changes shared data.
 struct Panics;
 
 impl Task for Panics {
@@ -76,10 +76,10 @@ impl Task for Reads {
     }
 }
 
-/// Leaves too little of the stack to the next interrupt, and overflows nothing.
+/// Leaves too little of the stack for the next interrupt, but overflows nothing.
 struct Greedy;
 
-/// Goes down until so many bytes of the stack are used, and stays there for longer than a tick.
+/// Recurses until this many bytes of the stack are used, and stays there for longer than a tick.
 #[inline(never)]
 fn occupy(top: usize, bytes: usize) {
     let here = core::hint::black_box(0u64);

@@ -1,4 +1,4 @@
-//! What the programs that measure by hops share, for the first core of a mesh.
+//! The common part of the programs that measure by hops, for the first core of a mesh.
 //!
 //! Why it exists: their figures are compared with each other. What it deliberately does not know: what is measured.
 

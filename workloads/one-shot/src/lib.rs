@@ -1,4 +1,4 @@
-//! Tasks that descriptions name, and what programs that measure share.
+//! Tasks that descriptions name, and the common part of measuring programs.
 //!
 //! Why it exists: `one-shot::pipeline::Stage` in a description is a type of this library. What it deliberately does not know: on which cores
 //! they run, and which ports they have.

@@ -1,7 +1,7 @@
 //! Items sent back and forth between core 0 and core 1, each announced by the doorbell: no task polls.
 //!
-//! Why it exists: the way to a task that waits for a port and back, and a hundred items of which none may be missed. What it deliberately does not know: what
-//! is fast. Core 1 has the same image and answers.
+//! Why it exists: it measures the way to a task that waits for a port and back, and sends a hundred items, none of which may be missed.
+//! What it deliberately does not know: expected times. Core 1 has the same image and answers.
 #![no_std]
 #![no_main]
 
@@ -15,7 +15,7 @@ const ITEMS: u64 = 100;
 static DATA: Data<u64> = Data::new();
 static NEWS: SuspensionObject = SuspensionObject::new();
 
-/// The doorbell: the task goes on only if its port has an item.
+/// The doorbell: the task continues only if its port has an item.
 fn rung() {
     bulkhead_oneshot::arch::clear_software_interrupt();
     if let Ok(Some(port)) = SamplingPort::<u64>::get(core_number(), 0)
@@ -32,7 +32,7 @@ struct Trip {
 }
 
 impl Trip {
-    /// Whether the other core is there.
+    /// Returns whether the other core is ready.
     fn step(&mut self) -> Result<bool, Failure> {
         let own = match self.own {
             Some(own) => own,

@@ -1,6 +1,7 @@
 //! Items of a queue that are announced by doorbells: core 0 sends as many as there are places, core 1 takes them all and answers with their sum.
 //!
-//! Why it exists: several rings may be one interrupt, and none of the items may be missed. What it deliberately does not know: what is fast.
+//! Why it exists: several rings may be one interrupt, and none of the items may be missed. What it deliberately does not know: expected
+//! times.
 #![no_std]
 #![no_main]
 
@@ -13,7 +14,7 @@ const ITEMS: u64 = 100;
 static PLACES: Places<u64, 3> = Places::new();
 static NEWS: SuspensionObject = SuspensionObject::new();
 
-/// The doorbell: the task goes on only if its queue has an item.
+/// The doorbell: the task continues only if its queue has an item.
 fn rung() {
     if let Ok(Some(queue)) = QueuingPort::<u64>::get(core_number(), 0)
         && queue.hear() == Ok(true)
@@ -27,12 +28,12 @@ struct Trip {
     other: Option<QueuingPort<u64>>,
     /// Items that this core has sent.
     sent: u64,
-    /// Items that the other one has said it got, on core 0; the next one that is due, on core 1.
+    /// On core 0: items that the other core has acknowledged; on core 1: the next item due.
     next: u64,
 }
 
 impl Trip {
-    /// Whether the other core is there.
+    /// Returns whether the other core is ready.
     fn step(&mut self) -> Result<bool, Failure> {
         let own = match self.own {
             Some(own) => own,
@@ -48,7 +49,7 @@ impl Trip {
         };
         let mut item = 0;
         while own.take(&mut item)? {
-            // Each item is the next one, and none comes twice.
+            // Each item must be the next one, and none may come twice.
             if item != self.next {
                 exit(2);
             }

@@ -1,12 +1,12 @@
 //! Six periodic tasks whose jobs take from a tenth of a tick to several ticks, so that they wait for each other.
 //!
-//! Why it exists: a whole-system test compares releases and order with the policy's words. What it deliberately does not know: the order.
+//! Why it exists: a whole-system test compares releases and order with the stated policy. What it deliberately does not know: the order.
 #![no_std]
 #![no_main]
 
 use bulkhead_oneshot::{Configuration, Done, Job, Task, system, time};
 
-/// Works for `cycles` in each period, but for one tick more in every fourth.
+/// Works for `cycles` in each period, and for one tick more in every fourth period.
 struct Works {
     cycles: u64,
     period: u64,

@@ -1,10 +1,10 @@
-//! A periodic task that says that it is there.
+//! A periodic task that prints that it is there.
 //!
 //! Why it exists: images of several sizes consist of it. What it deliberately does not know: the others.
 
 use bulkhead_oneshot::{Done, Job, Task, console, time};
 
-/// What survives between its jobs.
+/// The state that survives between its jobs.
 pub struct Periodic {
     line: &'static str,
     period: u64,

@@ -1,4 +1,4 @@
-//! A flow over cores: a source, stages that pass on what they get, a sink, and other work beside them.
+//! A flow over cores: a source, stages that pass on what they get, a sink, and other work next to them.
 //!
 //! Why it exists: each core polls its own port and writes the next core's. What it deliberately does not know: how many cores there are, and
 //! which one is next.
@@ -19,7 +19,7 @@ pub struct Item {
     pub stages: u64,
 }
 
-/// An event in each period: begins a flow, as soon as somebody takes it.
+/// An event in each period: begins a flow as soon as a stage takes it.
 pub struct Source {
     output: Output<Item>,
     releases: Releases,
@@ -50,7 +50,7 @@ impl Task for Source {
     }
 }
 
-/// Says on the console what went wrong.
+/// Prints on the console what went wrong.
 fn tell<T>(what: &str, result: &Result<T, Failure>) {
     match result {
         Ok(_) => {}
@@ -141,7 +141,7 @@ impl Task for Other {
     }
 }
 
-/// The same, and says its period before: so the console has the order of jobs.
+/// The same, but prints its period first: so the console shows the order of jobs.
 pub struct Teller(Releases);
 
 impl Described for Teller {

@@ -1,6 +1,7 @@
-//! A core that sends back what it gets, as soon as it can.
+//! A core that sends every item back as soon as it can.
 //!
-//! Why it exists: `round_trip` measures the way to it and back. What it deliberately does not know: where it is.
+//! Why it exists: `round_trip` measures the way to it and back. What it deliberately does not know: its place in
+//! the mesh.
 #![no_std]
 #![no_main]
 

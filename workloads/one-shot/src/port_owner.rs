@@ -1,6 +1,7 @@
 //! A core that has two ports, of 8 and of 40 bytes, and does nothing with them.
 //!
-//! Why it exists: others measure what they cost from some hops away. What it deliberately does not know: them.
+//! Why it exists: others measure the cost of accesses to them from some hops away. What it deliberately does
+//! not know: those others.
 #![no_std]
 #![no_main]
 

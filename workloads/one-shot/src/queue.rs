@@ -1,13 +1,14 @@
-//! A sensor whose readings must all arrive, and a task that keeps them.
+//! A sensor whose readings must all arrive, and a task that records them.
 //!
-//! Why it exists: systems with queues consist of these. What it deliberately does not know: how long the queue is, and who is how fast.
+//! Why it exists: systems with queues consist of these. What it deliberately does not know: the length of the queue, and the speed of
+//! either side.
 
 use bulkhead_oneshot::described::{Described, Input, Output, Releases};
 use bulkhead_oneshot::marker::{flow_begin, flow_end};
 use bulkhead_oneshot::port::Failure;
 use bulkhead_oneshot::{Done, Job, Task, console, time};
 
-/// A reading: its number, and when it was made in cycles, twice.
+/// A reading: its number, and twice the time in cycles when it was made.
 type Reading = [u64; 3];
 
 /// Makes a reading in each period.

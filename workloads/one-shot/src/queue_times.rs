@@ -1,7 +1,7 @@
-//! What operations on a queue cost, by hops. For cores of a mesh of 4 by 4: the first one measures, the others own a queue.
+//! The cost of operations on a queue, by hops, for a mesh of 4 by 4 cores: the first one measures, the others own a queue.
 //!
-//! Why it exists: each span has the number `10 * operation + hops`, with 0 hops for the own core. It is no part of `port_times`, whose figures are
-//! compared with the paper's. What it deliberately does not know: what is fast.
+//! Why it exists: each span has the number `10 * operation + hops`, with 0 hops for the own core. It is separate from `port_times`, whose
+//! figures are compared with the paper's. What it deliberately does not know: expected times.
 #![no_std]
 #![no_main]
 
@@ -22,7 +22,7 @@ struct Times {
     hops: usize,
 }
 
-/// A queue of three, so that the positions go round. False: there is none yet.
+/// A queue of three, so the positions wrap around. Returns false if there is none yet.
 fn distance(hops: u64, target: u16) -> Result<bool, Failure> {
     let Some(queue) = QueuingPort::<u64>::get(target, 0)? else {
         return Ok(false);
@@ -30,7 +30,7 @@ fn distance(hops: u64, target: u16) -> Result<bool, Failure> {
     let mut failed = 0u64;
     for number in 0..RUNS {
         let mut taken = 0;
-        // Nothing of an operation before is under way.
+        // Nothing of an earlier operation is outstanding.
         fence(Ordering::SeqCst);
         span_begin(10 * PUT_8 + hops);
         let put = queue.put(&number);

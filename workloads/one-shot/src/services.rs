@@ -1,6 +1,6 @@
-//! One task for each way to be activated, and a handler of interrupts and a timing event that activate tasks.
+//! One task for each kind of activation, and an interrupt handler and a timing event that activate tasks.
 //!
-//! Why it exists: a whole-system test compares the releases with the policy's words: sporadic jobs keep their distance however fast events
+//! Why it exists: a whole-system test compares the releases with the stated policy: sporadic jobs keep their distance however fast events
 //! come, aperiodic ones come at once, a timing event is handled at its tick. What it deliberately does not know: the rest of a chip.
 #![no_std]
 #![no_main]
@@ -9,7 +9,7 @@ use bulkhead_oneshot::arch::{clear_software_interrupt, raise_software_interrupt}
 use bulkhead_oneshot::sync::{Entry, Events, Protected, TimingEvent};
 use bulkhead_oneshot::{Configuration, Done, Job, Task, console, exit, system, time};
 
-/// Ticks between jobs of the sporadic task at least.
+/// The fewest ticks between jobs of the sporadic task.
 const DISTANCE: u64 = 5;
 
 static BURST: Events = Events::sporadic(DISTANCE);
@@ -36,7 +36,7 @@ fn on_doorbell() {
     DOORBELL.arrive();
 }
 
-/// Brings events, and rings the bell.
+/// Sends events, and rings the bell.
 struct Source(u64);
 
 impl Task for Source {
@@ -60,7 +60,7 @@ impl Task for Source {
     }
 }
 
-/// Waits for what [`Source`] brings.
+/// Waits for the events of [`Source`].
 struct Sporadic;
 
 impl Task for Sporadic {

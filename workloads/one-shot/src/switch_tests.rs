@@ -1,8 +1,9 @@
-//! What switches cost: the paper's tests of Table 2, each a thousand times.
+//! The cost of switches: the paper's tests of Table 2, each a thousand times.
 //!
-//! Why it exists: a suspension test measures from the operation that suspends a task to the first instruction of the next one; an activation
-//! test from the operation that opens the way for a task, whose caller then suspends itself, to that task's first instruction. Two tasks
-//! take turns; each span has the number of its test, and markers cost nothing. What it deliberately does not know: what is fast.
+//! Why it exists: a suspension test measures from the operation that suspends a task to the first instruction of the next one; an
+//! activation test from the operation that opens the way for a task, whose caller then suspends itself, to that task's first instruction.
+//! Two tasks take turns; each span has the number of its test, and markers cost nothing. What it deliberately does not know: expected
+//! times.
 
 use bulkhead_hal::marker::{span_begin, span_end};
 use bulkhead_oneshot::sync::{Entry, Protected, SuspensionObject};
@@ -10,14 +11,14 @@ use bulkhead_oneshot::{Done, Job, Task, exit, time};
 
 /// Spans of each test.
 const RUNS: u32 = 1000;
-/// Number of the span of reading the clock.
+/// Number of the span for reading the clock.
 const CLOCK: u64 = 0;
-/// What [`High`] waits for: its spans of suspension have these numbers.
+/// What [`High`] waits for; its suspension spans have these numbers.
 const DELAY: u64 = 1;
 const OBJECT: u64 = 2;
 const ENTRY: u64 = 3;
 const ENTRY_WITH_PARAMETER: u64 = 4;
-/// Added to them: the span of activation.
+/// Added to these numbers for an activation span.
 const ACTIVATE: u64 = 10;
 
 static LOW: SuspensionObject = SuspensionObject::new();
@@ -97,7 +98,7 @@ impl Task for High {
     }
 }
 
-/// The other one: it runs when the first one waits, and opens the way for it.
+/// The other task: it runs while the first one waits, and opens the way for it.
 pub struct Low {
     /// Its test.
     pub turn: Turn,

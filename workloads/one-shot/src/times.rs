@@ -1,7 +1,7 @@
-//! What operations on ports cost, by hops: the paper's Tables 1, 4 and 5.
+//! The cost of operations on ports, by hops: the paper's Tables 1, 4 and 5.
 //!
-//! Why it exists: each span has the number `10 * operation + place of the other core in the list`, with place 0 for the own core. What it deliberately does not know: what is
-//! fast.
+//! Why it exists: each span has the number `10 * operation + place of the other core in the list`, with place 0 for the own core. What it
+//! deliberately does not know: expected times.
 
 use crate::hops::RUNS;
 use bulkhead_hal::marker::{span_begin, span_end};
@@ -29,13 +29,13 @@ pub struct Times {
 }
 
 impl Times {
-    /// To these cores, of which the first one is this core.
+    /// Measures to these cores; the first one is this core.
     pub const fn new(targets: &'static [u16]) -> Self {
         Self { targets, hops: 0 }
     }
 }
 
-/// Waits until nothing of an operation before is under way: an unlock ends before others see it.
+/// Waits until nothing of an earlier operation is outstanding: an unlock ends before others see it.
 fn settle() {
     fence(Ordering::SeqCst);
 }

@@ -1,9 +1,9 @@
 //! How long an item takes to another core and back, by hops: the paper's Table 6.
 //!
-//! Why it exists: each span has the number `10 * operation + place of the other core in the list`, after those of `times`. Both sides spin, as the paper's do, so there is no
-//! switch and no delay in it. Two spinning loops fall into step: then each run would meet the other core at the same place of its loop, and one more
-//! instruction there could make a longer way shorter. So each run begins after another delay, and a minimum is that of the best meeting.
-//! What it deliberately does not know: what is fast.
+//! Why it exists: each span has the number `10 * operation + place of the other core in the list`, after those of `times`. Both sides spin,
+//! as the paper's do, so there is no switch and no delay in it. Two spinning loops fall into step: then each run would meet the other core
+//! at the same place of its loop, and one more instruction there could make a longer way look shorter. So each run begins after a different
+//! delay, and the minimum is that of the best alignment. What it deliberately does not know: expected times.
 
 use crate::hops::RUNS;
 use bulkhead_hal::marker::{span_begin, span_end};
@@ -18,7 +18,7 @@ const ROUND_TRIP_40: u64 = 9;
 static SHORT: Data<u64> = Data::new();
 static LONG: Data<[u64; 5]> = Data::new();
 
-/// Delays a run. Rounds of two loops of different length add up to every number of cycles from some number on, so a thousand runs meet the
+/// Delays a run. Rounds of two loops of different length add up to every number of cycles above some number, so a thousand runs meet the
 /// other core's loop, which is shorter than both together, at each of its places.
 fn delay(run: u64) {
     for _ in 0..black_box(run % 31) {
@@ -37,7 +37,7 @@ pub struct Trips {
 }
 
 impl Trips {
-    /// To these cores, but for the first one, which is this core.
+    /// Measures to these cores except the first one, which is this core.
     pub const fn new(targets: &'static [u16]) -> Self {
         Self {
             targets,
@@ -68,7 +68,7 @@ fn trips<T: FromBytes + IntoBytes + Immutable + PartialEq>(
 }
 
 impl Trips {
-    /// False: the other core is not ready.
+    /// Returns false if the other core is not ready.
     fn distance(&mut self, target: u16) -> Result<bool, Failure> {
         let own = match self.own {
             Some(own) => own,

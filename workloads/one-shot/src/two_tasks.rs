@@ -1,6 +1,7 @@
 //! Two periodic tasks: see `six_tasks`.
 //!
-//! Why it exists: with the six, it says what a task costs. What it deliberately does not know: the same.
+//! Why it exists: together with the six tasks, it shows the cost of a task. What it deliberately does
+//! not know: the same.
 #![no_std]
 #![no_main]
 

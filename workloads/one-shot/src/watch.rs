@@ -1,6 +1,7 @@
-//! A task that sees how long its core is interrupted.
+//! A task that measures how long its core is interrupted.
 //!
-//! Why it exists: bounds count interrupts with fixed costs, and somebody must look. What it deliberately does not know: who interrupts.
+//! Why it exists: bounds count interrupts with fixed costs, and a measurement must check them. What it deliberately does not know: the
+//! source of interrupts.
 
 use bulkhead_oneshot::described::{Described, Releases, period};
 use bulkhead_oneshot::{Done, Job, Task, console, time};
@@ -8,7 +9,7 @@ use bulkhead_oneshot::{Done, Job, Task, console, time};
 /// Cycles of a job for each tick of its period: a tenth of 1 ms at 600 MHz.
 const SHARE: u64 = 60_000;
 
-/// Reads the clock again and again, and says the longest time between two readings of all its jobs so far.
+/// Reads the clock again and again, and prints the longest time between two readings in all its jobs so far.
 pub struct Watcher {
     releases: Releases,
     longest: u64,

@@ -1,7 +1,7 @@
 //! A pager that fails its clients.
 //!
-//! Gates: `faults` (receive). Arguments: `how`: `silent` takes a fault and never answers, `ends` ends at the first fault, `lies` says that
-//! a page is there which is not, `together` says so to six clients at once, at multiples of 10.03 ms.
+//! Gates: `faults` (receive). Arguments: `how`: `silent` takes a fault and never answers, `ends` ends at the first fault, `lies` reports a
+//! page as mapped that is not, `together` does so for six clients at once, at multiples of 10.03 ms.
 #![no_std]
 #![no_main]
 
@@ -14,7 +14,7 @@ bulkhead_lib::main!(main);
 /// Nanoseconds between the moments of `together`; those of the program `attack/late`.
 const MOMENTS: u64 = 10_030_000;
 
-/// Takes six faults, and answers them together. False if that is not possible any more.
+/// Takes six faults and answers them together. Returns false if that is no longer possible.
 fn together(faults: &ReceiveGate) -> bool {
     let kept: [_; 6] = core::array::from_fn(|_| faults.receive());
     time::sleep_until((time::now() / MOMENTS + 1) * MOMENTS);

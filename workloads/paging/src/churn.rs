@@ -1,8 +1,8 @@
-//! Uses pages of its heap and of a file in no order, with fewer pages than both have, and keeps account of what must be in them.
+//! Uses pages of its heap and of a file in random order, with fewer pages than both have, and keeps track of their contents.
 //!
 //! Gates: `files` (send, the file service), `pager` (send, the pager's gate `requests`). Arguments: `file` (`churn`): its path; `make` (1):
-//! 0 waits until somebody else has made it; `pages` (24): of the file, and the same number of the heap; `changes` (6): how many of
-//! each are written; `steps` (400); `seed` (1). It ends with 0, or 1 if a page did not hold what it should.
+//! 0 waits until another client has made it; `pages` (24): of the file, and the same number of the heap; `changes` (6): how many of each
+//! are written; `steps` (400); `seed` (1). It ends with 0, or 1 if a page did not hold what it should.
 #![no_std]
 #![no_main]
 
@@ -23,7 +23,7 @@ const fn word(at: usize) -> u64 {
     (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Pages with what was written to them: one word each.
+/// Pages with their changes: one word each.
 struct Region {
     memory: &'static mut [u8],
     written: Vec<Option<u64>>,
@@ -46,17 +46,17 @@ impl Region {
         u64::from_le_bytes(bytes)
     }
 
-    /// What a word is before anybody writes it.
+    /// The word's value before the first write.
     fn fresh(&self, at: usize) -> u64 {
         if self.is_file { word(at) } else { 0 }
     }
 
-    /// Where the page has its changing word.
+    /// Where a page has its changing word.
     const fn place(page: usize) -> usize {
         page * PAGE + page % 500 * 8
     }
 
-    /// Whether a page holds what it should; one word of it besides the changing one is looked at.
+    /// Whether a page holds what it should; checks its changing word and one other word.
     fn is_right(&self, page: usize, other: usize) -> bool {
         let place = Self::place(page);
         let expected = self.written[page].unwrap_or(self.fresh(place));
@@ -126,7 +126,7 @@ fn work() -> Result<bool> {
     let steps: usize = argument::value("steps", 400);
     for step in 0..steps {
         let region = &mut regions[next() % 2];
-        // Of the heap only the pages that change: the others would be its own for ever.
+        // For the heap only the pages that change: the others would be its own for ever.
         let page = next() % if region.is_file { pages } else { changes };
         match next() % 16 {
             0..11 => {}

@@ -1,9 +1,9 @@
 //! Lets a file appear in memory, reads it there, and changes what it reads.
 //!
 //! Gates: `files` (send, the file service), `pager` (send, the pager's gate `requests`). Arguments: `pages` (8); `start` (0):
-//! microseconds since reset before the first one is used. A span for each page: the time
-//! until its first byte is read. The check values are the sum of all bytes, and of all pages of the pager that this application
-//! has got. It ends with 0, or 1 if the memory or the file is not what it should be.
+//! microseconds since reset before the first one is used. A span for each page: the time until its first byte is read. The
+//! check values are the sum of all bytes, and the number of the pager's pages that this application has got. It ends with 0, or
+//! 1 if the memory or the file is wrong.
 #![no_std]
 #![no_main]
 
@@ -19,7 +19,7 @@ bulkhead_lib::main!(main);
 
 const PAGE: usize = 4096;
 
-/// Which byte is where in the file.
+/// The byte at a place of the file.
 const fn byte(at: usize) -> u8 {
     (at / PAGE * 31 + at % 251) as u8
 }
@@ -40,7 +40,7 @@ fn main() -> u64 {
 
 fn work() -> Result<bool> {
     let pages: usize = argument::value("pages", 8);
-    // Not a whole number of pages: the rest of the last one is zeros.
+    // Not a whole number of pages: the rest of the last page is zeros.
     let bytes = pages * PAGE - 100;
     let mut mount = Mount::connect("files")?;
     let mut buffer = alloc::vec![0u8; bytes];

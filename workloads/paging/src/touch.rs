@@ -1,9 +1,10 @@
 //! Uses pages of its heap for the first time, one after the other, and measures each time.
 //!
-//! Arguments: `pages` (32): those at the end of the heap, which the allocator has not touched. `start` (0): microseconds since reset
-//! before the first one is used, so that the system has started. `print` (0): 1 lets TileMux print a byte of
-//! a page that nobody has used. Gates: `region` (memory, 4 KiB; may be missing): the unit transfers from and to such pages. Each page must be zeros and keep what is written to it. A span for each page: the
-//! time of its first use. The check value is the number of pages that did so. It ends with 0, or 1 if one did not.
+//! Arguments: `pages` (32): those at the end of the heap, which the allocator has not touched. `start` (0): microseconds since reset before
+//! the first one is used, after the system has started. `print` (0): 1 lets TileMux print a byte of a page that nobody has used. Gates:
+//! `region` (memory, 4 KiB; may be missing): the unit transfers from and to such pages. Each page must be zero at first and keep what is
+//! written to it. A span for each page: the time of its first use. The check value is the number of pages that were correct. It ends with
+//! 0, or 1 if one did not.
 #![no_std]
 #![no_main]
 
@@ -42,7 +43,7 @@ fn main() -> u64 {
     marker::check(right);
     println!("{right} pages");
     if argument::value("print", 0u8) != 0 {
-        // The page before is not there yet: TileMux must fetch it.
+        // The page before is not mapped yet: TileMux must fetch it.
         while user::ecall(Ecall::Print, end - bytes - PAGE as u64, 1) == 2 {
             user::ecall(Ecall::Yield, 0, 0);
         }
@@ -57,13 +58,13 @@ fn main() -> u64 {
     u64::from(right != pages as u64)
 }
 
-/// Transfers from one page that nobody has used to another one.
+/// Transfers from one unused page to another.
 fn transfers(region: MemoryGate, end: u64) -> bool {
     let size = PAGE as u64;
     let (from, to) = (end - 3 * size, end - 4 * size);
     let (from, to) = (user::pages(from, size), user::pages(to, size));
     let written = region.write(0, from);
-    // Behind the zeros of that page, something else.
+    // After the zeros of that page, something else.
     let marked = region.write(size - 8, &7u64.to_le_bytes());
     let read = region.read(0, to);
     let moved = to[..PAGE - 8].iter().all(|byte| *byte == 0) && to[PAGE - 8] == 7;

@@ -15,7 +15,7 @@ bulkhead_lib::main!(main);
 const STEPS: u64 = 64;
 const STEPS_CYCLES: u64 = 4096;
 
-/// Computes from `start` on for this many cycles.
+/// Computes for this many cycles, starting at `start`.
 fn work(start: u64, cycles: u64, state: &mut u64) {
     let passed = || time::cycle().wrapping_sub(start);
     while passed() + STEPS_CYCLES < cycles {
@@ -35,7 +35,7 @@ fn main() -> u64 {
     let cycles = (u128::from(service) * u128::from(frequency) / 1_000_000_000) as u64;
     let answer = MessageBuffer::new();
     let mut state = 1;
-    // What the last request took beyond its computing, and when that was to end.
+    // What the last request took beyond its computation, and when that was due to end.
     let mut beyond = 0;
     let mut computed = None;
     loop {

@@ -1,4 +1,4 @@
-//! A client of the example service: asks over and over, and measures.
+//! A client of the example service: makes requests over and over, and measures them.
 //!
 //! Gates: `service` (send). Arguments: `runs` (1000), `request` (`null`, `add` or `work`), `time` and `estimate` of work
 //! (0; the same), `pause` between requests (0), `refused` (0: how many requests may be refused, because they are too long or because

@@ -1,7 +1,7 @@
 //! A client of the file service: makes folders and files, writes, reads back, lists, removes.
 //!
 //! Gates: `files` (send). Arguments: `folder`, its own name there; `bytes` of a file (5000); `rounds` (3), `session`
-//! (`yes`: bytes go by transfers, not in messages).
+//! (`yes`: transfers carry the bytes, not messages).
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A client of the file service that writes the same short file again and again, reads it back, and says how often that failed.
+//! A client of the file service that writes the same short file again and again, reads it back, and prints how often that failed.
 //!
 //! Sessions: `files`. Arguments: `rounds` (100), `pause` between them (200us), `bytes` of the file (64). A span for each round. Ends with 1
 //! if one failed.

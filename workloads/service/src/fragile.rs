@@ -1,6 +1,6 @@
 //! A service that stops on request: adds, and forgets to catch.
 //!
-//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`, and `delay` (0us), after which it offers itself. Operation
+//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`, and `delay` (0us): when it offers its service. Operation
 //! `Keep` ends it.
 #![no_std]
 #![no_main]

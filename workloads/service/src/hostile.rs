@@ -27,7 +27,7 @@ fn main() -> u64 {
             };
             word.copy_from_slice(&value.to_le_bytes());
         }
-        // Half of them carry an operation that there may be.
+        // Half of them carry an operation that may exist.
         if next() % 2 == 0 {
             buffer.0[..8].copy_from_slice(&(next() % 12).to_le_bytes());
         }
@@ -36,7 +36,7 @@ fn main() -> u64 {
             1 => 8 * (next() % 33),
             _ => 256,
         };
-        // Too long for the slot is refused by the unit; everything else must be answered.
+        // The unit refuses a message that is too long for the slot; everything else must be answered.
         if service.call(&buffer.0[..length as usize]).is_ok() {
             answers += 1;
         }

@@ -1,4 +1,4 @@
-//! A client of a service that does not answer: gives up, and goes on or ends with its request under way.
+//! A client of a service that does not answer: gives up, and continues or ends with its request outstanding.
 //!
 //! Gates: `service` (send, two credits to go on). Arguments: `patience` (100us; 0: sends a request and ends).
 #![no_std]
@@ -21,7 +21,8 @@ fn main() -> u64 {
         println!("gone");
         return u64::from(outcome != Err(Status::Timeout));
     }
-    // The last request that is kept is never answered; the one before is, when the next one comes.
+    // The last request that the service keeps is never answered; the one before is answered when the next one
+    // comes.
     time::sleep_until(time::now() + patience);
     let outcome = service.call_until(&Keep {}, time::now() + patience);
     if outcome != Err(Status::Timeout) || service.null().is_err() {

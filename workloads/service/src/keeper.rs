@@ -1,4 +1,5 @@
-//! A client that keeps what a service lent: it uses session, page and names after each way in which they can end, and says what it got.
+//! A client that keeps what a service lent: it uses session, page and names after each way in which they can end, and prints the
+//! outcome.
 //!
 //! Sessions: `service`, to `service/lender`. Arguments: `rounds` (3). Ends with 1 if it got anything that is not its own any more.
 #![no_std]
@@ -18,7 +19,7 @@ bulkhead_lib::main!(main);
 /// Nanoseconds that the service may take to come back.
 const PATIENCE: u64 = 20_000_000;
 
-/// Where it keeps a session, a page, and what it asks for besides.
+/// Selectors of a session, a page, and further requests.
 const SESSION: u16 = SEL_FREE + 100;
 const PAGE: u16 = SEL_FREE + 101;
 const MORE: u16 = SEL_FREE + 102;
@@ -67,7 +68,7 @@ fn exchange(session: u16, own: u16, how: u64) -> Result<u64, SyscallError> {
     Ok(results[2])
 }
 
-/// Opens a session as soon as the service is there.
+/// Opens a session as soon as the service is available.
 fn open(service: u16) -> Result<u16, Status> {
     let target = SESSION;
     let end = time::now() + PATIENCE;
@@ -101,14 +102,14 @@ fn begin(service: u16) -> Result<Kept, Status> {
     }
 }
 
-/// The first word behind a gate, if it can still be read.
+/// The first word behind a gate, if it is still readable.
 fn look(gate: &MemoryGate) -> Option<u64> {
     let mut word = [0; 8];
     let read = gate.read(0, &mut word);
     read.ok().map(|()| u64::from_le_bytes(word))
 }
 
-/// Ends it; what the service said or refused meanwhile is not of interest.
+/// Ends it; answers and refusals of the service on the way do not matter.
 fn finish(end: End, kept: &Kept) -> Result<(), Status> {
     let told = |end| {
         let _ = Client::named("service").call(&Lend { end });
@@ -144,10 +145,10 @@ fn finish(end: End, kept: &Kept) -> Result<(), Status> {
     Ok(())
 }
 
-/// Uses all that it had; how often it was refused, if it always was.
+/// Uses everything that it had; returns the number of refusals, if every use was refused.
 fn use_all(end: End, kept: &Kept) -> Result<u64, Status> {
     let mut refused = 0;
-    // A client that closes does not hear when the other side takes the page back; until then the page is what was lent.
+    // A client that closes is not told when the other side takes the page back; until then the page is what was lent.
     let begun = time::now();
     while matches!(end, End::Closed | End::Reused) && look(&kept.gate).is_some() {
         if look(&kept.gate) == Some(SECRET) || time::now() > begun + PATIENCE {
@@ -162,7 +163,7 @@ fn use_all(end: End, kept: &Kept) -> Result<u64, Status> {
             false,
             false,
         ];
-        // With an endpoint given back, session and page are as they were.
+        // With an endpoint given back, session and page are as before.
         if end != End::Deactivated {
             uses[2] = syscall::activate(kept.page).is_ok();
         }
@@ -188,7 +189,7 @@ fn round(service: u16, end: End) -> Result<u64, Status> {
     session::revoke(kept.page)?;
     session::revoke(kept.session)?;
     if matches!(end, End::Withdrawn | End::WithdrawnMeanwhile) {
-        // It offers itself again when it begins again.
+        // The service offers itself again after its restart.
         let _ = Client::named("service").call(&Lend { end: DIES });
     }
     Ok(refused)

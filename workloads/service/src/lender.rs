@@ -1,5 +1,5 @@
-//! A service that lends a page to whoever has a session, and takes it back in every way that there is. What it writes into the page afterwards is
-//! nobody else's.
+//! A service that lends a page to every client with a session, and takes it back in every possible way. What it writes into the page
+//! afterwards is for nobody else.
 //!
 //! Gates: `priority-0` (receive). Operations: see `protocol::Lend`. A grant ends badly if its first argument says so: [`WITHDRAWS`] or
 //! [`DIES`] while the kernel waits for the answer.
@@ -39,7 +39,7 @@ fn main() -> u64 {
 
 struct Lender {
     lent: Option<u16>,
-    /// How many are open: it may hear of a new one before it hears that the last one is closed.
+    /// Number of open sessions: it may be told of a new one before it is told that the last one is closed.
     sessions: u32,
 }
 
@@ -52,7 +52,7 @@ impl Lender {
             }
             fill(SECRET);
         }
-        // What is in memory counts, not what the caches of this tile have.
+        // The contents of memory count, not those of this tile's caches.
         lines::write_back(&PAGE);
         let own = |word: &AtomicU64| word.load(Ordering::Relaxed) == SECRET;
         if !PAGE.0.iter().all(own) {
@@ -60,7 +60,7 @@ impl Lender {
         }
     }
 
-    /// Offers its service no longer.
+    /// Withdraws the offer of its service.
     fn withdraw(&mut self) {
         let _ = session::revoke(SEL_OFFERED);
         self.take_back();

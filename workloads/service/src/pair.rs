@@ -1,4 +1,4 @@
-//! Two services of one program: both add, and each says who opens sessions.
+//! Two services of one program: both add, and each prints who opens sessions.
 //!
 //! Gates: `priority-0`, ..., `second-priority-0`, ... (receive). Arguments: those of `lib::server`, with and without `second-`.
 //! Operation `Keep` ends it.

@@ -1,8 +1,8 @@
-//! A client that goes on when its service is gone: it opens a new session, waits until there is one, and asks again.
+//! A client that continues when its service is gone: it waits until it can open a new session, and asks again.
 //!
 //! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each; `losses` (0): how often it
-//! goes on when somebody else has stopped the service, or it was not there in time; `until` (0us): keeps its last session until that time
-//! after reset, and asks once more. A span lasts while it has that session.
+//! continues when another client has stopped the service, or the service was not available in time; `until` (0us): keeps its last session
+//! until that time after reset, and asks once more. A span lasts while it has that session.
 #![no_std]
 #![no_main]
 
@@ -51,7 +51,7 @@ fn main() -> u64 {
 }
 
 fn ask(runs: u64) -> Result<(), Status> {
-    // The one before has gone with its service.
+    // The earlier session is gone with its service.
     Session::open("service", 0, 20_000_000)?;
     add(runs)
 }

@@ -1,7 +1,7 @@
 //! Reads a stream from a pipe to its end and measures the time.
 //!
-//! Gates: `pipe` (receive). Arguments: `bytes` that must come (100000), `step` (0: looks at pieces where they lie; otherwise bytes
-//! of a read, whose contents are compared).
+//! Gates: `pipe` (receive). Arguments: `bytes` that must come (100000), `step` (0: examines pieces in place; otherwise bytes of a
+//! read, whose contents are compared).
 #![no_std]
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Writes a stream into a pipe.
 //!
 //! Gates: `pipe` (send). Arguments: `bytes` (100000), `step` (0: whole pieces without a copy; otherwise bytes of a write),
-//! `fail` (none): it panics when this many bytes are written.
+//! `fail` (none): it panics after this many bytes.
 #![no_std]
 #![no_main]
 
@@ -35,7 +35,7 @@ fn write() -> Result<()> {
         }
         if step == 0 {
             let length = pipe.piece().min(bytes - done);
-            // The first byte of each piece says which it is; filling it all would measure the filling.
+            // The first byte of each piece identifies it; filling the whole piece would measure the filling.
             pipe.space()?[0] = done as u8;
             pipe.send(length)?;
             done += length;

@@ -1,4 +1,4 @@
-//! What the example service understands.
+//! The requests of the example service.
 //!
 //! Why it exists: services and clients include this file. What it deliberately does not know: gates.
 
@@ -19,10 +19,10 @@ bulkhead_lib::common::requests! {
     Work = 2 -> u64 {
         /// Nanoseconds.
         time: u64,
-        /// Nanoseconds that the service is told by the estimate: a service that estimates wrongly.
+        /// Nanoseconds that the estimate tells the service: to make a service estimate wrongly.
         estimate: u64,
     }
-    /// Never answers, and answers when asked again by anybody.
+    /// Not answered until the next such request from anybody.
     Keep = 3 -> u64 {}
     /// Ends what was lent.
     Lend = 4 -> u64 {
@@ -33,11 +33,11 @@ bulkhead_lib::common::requests! {
 
 /// The page is taken back.
 pub const TAKES: u64 = 0;
-/// The service is offered no longer.
+/// The service is no longer offered.
 pub const WITHDRAWS: u64 = 1;
 /// The service stops.
 pub const DIES: u64 = 2;
-/// The content of a page while it is lent, and otherwise.
+/// The contents of a page while it is lent, and otherwise.
 pub const SHARED: u64 = 0x5AAD_5AAD;
 pub const SECRET: u64 = 0x5EC2_5EC2;
 

@@ -1,7 +1,7 @@
 //! Reads what the description gives: a module, and files under several mounts.
 //!
-//! Gates: `map` (memory, optional). Arguments: `mounts` as in `lib::mounts`, `file`: what is read, `write`: a file that is
-//! made.
+//! Gates: `map` (memory, optional). Arguments: `mounts` as in `lib::mounts`, `file`: the file to read, `write`: a file to
+//! make.
 #![no_std]
 #![no_main]
 
@@ -26,7 +26,7 @@ fn main() -> u64 {
             }
             Err(error) => println!("map: {error:?}"),
         }
-        // It belongs to several; nobody may change it.
+        // It belongs to several applications; nobody may change it.
         println!("writing the map: {:?}", map.write(0, b"mine").err());
     }
     match files() {

@@ -1,5 +1,5 @@
-//! Sleeps and wakes up as often as it can, for ever: whoever shares its tile is displaced each time. Messages that came for it are
-//! taken when it is awake, so that others may come; none of them wakes it.
+//! Sleeps and wakes up as often as it can, for ever: an activity that shares its tile is displaced each time. While awake it takes
+//! its messages, so others may come; none of them wakes it.
 //!
 //! Gates: `input` (receive), if there is one. Arguments: `nap` in nanoseconds (1000).
 #![no_std]

@@ -1,7 +1,8 @@
-//! Has a memory gate of memory that it also loads from and stores to, as somebody on another tile may have: what passes through the gate passes by
-//! the caches of its tile. Each side sees what the other has written when lines have been written back, and where caches hold bytes, not before.
+//! Has a memory gate for memory that it also loads from and stores to, as an activity on another tile may have: accesses through the gate
+//! bypass the caches of its tile. Each side sees the other's writes after lines have been written back, and, where caches hold data, not
+//! before.
 //!
-//! It prints how many words were old before, each way, and ends with 0, or 1 if a word was old afterwards.
+//! It prints how many words were old before that, each way, and ends with 0, or 1 if a word was old afterwards.
 #![no_std]
 #![no_main]
 
@@ -18,10 +19,10 @@ const WORDS: usize = 512;
 #[repr(C, align(4096))]
 struct Page([AtomicU64; WORDS]);
 
-/// Not zero, so that it is where the program is loaded.
+/// Not zero, so it is in the part of the program that is loaded.
 static PAGE: Page = Page([const { AtomicU64::new(1) }; WORDS]);
 
-/// The word at this place, as the one or the other side writes it.
+/// The word at this place, as each side writes it.
 fn word(at: usize, turn: u64) -> u64 {
     at as u64 ^ turn << 32
 }
@@ -38,7 +39,7 @@ fn gate() -> Result<MemoryGate, SyscallError> {
     Ok(MemoryGate::new(endpoint, size))
 }
 
-/// Words in memory that are not those of this turn.
+/// Words in memory that are not this turn's.
 fn old_in_memory(gate: &MemoryGate, turn: u64) -> usize {
     let mut seen = [0; 8 * WORDS];
     if gate.read(0, &mut seen).is_err() {
@@ -49,7 +50,7 @@ fn old_in_memory(gate: &MemoryGate, turn: u64) -> usize {
     words.filter(old).count()
 }
 
-/// Words that are loaded and not those of this turn.
+/// Loaded words that are not this turn's.
 fn old_here(turn: u64) -> usize {
     let words = PAGE.0.iter().enumerate();
     words

@@ -1,8 +1,8 @@
-//! One of two activities on a tile that give way to each other: each change of the hart is a flow, from the last instruction
-//! of the one to the first of the other.
+//! One of two activities on a tile that yield to each other: each switch is a flow, from the last instruction of one to the first
+//! of the other.
 //!
 //! Gates: `start` (send) for the second; `start` (receive) for the first. Arguments: `turns` (200), `warmup` (20), `touch`: bytes
-//! of a buffer of its own that it writes before it gives way, so that the caches are cold (0).
+//! of a buffer of its own that it writes before it yields, which makes the caches cold (0).
 #![no_std]
 #![no_main]
 
@@ -23,7 +23,7 @@ fn main() -> u64 {
     let turns: u64 = argument::value("turns", 200);
     let warmup: u64 = argument::value("warmup", 20);
     let mut memory = vec![0u8; argument::value("touch", 0)];
-    // The first waits until the second is there, and both go on only when both are on the tile.
+    // The first waits until the second is there, and both continue only when both are on the tile.
     let first = match (ReceiveGate::find("start"), SendGate::find("start")) {
         (Some(gate), _) => {
             if let Err(error) = gate.receive().and_then(|message| message.finish()) {
@@ -47,7 +47,7 @@ fn main() -> u64 {
     };
     let (there, back) = (0, 1);
     let (begins, ends) = if first { (there, back) } else { (back, there) };
-    // The first one begins; the other one waits for its turn like a task that has already given way.
+    // The first one begins; the other one waits for its turn like a task that has already yielded.
     let mut pending = !first;
     for turn in 0..turns + warmup {
         if turn == warmup {

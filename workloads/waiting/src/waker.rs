@@ -1,4 +1,4 @@
-//! Sends a message now and then, so that its receiver has to wait.
+//! Sends a message now and then; between messages its receiver has to wait.
 //!
 //! Gates: `waiter` (send). Arguments: `messages` (120), `pause` in nanoseconds between an answer and the next message (100000).
 #![no_std]

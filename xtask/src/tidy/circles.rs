@@ -1,6 +1,6 @@
 //! The law that the top modules of a package do not use each other in circles.
 //!
-//! Why it exists: in a circle nothing can be read, tested or replaced alone. What it deliberately does not know: Rust; it reads
+//! Why it exists: no part of a circle can be read, tested or replaced alone. What it deliberately does not know: Rust; it reads
 //! `crate::name` as text, which is how modules of a package name each other here. Circles below a top module are left to readers.
 
 use super::Violation;
@@ -8,7 +8,7 @@ use super::source::strip;
 use crate::tree::{File, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Circles that are there, each with its reason: a package's folder, and the modules of the circle.
+/// Known circles, each with its reason: a package's folder, and the modules of the circle.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "software/lib",
@@ -45,7 +45,7 @@ fn used(text: &str) -> BTreeSet<&str> {
             found.insert(&rest[..word(rest)]);
             continue;
         };
-        // Names directly in these braces, not those in braces below.
+        // Names directly in these braces, not those in nested braces.
         let (mut depth, mut fresh) = (0usize, true);
         for (index, c) in inside.char_indices() {
             match c {

@@ -1,4 +1,5 @@
-//! Laws about code: which package may depend on which, where `unsafe` is allowed, how long a file may be.
+//! Laws about code: the allowed dependencies between packages, the places where `unsafe` is allowed, the length
+//! of a file.
 //!
 //! What it deliberately does not know: documents (see `documents`).
 
@@ -12,14 +13,14 @@ const FILE_LENGTH: usize = 800;
 /// Files outside `software/hal` and the `arch` modules that may hold `unsafe`, each with its reason.
 const UNSAFE_FILES: &[(&str, &str)] = &[];
 
-/// Which parts may use which: a folder (or anything below it), and the folders that it may depend on.
+/// The allowed dependencies: a folder (or anything below it), and the folders that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("random", &[]),
     ("model", &["abi"]),
     ("machine", &["abi"]),
     ("analysis", &["abi", "model", "random"]),
-    // Result types and what readers see: no machine.
+    // Result types and what users see: no machine.
     ("report", &["model", "analysis"]),
     ("software", &["abi", "random", "software"]),
     ("workloads", &["abi", "random", "software", "workloads"]),
@@ -31,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "machine",
             "analysis",
             "report",
-            // Attacks are drawn by their seeds.
+            // Attacks are drawn from their seeds.
             "random",
             // The format of images, pure and without the chip: folders of the host become such images.
             "software/tiled/services/filesystem",
@@ -112,7 +113,8 @@ pub fn lints(tree: &Tree) -> Vec<Violation> {
     tree.files
         .iter()
         .filter(|file| file.path.ends_with("/Cargo.toml") && file.text.contains("[package]"))
-        // The one place with assembly and registers: it lists its lints itself, without the denial of `unsafe`.
+        // The only place with assembly and registers: it lists its lints itself, without the denial of
+        // `unsafe`.
         .filter(|file| !file.path.starts_with("software/hal/"))
         .filter(|file| {
             let squeezed = file.text.replace(' ', "");
@@ -283,7 +285,7 @@ pub fn determinism(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// Files that somebody names are read by one function, which bounds them and refuses devices and pipes.
+/// One function reads all files that users name; it bounds their size and refuses devices and pipes.
 pub fn host_input(tree: &Tree) -> Vec<Violation> {
     const ROOMS: &[&str] = &[
         "model",
@@ -322,7 +324,7 @@ pub fn host_input(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// No path of somebody's machine.
+/// No path of a developer's machine.
 pub fn machine_paths(tree: &Tree) -> Vec<Violation> {
     let paths = ["root", "work", "home", "tmp", "Users"].map(|name| format!("/{name}/"));
     let mut found = Vec::new();
@@ -419,7 +421,7 @@ mod tests {
         );
         assert_eq!(dependencies(&package("abi", &["model"])).len(), 1);
         assert_eq!(dependencies(&package("somewhere", &[])).len(), 1);
-        // A folder whose name only begins alike is another folder.
+        // A folder whose name only begins the same is another folder.
         assert_eq!(dependencies(&package("model", &["abiding"])).len(), 1);
     }
 

@@ -1,7 +1,8 @@
-//! The laws of the blueprint (section 2) as code: one function a law, each with a small bad example as its test.
+//! The laws of the blueprint (section 2) as code: one function per law, each with a small bad example as its
+//! test.
 //!
-//! Why it exists: a law that nobody checks is a wish. What it deliberately does not know: how to repair anything;
-//! a violation names the file, the line and the law, and the law says what would be right.
+//! Why it exists: a law that nothing checks is only a wish. What it deliberately does not know: how to repair
+//! anything; a violation names the file, the line and the law, and the law says what would be right.
 
 mod circles;
 mod documents;

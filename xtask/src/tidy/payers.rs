@@ -1,13 +1,13 @@
-//! The law of payers: every table of the trusted parts says who pays for what is in it.
+//! The law of payers: every table of the trusted parts names the payer of its entries.
 //!
-//! Why it exists: a table that anybody can fill without paying stops everybody else. What it deliberately does not know: whether what the
-//! type says is true; docs/reference/resources.md says how each payer is charged.
+//! Why it exists: a table that a client can fill without paying stops all others. What it deliberately does not know: whether the type
+//! tells the truth; docs/reference/resources.md says how each payer is charged.
 
 use super::Violation;
 use super::source::strip;
 use crate::tree::Tree;
 
-/// Where the law holds: folders, and files.
+/// The places where the law holds: folders and files.
 const PLACES: [&str; 10] = [
     "software/lib/common/src/",
     "software/lib/src/server.rs",
@@ -20,7 +20,7 @@ const PLACES: [&str; 10] = [
     "software/tiled/services/src/",
     "software/tiled/tilemux/src/",
 ];
-/// What is read once and only borrowed since, so that nobody can add to it: a manager's description.
+/// Data that is read once and only borrowed afterwards, so nobody can add to it: a manager's description.
 const READ_ONCE: &str = "software/tiled/resmgr/src/description";
 /// The types that name payers.
 const TYPES: &str = "software/lib/common/src/payer.rs";
@@ -53,7 +53,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The body of a type that begins at a place: from its first bracket to the one that closes it.
+/// The body of a type that begins at a place: from its first bracket to the closing one.
 fn body(text: &str, from: usize) -> Option<(usize, usize)> {
     let open = from + text[from..].find(['{', '(', ';'])?;
     let mut depth = 0usize;
@@ -90,7 +90,7 @@ pub fn payers(tree: &Tree) -> Vec<Violation> {
         for (start, end) in types.filter_map(|(at, _)| body(text, at)) {
             let inside = &text[start..end];
             for (at, name) in words(inside).filter(|(_, name)| GROWING.contains(name)) {
-                // A field takes one line, and its payer comes before what grows.
+                // A field takes one line, and its payer comes before the growing part.
                 let field = inside[..at].rfind('\n').map_or(0, |line| line + 1);
                 if words(&inside[field..at]).any(|(_, word)| PAID.contains(&word)) {
                     continue;

@@ -1,4 +1,4 @@
-//! Just enough of Rust's lexical rules to look at code without its comments and strings.
+//! Just enough of Rust's lexical rules to examine code without its comments and strings.
 //!
 //! Why it exists: a law about `unsafe` must not trip over the word in a sentence. What it deliberately does not know:
 //! the grammar.
@@ -59,7 +59,7 @@ fn block_comment_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// End of a raw string that starts at `at` (`r"`, `r#"`, `br"`), if one does.
+/// End of a raw string that starts at `at` (`r"`, `r#"`, `br"`), if there is one.
 fn raw_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     if at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_') {
         return None;
@@ -130,7 +130,7 @@ pub fn lines_with_word(stripped: &str, word: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Lines that are neither blank nor only comment.
+/// Lines that are neither blank nor only a comment.
 pub fn code_lines(text: &str) -> usize {
     strip_comments_only(text)
         .lines()
@@ -151,7 +151,7 @@ fn strip_comments_only(text: &str) -> String {
         .join("\n")
 }
 
-/// Lines in stripped text that lie inside an `unsafe { ... }` block, its braces included.
+/// Lines in stripped text that are inside an `unsafe { ... }` block, including its braces.
 pub fn unsafe_lines(stripped: &str) -> usize {
     let mut inside = vec![false; stripped.lines().count() + 1];
     let bytes = stripped.as_bytes();

@@ -1,6 +1,6 @@
 //! Plans of descriptions of the one-shot RTOS: what is open is chosen, written into the description, and judged.
 //!
-//! Why it exists: a plan is worth something only if `check` and `run` read it and agree. What it deliberately does not know: how cores are searched.
+//! Why it exists: a plan is useful only if `check` and `run` read it and agree. What it deliberately does not know: how cores are searched.
 
 use super::{Placement, Wish, place};
 use crate::one_shot::bounds;
@@ -19,7 +19,8 @@ pub struct Placed {
     pub set: Vec<String>,
 }
 
-/// Completes and judges a system: a file, or a name of the catalog, with the changes `given`; none if it is not of the one-shot RTOS.
+/// Completes and judges a system from a file or a name of the catalog, with the changes `given`; `None` if it is not a one-shot RTOS
+/// system.
 ///
 /// # Errors
 /// Whatever is wrong with it; [`InputError::Input`] if limits of cores or of variants do not hold, which no bound of a plan shows.
@@ -75,7 +76,7 @@ pub fn planned(path: &Path, given: &[String], wish: &Wish) -> Result<Option<Plac
 /// The description with what a plan chose.
 ///
 /// # Errors
-/// If a change of the caller's cannot be written into it, such as one of a platform of the catalog.
+/// If a change given by the caller cannot be written into it, such as a change of a platform in the catalog.
 pub fn completed(path: &Path, given: &[String], placed: &Placed) -> Result<String, InputError> {
     completed_by(path, given, &placed.set)
 }

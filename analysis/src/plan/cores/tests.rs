@@ -25,7 +25,7 @@ fn system(parts: &str) -> System {
     ))
 }
 
-/// The best of all placements, one after the other: what was asked for; none if no placement holds.
+/// The best of all placements, tried one by one, by the requested criterion; `None` if no placement holds.
 fn exhaustive(system: &System, aim: Aim, cores: &[u16]) -> Option<u64> {
     let one_shot = system.one_shot.as_ref().expect("it is one");
     let priorities = by_deadline(one_shot);
@@ -50,7 +50,7 @@ fn asked(system: &System, aim: Aim, placement: &Placement) -> Option<u64> {
     worth.is_good().then_some(worth.asked())
 }
 
-/// By hand: two tasks of 1.2 ms each 2 ms need a core each; beside each of them there is room for one of 0.4 ms, and not for both.
+/// By hand: two tasks of 1.2 ms per 2 ms need a core each; beside each of them there is room for one of 0.4 ms, but not for both.
 #[test]
 fn the_fewest_cores_by_hand() {
     let parts = [1200, 1200, 400, 400].into_iter().enumerate();
@@ -65,7 +65,7 @@ fn the_fewest_cores_by_hand() {
     assert_ne!(placement.cores[2], placement.cores[3]);
 }
 
-/// Whatever has a core keeps it, and nobody goes where the wish forbids.
+/// A task with a core keeps it, and no task goes where the wish forbids.
 #[test]
 fn what_is_given_stays() {
     let parts = [
@@ -92,7 +92,7 @@ fn what_is_given_stays() {
     assert!(place(&system, &nowhere).is_err());
 }
 
-/// Where there is no time to judge anything, tasks are spread, and the result says that it was not all.
+/// Without time to judge anything, tasks are spread, and the result says that the search was incomplete.
 #[test]
 fn without_any_search_tasks_are_spread() {
     let parts: String = (0..4).map(|i| task(i, 10, 10, "")).collect();
@@ -106,7 +106,7 @@ fn without_any_search_tasks_are_spread() {
     assert!(placement.choices[0].how.contains("not all were"));
 }
 
-/// With guards, a core more for a domain is a rival less, so a part of a placement may be worse than the whole.
+/// With guards, one more core for a domain is one less rival, so a part of a placement may be worse than the whole.
 #[test]
 fn with_guards_no_placement_is_called_the_best() {
     let parts: String = (0..2).map(|i| task(i, 10, 10, "")).collect();
@@ -123,7 +123,7 @@ fn with_guards_no_placement_is_called_the_best() {
     assert!(place(&system(&parts), &Wish::default()).unwrap().is_best);
 }
 
-/// Two domains never share a core, sixteen ports are the most that a core owns, and memory ends.
+/// Two domains never share a core, a core owns at most sixteen ports, and memory is limited.
 #[test]
 fn limits_of_cores_hold() {
     let of_domains = [
@@ -159,7 +159,7 @@ fn limits_of_cores_hold() {
     );
 }
 
-/// What a plan writes is a complete description, which holds by itself; nothing is chosen twice.
+/// A plan's output is a complete description that holds by itself; nothing is chosen twice.
 #[test]
 fn what_a_plan_writes_passes_by_itself() {
     let text = r#"<system name="open" paradigm="one-shot" platform="epiphany3">
@@ -206,7 +206,7 @@ fn random() -> impl Strategy<Value = String> {
         let (mut flow, mut read) = (None, Vec::new());
         for (number, &(from, to, size, queue)) in channels.iter().enumerate() {
             let (from, to) = (from % tasks.len(), to % tasks.len());
-            // One writer for each reader, so one chain for each flow.
+            // One writer per reader, so one chain per flow.
             if from >= to || read.contains(&to) {
                 continue;
             }
@@ -232,7 +232,7 @@ fn random() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Where a search is through, nothing is better; where it is not even begun, nothing is better than half.
+    /// Where a search completes, nothing is better; where it has not even begun, nothing is more than twice as good.
     #[test]
     fn nothing_is_better(parts in random(), shortest in any::<bool>()) {
         let system = system(&parts);
@@ -249,7 +249,7 @@ proptest! {
         }
     }
 
-    /// Whoever takes a task or more away gets nothing that is worse: that is why parts may be left out.
+    /// Removing a task or more never makes the result worse; that is why parts may be skipped.
     #[test]
     fn a_part_is_never_worse(parts in random(), places in prop::collection::vec(0u16..3, 4), without in 0usize..4) {
         let system = system(&parts);

@@ -1,9 +1,9 @@
-//! What a placement of tasks of the one-shot RTOS is worth, also of some of them.
+//! The worth of a placement of one-shot RTOS tasks, complete or partial.
 //!
-//! Why it exists: see the parent module. What it deliberately does not know: which placements there are.
+//! Why it exists: see the parent module. What it deliberately does not know: which placements exist.
 //!
-//! Of tasks without a core nothing counts but what they at least take: a job alone in a flow, and its period of polling. Everything else is that of the
-//! system without them.
+//! For tasks without a core, only the minimum that they take counts: a job alone in a flow, and its polling period. Everything else is
+//! computed for the system without them.
 
 use super::Aim;
 use crate::one_shot::{SWITCH, bounds};
@@ -17,19 +17,20 @@ use bulkhead_model::system::oneshot::{PORTS, RULES, TASKS};
 use bulkhead_model::tasks::{ChannelKind, TaskFlow};
 use std::collections::BTreeMap;
 
-/// Bytes of the kernel, the functions of ports and the console of a described core: images of one small task with ports have 5.9 KB without their stack.
+/// Bytes of the kernel, the port functions and the console of a described core: images of one small task with ports have 5.9 KB without
+/// their stack.
 const KERNEL: u64 = 6 << 10;
-/// Bytes of a task that says nothing of itself.
+/// Bytes of a task that does not specify its size.
 const TASK: u64 = 1 << 10;
 /// Bytes of the table for a task and for an end of a channel, and the pointer to it.
 const TABLE: [u64; 3] = [32, 16, 8];
 
-/// What a placement is worth; the least is the best.
+/// The worth of a placement; the smallest is the best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Worth {
     /// Limits of cores, deadlines and queues that do not hold.
     broken: usize,
-    /// What was asked for: cores or nanoseconds.
+    /// The requested criterion: cores or nanoseconds.
     first: u64,
     /// The other one.
     second: u64,
@@ -47,7 +48,7 @@ impl Worth {
         self.first
     }
 
-    /// Of two variants of a system that share a placement.
+    /// For two variants of a system that share a placement.
     pub fn both(self, other: Self) -> Self {
         Self {
             broken: self.broken + other.broken,
@@ -61,7 +62,7 @@ impl Worth {
 pub struct Case<'a> {
     tasks: OneShot,
     platform: &'a Platform,
-    /// For each flow: its channels; none if there is no way, or more than one.
+    /// For each flow: its channels; `None` if there is no path, or more than one.
     ways: Vec<Option<Vec<usize>>>,
 }
 
@@ -82,14 +83,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether a core more for a domain is a rival less.
+    /// Whether one more core for a domain is one less rival.
     pub fn has_guards(&self) -> bool {
         let memories = self.platform.tiles.iter();
         let mut memories = memories.filter_map(|tile| tile.local_memory.as_ref());
         memories.any(|memory| memory.guard > 0)
     }
 
-    /// With these cores; tasks without one are not there yet.
+    /// With these cores; tasks without one are not present yet.
     pub fn worth(&self, cores: &[Option<u16>], aim: Aim) -> Worth {
         let part = self.part(cores);
         let mut broken = self.overfull(&part).len();
@@ -113,7 +114,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The system with those tasks only that have a core.
+    /// The system with only those tasks that have a core.
     fn part(&self, cores: &[Option<u16>]) -> OneShot {
         let all = &self.tasks;
         let kept: Vec<usize> = (0..cores.len()).filter(|&t| cores[t].is_some()).collect();
@@ -131,7 +132,7 @@ impl<'a> Case<'a> {
             ),
         };
         for (task, &old) in part.tasks.tasks.iter_mut().zip(&kept) {
-            // A variant may have its own.
+            // A variant may have its own core.
             task.core = task.core.or(cores[old].map(u32::from));
         }
         let channels = all.tasks.channels.iter().filter_map(|channel| {
@@ -160,7 +161,7 @@ impl<'a> Case<'a> {
         part
     }
 
-    /// The sum of what flows take; of tasks without a core, and between them, what they take at least. Without flows, of responses.
+    /// The sum of the flows' latencies; for tasks without a core, and between them, the minimum. Without flows, the sum of responses.
     fn latency(&self, constraints: &[Constraint]) -> u64 {
         let of = |kind: Kind, name: &str| {
             let mut all = constraints.iter();
@@ -194,7 +195,7 @@ impl<'a> Case<'a> {
         sum
     }
 
-    /// Nanoseconds that a job takes at least.
+    /// Minimum nanoseconds of a job.
     fn alone(&self, task: usize) -> u64 {
         let cost = self.tasks.tasks.tasks[task].cost.map_or(0, nanoseconds);
         let clocks = self.platform.tiles.iter();

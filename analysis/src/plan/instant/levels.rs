@@ -1,5 +1,5 @@
 //! The picture of the mixed-criticality kernel: tables, below them rate-monotonic priorities, below them global earliest deadline
-//! first, and at last tasks without a promise.
+//! first, and finally tasks without a promise.
 //!
 //! What it deliberately does not know: [`crate::plan::levels`], the bounds.
 
@@ -22,7 +22,7 @@ struct Job {
 /// A processor.
 #[derive(Default)]
 struct Core {
-    /// What the kernel does before anything else: how long, and the job that comes of it.
+    /// What the kernel does before anything else: how long, and the job that results.
     kernel: VecDeque<(u64, Option<Coming>)>,
     running: Option<usize>,
     interrupts: Vec<(u64, u64)>,
@@ -88,7 +88,7 @@ impl World<'_> {
         });
     }
 
-    /// What comes now, and what the kernel is done with.
+    /// What arrives now, and what the kernel has finished.
     fn come(&mut self) {
         let release = nanoseconds(self.system.overheads.release);
         let now = self.now;
@@ -159,7 +159,7 @@ impl World<'_> {
                 continue;
             }
             let next = self.important(number(core)).or_else(|| {
-                // What ran of level C may go on.
+                // A running job of level C may continue.
                 let running = self.cores[core].running;
                 let mut jobs = self.jobs.iter();
                 running.filter(|n| jobs.any(|j| j.number == *n && self.level(j) >= 'C'))

@@ -1,4 +1,4 @@
-//! The picture of a processor with three phases: one engine that loads and unloads in slots, and executions that nobody preempts.
+//! The picture of a processor with three phases: one engine that loads and unloads in slots, and non-preemptive executions.
 //!
 //! What it deliberately does not know: [`crate::schedulability::three_phase`], the bound.
 
@@ -8,7 +8,7 @@ use super::stage::{Coming, Stage};
 use super::{CriticalInstant, Part};
 use crate::plan::prepare::nanoseconds;
 
-/// What a half of the local memory is for.
+/// The use of one half of the local memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Loads,
@@ -36,7 +36,7 @@ struct Slots {
 }
 
 impl Slots {
-    /// The parts of slots in which the engine moves so much, from the first slot that begins at `now` or later.
+    /// The parts of slots in which the engine moves this much, from the first slot that begins at `now` or later.
     fn moved(&self, now: u64, mut amount: u64) -> Vec<(u64, u64)> {
         let rounds = now.saturating_sub(self.begin).div_ceil(self.round);
         let mut slot = self.begin + rounds * self.round;
@@ -78,7 +78,7 @@ pub fn picture(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<Critic
     let urgency = |job: &Coming| (system.tasks[tasks[job.task]].priority, job.number);
     let mut waiting: Vec<Coming> = Vec::new();
     let mut halves: Vec<Half> = Vec::new();
-    // Work of the kernel that is left; it takes from executions.
+    // Remaining work of the kernel; it takes time from executions.
     let mut kernel = 0;
     let mut now = 0;
     while now < stage.length {

@@ -13,7 +13,8 @@ use crate::plan::prepare::nanoseconds;
 /// A task of the processor.
 struct Member {
     jobs: VecDeque<(Coming, u64)>,
-    /// Budget, period, and what of the present period's is used; periods begin with the picture.
+    /// Budget, period, and how much of the current period's budget is used; periods begin with the
+    /// picture.
     quota: Option<(u64, u64, u64)>,
 }
 
@@ -48,7 +49,7 @@ pub fn picture(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<Critic
     let mut window = 0;
     let mut now = 0;
     while now < stage.length {
-        // The job that runs before this moment pays for what interrupts it.
+        // The job that ran before this moment pays for what interrupts it.
         let mut kernel = 0;
         for coming in stage.released(now) {
             let cost = stage.costs[coming.task];

@@ -1,6 +1,6 @@
-//! What simulations of pictures share: releases that come, and what was seen.
+//! Shared by the simulations of pictures: arriving releases, and what was seen.
 //!
-//! Why it exists: every picture has the same releases and the same rows. What it deliberately does not know: who runs.
+//! Why it exists: every picture has the same releases and the same rows. What it deliberately does not know: which job runs.
 
 use std::collections::VecDeque;
 
@@ -23,12 +23,12 @@ pub struct Coming {
     pub number: u64,
 }
 
-/// A picture that is being made: all first jobs are released at 0, as late as their jitter lets them, and further ones as early as
-/// they may.
+/// A picture in the making: all first jobs are released at 0, as late as their jitter allows, and further ones as early as they
+/// may.
 pub struct Stage {
-    /// Indices of its tasks, a row each.
+    /// Indices of its tasks, one row each.
     pub tasks: Vec<usize>,
-    /// Costs of jobs without anything that is added to them, in the order of [`Self::tasks`].
+    /// Costs of jobs without additions, in the order of [`Self::tasks`].
     pub costs: Vec<u64>,
     /// Length of the picture.
     pub length: u64,
@@ -44,7 +44,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A picture of these tasks, with costs as `level` of a task says: its own, or a common one.
+    /// A picture of these tasks, with costs at the level that `level` gives for a task: its own, or a common one.
     ///
     /// # Errors
     /// Why there is no picture, in words.
@@ -69,7 +69,7 @@ impl Stage {
                 blocking: 0,
             });
         }
-        // The first deadlines, and a little of what comes after them.
+        // The first deadlines, and a little of what follows them.
         let due = parameters
             .iter()
             .map(|t| t.deadline.saturating_sub(t.jitter));
@@ -116,7 +116,7 @@ impl Stage {
         })
     }
 
-    /// Takes the jobs that are released by now.
+    /// Takes the jobs released by now.
     pub fn released(&mut self, now: u64) -> Vec<Coming> {
         let count = self.coming.iter().take_while(|job| job.release <= now);
         let count = count.count();
@@ -182,7 +182,7 @@ impl Stage {
         }
     }
 
-    /// The picture; `all`: every job that was released, taken or not.
+    /// The picture; `all`: every released job, taken or not.
     pub fn finish(self, notes: Vec<&'static str>) -> CriticalInstant {
         // Responses are those of the whole simulation.
         let least = self.first_done.saturating_add(self.first_done / 8);

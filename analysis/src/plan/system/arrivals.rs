@@ -1,45 +1,45 @@
-//! What an application on the way of a flow works on beside the flow's message: messages of others, and earlier ones of the flow.
+//! What an application on a flow's path works on besides the flow's message: messages of others, and earlier ones of the flow.
 //!
-//! Why it exists: who gets messages is a server. A message waits while its receiver works on those before it, in any order of service. What
-//! it deliberately does not know: what a job costs and what delays it on the network.
+//! Why it exists: an application that receives messages is a server. A message waits while its receiver works on earlier ones, in any order
+//! of service. What it deliberately does not know: what a job costs and what delays it on the network.
 //!
 //! # Method
-//! A job for each message, one message through each send gate in each job. Let a bound *P* count, for each application on the way, `N` jobs one
-//! after the other. The work that is there at once with the flow's message is one busy period of the application; if at most `N` messages come
-//! to it in *P*, it is over within *P*. So a *P* that admits at most its own `N` is a bound of the whole way (the least one is found by
-//! iteration from one job each):
-//! - of the flow itself those samples count that are not at the end when one begins: `ceil(P / T)`, *P* with the release jitter of who begins it.
-//!   They are before it, because a gate keeps the order. With *P* up to *T* that is the sample itself. Where somebody sends through several gates,
-//!   later samples may pass it, and as many count;
-//! - of another application with period *T* and deadline *D* that sends to somebody on the way, `ceil((P + D) / T)`: its message comes at any time of
-//!   its job, which is over by the deadline (the network's bounds assume that, too). Further along the way, its messages may have taken up to
-//!   *P* more.
+//! Each message causes one job, and each job sends one message through each send gate. Let a bound *P* count, for each application on the
+//! path, `N` consecutive jobs. The work present together with the flow's message is one busy period of the application; if at most `N`
+//! messages reach it in *P*, the busy period is over within *P*. So a *P* that admits at most its own `N` is a bound for the whole path
+//! (the smallest one is found by iteration from one job each):
+//! - of the flow itself, those samples count that have not reached the end when one begins: `ceil(P / T)`, with *P* including the release
+//!   jitter of the first application. They are ahead of it, because a gate keeps the order. With *P* up to *T* that is only the sample
+//!   itself. If an application sends through several gates, later samples may overtake it, and the same number counts again;
+//! - of another application with period *T* and deadline *D* that sends to one on the path, `ceil((P + D) / T)` count: its message is sent
+//!   at any time during its job, which is over by the deadline (the network's bounds assume that, too). Further along the path, its
+//!   messages may have taken up to *P* longer.
 
 use crate::communication::sends_to;
 use crate::plan::PlanError;
 use bulkhead_model::System;
 
-/// Rounds of the iteration, and jobs of one application, before the messages are taken to come faster than it works on them.
+/// Maximum rounds of the iteration, and jobs of one application, before messages are assumed to arrive faster than it works on them.
 const ROUNDS: u32 = 100;
 const JOBS_MAX: u64 = 10_000;
 
-/// Messages that come to somebody on the way.
+/// Messages to an application on the path.
 #[derive(Clone, Copy)]
 struct Stream {
-    /// For each job of its first application.
+    /// Messages per job of its first application.
     messages: u64,
     period: u64,
-    /// From the begin of a period to when the message is there at most, in nanoseconds.
+    /// Maximum nanoseconds from the beginning of a period until the message arrives.
     late: u64,
-    /// It comes along the way, from an application before this one.
+    /// It comes along the path, from an earlier application.
     along: bool,
 }
 
-/// Everything that applications on the way of a flow get, in the order of the way.
+/// Everything that applications on a flow's path receive, in path order.
 pub(super) struct Arrivals {
     apps: Vec<usize>,
     streams: Vec<Vec<Stream>>,
-    /// Period of the flow, and samples of it that each application gets in each.
+    /// Period of the flow, and the number of its messages that each application receives per period.
     period: u64,
     samples: Vec<u64>,
 }
@@ -71,7 +71,7 @@ impl Arrivals {
                 ));
             }
             let before = at.checked_sub(1);
-            // Along the way, once for each gate.
+            // Along the path, once per gate.
             let times = before.map_or(1, |before| gates(apps[before]).max(1));
             let mut here: Vec<Stream> = Vec::new();
             for stream in before.map_or(&[][..], |before| &all[before]) {
@@ -116,7 +116,7 @@ impl Arrivals {
         })
     }
 
-    /// Jobs of each application that may be there with a sample if that takes `bound` at most, in nanoseconds.
+    /// Jobs of each application that may be present with a sample if the sample takes at most `bound` nanoseconds.
     fn jobs(&self, bound: u64) -> Vec<(usize, u64)> {
         let each = self.apps.iter().zip(self.streams.iter().zip(&self.samples));
         each.map(|(&app, (streams, samples))| {
@@ -134,7 +134,8 @@ impl Arrivals {
         .collect()
     }
 
-    /// The least bound that admits no more jobs than it counts, in nanoseconds, from the bound of so many jobs; `None` if there is none.
+    /// The smallest bound that admits no more jobs than it counts, in nanoseconds, computed from the bound for a number of jobs; `None` if
+    /// there is none.
     ///
     /// # Errors
     /// Those of `bound`.

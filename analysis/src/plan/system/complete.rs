@@ -2,8 +2,8 @@
 //!
 //! Why it exists: what a `<system>` leaves open (tiles, time slices, policies and quotas of shared tiles, token buckets) can be
 //! chosen from its deadlines before anything is built, and a system that fails should say what would help. Every choice and every
-//! repair is a change `PATH=VALUE` of the description, so all rules hold for it and whoever reads it can use it. What it
-//! deliberately does not know: bounds (`bulkhead_analysis`) and the terminal.
+//! repair is a change `PATH=VALUE` of the description, so all rules apply to it and every reader of the description can use it.
+//! What it deliberately does not know: bounds (`bulkhead_analysis`) and the terminal.
 
 use crate::admission;
 use crate::plan::InputError;
@@ -18,17 +18,17 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::path::Path;
 
-/// Time slices that are tried, the longest first.
+/// Time slices to try, the longest first.
 const SLICES: [&str; 7] = ["1ms", "500us", "200us", "100us", "50us", "20us", "10us"];
-/// Token buckets that are tried, the deepest first; a chunk of the network is the least that a bucket can hold.
+/// Token buckets to try, the deepest first; a network chunk is the minimum that a bucket can hold.
 const BURSTS: [&str; 4] = ["4KiB", "2KiB", "1KiB", "512B"];
-/// Rates are multiples of this many bytes a second, and at least as large.
+/// Rates are positive multiples of this many bytes per second.
 const RATE_STEP: u64 = 64 << 10;
-/// The largest rate that is tried.
+/// The largest rate tried.
 const RATE_MAX: u64 = 16 << 30;
-/// Systems that are judged while tiles are searched, and while repairs are.
+/// Systems judged while tiles are searched, and while repairs are.
 const EFFORT: u32 = 600;
-/// Periods are raised to this many times their length at most.
+/// Periods are extended to at most this multiple of their length.
 const PERIOD_FACTOR: u64 = 64;
 
 /// One run of a system, judged.
@@ -36,7 +36,7 @@ const PERIOD_FACTOR: u64 = 64;
 pub struct Run {
     /// Name of the variant, or of the system.
     pub variant: String,
-    /// The variant shows how deadlines are missed: late tasks and flows are no failure.
+    /// The variant demonstrates how deadlines are missed: late tasks and flows are not failures.
     pub misses_expected: bool,
     /// What holds.
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether a failure of this constraint is meant.
+    /// Whether a failure of this constraint is intended.
     pub fn is_expected(&self, constraint: &Constraint) -> bool {
         let deadline = matches!(constraint.kind, Kind::Response | Kind::Flow);
         self.misses_expected && deadline
@@ -65,7 +65,7 @@ pub struct SystemPlan {
 }
 
 impl SystemPlan {
-    /// Nothing that was judged fails in any of them. It does not say that anything was judged.
+    /// Nothing that was judged fails in any run. This does not say that anything was judged.
     pub fn is_kept(&self) -> bool {
         failures(&self.runs) == 0
     }
@@ -74,13 +74,13 @@ impl SystemPlan {
 /// A change that makes a failing system pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SystemRepair {
-    /// The change, as `--set` takes it.
+    /// The change, in the form for `--set`.
     pub set: String,
     /// The value now.
     pub from: String,
-    /// The value nearest to it with which everything holds.
+    /// The value nearest to the current one with which everything holds.
     pub to: String,
-    /// Size of the change in millionths of the value now, rounded up.
+    /// Size of the change in millionths of the current value, rounded up.
     pub relative: u64,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Judges every run of a system, and what runs on its peer's chip.
+/// Judges every run of a system, and of its peer's chip.
 ///
 /// # Errors
 /// [`InputError::Input`] if something is beyond what the tests cover.
@@ -199,7 +199,7 @@ fn open(tree: &Element) -> Vec<Open> {
     .collect()
 }
 
-/// Completes and judges a system: a file, or a name of the catalog, with the changes `given`.
+/// Completes and judges a system from a file or a name of the catalog, with the changes `given`.
 ///
 /// # Errors
 /// Whatever is wrong with it.
@@ -230,7 +230,7 @@ pub fn planned(path: &Path, given: &[String]) -> Result<SystemPlan, InputError> 
     })
 }
 
-/// Judges a system as it is: nothing is chosen that loading it does not choose.
+/// Judges a system unchanged: only loading makes choices.
 ///
 /// # Errors
 /// Whatever is wrong with it.
@@ -248,7 +248,7 @@ pub fn judged(path: &Path, given: &[String]) -> Result<SystemPlan, InputError> {
 /// The description with what a plan chose.
 ///
 /// # Errors
-/// If a change of the caller's cannot be written into it, such as one of a platform of the catalog.
+/// If a change given by the caller cannot be written into it, such as a change of a platform in the catalog.
 pub fn completed(path: &Path, given: &[String], plan: &SystemPlan) -> Result<String, InputError> {
     completed_by(path, given, &plan.set)
 }
@@ -264,7 +264,7 @@ pub fn completed_by(path: &Path, given: &[String], set: &[String]) -> Result<Str
         .attribute("platform")
         .is_some_and(|attribute| attribute.value.ends_with(".xml"));
     if elsewhere {
-        // The file may lie elsewhere than the new description.
+        // The file may be in a different folder from the new description.
         let system = draft.load(set)?;
         let source = bulkhead_model::source::Source {
             name: "platform".to_owned(),
@@ -281,8 +281,8 @@ pub fn completed_by(path: &Path, given: &[String], set: &[String]) -> Result<Str
 /// Rounds in which quotas grow by what their jobs pay for others.
 const QUOTA_ROUNDS: usize = 4;
 
-/// Quotas for those on tiles with fixed priorities that have a cost and no `<cpu>`, unless others there have priorities of their
-/// own: a task as its own quota, with the switches that its jobs pay for.
+/// Quotas for applications on tiles with fixed priorities that have a cost and no `<cpu>`, unless others there have their own
+/// priorities: a task becomes its own quota, plus the switches that its jobs pay for.
 fn quotas(draft: &Draft<'_>, open: &[Open], set: &[String]) -> Result<Vec<String>, InputError> {
     let system = draft.load(set)?;
     let mut chosen: Vec<(&str, u64, Time)> = Vec::new();
@@ -336,7 +336,8 @@ fn exact(time: Time) -> String {
     format!("{}ns", time.nanoseconds())
 }
 
-/// Tiles of everybody: as the loader places them, and where something fails others are tried for those that are free to move.
+/// Tiles for all applications: as placed by the loader; if something fails, other tiles are tried for those that are free to
+/// move.
 fn tiles(
     draft: &Draft<'_>,
     tree: &Element,
@@ -438,7 +439,7 @@ fn multiplexers(
             }
         }
         if let Some((_, with)) = best.filter(|best| !best.1.is_empty()) {
-            // Without what was chosen for this tile the description is valid.
+            // Without what was chosen for this tile, the description is valid.
             if draft.load(&[set.as_slice(), &with].concat()).is_err() {
                 return Err(no_room(&tile, &with));
             }
@@ -453,7 +454,7 @@ fn multiplexers(
     Ok(())
 }
 
-/// What the tasks of a tile need for want of a `<cpu>` breaks a rule.
+/// What the tasks of a tile need for lack of a `<cpu>` breaks a rule.
 fn no_room(tile: &str, with: &[String]) -> InputError {
     let needed = with.iter().filter(|one| one.contains("/cpu@"));
     let needed: Vec<String> = needed.map(|one| readable(one)).collect();
@@ -466,7 +467,7 @@ fn no_room(tile: &str, with: &[String]) -> InputError {
     )
 }
 
-/// A change as readers like it: times in the largest unit.
+/// A change in readable form: times in the largest unit.
 fn readable(change: &str) -> String {
     let Some((path, value)) = change.split_once('=') else {
         return change.to_owned();
@@ -482,7 +483,7 @@ fn readable(change: &str) -> String {
     format!("{path} {value}")
 }
 
-/// Token buckets for those whose missing limit keeps flows from a promise: one rate for all, the largest with which all
+/// Token buckets for applications whose missing limit deprives flows of a promise: one rate for all, the largest with which all
 /// flows are in time.
 fn limits(
     draft: &Draft<'_>,
@@ -514,7 +515,7 @@ fn limits(
         all
     };
     let others = failures(&draft.judge(set)?);
-    // What fails anyway is not the limits' business.
+    // What fails in any case does not depend on the limits.
     let holds = |rate: u64, burst: &str| match draft.judge(&with(rate, burst)) {
         Ok(runs) => failures(&runs) <= others,
         Err(_) => false,
@@ -564,8 +565,8 @@ struct Knob {
     text: fn(u64) -> String,
 }
 
-/// The least changes of single numbers with which everything holds, the relatively least first. Empty if it holds, or if none
-/// within reason helps.
+/// The smallest changes of single numbers with which everything holds, the relatively smallest first. Empty if the system holds,
+/// or if none within reason helps.
 ///
 /// # Errors
 /// Whatever is wrong with the description.
@@ -671,12 +672,12 @@ fn knobs(system: &System, runs: &[Run]) -> Vec<Knob> {
     all
 }
 
-/// The value nearest to the present one with which everything holds, by bisection; its neighbour was judged, too, and fails.
+/// The value nearest to the current one with which everything holds, by bisection; its neighbour was judged, too, and fails.
 fn nearest(draft: &Draft<'_>, knob: &Knob) -> Option<SystemRepair> {
     let change = |value: u64| format!("{}={}", knob.path, (knob.text)(value));
     let passes = |value: u64| Some(draft.failures(&[change(value)]) == Some(0));
     let (mut bad, mut good) = (knob.from, knob.extreme);
-    // Too much of it may hurt somebody else: less than the extreme is tried, too.
+    // Too much of it may hurt others, so less than the extreme is tried, too.
     let mut tries = 12;
     while !passes(good)? {
         let nearer = bad.min(good) + bad.abs_diff(good) / 2;

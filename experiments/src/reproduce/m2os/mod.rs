@@ -1,7 +1,7 @@
 //! Tables 1 to 6 of m2os-mc-ngres21 beside ours.
 //!
-//! Why it exists: a system that claims to be the paper's must do what the paper's does, and say what it costs. What it deliberately does not
-//! know: how anything could be brought closer to a figure; it runs the programs of `workloads/one-shot` and reads the paper's figures from
+//! Why it exists: a system that claims to be the paper's must do what the paper's does, and say what it costs. What it deliberately does
+//! not know: how to bring a result closer to a figure; it runs the programs of `workloads/one-shot` and reads the paper's figures from
 //! `catalog/figures/m2os.json`.
 
 pub mod beyond;
@@ -26,9 +26,9 @@ use std::fmt::Write;
 
 /// Our platform.
 const PLATFORM: &str = "epiphany3";
-/// Its clock, which is the paper's, in cycles of a microsecond.
+/// Its clock, which is the paper's, in cycles per microsecond.
 const MEGAHERTZ: f64 = 600.0;
-/// Cycles that any of the programs takes at most.
+/// Maximum cycles of any of the programs.
 const CYCLES: u64 = 2_000_000_000;
 /// Cores one to six hops from the first one.
 const TARGETS: [u16; 6] = [1, 2, 3, 7, 11, 15];
@@ -44,7 +44,7 @@ struct Figures {
     sizes: Vec<SizeFigure>,
 }
 
-/// A figure of the paper. `id`: the program and the number of its span.
+/// A figure in the paper. `id`: the program and the number of its span.
 #[derive(Clone, Debug, Deserialize)]
 struct Figure {
     id: String,
@@ -67,7 +67,7 @@ struct SizeFigure {
     why: String,
 }
 
-/// A time beside the paper's.
+/// A time and the paper's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// `Table 1`.
@@ -80,20 +80,20 @@ pub struct Row {
     pub ours_ns: f64,
     /// The paper's least, average and greatest in nanoseconds.
     pub paper_ns: [f64; 3],
-    /// Our mean over the paper's average, less one, in percent.
+    /// Our mean divided by the paper's average, minus one, in percent.
     pub difference: f64,
-    /// Why it differs, if it does by more than a tenth.
+    /// Why it differs, if it differs by more than a tenth.
     pub why: Option<String>,
 }
 
-/// A size beside the paper's, in bytes.
+/// A size and the paper's, in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Size {
     /// What it is of.
     pub what: String,
     /// Ours: code and constants, data, zeroed data.
     pub ours: [u64; 3],
-    /// Beside it: stack and console.
+    /// In addition: stack and console.
     pub beside: [u64; 2],
     /// The paper's: text, data, bss.
     pub paper: [u64; 3],
@@ -101,7 +101,7 @@ pub struct Size {
     pub why: String,
 }
 
-/// Everything beside the paper's.
+/// All results and the paper's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduced {
     /// The paper.
@@ -253,7 +253,7 @@ const SIZES: [&str; 9] = [
     "console",
 ];
 
-/// What the table of sections is called.
+/// The title of the table of sections.
 const BEYOND: &str = "Beyond the paper: parallel sections, in cycles of 600 MHz";
 const SECTIONS: [&str; 9] = [
     "what",
@@ -362,7 +362,7 @@ fn tables(all: &Reproduced) -> Vec<&str> {
     titles
 }
 
-/// What explains differences, each once, with what it explains.
+/// What explains differences, each explanation once, with what it explains.
 fn reasons<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for (why, what) in rows {
@@ -512,7 +512,7 @@ mod tests {
     use super::*;
     use bulkhead_runner::progress::Silent;
 
-    /// Every figure of the paper has a measurement, and every difference beyond a tenth an explanation.
+    /// Every figure of the paper has a measurement, and every difference beyond a tenth has an explanation.
     #[test]
     fn every_table_is_beside_the_papers() {
         let all = papers(&Silent).expect("it runs");
@@ -525,7 +525,7 @@ mod tests {
             assert!(row.ours.count >= 13, "{row:?}");
             assert_eq!(row.why.is_some(), row.difference.abs() > 10.0, "{row:?}");
         }
-        // The way of an item and back takes longer over more hops, at its best and on average.
+        // An item's round trip takes longer over more hops, at its best and on average.
         for word in ["of 8 bytes", "of 40 bytes"] {
             let rows = all.rows.iter().filter(|row| row.table == "Table 6");
             let trips: Vec<_> = rows.filter(|row| row.what.contains(word)).collect();

@@ -1,9 +1,10 @@
-//! Beyond the paper: parallel sections on 1 to 16 cores, their speed-up, bounds beside them, and results checked against a plain computation.
+//! Beyond the paper: parallel sections on 1 to 16 cores, their speed-up, their bounds, and results checked against a plain computation.
 //!
-//! Why it exists: the paper leaves parallel work on some cores to the future (section 6). What it deliberately does not know: how slices travel; it writes
-//! descriptions, runs them, and computes the same numbers again.
+//! Why it exists: the paper leaves parallel work on some cores to the future (section 6). What it deliberately does not know: how slices
+//! travel; it writes descriptions, runs them, and recomputes the same numbers.
 //!
-//! Costs are stated before a run: measured on one core and rounded up ([`Work::costs`]). The waits are the least that the analysis finds sufficient.
+//! Costs are stated before a run: measured on one core and rounded up ([`Work::costs`]). The waits are the shortest that the analysis finds
+//! sufficient.
 
 use bulkhead_analysis::one_shot::bounds;
 use bulkhead_analysis::plan::{Constraint, Kind, plan};
@@ -17,9 +18,9 @@ use bulkhead_runner::run;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// How many cores share a work.
+/// How many cores share a workload.
 pub const CORES: [usize; 5] = [1, 2, 4, 8, 16];
-/// The task whose work it is: in the middle of the mesh. Its helpers follow by their distance, then by their number.
+/// The task that owns the work, in the middle of the mesh. Its helpers follow by their distance, then by their number.
 const ASKER: u16 = 5;
 /// Columns of the mesh.
 const COLUMNS: u16 = 4;
@@ -59,7 +60,7 @@ impl Work {
         }
     }
 
-    /// Words of a slice, of a result, and of everything that is made anew before a section, for so many cores.
+    /// Words of a slice, of a result, and of everything generated before a section, for this many cores.
     fn words(self, cores: usize) -> [usize; 3] {
         match self {
             Self::Filter => {
@@ -81,14 +82,14 @@ impl Work {
         }
     }
 
-    /// What jobs take at most without waiting, in microseconds: of the task and of a helper.
+    /// Maximum time of a job without waiting, in microseconds: of the task and of a helper.
     fn costs(self, cores: usize) -> [u64; 2] {
-        /// Cycles for a multiplication with its part of the loops: it takes 12 to 17, because the loop lies differently in each image, and a hart fetches lines
-        /// of 16 bytes. It was 15 until a product on one core took longer.
+        /// Cycles for a multiplication with its share of the loops. It takes 12 to 17, because the loop is placed differently in each
+        /// image, and a hart fetches lines of 16 bytes. The value was 15 until a product on one core took longer.
         const STEP: u64 = 20;
-        /// Cycles for a word that is made, copied or added to a digest.
+        /// Cycles for a word that is generated, copied or added to a digest.
         const WORD: u64 = 30;
-        /// Cycles of a job or an operation beside that.
+        /// Other cycles of a job or an operation.
         const OTHER: u64 = 1000;
         /// Of a microsecond.
         const CYCLES: u64 = 600;
@@ -100,7 +101,7 @@ impl Work {
         [own, help].map(|cycles| (cycles + OTHER).div_ceil(CYCLES))
     }
 
-    /// Digests of the first blocks, by a plain computation.
+    /// Digests of the first blocks, from a plain computation.
     pub fn digests(self, blocks: usize) -> Vec<u64> {
         let mut random = 1;
         let mut history = vec![0; TAPS];
@@ -133,7 +134,7 @@ impl Work {
     }
 }
 
-/// The generator of the programs, written again.
+/// The programs' generator, written again.
 fn draw(state: &mut u64) -> u64 {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -166,7 +167,7 @@ fn digest(numbers: &[i16]) -> u64 {
         })
 }
 
-/// The description of a work on so many cores: its task waits so long, and its helpers so long, in microseconds.
+/// The description of a workload on this many cores; the given waits of its task and of its helpers are in microseconds.
 pub fn description(work: Work, cores: usize, [wait, helpers_wait]: [u64; 2]) -> String {
     let [task, helper] = work.programs();
     let [cost, help] = work.costs(cores);
@@ -216,7 +217,7 @@ pub fn description(work: Work, cores: usize, [wait, helpers_wait]: [u64; 2]) -> 
     text
 }
 
-/// Blocks of a run. In the first one nobody is asked, so its results are not there, unless there is one core.
+/// Blocks of a run. In the first one no helper is asked, so its results are missing unless there is only one core.
 const BLOCKS: usize = 6;
 /// Milliseconds of a period.
 const PERIOD: u64 = 10;
@@ -228,19 +229,19 @@ pub struct Section {
     pub what: String,
     /// By how many cores.
     pub cores: usize,
-    /// From the section's begin to its end, in cycles.
+    /// From the beginning of the section to its end, in cycles.
     pub section: Distribution,
     /// How many times as fast as on one core, by the longest sections.
     pub speed_up: f64,
-    /// The longest response of the task whose work it is, in cycles, and its bound.
+    /// The longest response of the task that owns the work, in cycles, and its bound.
     pub response: [u64; 2],
-    /// For how long it may wait, and each helper, in microseconds.
+    /// How long it may wait, and how long each helper may, in microseconds.
     pub waits: [u64; 2],
     /// Blocks whose results were compared with a plain computation, and how many were equal.
     pub compared: [usize; 2],
 }
 
-/// The constraints of a description, in nanoseconds where they are times.
+/// The constraints of a description; times are in nanoseconds.
 fn constraints(text: &str) -> Result<Vec<Constraint>, Error> {
     let system = load_system_text("parallel.xml", text, &Default::default())?;
     let one_shot = system.one_shot.as_ref();
@@ -250,10 +251,10 @@ fn constraints(text: &str) -> Result<Vec<Constraint>, Error> {
     Ok(planned.constraints)
 }
 
-/// The description whose waits are the least that suffice, in whole steps of 10 us.
+/// The description with the shortest sufficient waits, in whole steps of 10 us.
 fn sufficient(work: Work, cores: usize) -> Result<(String, [u64; 2]), Error> {
     let mut waits = [10, 10];
-    // A longer wait touches more ticks, whose interrupts make jobs longer; each turn only adds.
+    // A longer wait touches more ticks, whose interrupts make jobs longer; each iteration only adds.
     loop {
         let text = description(work, cores, waits);
         let mut least = [10, 10];
@@ -273,7 +274,7 @@ fn sufficient(work: Work, cores: usize) -> Result<(String, [u64; 2]), Error> {
     }
 }
 
-/// Runs both works on all numbers of cores.
+/// Runs both workloads on all numbers of cores.
 ///
 /// # Errors
 /// If a system cannot be run.
@@ -307,7 +308,7 @@ fn one(
     let missing = || Error::Machine(format!("{} on {cores} cores was not seen", work.name()));
     let cycles = |ticks: u64| finished.result.cycles(ticks);
     let spans = variant.spans.first().ok_or_else(missing)?;
-    // In the first job nobody is asked.
+    // In the first job no helper is asked.
     let asked = spans.samples.iter().filter(|sample| sample.number > 1);
     let section = distribution(asked.map(|sample| cycles(sample.latency)));
     if cores == 1 {
@@ -353,7 +354,7 @@ fn one(
     Ok((one, promises))
 }
 
-/// The blocks that a console tells with their digests.
+/// The blocks that a console reports with their digests.
 pub fn told(console: &str) -> Vec<(usize, u64)> {
     let lines: Vec<&str> = console.lines().collect();
     let pairs = lines.windows(2).filter_map(|pair| {
@@ -368,7 +369,7 @@ pub fn told(console: &str) -> Vec<(usize, u64)> {
 mod tests {
     use super::*;
 
-    /// A block of zeros but for one number: the filter answers with its coefficients, and a matrix with one row or column.
+    /// A block of zeros except for one number: the filter answers with its coefficients, and a matrix with one row or column.
     #[test]
     fn the_plain_computation_is_that_of_the_definitions() {
         let mut samples = vec![0; TAPS + 64];

@@ -1,7 +1,7 @@
-//! Denial of service, which the paper names and does not measure: each kind without attackers, with our defence off, and with it on.
+//! Denial of service, which the paper names but does not measure: each kind without attackers, with our defence off, and with it on.
 //!
-//! What it deliberately does not know: how an attack or a defence works; that is the catalog's and the programs' business. "Off" is
-//! always a configuration that a description can ask for.
+//! What it deliberately does not know: how an attack or a defence works; the catalog and the programs define that. "Off" is always a
+//! configuration that a description can ask for.
 
 use super::beside::{self, Beside};
 use super::{Claim, SHORT_SLICE, SLICE, counted_in};
@@ -19,17 +19,17 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// Nothing: it is what others are compared with.
+    /// Nothing: the others are compared with it.
     Baseline,
-    /// The attack succeeds: the worst latency is at least this many times that alone, or requests are refused.
+    /// The attack succeeds: the worst latency is at least this many times the latency alone, or requests are refused.
     Harm(f64),
     /// The attack succeeds: at least half of the requests are refused or not answered.
     Lost,
-    /// All requests are served, the worst within this many times that alone.
+    /// All requests are served, the worst within this many times the latency alone.
     Kept(f64),
 }
 
-/// A kind of attack: a system of the catalog, its victim, and what its variants must show. The first one is without attackers.
+/// A kind of attack: a system of the catalog, its victim, and what its variants must show. The first variant is without attackers.
 struct Kind {
     name: &'static str,
     title: &'static str,
@@ -39,7 +39,7 @@ struct Kind {
     variants: &'static [(&'static str, Expected)],
 }
 
-/// What does the work that a victim is measured with.
+/// What serves the work by which a victim is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ServedBy {
     /// A server.
@@ -96,7 +96,7 @@ const KINDS: &[Kind] = &[
         served_by: ServedBy::Tile,
         variants: &[
             ("alone", Expected::Baseline),
-            // The unit lets no message for the less urgent interrupt, whether or not messages are counted.
+            // Whether or not messages are counted, the unit lets no message for the less urgent activity interrupt.
             ("off", Expected::Kept(1.02)),
             ("credits", Expected::Kept(1.02)),
             ("interrupt-hart", Expected::Kept(1.001)),
@@ -118,7 +118,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// What became of a victim in a variant.
+/// What happened to a victim in a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attack {
     /// Kind of attack.
@@ -135,13 +135,13 @@ pub struct Attack {
     pub refused: u64,
     /// Requests that were not answered in time.
     pub unanswered: u64,
-    /// Median latency in microseconds; none if nothing was done.
+    /// Median latency in microseconds; `None` if nothing was served.
     pub median: Option<f64>,
-    /// Worst latency in microseconds; none if nothing was done.
+    /// Worst latency in microseconds; `None` if nothing was served.
     pub worst: Option<f64>,
     /// Bound of the worst latency in microseconds.
     pub bound: Beside,
-    /// What it must show; factors are of the worst latency alone.
+    /// What it must show; factors relate to the worst latency alone.
     pub expected: Expected,
 }
 
@@ -221,8 +221,8 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
     Ok(all)
 }
 
-/// Median and worst latency in microseconds. Those of a periodic task count from the release, a multiple of the period, and not
-/// from the first instruction after it.
+/// Median and worst latency in microseconds. Those of a periodic task count from the release, a multiple of the period, not from the
+/// first instruction after it.
 pub fn latencies(system: &System, app: &str, result: &RunResult, span: &SpanResult) -> (f64, f64) {
     let task = system.app(app).and_then(|app| app.task.as_ref());
     let period = task.map_or(0, |task| {
@@ -244,8 +244,8 @@ pub fn latencies(system: &System, app: &str, result: &RunResult, span: &SpanResu
     )
 }
 
-/// The bound of a request at a server: the worst one alone, what its transactions wait for others, and the requests of others that
-/// the server takes before.
+/// The bound of a request at a server: the worst one alone, the waits of its transactions for others, and the requests of others that
+/// the server takes first.
 fn at_server(
     system: &System,
     client: &str,
@@ -292,7 +292,7 @@ fn at_server(
     }
 }
 
-/// Cycles of the kernel's work that began in one of the victim's spans alone, each piece as long as it may be, at most.
+/// Maximum cycles of the kernel's work that began in one of the victim's spans alone, each piece counted with its maximum length.
 fn kernel_work(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
     let mut pairs = result.variants.iter().zip(seen);
     let alone = pairs.find(|(variant, _)| variant.name == kind.variants[0].0);
@@ -312,9 +312,9 @@ fn kernel_work(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
     samples.map(inside).max().unwrap_or(0)
 }
 
-/// The bound of a sequence of calls of the kernel, in microseconds: the worst one alone; what the caller's requests, its calls and the
-/// answers wait for others; the kernel's work as long as it can be, behind one piece of a lower priority for each call; and on
-/// a shared tile the others' turns, after each of which the caches may be empty.
+/// The bound of a sequence of kernel calls, in microseconds: the worst one alone; the waits of the caller's requests, its calls and
+/// the answers for others; the kernel's work at its maximum length, after one piece of lower-priority work for each call; and on a
+/// shared tile the others' turns, after each of which the caches may be empty.
 fn at_kernel(
     system: &System,
     caller: &str,
@@ -328,7 +328,7 @@ fn at_kernel(
     let calls = alone.jobs.first().map_or(0, |(_, job)| job.messages);
     let kernel = kernel::calls(system, app, calls, kernel_work)?;
     let turn = kernel::turn(system, app)?;
-    // It is away before it begins, and while it waits for each answer.
+    // It is off the hart before it begins, and while it waits for each answer.
     let away = calls + 1;
     let mut work = alone.clone();
     let nanoseconds = result.ticks_per_second as f64 / 1e9;
@@ -337,7 +337,7 @@ fn at_kernel(
         job.line_reads += away * turn.lines;
         job.line_writes += away * turn.lines;
     }
-    // Neighbours do not run while it does; what they leave under way is among the lines.
+    // Neighbours do not run while it does; what they leave in progress is counted among the lines.
     let neighbours: Vec<usize> = (0..system.apps.len())
         .filter(|other| *other != app && system.apps[*other].tile == system.apps[app].tile)
         .collect();
@@ -362,7 +362,7 @@ fn on_tile(system: &System, app: &str) -> Beside {
     }
 }
 
-/// What must hold of all attacks.
+/// What must hold for all attacks.
 pub fn claims(all: &[Attack]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for one in all {

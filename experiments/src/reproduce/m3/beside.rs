@@ -1,8 +1,8 @@
 //! Bounds beside the measurements of an experiment.
 //!
-//! Why it exists: a figure says what happened, the bound beside it what can happen. What it deliberately does not know: how a
-//! bound is computed (`bulkhead_analysis`). A bound begins with what was measured alone, because nobody knows the worst-case
-//! execution time of the measured code; what others can add to it comes from the description only.
+//! Why it exists: a figure says what happened, and the bound beside it says what can happen. What it deliberately does not know:
+//! how a bound is computed (`bulkhead_analysis`). A bound begins with what was measured alone, because the WCET of the measured
+//! code is unknown; what others can add follows from the description only.
 
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds};
@@ -14,7 +14,7 @@ use bulkhead_runner::tiled::alone::{self, Job};
 use bulkhead_runner::tiled::bounds;
 use serde::Serialize;
 
-/// A bound, or why there is none. In the unit of the measurement beside it.
+/// A bound, or why there is none, in the unit of the measurement beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beside {
@@ -55,7 +55,7 @@ impl Beside {
     }
 }
 
-/// Reasons for `none` below a table, each once.
+/// Reasons for `none`, for below a table, each once.
 pub fn reasons<'a>(all: impl IntoIterator<Item = &'a Beside>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for why in all.into_iter().filter_map(Beside::reason) {
@@ -66,7 +66,7 @@ pub fn reasons<'a>(all: impl IntoIterator<Item = &'a Beside>) -> Vec<String> {
     reasons
 }
 
-/// What applications did alone while one of them measured: the most of each kind in any of its spans.
+/// What applications did alone while one of them was measured: the maximum of each kind in any of its spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Worst span in ticks.
@@ -88,7 +88,7 @@ fn find<'a>(result: &'a RunResult, variant: &str, app: &str) -> Result<&'a SpanR
     })
 }
 
-/// Reads off what `apps` did in the spans of the first of them in a variant where they are alone. Transactions are counted where
+/// Extracts what `apps` did in the spans of the first of them in a variant where they are alone. Transactions are counted where
 /// they end; a slice that a span touches counts for it.
 pub fn work(
     result: &RunResult,
@@ -103,7 +103,7 @@ pub fn work(
     Ok(work_in(seen, &span.samples, apps))
 }
 
-/// The same of any spans of time, of which the longest counts.
+/// The same for any spans of time; the longest counts.
 pub fn work_in(seen: &Seen, samples: &[Sample], apps: &[&str]) -> Work {
     let (system, names) = (&seen.system, &seen.names);
     let jobs = apps.iter().map(|app| {
@@ -119,11 +119,11 @@ pub fn work_in(seen: &Seen, samples: &[Sample], apps: &[&str]) -> Work {
     }
 }
 
-/// What every bound here begins with, for below a table.
+/// What every bound here starts from, for below a table.
 pub const ASSUMPTION: &str = "Bounds begin with the worst run alone on the same deterministic chip, because no execution times are known, \
      and add all that its requests can wait for others.";
 
-/// Ticks of a span beside others at most: the worst one alone, and what its transactions can wait for in `system`.
+/// Maximum ticks of a span beside others: the worst one alone, plus what its transactions may wait for in `system`.
 pub fn disturbed(system: &System, work: &Work) -> Result<u64, String> {
     if bounds::shares_a_tile(system, &members(system, work)) {
         return Err("the bounds of communication do not cover time on a shared tile".to_owned());
@@ -138,7 +138,7 @@ fn members(system: &System, work: &Work) -> Vec<usize> {
         .collect()
 }
 
-/// The same without a look at who shares the tiles; `asleep` do not run meanwhile.
+/// The same regardless of which applications share tiles; `asleep` do not run meanwhile.
 pub fn on_the_network(system: &System, work: &Work, asleep: &[usize]) -> Result<u64, String> {
     let members = members(system, work);
     let profiles = profiles(system, &members, work);
@@ -153,7 +153,7 @@ pub fn on_the_network(system: &System, work: &Work, asleep: &[usize]) -> Result<
 fn profiles(system: &System, members: &[usize], work: &Work) -> Vec<Profile> {
     let mut all = Vec::new();
     for (position, (&app, (_, job))) in members.iter().zip(&work.jobs).enumerate() {
-        // Messages go to the others that are measured, there and back.
+        // Messages go to the other measured applications and back.
         let reached = |other: &usize| {
             let mut gates = system.apps[app].sgates.iter();
             let back = system.apps[*other].sgates.iter().any(|gate| gate.to == app);
@@ -163,7 +163,7 @@ fn profiles(system: &System, members: &[usize], work: &Work) -> Vec<Profile> {
             .iter()
             .copied()
             .find(|other| *other != app && reached(other));
-        // Without such a partner they are calls of the kernel.
+        // Without such a partner they are kernel calls.
         let calls = if to.is_none() { job.messages } else { 0 };
         let messages = to.map_or(Vec::new(), |to| {
             let bytes =

@@ -1,4 +1,4 @@
-//! Attacks and regulation by the activity, as text and as parts of the page.
+//! Attacks and per-activity regulation, as text and as parts of the page.
 //!
 //! What it deliberately does not know: how they were measured.
 
@@ -37,7 +37,7 @@ fn limit(limit: Option<u64>) -> String {
     limit.map_or("none".to_owned(), |rate| format!("{} MiB/s", rate >> 20))
 }
 
-/// What is without a bound, and why, for below a table.
+/// What has no bound, and why, for below a table.
 pub fn footnote<'a>(bounds: impl IntoIterator<Item = &'a Beside>) -> Option<String> {
     let reasons = reasons(bounds);
     (!reasons.is_empty()).then(|| format!("No bound: {}.", reasons.join("; ")))

@@ -1,7 +1,7 @@
-//! Figures beside the paper's, and why some of them differ.
+//! Our figures and the paper's, and why some of them differ.
 //!
-//! Why it exists: a figure that is more than a tenth off needs its explanation beside it; a figure without an explanation is a failure, so
-//! nobody has to search for them. What it deliberately does not know: how a figure was measured.
+//! Why it exists: a figure that is more than a tenth off needs its explanation beside it. A figure without an explanation is a failure, so
+//! no one has to search for them. What it deliberately does not know: how a figure was measured.
 
 use super::Reproduced;
 use bulkhead_report::distribution::is_known;
@@ -56,7 +56,7 @@ impl Difference {
     }
 }
 
-/// Every figure that the paper states beside ours.
+/// Every figure that the paper states, and ours.
 fn comparisons(all: &Reproduced) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |of: String, ours: f64, paper: f64| found.push(Difference { of, ours, paper });
@@ -110,7 +110,7 @@ pub fn of(all: &Reproduced) -> Vec<Difference> {
     found
 }
 
-/// Lines to be put beside the figures whose names begin so.
+/// Lines to put beside the figures whose names begin with this.
 pub fn beside(all: &Reproduced, begin: &str) -> Vec<String> {
     let found = of(all).into_iter().filter(|one| one.of.starts_with(begin));
     found
@@ -118,7 +118,7 @@ pub fn beside(all: &Reproduced, begin: &str) -> Vec<String> {
         .collect()
 }
 
-/// That each difference is explained is a claim of its own.
+/// The explanation of each difference is a claim of its own.
 pub fn promise(all: &Reproduced) -> Option<Promise> {
     if comparisons(all).is_empty() {
         return None;
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_figure_that_is_far_off_needs_an_explanation() {
         let mut all = reproduced();
-        // 380 cycles where the paper has 316; the least and the worst of the sample are the paper's.
+        // 380 cycles where the paper has 316; the least and the worst of the sample match the paper's.
         let found: Vec<String> = of(&all).into_iter().map(|one| one.of).collect();
         assert!(
             found.contains(&"round-trip/tiled-2ghz/steady".to_owned()),

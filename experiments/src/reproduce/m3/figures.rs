@@ -1,4 +1,4 @@
-//! The paper's figures: only values that its text or tables state, each with its place.
+//! The paper's figures: only values stated in its text or tables, each with its place.
 //!
 //! What it deliberately does not know: ours.
 
@@ -21,7 +21,7 @@ pub struct Figures {
     pub priorities: PrioritiesFigure,
     /// The regulated case.
     pub regulated: Regulated,
-    /// Why figures of ours differ from these.
+    /// Why our figures differ from these.
     pub explanations: Vec<Explanation>,
 }
 
@@ -94,9 +94,9 @@ pub struct Published {
 /// Figure 3 in words.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PrioritiesFigure {
-    /// Time that the server needs for a request; without priorities, each client adds so much.
+    /// Time that the server needs for a request. Without priorities, each client adds this much.
     pub service_ms: f64,
-    /// Worst latency of the client with high priority, whatever the others do.
+    /// Worst latency of the high-priority client, whatever the others do.
     pub high_worst_ms: f64,
 }
 
@@ -107,7 +107,7 @@ pub struct Regulated {
     pub platform: String,
     /// Limit of each background tile.
     pub limit_mib_per_second: u64,
-    /// Slowdown of every workload at most.
+    /// Maximum slowdown of every workload.
     pub slowdown_at_most: f64,
 }
 

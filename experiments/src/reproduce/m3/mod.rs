@@ -1,7 +1,7 @@
-//! Experiments of a paper, its figures beside ours.
+//! Experiments of a paper, with its figures beside ours.
 //!
-//! Why it exists: a model that claims to be a system must show that system's published behaviour. What it deliberately
-//! does not know: how anything could be brought closer to a figure; it only runs the systems of the catalog.
+//! Why it exists: a model that claims to be a system must show that system's published behaviour. What it deliberately does not know: how
+//! to bring a result closer to a figure; it only runs the systems of the catalog.
 
 pub mod attacks;
 pub mod beside;
@@ -29,11 +29,11 @@ use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::{self, Look, Options, Seen};
 use serde::Serialize;
 
-/// Workloads of the interference experiment, as the variants are named.
+/// Workloads of the interference experiment, named like the variants.
 pub const WORKLOADS: [&str; 4] = ["compute", "accesses", "messages", "transfers"];
-/// Limits of the sweep in MiB/s (the paper does not name its values; powers of two up to what no longer limits).
+/// Limits of the sweep in MiB/s. (The paper does not name its values; these are powers of two up to one that no longer limits.)
 const LIMITS: [u64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
-/// Of the slower platform: its memory does not give five tiles more, and such a description is refused.
+/// Limits on the slower platform. Its memory cannot give five tiles more, and a description that asks for more is refused.
 const LIMITS_FPGA: [u64; 4] = [4, 16, 64, 256];
 /// Backgrounds of the sweep.
 const SWEPT: [&str; 2] = ["accesses", "transfers"];
@@ -68,13 +68,13 @@ pub struct RoundTrip {
     pub platform: String,
     /// All samples, cold start included.
     pub all: Distribution,
-    /// Without outliers as in box plots: what the paper calls typical.
+    /// Without outliers, as in box plots: what the paper calls typical.
     pub steady: Distribution,
     /// The paper's.
     pub published: Option<RoundTripFigure>,
     /// Bound of a round trip.
     pub bound: Beside,
-    /// Bound of a single message of the two, from the unit to the acknowledgement.
+    /// Bound of one of the two messages, from the unit to the acknowledgement.
     pub message_bound: Beside,
 }
 
@@ -89,15 +89,15 @@ pub struct Slowdown {
     pub background: String,
     /// Limit of each background tile in MiB/s, if any.
     pub limit: Option<u64>,
-    /// Worst run beside the background, by the worst run alone.
+    /// Worst run beside the background divided by the worst run alone.
     pub slowdown: f64,
     /// Worst run beside the background in cycles.
     pub worst: u64,
     /// Worst run alone in cycles.
     pub alone: u64,
-    /// The paper's, where its text has it.
+    /// The paper's, if its text states it.
     pub published: Option<f64>,
-    /// Bound of the worst run beside the background, by the worst run alone.
+    /// Bound of the worst run beside the background divided by the worst run alone.
     pub bound: Beside,
 }
 
@@ -108,7 +108,7 @@ pub struct Claim {
     pub what: String,
     /// It holds.
     pub held: bool,
-    /// The name by which an explanation of its failure is found, if there may be one: `regulated/PLATFORM/WORKLOAD/BESIDE`.
+    /// The name under which an explanation of its failure may be found: `regulated/PLATFORM/WORKLOAD/BESIDE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
 }
@@ -145,7 +145,7 @@ pub struct Reproduced {
     pub waiting: Vec<waiting::Waiting>,
     /// Denial of service.
     pub attacks: Vec<attacks::Attack>,
-    /// Regulation by the activity.
+    /// Per-activity regulation.
     pub regulation: Vec<regulation::Regulation>,
     /// What follows.
     pub claims: Vec<Claim>,
@@ -155,7 +155,7 @@ pub struct Reproduced {
 }
 
 impl Reproduced {
-    /// The verdict: a claim that fails says where the book explains it, if it does. It fails all the same.
+    /// The verdict. A failing claim says where the book explains it, if it does; it still fails.
     pub fn verdict(&self) -> Verdict {
         let of = |claim: &Claim| {
             let promise = Promise::judged("", &claim.what, claim.held);
@@ -258,12 +258,12 @@ fn shortened(wanted: Wanted, runs: u64, application: &str) -> Vec<String> {
     }
 }
 
-/// Slices in which transactions are counted, in nanoseconds: short against measured spans.
+/// Slices in which transactions are counted, in nanoseconds: short compared with the measured spans.
 const SLICE: u64 = 10_000;
-/// The same of spans that are about as long as a message.
+/// The same for spans about as long as a message.
 const SHORT_SLICE: u64 = 250;
 
-/// Runs a system, all variants or those that are named, and counts the transactions of variants in which the measured ones are alone.
+/// Runs a system, all variants or the named ones, and counts the transactions of variants in which the measured applications are alone.
 fn counted(
     system: &str,
     overrides: &[String],
@@ -543,10 +543,10 @@ fn sweep(
     Ok(all)
 }
 
-/// What a regulated background may cost on a platform for which the paper states nothing: ours, not the paper's. Eight megabytes a
-/// second of each of many tiles are a greater part of what a slow memory path gives.
+/// What a regulated background may cost on a platform for which the paper states nothing: our value, not the paper's. Eight megabytes per
+/// second from each of many tiles are a greater share of what a slow memory path provides.
 const REGULATED_ELSEWHERE: f64 = 1.02;
-/// How far a steady round trip may lie from the paper's.
+/// How far a steady round trip may be from the paper's.
 const ROUND_TRIP_TOLERANCE: f64 = 0.25;
 
 fn claims(all: &Reproduced, figures: &Figures) -> Vec<Claim> {
@@ -599,7 +599,7 @@ fn claims(all: &Reproduced, figures: &Figures) -> Vec<Claim> {
             );
         }
     }
-    // One claim for each figure, not one for each of its numbers.
+    // One claim per figure, not one per number.
     let within = |list: &[Slowdown]| {
         let mut beyond = list.iter().filter(|one| !one.bound.holds(one.slowdown));
         let bounded = list.iter().filter(|one| one.bound.most().is_some()).count();
@@ -718,7 +718,8 @@ pub(crate) mod tests {
             .iter()
             .map(|c| c.held)
             .collect();
-        // 380 of 316 is 20 % off, and the worst is within its bound; computation is undisturbed; accesses are; both lists are within their bounds; 2 % is more than 1 % allowed.
+        // 380 for 316 is 20 % off, and the worst is within its bound; computation is undisturbed, and so are accesses; both lists are
+        // within their bounds; 2 % is more than the allowed 1 %.
         assert_eq!(got, [true, true, true, true, true, true, false]);
     }
 

@@ -27,7 +27,7 @@ fn bound(one: &Beside) -> String {
 }
 
 fn bounds(all: &[Priorities]) -> impl Iterator<Item = &Beside> {
-    // With a single client there is nobody of low priority.
+    // A single client has no low-priority clients beside it.
     let low = |one: &Priorities| one.low.is_some();
     let lows = all
         .iter()

@@ -87,7 +87,7 @@ pub fn summary(all: &Reproduced) -> String {
     out
 }
 
-/// Differences from the paper beside a matrix, with their explanations.
+/// Differences from the paper, with their explanations, to go beside a matrix.
 fn notes(all: &Reproduced, title: &str, list: &[&Slowdown]) -> Vec<String> {
     match (title.starts_with("Figure 4"), list.first()) {
         (true, Some(one)) => differences::beside(all, &format!("slowdown/{}/", one.platform)),
@@ -115,7 +115,7 @@ fn message_text(all: &Reproduced) -> String {
     )
 }
 
-/// Rows of the sweep: slowdowns and bounds beside each background, by limit.
+/// Rows of the sweep: slowdowns and bounds for each background, by limit.
 fn swept(list: &[&Slowdown], limits: &[u64]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for background in super::SWEPT {
@@ -291,7 +291,7 @@ fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
 }
 
 fn matrix(title: &str, list: &[&Slowdown], notes: &[String]) -> Result<Markup, Error> {
-    // With limits, every factor is close to 1, and what is left is an overhead.
+    // With limits, every factor is close to 1, and the rest is an overhead.
     let limited = list.iter().any(|one| one.limit.is_some());
     let height = |slowdown: f64| {
         if limited {

@@ -1,6 +1,6 @@
 //! Figure 3: a server with a receive gate for each priority.
 //!
-//! What it deliberately does not know: how the server chooses; it looks at what clients saw.
+//! What it deliberately does not know: how the server chooses; it evaluates what clients saw.
 
 use super::beside::{self, Beside};
 use super::{Claim, Wanted, counted, span};
@@ -11,7 +11,7 @@ use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::Seen;
 use serde::Serialize;
 
-/// Clients at most: all tiles are taken then.
+/// Maximum number of clients; all tiles are then in use.
 pub const CLIENTS: u64 = 6;
 
 /// Worst request latencies with this many clients, in microseconds.
@@ -19,11 +19,11 @@ pub const CLIENTS: u64 = 6;
 pub struct Priorities {
     /// Clients.
     pub clients: u64,
-    /// Of all, without priorities.
+    /// Of all clients, without priorities.
     pub plain: f64,
     /// Of the client with high priority.
     pub high: f64,
-    /// Of the clients with low priority; none with a single client.
+    /// Of the clients with low priority; `None` with a single client.
     pub low: Option<f64>,
     /// Bound without priorities.
     pub plain_bound: Beside,
@@ -33,8 +33,8 @@ pub struct Priorities {
     pub low_bound: Beside,
 }
 
-/// Bounds of a client's request: at the high and at the low gate. Alone it takes what was measured; beside others each request takes
-/// that and what all its transactions may wait for others, and it waits for theirs as the server's order says.
+/// Bounds of a client's request at the high and at the low gate. Alone, it takes what was measured. Beside others, each request
+/// takes that plus the waits of all its transactions for others, and waits for other requests in the server's order.
 fn bounds(
     result: &RunResult,
     seen: &[Seen],
@@ -110,8 +110,8 @@ pub fn run(wanted: Wanted, progress: &dyn Progress) -> Result<Vec<Priorities>, E
         .collect()
 }
 
-/// What the paper's text says of the figure, with its service time and what it allows the high-priority client. As there, the
-/// server needs the service time for all that it does for a request, so that one that was begun and its own are 2 ms.
+/// What the paper's text says about the figure, with its service time and its limit for the high-priority client. As in the paper,
+/// the service time covers everything that the server does for a request, so a request already begun and the client's own take 2 ms.
 pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
     let mut claims = Vec::new();
     for one in all {

@@ -1,4 +1,4 @@
-//! Bandwidth regulation by the activity with several activities on a tile, which the paper builds and does not measure.
+//! Per-activity bandwidth regulation with several activities on a tile, which the paper builds but does not measure.
 //!
 //! What it deliberately does not know: how a bucket works.
 
@@ -13,16 +13,16 @@ use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::Seen;
 use serde::Serialize;
 
-/// Applications that are measured: on the hogs' tile, and on a tile of its own.
+/// The measured applications: one on the hogs' tile, and one on its own tile.
 const TASK: &str = "task";
 const VICTIM: &str = "victim";
-/// Bytes of a cache line, which every request of a hog moves.
+/// Bytes of a cache line. Every request of a hog moves one line.
 const LINE: u64 = 64;
-/// The victim beside limited hogs: at most this many times as slow as alone (the paper's Figure 5a, 1 percent).
+/// Maximum slowdown of the victim beside limited hogs (the paper's Figure 5a, 1 percent).
 const VICTIM_KEPT: f64 = 1.01;
-/// The task beside limited hogs on its tile, in the same way: they push its lines out, which a bucket does not prevent.
+/// The same for the task beside limited hogs on its own tile: they evict its lines, which a bucket does not prevent.
 const TASK_KEPT: f64 = 1.1;
-/// What the victim suffers from hogs without a limit, at least.
+/// Minimum slowdown of the victim by hogs without a limit.
 const VICTIM_HARMED: f64 = 1.5;
 
 /// A hog in a variant.
@@ -32,11 +32,12 @@ pub struct Hog {
     pub name: String,
     /// Tile.
     pub tile: u16,
-    /// Its limit in bytes a second.
+    /// Its limit in bytes per second.
     pub limit: Option<u64>,
     /// Bytes that it moved in the run.
     pub bytes: u64,
-    /// Bytes that its bucket lets through in that time at most: rate times time, what the bucket holds, and a request.
+    /// Maximum bytes that its bucket admits in that time: rate times time, plus what the bucket holds, plus one
+    /// request.
     pub bound: Beside,
 }
 

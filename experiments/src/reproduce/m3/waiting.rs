@@ -1,7 +1,7 @@
 //! Figure 6: falling asleep and waking up, by the unit's sleep command, by a system call with `wfi`, and by polling.
 //!
 //! What it deliberately does not know: how the methods work. Software marks where a wait begins and where it has its
-//! message; when the hart stopped and when the message came is observed from outside.
+//! message; the times at which the hart stopped and the message arrived are observed from outside.
 
 use super::Claim;
 use super::beside::{self, Beside};
@@ -14,17 +14,17 @@ use serde::Serialize;
 
 /// The ways to wait, as the variants are named.
 pub const METHODS: [&str; 3] = ["sleep", "syscall", "poll"];
-/// Measured runs, and those before.
+/// Measured runs, and the warm-up runs before.
 const RUNS: (u64, u64) = (100, 20);
 
-/// One way to wait, averages over all runs, in cycles.
+/// One way to wait: averages over all runs, in cycles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Waiting {
     /// Platform.
     pub platform: String,
     /// Name of the variant.
     pub method: String,
-    /// From the begin of the wait until the hart stops; none if it never does.
+    /// From the beginning of the wait until the hart stops; `None` if it never does.
     pub suspend: Option<f64>,
     /// From the arrival of the message until the application has it.
     pub wake: f64,
@@ -32,7 +32,7 @@ pub struct Waiting {
     pub wake_worst: u64,
     /// Bound of the longest.
     pub bound: Beside,
-    /// Of a hundred cycles between begin of the wait and message, those for which the hart was clocked.
+    /// Cycles during which the hart was clocked, of a hundred between the beginning of the wait and the message.
     pub clocked: f64,
 }
 
@@ -66,7 +66,7 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
             let (mut suspend, mut suspended, mut wake, mut worst) = (0, 0, 0, 0);
             let (mut slept, mut waited) = (0, 0);
             let mut count = 0;
-            // All wake-ups, the first ones with cold caches included, are what a bound begins with.
+            // A bound starts from all wake-ups, including the first ones with cold caches.
             let mut wakes = Vec::new();
             for sample in &span.samples {
                 let (begin, end) = (sample.begin, sample.begin + sample.latency);
@@ -117,7 +117,7 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
     Ok(all)
 }
 
-/// What the paper says of the figure.
+/// What the paper says about the figure.
 pub fn claims(all: &[Waiting]) -> Vec<Claim> {
     let mut claims = Vec::new();
     let of = |platform: &str, method: &str| {

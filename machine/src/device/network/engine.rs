@@ -1,10 +1,10 @@
-//! What a card does by itself: it fetches frames, gives descriptors back, stores frames.
+//! What a card does by itself: it fetches frames, returns descriptors, and stores frames.
 //!
-//! Why it exists: each of the three goes on its own, step by step, as fast as memory answers; a step begins when the accesses
-//! of the one before are done. What it deliberately does not know: registers.
+//! Why it exists: each of the three advances independently, step by step, as fast as memory answers. A step begins when the accesses
+//! of the previous one are done. What it deliberately does not know: registers.
 //!
-//! Control structures are read one after the other, because each says where the next one lies; the data of a frame in several
-//! blocks at once. The bytes of a step move block by block.
+//! Control structures are read one at a time, because each says where the next one is. The data of a frame is read in several blocks
+//! at once. The bytes of a step move block by block.
 
 use super::queue::{Broken, Chain, DESCRIPTOR, Queue};
 use super::{CardEvent, DropReason, Fate, Frame, NetworkCard, Ports};
@@ -13,7 +13,7 @@ use bulkhead_abi::network::*;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Bit of a token that tells accesses of the card from those of the data transfer unit.
+/// Bit of a token that distinguishes accesses of the card from those of the data transfer unit.
 pub const CARD_TOKEN: u32 = 1 << 31;
 
 /// What an access is for.
@@ -39,17 +39,17 @@ impl Who {
 /// Accesses that belong to one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
-    /// What they write and read, in their order.
+    /// The data that they write and read, in order.
     data: Vec<u8>,
-    /// Those that have not begun: tile-physical address, write, their part of the data.
+    /// Accesses not begun: tile-physical address, write, their part of the data.
     blocks: VecDeque<(u64, bool, Range<usize>)>,
-    /// Those that have: token, and the same.
+    /// Accesses begun: token, and the same.
     under_way: Vec<(u32, bool, Range<usize>)>,
     parallel: usize,
 }
 
 impl Transfer {
-    /// Tokens of accesses under way.
+    /// Tokens of outstanding accesses.
     pub fn tokens(&self) -> impl Iterator<Item = u32> {
         self.under_way.iter().map(|block| block.0)
     }
@@ -64,10 +64,10 @@ impl Transfer {
     }
 }
 
-/// Bytes of memory: first address, how many, whether they are written.
+/// Bytes of memory: first address, count, whether they are written.
 type Place = (u64, u64, bool);
 
-/// What the fetching of frames waits for.
+/// What the frame-fetching side waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Transmit {
     #[default]
@@ -80,7 +80,7 @@ pub(super) enum Transmit {
     Link(u16, Frame, Tick),
 }
 
-/// What the storing of frames waits for.
+/// What the frame-storing side waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Receive {
     #[default]
@@ -103,8 +103,8 @@ impl NetworkCard {
         }
     }
 
-    /// Begins a step that accesses these places, and writes this data to them in their order; of places that are read, it is the room.
-    /// An address that the card may not use stops it.
+    /// Begins a step that accesses these places. Data is written to them in order; for places that are read, it is the room. An
+    /// address that the card may not use stops the card.
     fn begin(
         &mut self,
         ports: &mut dyn Ports,
@@ -141,7 +141,7 @@ impl NetworkCard {
         self.pump(ports, who)
     }
 
-    /// Begins a step that reads these places, one access after the other.
+    /// Begins a step that reads these places, one access at a time.
     fn begin_read(
         &mut self,
         ports: &mut dyn Ports,
@@ -153,7 +153,7 @@ impl NetworkCard {
         self.begin(ports, who, 1, &[(at, bytes, false)], room)
     }
 
-    /// Starts as many accesses as may be under way.
+    /// Starts as many accesses as may be outstanding.
     fn pump(&mut self, ports: &mut dyn Ports, who: Who) -> Result<(), Broken> {
         loop {
             let token = who.token(self.token.wrapping_add(1));
@@ -177,7 +177,7 @@ impl NetworkCard {
         }
     }
 
-    /// The line of an access has come, with the bytes of a read; none if the tile may not make it any more.
+    /// The line of an access has arrived, with the bytes of a read, or without bytes if the tile may no longer make the access.
     pub fn arrived(&mut self, ports: &mut dyn Ports, token: u32, bytes: Option<&[u8]>) {
         let Some(who) = Who::of(token) else { return };
         let transfer = self.transfer(who);
@@ -193,7 +193,7 @@ impl NetworkCard {
         self.block(ports, token);
     }
 
-    /// An access is done. Tokens that are not under way are ignored.
+    /// An access is done. Unknown tokens are ignored.
     pub(super) fn block(&mut self, ports: &mut dyn Ports, token: u32) {
         let Some(who) = Who::of(token) else { return };
         let transfer = self.transfer(who);
@@ -216,7 +216,7 @@ impl NetworkCard {
         }
     }
 
-    /// A step of one or the other, whose failure stops the card.
+    /// Runs a step of either side. A failure stops the card.
     fn attempt(
         &mut self,
         ports: &mut dyn Ports,
@@ -231,7 +231,7 @@ impl NetworkCard {
         &self.queues[number as usize]
     }
 
-    /// Looks for a frame to send, unless it does so already.
+    /// Starts looking for a frame to send, unless it already does.
     pub(super) fn fetch_frame(&mut self, ports: &mut dyn Ports) {
         if self.transmit == Transmit::Idle && self.queue(TRANSMIT_QUEUE).ready {
             self.transmit = Transmit::Index;
@@ -269,7 +269,7 @@ impl NetworkCard {
                     self.transmit = Transmit::Descriptors(chain);
                     return self.begin_read(ports, Who::Sending, next, DESCRIPTOR as u64);
                 }
-                // Two descriptors may describe the same memory, so a chain can promise more than there is.
+                // Two descriptors may describe the same memory, so a chain can promise more bytes than exist.
                 let most = (FRAME_HEADER + FRAME_MAX) as u64;
                 let least = (FRAME_HEADER + FRAME_MIN) as u64;
                 let bytes = chain.bytes(false, most).filter(|bytes| *bytes >= least);
@@ -332,7 +332,7 @@ impl NetworkCard {
         }
     }
 
-    /// Gives the descriptor of a frame that has left back, unless it does so already.
+    /// Returns the descriptor of a departed frame, unless it is already doing so.
     pub(super) fn complete(&mut self, ports: &mut dyn Ports) {
         if self.completing.is_over()
             && let Some(head) = self.completed.front()
@@ -351,7 +351,7 @@ impl NetworkCard {
         Ok(())
     }
 
-    /// A chain is in the used ring, and the driver's flags were read behind it.
+    /// A chain is in the used ring, and the driver's flags were read after it.
     fn given_back(&mut self, who: Who, number: u32) {
         let flags = self.transfer(who).half(USED_FLAGS);
         let queue = &mut self.queues[number as usize];
@@ -361,7 +361,7 @@ impl NetworkCard {
         }
     }
 
-    /// Takes a chain's descriptor that was read; the address of the next one, if there is one.
+    /// Processes a chain's descriptor. Returns the address of the next one, if any.
     fn descriptor(
         &mut self,
         who: Who,
@@ -373,7 +373,7 @@ impl NetworkCard {
         Ok(chain.descriptors.last().copied().filter(|_| another))
     }
 
-    /// Takes the oldest frame that waits, unless one is being stored already.
+    /// Takes the oldest waiting frame, unless one is already being stored.
     pub(super) fn take_frame(&mut self, ports: &mut dyn Ports) {
         if self.receive != Receive::Idle || !self.queue(RECEIVE_QUEUE).ready {
             return;
@@ -396,7 +396,7 @@ impl NetworkCard {
         let queue = *self.queue(RECEIVE_QUEUE);
         match std::mem::take(&mut self.receive) {
             Receive::Index => {
-                // Without a buffer the frame waits for one.
+                // Without a buffer, the frame waits for one.
                 if queue.available(self.receiving.half(0))? == 0 {
                     if self.rung[RECEIVE_QUEUE as usize] {
                         self.take_frame(ports);
@@ -458,7 +458,7 @@ impl NetworkCard {
         }
     }
 
-    /// The oldest frame does not wait any more; what became of it may depend on when it had arrived.
+    /// The oldest frame no longer waits. Its fate may depend on when it arrived.
     fn end_frame(&mut self, ports: &mut dyn Ports, fate: impl FnOnce(Tick) -> Fate) {
         if let Some(waiting) = self.waiting.pop_front() {
             self.waiting_bytes -= waiting.frame.len() as u64;
@@ -472,10 +472,10 @@ fn places(chain: &Chain, bytes: u64, write: bool) -> Vec<Place> {
     pieces.map(|(at, bytes)| (at, bytes, write)).collect()
 }
 
-/// Where the flags are in the data of a chain that is given back.
+/// Where the flags are in the data of a returned chain.
 const USED_FLAGS: usize = 10;
 
-/// The accesses that give a chain back, and their data.
+/// The accesses that return a chain, and their data.
 fn used(queue: &Queue, head: u16, bytes: u32) -> ([Place; 3], Vec<u8>) {
     let (entry, index) = queue.giving_back(head, bytes);
     let places = [

@@ -1,7 +1,7 @@
-//! A frame, and what can become of one.
+//! A frame and its possible fates.
 //!
-//! Why it exists: a reader of a trace wants to follow a frame from the card that sent it to the one that stored or dropped
-//! it, so a frame knows where it comes from. What it deliberately does not know: what is in it; nothing that a card does
+//! Why it exists: a reader of a trace wants to follow a frame from the card that sent it to the card that stored or
+//! dropped it, so a frame knows its origin. What it deliberately does not know: its contents; nothing that a card does
 //! depends on an origin.
 
 use crate::types::{Tick, TileId};
@@ -13,7 +13,7 @@ pub struct Frame {
     bytes: Box<[u8]>,
     /// Tile of the card that sent it.
     pub tile: TileId,
-    /// How many frames this card had sent before.
+    /// How many frames this card had sent before it.
     pub number: u64,
     /// It was sent on another chip.
     pub foreign: bool,
@@ -41,23 +41,23 @@ impl Deref for Frame {
 pub enum DropReason {
     /// No driver listened.
     Deaf,
-    /// Earlier frames that wait for the driver's buffers fill the card.
+    /// Earlier frames waiting for the driver's buffers fill the card.
     Full,
-    /// The buffer that the driver gave is too small for it.
+    /// The driver's buffer is too small for it.
     SmallBuffer,
-    /// The card was reset, given away, or stopped because its driver broke the rules, while the frame waited.
+    /// While the frame waited, the card was reset, given away, or stopped because its driver broke the rules.
     Stopped,
 }
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The link takes it now; it has left at that moment.
+    /// The link accepts it now; it has left at that moment.
     Sent {
         /// When its last byte has left.
         left: Tick,
     },
-    /// The driver offered something that is no frame (too short or too long); it is not sent.
+    /// The driver offered something that is not a frame (too short or too long); it is not sent.
     Malformed,
     /// The cable lost it.
     Lost,

@@ -1,14 +1,12 @@
 //! A network card: a virtio network device over virtio-mmio, with split queues.
 //!
-//! Why it exists: systems on this machine exchange frames with others, through drivers that also run elsewhere. The card
-//! reads and writes memory by itself, in blocks of a cache line through the tile's second level, inside of the memory that
-//! the kernel gave it and nowhere else. What it deliberately does not know: caches, windows, the other end of its cable. Its
-//! [`Ports`] do that.
+//! Why it exists: systems on this machine exchange frames with others, through drivers that also run elsewhere. The card reads and writes
+//! memory by itself, in blocks of one cache line through the tile's second level, and only within the memory that the kernel gave it.
+//! What it deliberately does not know: caches, windows, the other end of its cable. Its [`Ports`] do that.
 //!
-//! A frame of n bytes occupies the link for n * 8 / rate; preamble, check sequence and gap are not counted. One frame is on
-//! the link while the next one is fetched. Frames that arrive wait in the card's memory for buffers of the driver; what
-//! does not fit is dropped and counted. No offloads, no merged buffers, no control queue, no promiscuity: every frame of the
-//! cable is received.
+//! A frame of n bytes occupies the link for n * 8 / rate; preamble, check sequence and gap are not counted. One frame is on the link
+//! while the next one is fetched. Arriving frames wait in the card's memory for buffers of the driver; frames that do not fit are dropped
+//! and counted. No offloads, no merged buffers, no control queue, no promiscuity: every frame of the cable is received.
 //!
 //! A driver that breaks the rules of its queues stops the card (status `NEEDS_RESET`) until it resets it.
 
@@ -30,19 +28,19 @@ use std::collections::VecDeque;
 /// What a card is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkCardConfig {
-    /// Bytes a second on the link, not 0.
+    /// Bytes per second on the link, not 0.
     pub rate: u64,
     /// Hardware address.
     pub mac: [u8; 6],
-    /// Entries of a queue at most: a power of two, 2 to 1024.
+    /// Maximum entries of a queue: a power of two, 2 to 1024.
     pub queue: u16,
-    /// Bytes of frames that wait for buffers of the driver, at least [`FRAME_MAX`].
+    /// Bytes for frames that wait for buffers of the driver, at least [`FRAME_MAX`].
     pub buffer: u32,
-    /// Accesses to memory under way at once for the data of a frame: 1 to 16.
+    /// Maximum outstanding memory accesses for the data of a frame: 1 to 16.
     pub parallel: u32,
 }
 
-/// Something that a card asked for.
+/// An event that a card asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardEvent {
     /// The driver rang for a queue.
@@ -51,13 +49,13 @@ pub enum CardEvent {
     Block(u32),
     /// The link is free.
     LinkFree(u32),
-    /// A frame has left: its descriptor.
+    /// A frame has left; this is its descriptor.
     Sent(u32, u16),
-    /// A frame arrived completely. Boxed, so that a tile's events, of which few are frames, are small.
+    /// A frame arrived completely. Boxed to keep a tile's events small, because few of them are frames.
     Frame(Box<Frame>),
 }
 
-/// What a card needs of its tile. Addresses are tile-physical.
+/// What a card needs from its tile. Addresses are tile-physical.
 pub trait Ports {
     /// Now.
     fn now(&self) -> Tick;
@@ -65,8 +63,8 @@ pub trait Ports {
     fn line(&self) -> u64;
     /// Whether the range may be accessed.
     fn allowed(&self, physical: u64, bytes: u64, write: bool) -> bool;
-    /// An access inside of a line. Its bytes have moved, and it is done at that moment; or `None`, and [`NetworkCard::arrived`] is called
-    /// with the token when they move.
+    /// An access within a line. If it returns a moment, its bytes have moved, and it is done at that moment. If `None`,
+    /// [`NetworkCard::arrived`] is called with the token when they move.
     ///
     /// # Errors
     /// If no window of the tile allows the access.
@@ -76,19 +74,19 @@ pub trait Ports {
         block: Block<'_>,
         token: u32,
     ) -> Result<Option<Tick>, Broken>;
-    /// An access that has not moved its bytes is not to be done any more.
+    /// Cancels an access that has not moved its bytes.
     fn forget(&mut self, token: u32);
-    /// Wants [`NetworkCard::event`] to be called.
+    /// Asks for a call of [`NetworkCard::event`].
     fn schedule(&mut self, at: Tick, event: CardEvent);
-    /// A frame has left the card at this moment, which may be to come.
+    /// A frame leaves the card at this moment, which may be in the future.
     fn transmit(&mut self, at: Tick, frame: Frame);
-    /// A frame waited for another one of the card.
+    /// A frame waited for another frame of the card.
     fn waited(&mut self, ticks: Tick, link: bool);
-    /// Something became of a frame, for traces.
+    /// The fate of a frame. For traces.
     fn fate(&mut self, frame: &Frame, fate: Fate);
 }
 
-/// The memory that a card may use, and its holder.
+/// The memory that a card may use, and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confinement {
     /// First address that the driver uses.
@@ -102,7 +100,7 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// All of memory, at its own addresses: without a data transfer unit nobody could say anything else.
+    /// All of memory, at its own addresses, because without a data transfer unit there is no one to say otherwise.
     pub const fn open(owner: Owner) -> Self {
         let base = bulkhead_abi::memory_map::MEMORY_BASE;
         Self {
@@ -113,7 +111,7 @@ impl Confinement {
         }
     }
 
-    /// The tile-physical address of a range, if it may be used.
+    /// The tile-physical address of a range, if the card may use it.
     fn translate(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.address)?;
         let end = offset.checked_add(bytes)?;
@@ -128,13 +126,13 @@ pub struct CardCounters {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Frames that the driver got.
+    /// Frames delivered to the driver.
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Frames that arrived without room for them, or while nobody listened, or that still waited when the card was stopped.
+    /// Frames that arrived without room for them or without a listener, or that were still waiting when the card was stopped.
     pub dropped: u64,
-    /// Frames of the driver that are none: too short or too long.
+    /// Invalid frames of the driver: too short or too long.
     pub malformed: u64,
     /// How often the driver broke the rules.
     pub broken: u64,
@@ -155,17 +153,17 @@ pub struct NetworkCard {
     interrupt: u32,
     /// The interrupt line at the last query.
     line: bool,
-    /// Counts resets: what was asked for before the last one is not meant any more.
+    /// Counts resets: requests from before the last one are void.
     generation: u32,
     /// The last token of an access.
     token: u32,
-    /// Tokens of accesses that are not to be done any more.
+    /// Tokens of cancelled accesses.
     abandoned: Vec<u32>,
     /// The driver rang for a queue while its index was being read.
     rung: [bool; 2],
     transmit: Transmit,
     sending: Transfer,
-    /// Frames that have left, whose descriptors go back.
+    /// Frames that have left, whose descriptors must be returned.
     completed: VecDeque<u16>,
     completing: Transfer,
     receive: Receive,
@@ -173,21 +171,21 @@ pub struct NetworkCard {
     /// Frames that wait.
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
-    /// When the first of them began to be stored.
+    /// When storing the first of them began.
     storing: Tick,
-    /// Frames that waited when the card was stopped, for traces.
+    /// Frames that waited when the card was stopped. For traces.
     forgotten: Vec<Frame>,
     link_free: Tick,
     /// What it counted.
     pub counters: CardCounters,
 }
 
-/// A frame that waits to be stored.
+/// A frame waiting to be stored.
 #[derive(Clone, Debug)]
 struct Waiting {
     /// When it had arrived completely.
     arrived: Tick,
-    /// Up to when its waiting is booked.
+    /// Up to when its wait has been booked.
     since: Tick,
     frame: Frame,
 }
@@ -230,7 +228,7 @@ impl NetworkCard {
         }
     }
 
-    /// Gives the card to an activity, or takes it away; it is reset.
+    /// Gives the card to an activity or takes it away. Resets the card.
     pub fn confine(&mut self, confinement: Option<Confinement>) {
         self.confinement = confinement;
         self.reset();
@@ -247,7 +245,7 @@ impl NetworkCard {
         Tick::try_from(ticks.div_ceil(self.config.rate.into())).unwrap_or(Tick::MAX)
     }
 
-    /// Everything that the driver set is forgotten; what the link is sending goes on.
+    /// Forgets everything that the driver set. The link finishes the frame it is sending.
     fn reset(&mut self) {
         self.halt();
         let fresh = Self::new(&self.config, self.ticks_per_second, self.confinement);
@@ -263,7 +261,7 @@ impl NetworkCard {
         };
     }
 
-    /// Whether the interrupt line has changed since the last question, and to what.
+    /// Whether the interrupt line has changed since the last call, and its new level.
     pub fn take_line(&mut self) -> Option<bool> {
         let line = self.interrupt != 0;
         (std::mem::replace(&mut self.line, line) != line).then_some(line)
@@ -281,7 +279,7 @@ impl NetworkCard {
         self.halt();
     }
 
-    /// Nothing that is under way goes on, but for a frame on the link.
+    /// Stops everything in progress except a frame on the link.
     fn halt(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         (self.transmit, self.receive) = (Transmit::default(), Receive::default());
@@ -294,7 +292,7 @@ impl NetworkCard {
         self.forget();
     }
 
-    /// Frames that wait find nobody any more.
+    /// Waiting frames have no receiver any more.
     fn forget(&mut self) {
         self.counters.dropped += self.waiting.len() as u64;
         self.forgotten
@@ -302,17 +300,17 @@ impl NetworkCard {
         self.waiting_bytes = 0;
     }
 
-    /// Frames that the card has forgotten since the last question.
+    /// Frames that the card has forgotten since the last call.
     pub fn take_forgotten(&mut self) -> Vec<Frame> {
         std::mem::take(&mut self.forgotten)
     }
 
-    /// Tokens of accesses that are not to be done any more, since the last question.
+    /// Tokens of accesses cancelled since the last call.
     pub fn take_abandoned(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.abandoned)
     }
 
-    /// What was asked for has come.
+    /// An event that the card asked for has occurred.
     pub fn event(&mut self, ports: &mut dyn Ports, event: CardEvent) {
         let current = |generation: u32| generation == self.generation;
         match event {

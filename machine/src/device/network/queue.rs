@@ -1,8 +1,8 @@
 //! A split virtqueue as the device sees it.
 //!
 //! Why it exists: everything in a queue is written by a driver that may be hostile, so every number is checked here and
-//! nowhere else: a chain is never longer than the queue, an index never leads outside of it, a length never overflows. What
-//! it deliberately does not know: frames, time, memory.
+//! nowhere else: a chain is never longer than the queue, an index never leads outside it, and a length never overflows.
+//! What it deliberately does not know: frames, time, memory.
 //!
 //! Layout: Virtual I/O Device Version 1.2, section 2.7.
 
@@ -12,7 +12,7 @@ use bulkhead_abi::network::{DESCRIPTOR_NEXT, DESCRIPTOR_WRITE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// A piece of memory of a chain.
+/// One memory segment of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// First byte.
@@ -100,10 +100,10 @@ impl Queue {
         }
     }
 
-    /// The chain that begins with the descriptor `head`, of which nothing is known yet.
+    /// The chain that begins with the descriptor `head`, whose contents are not known yet.
     ///
     /// # Errors
-    /// [`Broken`] if that is outside of the queue.
+    /// [`Broken`] if that is outside the queue.
     pub fn chain(&self, head: u16) -> Result<Chain, Broken> {
         let mut chain = Chain {
             head,
@@ -114,7 +114,7 @@ impl Queue {
         Ok(chain)
     }
 
-    /// The descriptor `next` is a chain's next one.
+    /// Adds the descriptor `next` to a chain.
     fn follow(&self, chain: &mut Chain, next: u16) -> Result<(), Broken> {
         // A chain visits each descriptor at most once.
         if next >= self.size || chain.descriptors.len() >= usize::from(self.size) {
@@ -125,15 +125,15 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the last descriptor of a chain; whether there is another one.
+    /// Processes the last descriptor of a chain. Returns whether there is another one.
     ///
     /// # Errors
-    /// [`Broken`] if it leads outside of the queue or in a circle.
+    /// [`Broken`] if it leads outside the queue or in a circle.
     pub fn take(&self, chain: &mut Chain, bytes: &[u8; DESCRIPTOR]) -> Result<bool, Broken> {
         let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let flags = word(12);
         if flags & !(DESCRIPTOR_NEXT | DESCRIPTOR_WRITE) != 0 {
-            // Tables of descriptors in memory were not offered.
+            // Indirect descriptor tables were not offered.
             return Err(Broken);
         }
         chain.segments.push(Segment {
@@ -150,7 +150,7 @@ impl Queue {
         Ok(another)
     }
 
-    /// What gives a chain back, of which `bytes` were written: the entry of the used ring, and its index.
+    /// The data that returns a chain with `bytes` written: the entry of the used ring, and its index.
     pub fn giving_back(&self, head: u16, bytes: u32) -> ([u8; 8], [u8; 2]) {
         let mut entry = [0; 8];
         entry[..4].copy_from_slice(&u32::from(head).to_le_bytes());
@@ -160,7 +160,7 @@ impl Queue {
 }
 
 impl Chain {
-    /// Bytes of all segments, if all of them go in one direction; more than `most` is none either.
+    /// Bytes of all segments if they all have the same direction and do not exceed `most`; otherwise `None`.
     pub fn bytes(&self, writable: bool, most: u64) -> Option<u64> {
         let same = self.segments.iter().all(|s| s.writable == writable);
         let sum = self.segments.iter().map(|s| u64::from(s.bytes)).sum();

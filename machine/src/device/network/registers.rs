@@ -1,6 +1,7 @@
-//! The card's registers: all that a hart can do to it.
+//! The card's registers: everything that a hart can do to it.
 //!
-//! Why it exists: a driver may write anything in any order. What it deliberately does not know: what the queues hold.
+//! Why it exists: a driver may write anything in any order. What it deliberately does not know: what the queues
+//! contain.
 
 use super::queue::{Broken, Queue};
 use super::{CardEvent, NetworkCard, Ports};
@@ -33,7 +34,7 @@ impl NetworkCard {
         self.queues.get(self.queue_select as usize)
     }
 
-    /// Reads a register; `None` where the width is not one that the device has: 4 aligned bytes, 1, 2 or 4 for the
+    /// Reads a register; `None` if the device does not support the width: 4 aligned bytes, or 1, 2 or 4 for the
     /// configuration.
     pub fn read(&self, offset: u64, bytes: u8) -> Option<u64> {
         if !offset.is_multiple_of(u64::from(bytes.max(1))) || !matches!(bytes, 1 | 2 | 4) {
@@ -66,7 +67,7 @@ impl NetworkCard {
         Some(value.into())
     }
 
-    /// Writes a register of 4 aligned bytes; `None` for other widths. Others are ignored.
+    /// Writes a register of 4 aligned bytes; `None` for other widths. Other registers are ignored.
     pub fn write(
         &mut self,
         ports: &mut dyn Ports,
@@ -102,7 +103,7 @@ impl NetworkCard {
             return self.reset();
         }
         let mut value = value & !STATUS_NEEDS_RESET;
-        // Without version 1 it would be a legacy device, which this one is not.
+        // Without version 1 it would be a legacy device, which this device is not.
         let accepted =
             self.driver_features & FEATURE_VERSION_1 != 0 && self.driver_features & !FEATURES == 0;
         if value & STATUS_FEATURES != 0 && !accepted {
@@ -113,7 +114,7 @@ impl NetworkCard {
         self.ring(ports, TRANSMIT_QUEUE);
     }
 
-    /// Looks at a queue as soon as the access of the register is over.
+    /// Checks a queue as soon as the register access is over.
     fn ring(&mut self, ports: &mut dyn Ports, queue: u32) {
         if self.is_live() {
             let event = CardEvent::Notified(self.generation, queue);
@@ -129,7 +130,7 @@ impl NetworkCard {
         if offset == QUEUE_READY {
             if value & 1 == 0 {
                 *queue = Queue::default();
-                // What is under way in it must not go on; the other queue does not survive that either.
+                // What is in progress there must not continue, and the other queue does not survive that either.
                 match self.is_live() {
                     true => self.stop(Broken),
                     false => self.halt(),
@@ -142,7 +143,7 @@ impl NetworkCard {
             }
             return;
         }
-        // A queue in use keeps its place.
+        // A queue in use cannot be moved.
         if queue.ready {
             return;
         }

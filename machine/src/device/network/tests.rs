@@ -10,7 +10,7 @@ const PHYSICAL: u64 = 0x8000_0000;
 const SIZE: u64 = 0x1_0000;
 /// Ticks of an access.
 const LATENCY: Tick = 10;
-/// Where the driver of these tests puts its rings.
+/// Where the driver in these tests puts its rings.
 const DESCRIPTORS: u64 = BASE;
 const DRIVER: u64 = BASE + 0x1000;
 const DEVICE: u64 = BASE + 0x2000;
@@ -70,7 +70,7 @@ impl Ports for World {
     }
 }
 
-/// A card and its driver. One tick is a nanosecond, the rate 1 Gbit/s: 8 ticks a byte.
+/// A card and its driver. One tick is a nanosecond and the rate is 1 Gbit/s: 8 ticks per byte.
 struct Bench {
     card: NetworkCard,
     world: World,
@@ -220,8 +220,8 @@ fn registers_of_the_specification() {
     assert_eq!(bench.read(0x070) & 8, 0);
 }
 
-/// A frame of n bytes leaves n * 8 / rate after it was fetched; the fetch reads index, entry and descriptor one after the
-/// other and then the data, four lines at once.
+/// A frame of n bytes leaves n * 8 / rate after it was fetched. The fetch reads index, entry and descriptor one at a time
+/// and then the data, four lines at once.
 #[test]
 fn a_frame_leaves_after_its_time() {
     for bytes in [14u32, 60, 100, 500, 1514] {
@@ -246,7 +246,7 @@ fn a_frame_leaves_after_its_time() {
     }
 }
 
-/// Frames one behind the other keep the link busy, and each waits for the one before it.
+/// Back-to-back frames keep the link busy, and each waits for the one before it.
 #[test]
 fn the_link_is_never_idle_while_frames_wait() {
     let mut bench = Bench::new();
@@ -261,7 +261,7 @@ fn the_link_is_never_idle_while_frames_wait() {
         "{ends:?}"
     );
     let waits: Vec<Tick> = bench.world.waited.iter().map(|(ticks, _)| *ticks).collect();
-    // 16 lines take four rounds, so a frame waits its predecessor's 8000 ticks less 3 + 4 accesses.
+    // 16 lines take four rounds, so a frame waits for its predecessor's 8000 ticks minus 3 + 4 accesses.
     assert_eq!(waits, [8000 - 70; 3]);
     assert_eq!(bench.used(1), 4);
 }
@@ -329,7 +329,7 @@ fn frames_wait_for_buffers_until_there_is_no_room() {
         .push(now, 0, CardEvent::Frame(Box::new(vec![1; 20].into())));
     bench.run();
     assert_eq!((bench.used(0), bench.card.counters.dropped), (5, 3));
-    // Every arrival has one end, and the ends are what the card counts.
+    // Every arrival has exactly one fate, and the fates match the card's counters.
     let fates = bench.world.fates.iter().map(|(_, fate)| *fate);
     let of = |wanted: &dyn Fn(&Fate) -> bool| fates.clone().filter(wanted).count();
     assert_eq!(of(&|fate| *fate == Fate::Arrived), 8);
@@ -339,7 +339,8 @@ fn frames_wait_for_buffers_until_there_is_no_room() {
         of(&|fate| *fate == Fate::Dropped(DropReason::SmallBuffer)),
         1
     );
-    // The first one waited for its buffer, index and entry, and took two descriptors' reads, its data and the used ring.
+    // The first one waited for its buffer, index and entry, and took the reads of two descriptors, its data and the used
+    // ring.
     let first = fates
         .clone()
         .find(|fate| matches!(fate, Fate::Stored { .. }));
@@ -386,7 +387,7 @@ fn hostile_queues_stop_the_card() {
         b.descriptor(1, 1, (BUFFERS, 100), DESCRIPTOR_NEXT, 0);
         b.offer(1, 0);
     });
-    // A descriptor outside of the queue, as head and as next.
+    // A descriptor outside the queue, as head and as next.
     attacked(|b| b.offer(1, 8));
     attacked(|b| {
         b.descriptor(1, 0, (BUFFERS, 100), DESCRIPTOR_NEXT, 0xFFFF);
@@ -404,7 +405,7 @@ fn hostile_queues_stop_the_card() {
         b.poke(DRIVER + 0x800 + 2, &9u16.to_le_bytes());
         b.write(QUEUE_NOTIFY, 1);
     });
-    // Tables of descriptors, which were not offered.
+    // Indirect tables, which were not offered.
     attacked(|b| {
         b.descriptor(1, 0, (BUFFERS, 32), 4, 0);
         b.offer(1, 0);
@@ -460,7 +461,7 @@ fn without_a_grant_the_card_reaches_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is in memory and in the registers: no panic, an end, and nothing outside of the driver's memory changes.
+    /// Whatever is in memory and in the registers: no panic, it ends, and nothing outside the driver's memory changes.
     #[test]
     fn random_drivers_harm_only_themselves(
         seed in any::<u64>(),
@@ -474,7 +475,7 @@ proptest! {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            // Small numbers, so that indices often hit.
+            // Small numbers, so that indices are often valid.
             *byte = if random & 3 == 0 { (random >> 32) as u8 & 7 } else { 0 };
         }
         for frame in frames {

@@ -1,4 +1,4 @@
-//! Hostile tiles: whatever a hart writes into its unit, and whatever arrives, nobody's rights change.
+//! Hostile tiles: whatever a hart writes into its unit, and whatever packets arrive, no rights change.
 
 use super::world::*;
 use crate::noc::packet::{Packet, PacketKind, Transaction};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// The tile whose machine mode is hostile.
 const HOSTILE: u16 = 1;
 
-/// A value that means something more often than chance would have it.
+/// A value that is meaningful more often than a random one.
 fn value() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -36,7 +36,7 @@ fn offset() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// What the kernel granted, without the state that using it changes.
+/// What the kernel granted, without the state that changes with use.
 fn rights(world: &World) -> Vec<String> {
     let mut rights = Vec::new();
     for tile in 0..TILES {
@@ -75,7 +75,7 @@ fn external(world: &mut World, tile: u16) -> Vec<u64> {
     registers
 }
 
-/// A chip where tile 1 may send to tile 2, read from a page of tile 3's memory, and receive.
+/// A chip on which tile 1 may send to tile 2, read a page of tile 3's memory, and receive.
 fn granted() -> World {
     let mut world = World::new(&config());
     world.set(HOSTILE, 8, send_to(2, 8, 3, 256));
@@ -107,7 +107,7 @@ proptest! {
         let mut world = granted();
         let before = rights(&world);
         let registers: Vec<_> = (0..TILES).map(|tile| external(&mut world, tile)).collect();
-        // An honest message, so that there is something to reply to and to steal.
+        // A legitimate message, so that there is something to reply to and to steal.
         world.execute(2, Command::new(Opcode::Send, 9, 10), BASE, 200, 1);
         for (offset, value, steps) in writes {
             world.write(HOSTILE, offset, value);
@@ -120,7 +120,7 @@ proptest! {
         for tile in 0..TILES {
             prop_assert_eq!(external(&mut world, tile), &registers[usize::from(tile)][..]);
         }
-        // Nothing outside the receive buffers of others changed.
+        // Nothing outside the others' receive buffers changed.
         for tile in [0, 2, 3] {
             let share = world.bytes(tile, 0, SHARE).to_vec();
             for (at, &byte) in share.iter().enumerate() {
@@ -128,7 +128,7 @@ proptest! {
                 prop_assert!(buffer || byte == tile as u8 + 1, "tile {} at {:#x}", tile, at);
             }
         }
-        // Nothing was asked of anybody that was not granted; the bucket bits did not lead out of regulation.
+        // No tile received a request that was not granted, and the bucket bits did not escape regulation.
         for (_, packet) in world.chip.sent.iter().filter(|(_, p)| p.source == HOSTILE) {
             prop_assert_eq!(packet.owner.tile == HOSTILE, !packet.kind.is_response());
             match packet.kind {
@@ -154,7 +154,7 @@ proptest! {
         }
     }
 
-    /// Units do not send such packets; even so nothing panics, and only the kernel's registers can change.
+    /// Units do not send such packets. Even so, nothing panics, and only the kernel's registers can change.
     #[test]
     fn no_packet_breaks_a_unit(
         packets in prop::collection::vec((any_packet(), 0u8..10), 1..60),
@@ -232,7 +232,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
         }),
     ];
     (0u16..4, any::<u32>(), kind).prop_map(|(source, tag, kind)| {
-        // Register requests go to tile 1 only, so that what tile 2 may do stays comparable.
+        // Register requests go only to tile 1, so that tile 2's rights remain comparable.
         let owner = Owner::new(source, 1);
         let transaction = Transaction::Message;
         let destination = match kind {

@@ -85,8 +85,8 @@ fn a_long_message_travels_in_chunks() {
     assert_eq!(done, (DtuError::None, 42 + 180 + 10 + 40 + 160 + 10));
     let expected: Vec<u8> = (0..2016u32).map(|i| i as u8).collect();
     assert_eq!(world.bytes(2, 0x4000 + 32, 2016), expected);
-    // The chunks left as soon as their data was there. Chunk 0: 8 blocks = 2 rounds. Chunk 1: blocks 9 to 17 end in round
-    // 5 (17 / 4). Chunk 2: block 26, round 7. Chunk 3: block 35, round 9.
+    // The chunks left as soon as their data was available. Chunk 0: 8 blocks = 2 rounds. Chunk 1: blocks 9 to 17 end in
+    // round 5 (17 / 4). Chunk 2: block 26, round 7. Chunk 3: block 35, round 9.
     let times: Vec<_> = world
         .chip
         .sent
@@ -131,10 +131,10 @@ fn outstanding_chunks_are_bounded() {
         8,
         memory_at(MEMORY_TILE, 2 * SHARE, 8192, TLB_READ | TLB_WRITE),
     );
-    // One chunk at a time: each takes 120 on the way and 8 blocks = 2 rounds = 40.
+    // One chunk at a time: each spends 120 in transit and 8 blocks = 2 rounds = 40.
     let read = world.execute(1, Command::new(Opcode::Read, 8, 0), BASE, 2048, 0);
     assert_eq!(read, (DtuError::None, 40 + 4 * 160));
-    // Messages are not answered by chunk: 4 chunks of 2, 3, 3, 3 rounds (8, 9, 9, 9 blocks), one after the other.
+    // A message is not answered chunk by chunk: 4 chunks of 2, 3, 3, 3 rounds (8, 9, 9, 9 blocks), one after the other.
     channel(&mut world, 1, 2048);
     let send = world.execute(1, Command::new(Opcode::Send, 8, 9), BASE, 2016, 0);
     assert_eq!(send, (DtuError::None, 42 + 11 * 20 + 10 + 40 + 160 + 10));
@@ -175,7 +175,7 @@ fn the_bucket_delays_chunks_and_books_the_wait() {
         .collect();
     assert_eq!(waits, [(40, 1_954_000)]);
     let account = world.chip.sent[1].1.account;
-    // The request begins when its tokens are there.
+    // The request begins when its tokens are available.
     assert_eq!((account.started, account.waited), (1_954_000, 0));
     // Cache misses draw from the same bucket. Level after the read: 977 * 0.524288 - 512 = 0.229; a line of 64 bytes
     // needs ceil(63.771 / 0.524288) = 122 more refills after the one at 1_954_000.
@@ -226,8 +226,8 @@ fn a_transfer_of_the_tile_makes_messages_wait() {
         memory_at(MEMORY_TILE, 3 * SHARE, 4096, TLB_READ | TLB_WRITE),
     );
     let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
-    // Tile 2 writes 4096 bytes: its blocks are read from 28 on, four each 20 ticks, until all 64 were begun at
-    // 28 + 15 * 20 = 328. A message that is to be stored at 112 waits until the port is free at 348.
+    // Tile 2 writes 4096 bytes. Its blocks are read from 28 on, four per 20 ticks, until all 64 have begun at 28 + 15 * 20
+    // = 328. A message to be stored at 112 waits until the port is free at 348.
     world.command(2, Command::new(Opcode::Write, 9, 0), BASE, 4096, 0);
     world.command(1, send, BASE, 1, 0);
     world.run();
@@ -244,7 +244,7 @@ fn a_transfer_of_the_tile_makes_messages_wait() {
         })
         .collect();
     assert_eq!(waits, [(2, 1, 2, 112, 348)]);
-    // Sent at 62, arrived at 72; receipt 40 and one block 20 are service.
+    // Sent at 62, arrived at 72; the receipt (40) and one block (20) are service.
     let answer = world.chip.sent.iter().find(|(_, p)| p.destination == 1);
     let account = answer.map(|(at, p)| (*at, p.account.service, p.account.waited));
     assert_eq!(account, Some((368, 60, 236)));
@@ -263,13 +263,13 @@ fn sleep_ends_with_the_message_or_the_timeout() {
         .log
         .iter()
         .find(|e| e.1 == 2 && matches!(e.2, Observation::CommandEnd { .. }));
-    // The moment when the message is in the buffer, as in `send_of_one_byte`.
+    // When the message is in the buffer, as in `send_of_one_byte`.
     assert_eq!(woken.map(|e| e.0), Some(132));
     assert_eq!(world.chip.harts[2].wakes, 1);
     // There is an unread message: no sleep at all.
     assert_eq!(world.execute(2, sleep, 0, 0, 0), (DtuError::None, 0));
     world.fetch(2, 8);
-    // 100 ns at 4 ticks a nanosecond.
+    // 100 ns at 4 ticks per nanosecond.
     assert_eq!(world.execute(2, sleep, 0, 0, 100), (DtuError::Woken, 400));
 }
 
@@ -277,7 +277,7 @@ fn sleep_ends_with_the_message_or_the_timeout() {
 fn time_and_timer() {
     let mut world = World::new(&config());
     world.run_until(10);
-    // 10 ticks at 4 a nanosecond: 2.5, rounded down.
+    // 10 ticks at 4 per nanosecond: 2.5, rounded down.
     assert_eq!(world.read(1, TIME), 2);
     world.write(1, PRIVILEGED_ARGUMENT, 25);
     world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::SetTimer as u64);
@@ -288,7 +288,7 @@ fn time_and_timer() {
     assert_eq!(world.read(1, TIMER_EXPIRED), 1);
     world.write(1, TIMER_EXPIRED, 1);
     assert!(!world.chip.harts[1].interrupt);
-    // Armed anew before it expires: only the last counts; 0 disarms.
+    // Rearmed before it expires: only the last setting counts; 0 disarms.
     for nanoseconds in [5, 10, 0] {
         world.write(1, PRIVILEGED_ARGUMENT, nanoseconds);
         world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::SetTimer as u64);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const SLOTS: usize = 4;
 const CREDITS: u8 = 3;
-/// Slots for replies at a sender; fewer than credits, so that replies can be refused.
+/// Slots for replies at a sender; fewer than credits, so replies can be refused.
 const REPLY_SLOTS: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ enum Step {
     Reply(usize),
     Acknowledge(usize),
     TakeReply(u16),
-    /// Lets that many actions of the chip happen (concurrent test only).
+    /// Lets this many actions of the chip happen (concurrent test only).
     Wait(u8),
 }
 
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Tiles 1 to 3 send to tile 0, which is not privileged in what it does here.
+/// Tiles 1 to 3 send to tile 0, which uses no privilege here.
 fn world() -> World {
     let mut world = World::new(&config());
     world.set(0, 8, receive_at(0x4000, SLOTS as u8, 64, 16));
@@ -62,7 +62,7 @@ struct Model {
     unread: Vec<Message>,
     /// Fetched messages and their offsets.
     held: Vec<(u64, Message)>,
-    /// Replies that wait at the senders.
+    /// Replies waiting at the senders.
     replies: [usize; 4],
 }
 
@@ -172,15 +172,15 @@ proptest! {
             prop_assert_eq!(state.unread.count_ones() as usize, model.unread.len());
             let occupied = model.unread.len() + model.held.len();
             prop_assert_eq!(state.occupied.count_ones() as usize, occupied);
-            // Exactly the messages that wanted a reply have a right.
+            // Exactly the messages that asked for a reply have a right.
             let rights = (16..20).filter(|&i| world.endpoint(0, i) != Endpoint::Invalid).count();
             let wanted = model.unread.iter().chain(model.held.iter().map(|h| &h.1));
             prop_assert_eq!(rights, wanted.filter(|m| m.wants_reply).count());
         }
     }
 
-    /// Commands of all tiles at once: when everything is quiet, no credit was created or lost but those of messages that
-    /// were acknowledged without a reply.
+    /// All tiles issue commands at once. When everything is quiet, no credit has been created or lost, except those of
+    /// messages acknowledged without a reply.
     #[test]
     fn credits_are_conserved(
         steps in prop::collection::vec(step(), 1..120),
@@ -204,7 +204,7 @@ proptest! {
                     world.command(0, command, BASE, 1, 0);
                 }
                 Step::Acknowledge(slot) => {
-                    // Alone, so that it can be counted.
+                    // Run alone so that it can be counted.
                     world.run();
                     let offset = slot as u64 * 64;
                     let sender = world.bytes(0, 0x4000 + offset + 4, 2)[0];

@@ -1,4 +1,4 @@
-//! What commands do and refuse, one rule a test.
+//! What commands do and refuse, one rule per test.
 
 use super::latencies::channel;
 use super::world::*;
@@ -83,7 +83,7 @@ fn a_right_to_reply_works_once_and_only_for_its_message() {
     for wrong in [offset + 1, offset + 256, 1 << 20] {
         assert_eq!(reply(&mut world, 2, wrong), DtuError::BadMessage);
     }
-    // The right is no ordinary send endpoint.
+    // The right is not an ordinary send endpoint.
     let direct = Command::new(Opcode::Send, 16, NO_REPLY);
     assert_eq!(
         world.execute(2, direct, BASE, 1, 0).0,
@@ -92,7 +92,7 @@ fn a_right_to_reply_works_once_and_only_for_its_message() {
     assert_eq!(reply(&mut world, 2, offset), DtuError::None);
     assert_eq!(reply(&mut world, 2, offset), DtuError::BadMessage);
     assert_eq!(world.endpoint(2, 16), Endpoint::Invalid);
-    // A message without a reply endpoint gives no right, even in a slot that had one.
+    // A message without a reply endpoint gives no right, even in a slot that previously had one.
     send(&mut world, 1, NO_REPLY, 1, 0);
     let offset = world.fetch(2, 8).expect("message");
     assert_eq!(reply(&mut world, 2, offset), DtuError::NoReply);
@@ -116,7 +116,7 @@ fn refused_messages_cost_nothing() {
     world.set(2, 8, Endpoint::Invalid);
     assert_eq!(send(&mut world, 1, 9, 0, 0), DtuError::ReceiverGone);
     assert_eq!(credits(&world, 1), 4);
-    // Slots that are smaller than the sender may send.
+    // Slots smaller than the messages the sender may send.
     world.set(2, 8, receive_at(0x4000, 4, 64, NO_ENDPOINT));
     let command = Command::new(Opcode::Send, 8, 9);
     assert_eq!(world.execute(1, command, BASE, 33, 0).0, DtuError::BadSize);
@@ -284,7 +284,7 @@ fn interrupts_only_for_those_who_do_not_run() {
         "no wake-up is lost"
     );
     assert!(!world.chip.harts[2].interrupt);
-    // Two endpoints of an activity that does not run, one of the running one.
+    // Two endpoints of an activity that is not running, one of the running one.
     let receive = |activity, offset| match receive_at(offset, 4, 64, NO_ENDPOINT) {
         Endpoint::Receive(r) => Endpoint::Receive(ReceiveEndpoint { activity, ..r }),
         other => other,
@@ -303,7 +303,8 @@ fn interrupts_only_for_those_who_do_not_run() {
         1
     );
     assert!(world.chip.harts[2].interrupt);
-    // The first one came for endpoint 10; then endpoint 9 is found; two messages of one endpoint are one request.
+    // The first core request is for endpoint 10, the next for endpoint 9. Two messages of one endpoint are one
+    // request.
     let mut requests = Vec::new();
     loop {
         let request = CoreRequest(world.read(2, CORE_REQUEST));
@@ -317,7 +318,7 @@ fn interrupts_only_for_those_who_do_not_run() {
     // The second message for 10 came after the announcement of the first, so 10 is announced again.
     assert_eq!(requests, [(6, 10), (6, 9), (6, 10)]);
     assert!(!world.chip.harts[2].interrupt);
-    // What is announced to nobody is not announced once its activity runs.
+    // A message that has not been announced is no longer announced once its activity runs.
     send(&mut world, 1, NO_REPLY, 0, 0);
     send(&mut world, 1, NO_REPLY, 0, 0);
     world.switch(2, 6, 0);
@@ -340,7 +341,7 @@ fn sleep_checks_and_wakes() {
     assert_eq!(world.command(2, other, 0, 0, 0), WriteEffect::Sleep);
     send(&mut world, 1, NO_REPLY, 0, 0);
     assert!(world.units[2].is_sleeping());
-    // A message for an activity that does not run ends it by its interrupt.
+    // A message for an activity that is not running ends it by its interrupt.
     let Endpoint::Receive(receive) = receive_at(0x7000, 4, 64, NO_ENDPOINT) else {
         panic!()
     };
@@ -353,14 +354,14 @@ fn sleep_checks_and_wakes() {
     send(&mut world, 1, NO_REPLY, 0, 0);
     assert_eq!(world.error(2), DtuError::Woken);
     assert_eq!(world.chip.harts[2].wakes, 1);
-    // While it is pending, nobody falls asleep; masked, it does not count.
+    // While the interrupt is pending, the hart does not fall asleep; a masked interrupt does not count.
     assert_eq!(world.command(2, other, 0, 0, 0), WriteEffect::None);
     assert_eq!(world.error(2), DtuError::Woken);
     world.chip.harts[2].interrupt_enabled = false;
     assert_eq!(world.command(2, other, 0, 0, 0), WriteEffect::Sleep);
     // A hart that comes back was woken by something else.
     assert_eq!(world.error(2), DtuError::Woken);
-    // Revoking the endpoint wakes as well.
+    // Revoking the endpoint also wakes the hart.
     world.set(0, 8, memory_at(2, 0, 0x1_0000, TLB_READ | TLB_WRITE));
     world.command(2, other, 0, 0, 0);
     kernel_write(
@@ -406,7 +407,7 @@ fn the_kernel_configures_other_tiles() {
             .is_err()
     );
     assert!(world.units[1].translate_window(physical, true).is_err());
-    // A window onto a processing tile is no memory.
+    // A window onto a processing tile is not memory.
     kernel_write(
         &mut world,
         ENDPOINTS + 32,
@@ -485,7 +486,7 @@ fn what_is_revoked_stops_even_under_way() {
     );
     world.units[1].set_bucket(0, 0, 1 << 20, 512, 4096);
     world.bytes(1, 0, 2048).fill(1);
-    // The first chunk leaves, the second waits for its tokens; then the kernel takes the endpoint away.
+    // The first chunk leaves and the second waits for its tokens; then the kernel takes the endpoint away.
     world.command(1, Command::new(Opcode::Write, 8, 0), BASE, 2048, 0);
     world.run_until(1000);
     kernel_write(
@@ -505,7 +506,7 @@ fn abort_undoes_what_has_not_left() {
     channel(&mut world, 2, 2048);
     let abort = PrivilegedOpcode::AbortCommand as u64;
     let command = Command::new(Opcode::Send, 8, 9);
-    // During the start-up, while local data is read, and with one chunk away and the next waiting for tokens.
+    // During the start-up, while local data is read, and with one chunk sent and the next waiting for tokens.
     for moment in [0, 42, 50, 1000] {
         world.units[1].set_bucket(world.chip.now, 0, 1 << 20, 512, 4096);
         let start: Tick = world.chip.now;
@@ -517,7 +518,7 @@ fn abort_undoes_what_has_not_left() {
         world.run();
         assert_eq!(world.fetch(2, 8), None);
     }
-    // When everything left, it cannot be undone.
+    // Once everything has left, it cannot be undone.
     world.units[1].set_bucket(world.chip.now, 0, 0, 0, 0);
     let start = world.chip.now;
     world.command(1, command, BASE, 1, 0);
@@ -527,7 +528,7 @@ fn abort_undoes_what_has_not_left() {
     world.run();
     assert_eq!(world.error(1), DtuError::None);
     assert!(world.fetch(2, 8).is_some());
-    // A read that is aborted writes nothing any more, and ends when its answers are in.
+    // An aborted read writes nothing more, and ends when its answers have arrived.
     world.set(1, 8, memory_at(MEMORY_TILE, 2 * SHARE, 4096, TLB_READ));
     world.bytes(1, 0x8000, 512).fill(9);
     world.command(1, Command::new(Opcode::Read, 8, 0), BASE + 0x8000, 512, 0);
@@ -551,7 +552,7 @@ fn one_command_at_a_time() {
     world.run();
     assert_eq!(world.error(1), DtuError::None);
     assert_eq!(credits(&world, 1), 1);
-    // TileMux puts an outcome back.
+    // TileMux restores an outcome.
     let saved = Command(u64::from(DtuError::NoCredits as u8) << 24).0;
     world.write(1, COMMAND, saved);
     assert_eq!(world.error(1), DtuError::NoCredits);
@@ -642,7 +643,7 @@ fn a_message_interrupts_once_for_who_awaits_it_and_nobody_more_urgent() {
         world.write(2, AWAITED + 8 * index, awaited.0);
         assert_eq!(world.read(2, AWAITED + 8 * index), awaited.0);
     };
-    // 5 runs with urgency 3; 6 waits for endpoint 9 as urgent, 7 for anything and less urgent.
+    // 5 runs with urgency 3; 6 waits urgently for endpoint 9, 7 for anything and less urgently.
     awaits(&mut world, 0, Awaited::new(6, 9, 3));
     awaits(&mut world, 1, Awaited::new(7, NO_ENDPOINT, 2));
     become_current(&mut world, 5, 3);
@@ -652,26 +653,26 @@ fn a_message_interrupts_once_for_who_awaits_it_and_nobody_more_urgent() {
     }
     message(&mut world, 9);
     assert_eq!(announced(&mut world), Some(9));
-    // Not acknowledged, it waits while somebody more urgent runs, and comes back.
+    // If not acknowledged, it waits while something more urgent runs, and then comes back.
     become_current(&mut world, 5, 4);
     assert_eq!(announced(&mut world), None);
     become_current(&mut world, 5, 3);
     assert_eq!(announced(&mut world), Some(9));
-    // Once for each time that it waits.
+    // Once each time it waits.
     world.write(2, CORE_REQUEST, 0);
     message(&mut world, 9);
     assert_eq!(announced(&mut world), None);
     awaits(&mut world, 0, Awaited::new(6, 9, 3));
     assert_eq!(announced(&mut world), Some(9));
     world.write(2, CORE_REQUEST, 0);
-    // A less urgent activity is announced once it is no longer less urgent, and not if it runs itself.
+    // A less urgent activity is announced once it is no longer less urgent, but not if it is running.
     become_current(&mut world, 7, 0);
     assert_eq!(announced(&mut world), None);
     become_current(&mut world, 5, 2);
     message(&mut world, 11);
     assert_eq!(announced(&mut world), Some(11));
     world.write(2, CORE_REQUEST, 0);
-    // TileMux is nothing special.
+    // TileMux gets no special treatment.
     become_current(&mut world, 5, 9);
     awaits(
         &mut world,

@@ -1,4 +1,4 @@
-//! Rights end: whatever was given for an endpoint as it was does not work on the endpoint as it is.
+//! Rights end: a right given for an endpoint in one configuration does not work after the endpoint is reconfigured.
 
 use super::latencies::channel;
 use super::world::*;
@@ -8,7 +8,7 @@ use bulkhead_abi::dtu::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Tile 1 has sent a message over endpoint 8 that is to be answered at its endpoint 9, and tile 2 has fetched it. Gives its offset.
+/// Tile 1 has sent a message over endpoint 8, to be answered at its endpoint 9, and tile 2 has fetched it. Returns its offset.
 fn asked(world: &mut World, credits: u8) -> u64 {
     channel(world, credits, 256);
     let send = Command::new(Opcode::Send, 8, 9);
@@ -30,7 +30,7 @@ fn reply(world: &mut World, offset: u64) -> DtuError {
 
 #[test]
 fn a_right_to_reply_does_not_reach_who_receives_there_now() {
-    // With credits that are counted, and with unlimited ones.
+    // With counted credits and with unlimited ones.
     for credits_max in [2, UNLIMITED_CREDITS] {
         let mut world = World::new(&config());
         let offset = asked(&mut world, credits_max);
@@ -40,7 +40,7 @@ fn a_right_to_reply_does_not_reach_who_receives_there_now() {
         assert_eq!(reply(&mut world, offset), DtuError::ReceiverGone);
         assert_eq!(world.fetch(1, 9), None);
         assert_eq!(world.bytes(1, 0x5000, 64), [0; 64]);
-        // The receiver frees the slot and is not held up; the right is gone with it.
+        // The receiver can still free the slot, and the right disappears with it.
         let acknowledge = Command::new(Opcode::Acknowledge, 8, offset as u32);
         assert_eq!(world.execute(2, acknowledge, 0, 0, 0).0, DtuError::None);
         assert_eq!(reply(&mut world, offset), DtuError::BadMessage);
@@ -75,19 +75,19 @@ fn a_credit_does_not_reach_a_channel_that_was_made_since() {
     world.set(1, 8, send_to(2, 8, 2, 256));
     let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
     assert_eq!(world.execute(1, send, BASE, 1, 0).0, DtuError::None);
-    // The reply arrives, because its endpoint is as it was; the credit is nobody's.
+    // The reply arrives because its endpoint is unchanged; the credit goes to no endpoint.
     assert_eq!(reply(&mut world, offset), DtuError::None);
     assert!(world.fetch(1, 9).is_some());
     assert_eq!(credits(&world), 1);
 }
 
-/// A message that is refused gives its credit back to the endpoint that it left, and to no other one that was put there meanwhile.
+/// A refused message returns its credit only to the endpoint that it left, never to another one configured there meanwhile.
 #[test]
 fn the_credit_of_a_refused_message_does_not_reach_a_channel_that_was_made_since() {
     for is_new in [false, true] {
         let mut world = World::new(&config());
         channel(&mut world, 2, 256);
-        // Nobody receives there any more.
+        // No activity receives there any more.
         world.set(2, 8, Endpoint::Invalid);
         let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
         world.command(1, send, BASE, 1, 0);
@@ -114,7 +114,7 @@ fn the_credit_of_a_refused_message_does_not_reach_a_channel_that_was_made_since(
     }
 }
 
-/// A receive endpoint that is taken away leaves no right to reply behind, which the next one there would have.
+/// A receive endpoint that is taken away leaves no right to reply for the next endpoint there.
 #[test]
 fn rights_to_reply_go_with_their_endpoint() {
     let mut world = World::new(&config());
@@ -130,7 +130,7 @@ fn rights_to_reply_go_with_their_endpoint() {
     assert_eq!(rights(&world), 0);
 }
 
-/// What the kernel reads of tile 1: the endpoint of which something is under way.
+/// What the kernel reads from tile 1: the endpoint with a packet under way.
 fn under_way(world: &mut World) -> u64 {
     world.read(1, UNDER_WAY)
 }
@@ -145,7 +145,7 @@ fn invalidate(world: &mut World, endpoint: u16, count: u16) {
 fn what_left_is_told_until_it_is_answered() {
     let none = u64::from(NO_ENDPOINT);
     for opcode in [Opcode::Send, Opcode::Read, Opcode::Write] {
-        // The endpoint stays, is taken away, or the command is aborted besides.
+        // The endpoint stays or is taken away; in the last case the command is also aborted.
         for (taken, aborted) in [(false, false), (true, false), (true, true)] {
             let mut world = World::new(&config());
             channel(&mut world, 2, 256);
@@ -174,7 +174,7 @@ fn what_left_is_told_until_it_is_answered() {
             }
             assert!(told > 1);
             assert_eq!(under_way(&mut world), none);
-            // What the memory or the receiver did with it is done.
+            // The effect on the memory or the receiver has already happened.
             let before = world.chip.memory.clone();
             world.run();
             if opcode != Opcode::Read {
@@ -191,7 +191,7 @@ fn nothing_is_told_of_what_waits_for_its_tokens() {
     world.units[1].set_bucket(0, 0, 1, 512, 512);
     world.command(1, Command::new(Opcode::Write, 8, 0), BASE, 2048, 0);
     world.run_until(2000);
-    // The first chunk is answered, the second waits for a long time; nobody has to wait with it.
+    // The first chunk is answered and the second waits for a long time; nothing has to wait with it.
     assert_eq!(under_way(&mut world), u64::from(NO_ENDPOINT));
     invalidate(&mut world, 8, 1);
     world.run();
@@ -213,7 +213,7 @@ fn endpoints_are_invalidated_in_a_row() {
         .collect();
     assert_eq!(left, [8, 12]);
     assert_eq!(reply(&mut world, offset), DtuError::ReceiverGone);
-    // None, and more than there are.
+    // None, and more than exist.
     let hostile = external_command(ExternalOpcode::InvalidateEndpoint, 30, u16::MAX);
     for command in [
         external_command(ExternalOpcode::InvalidateEndpoint, 8, 0),
@@ -265,43 +265,43 @@ proptest! {
     }
 }
 
-/// What somebody has.
+/// The right under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Right {
     /// A send endpoint, with credits or without a limit.
     Send(u8),
-    /// A right to reply to a message, whose sender has this many credits.
+    /// A right to reply to a message whose sender has this many credits.
     Reply(u8),
-    /// Memory that it may write, and memory that it may read.
+    /// Memory that its holder may write, and memory that it may read.
     Write,
     Read,
-    /// Messages in its receive endpoint.
+    /// Messages in the holder's receive endpoint.
     Receive,
     /// A page that the unit may write for an activity.
     Translation,
 }
 
-/// How it ends.
+/// How the right ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// Revoked or deactivated: the endpoint is invalid.
     Revoked,
-    /// A neighbour has the endpoint now, as the same kind.
+    /// The endpoint now belongs to a neighbour and has the same kind.
     Reused,
-    /// The same, and the neighbour has another kind.
+    /// The endpoint now belongs to a neighbour and has another kind.
     ReusedOtherwise,
-    /// The owner died: its hart was stopped and started with something else.
+    /// The owner died: its hart was stopped and restarted with other software.
     Dead,
-    /// The other end was restarted: the endpoint there was configured again, as it was.
+    /// The other end was restarted: its endpoint was configured again, as before.
     Restarted,
 }
 
 const NEIGHBOUR: u16 = 6;
-/// Where the neighbour's messages go, and the memory that was given away and then belongs to another owner.
+/// Where the neighbour's messages go. The memory was given away and then belongs to another owner.
 const NEW_BUFFER: u64 = 0x6000;
 const LENT: u64 = 3 * SHARE;
 
-/// Closes an endpoint as the kernel does: invalid first, then nothing is under way.
+/// Closes an endpoint as the kernel does: makes it invalid, then waits until nothing is under way.
 fn close(world: &mut World, tile: u16, endpoint: u16) {
     let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, 1);
     world.external(tile, EXTERNAL_COMMAND, command);
@@ -310,7 +310,7 @@ fn close(world: &mut World, tile: u16, endpoint: u16) {
     }
 }
 
-/// The endpoint of a neighbour, of the kind that a right needs or of another.
+/// A neighbour's endpoint, of the kind that a right needs or of another.
 fn neighbours(receives: bool) -> Endpoint {
     match receives {
         true => Endpoint::Receive(ReceiveEndpoint {
@@ -334,14 +334,14 @@ fn neighbours(receives: bool) -> Endpoint {
     }
 }
 
-/// One case: the right is used after its end, or is under way when it ends. Endpoint 8 of tile 1 is used; its partner is endpoint 9 or
-/// 10 of `far`, which may be the same tile.
+/// One case: the right is used after its end, or is in use when it ends. Endpoint 8 of tile 1 is used; its partner is endpoint 9 or 10
+/// of `far`, which may be the same tile.
 fn case(right: Right, end: End, far: u16, under_way: bool) {
     let what = format!("{right:?} {end:?} tile {far} under way {under_way}");
     let mut world = World::new(&config());
     let receiver = |slots| receive_at(0x4000, slots, 256, 16);
     world.set(far, 9, receiver(4));
-    // The right, the use of it, and the endpoint whose end is its end.
+    // The right's user, and the endpoint whose end ends the right.
     let (mut user, mut ends) = ((1, 8), (1, 8));
     let write = match right {
         Right::Send(credits) => {
@@ -405,7 +405,7 @@ fn case(right: Right, end: End, far: u16, under_way: bool) {
             assert!(world.step(), "{what}");
         }
     }
-    // The kernel ends it. What a right leads to goes after the right itself.
+    // The kernel ends the right. What it leads to goes after the right itself.
     if end == End::Dead {
         world.external(ends.0, EXTERNAL_COMMAND, ExternalOpcode::StopHart as u64);
     }
@@ -413,7 +413,7 @@ fn case(right: Right, end: End, far: u16, under_way: bool) {
         close(&mut world, 1, 8);
     }
     if right == Right::Translation {
-        // TileMux: what runs is aborted and waited for, then the page is another's.
+        // TileMux aborts what runs and waits for it; then the page goes to another owner.
         world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::AbortCommand as u64);
         while world.units[1].running.is_some() {
             assert!(world.step(), "{what}");
@@ -426,7 +426,7 @@ fn case(right: Right, end: End, far: u16, under_way: bool) {
     } else {
         close(&mut world, ends.0, ends.1);
     }
-    // From now on everything is somebody else's.
+    // From now on everything belongs to another owner.
     let new = match (right, end) {
         (Right::Translation, _) | (_, End::Revoked | End::Dead) => None,
         (Right::Reply(_) | Right::Receive, End::Restarted) => {
@@ -446,7 +446,7 @@ fn case(right: Right, end: End, far: u16, under_way: bool) {
     world.bytes(3, 0, 4096).fill(0x55);
     let mut before = world.endpoint(ends.0, ends.1);
     world.run();
-    // The old user tries it now, and later.
+    // The old user tries now, and again later.
     for _ in 0..2 {
         if right == Right::Translation {
             world.switch(1, 5, 0);
@@ -460,7 +460,7 @@ fn case(right: Right, end: End, far: u16, under_way: bool) {
     if let (Endpoint::Receive(new), Endpoint::Receive(old)) =
         (world.endpoint(ends.0, ends.1), &mut before)
     {
-        // A fetch that finds nothing may turn.
+        // A fetch that finds nothing may rotate.
         old.position = new.position;
     }
     assert_eq!(world.endpoint(ends.0, ends.1), before, "{what}");
@@ -499,8 +499,8 @@ fn every_right_ends_in_every_way() {
     println!("{cases} cases");
 }
 
-/// A kernel keeps the words of a right and frees the message's slot; written into another receive endpoint's right, they answer the
-/// same caller, and nobody else if its endpoint was configured since.
+/// A kernel stores the words of a right and frees the message's slot. Written into another receive endpoint's right, they answer the
+/// same caller; if its endpoint was reconfigured since then, they answer no one.
 #[test]
 fn the_words_of_a_right_are_the_right() {
     for touched in [false, true] {
@@ -596,7 +596,7 @@ fn a_register_says_when_lines_are_written_back() {
             assert!(world.step(), "it ends");
             end = world.chip.now;
         }
-        // Four lines at a time and then one; lines on their way are asked for twice.
+        // Four lines at a time, then one. Lines in transit are asked for twice.
         let rounds = if pending { 4 } else { 2 };
         assert_eq!(end, begin + rounds * LOCAL);
         let lines: BTreeSet<u64> = world.chip.written_back.iter().map(|w| w.1).collect();
@@ -613,7 +613,7 @@ fn a_register_says_when_lines_are_written_back() {
         }
         let refused: Vec<bool> = answers(&world, since).iter().map(|a| a.1).collect();
         assert_eq!(refused, [false, true, false, true]);
-        // Nothing to be done is done at once.
+        // With nothing to do, it completes immediately.
         world.external(1, EXTERNAL_ARGUMENT, BASE);
         let since = world.chip.sent.len();
         world.external(1, EXTERNAL_COMMAND, write_back(0));

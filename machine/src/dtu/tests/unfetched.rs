@@ -1,4 +1,4 @@
-//! Requests that wait at a service: who is named, and that no tick is lost.
+//! Requests waiting at a service: the right culprit is named, and no tick is lost.
 
 use super::super::env::Observation;
 use super::super::unfetched::{Place, Requests};
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 const SERVER: u16 = 7;
 
-/// A server on tile 2 with two gates (endpoints 8 and 9), and a gate for answers; tiles 0, 1 and 3 may send to the first, 3 to the second.
+/// A server on tile 2 with two gates (endpoints 8 and 9) and a gate for answers. Tiles 0, 1 and 3 may send to the first, tile 3 to the
+/// second.
 fn service() -> World {
     let mut world = World::new(&config());
     for (endpoint, offset) in [(8, 0x1000), (9, 0x2000)] {
@@ -68,7 +69,7 @@ fn of(tile: u16) -> Party {
     Party::Activity(Owner::new(tile, TILEMUX_ACTIVITY))
 }
 
-/// Tile 0 has the privileged unit. The TileMux of tile 2 gets requests at endpoint 4.
+/// Tile 0 has the privileged unit. The TileMux of tile 2 receives requests at endpoint 4.
 #[test]
 fn only_the_kernels_unit_says_who_asked() {
     let mut world = World::new(&config());
@@ -78,25 +79,25 @@ fn only_the_kernels_unit_says_who_asked() {
         world.set(tile, 10, receive_at(0x3000, 4, 256, NO_ENDPOINT));
     }
     let (pager, innocent) = (Owner::new(3, 9), Owner::new(3, 11));
-    // It names the activity with its next message, and that one only.
+    // The kernel names the activity with its next message, and only with that one.
     world.units[0].asks_for(Some(pager));
     send(&mut world, 0, 8);
     assert_eq!(world.units[2].take_asker(), Some(pager));
     assert_eq!(world.units[2].take_asker(), None);
     send(&mut world, 0, 8);
     assert_eq!(world.units[2].take_asker(), None);
-    // What was said before is not said any more.
+    // An earlier statement no longer applies.
     world.units[0].asks_for(Some(pager));
     world.units[0].asks_for(None);
     send(&mut world, 0, 8);
     assert_eq!(world.units[2].take_asker(), None);
-    // A TileMux that was taken over says the same, and is not believed.
+    // A compromised TileMux makes the same claim and is not believed.
     world.units[1].asks_for(Some(innocent));
     send(&mut world, 1, 8);
     assert_eq!(world.units[2].take_asker(), None);
 }
 
-/// An answer is no request, whatever the kernel has just said.
+/// An answer is not a request, whatever the kernel has just said.
 #[test]
 fn an_answer_names_nobody_who_asked() {
     let mut world = World::new(&config());
@@ -117,7 +118,7 @@ fn a_request_waits_for_whoever_is_served() {
     let mut world = service();
     send(&mut world, 0, 8);
     let first = world.fetch(2, 8).expect("a message");
-    // Tile 1 waits at the same gate, tile 3 at the other, while the server works for tile 0.
+    // While the server works for tile 0, tile 1 waits at the same gate and tile 3 at the other.
     send(&mut world, 1, 8);
     send(&mut world, 3, 9);
     reply(&mut world, 8, first);
@@ -136,13 +137,13 @@ fn a_request_waits_for_whoever_is_served() {
     let (fetched, replied) = (ends(Opcode::Fetch), ends(Opcode::Reply)[0]);
     let itself = Party::Activity(Owner::new(2, SERVER));
     let expected = [
-        // Tile 0 was fetched by a server that did nothing.
+        // Tile 0's request was fetched by an idle server.
         (0, itself, fetched[0] - stored[0]),
         (1, of(0), replied - stored[1]),
         (3, of(0), replied - stored[2]),
         (1, itself, fetched[1] - replied),
         (3, itself, fetched[1] - replied),
-        // The second gate's message was taken first; the server has not given it back.
+        // The second gate's message was taken first, and the server has not given it back.
         (1, of(3), fetched[2] - fetched[1]),
     ];
     assert_eq!(waits(&world), expected);
@@ -150,7 +151,8 @@ fn a_request_waits_for_whoever_is_served() {
         world.units[2].requests_waited(world.chip.now),
         expected.iter().map(|wait| wait.2).sum::<Tick>()
     );
-    // What is put aside is nobody's work: after the third one is freed the server works for itself, though it keeps the second.
+    // A request that is put aside counts as no client's work: once the third is freed, the server works for itself although it keeps the
+    // second.
     let free = Command::new(Opcode::Acknowledge, 8, third as u32);
     assert_eq!(world.execute(2, free, 0, 0, 0).0, DtuError::None);
     send(&mut world, 1, 8);
@@ -171,7 +173,7 @@ fn answers_and_what_tilemux_gets_are_no_requests() {
     let request = world.fetch(2, 8).expect("a message");
     reply(&mut world, 8, request);
     world.run_until(world.chip.now + 1000);
-    // The client's gate for answers belongs to its TileMux here; nothing waits there for the ledger, nor by being fetched late.
+    // The client's gate for answers belongs to its TileMux here. Nothing waits there for the ledger, not even if it is fetched late.
     world.fetch(1, 10).expect("an answer");
     assert_eq!(world.units[1].requests_waited(world.chip.now), 0);
     let count = waits(&world).len();
@@ -213,7 +215,7 @@ fn an_endpoint_that_is_configured_anew_ends_waits_and_work() {
     );
 }
 
-/// One thing that happens at a tile.
+/// One step at a tile.
 #[derive(Clone, Debug)]
 enum Step {
     Pass(Tick),
@@ -242,7 +244,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The rule of the module, tick by tick.
+/// The module's rule, tick by tick.
 #[derive(Default)]
 struct ByTick {
     waiting: BTreeMap<Place, (u16, Party)>,
@@ -275,13 +277,13 @@ fn sender_of(number: u16) -> Party {
 }
 
 impl ByTick {
-    /// A slot holds one message, until it is given back.
+    /// A slot holds one message until it is given back.
     fn is_free(&self, place: Place) -> bool {
         !self.works.values().any(|work| work.0 == place) && !self.waiting.contains_key(&place)
     }
 }
 
-/// What the unit does at a step, but for settling.
+/// What the unit does at a step, except settling.
 fn play(
     requests: &mut Requests,
     now: Tick,
@@ -306,7 +308,7 @@ fn play(
 }
 
 proptest! {
-    /// Random histories: what is booked is what one sees who looks at each tick, however often the waits were told meanwhile.
+    /// Random histories: the recorded waits equal those found tick by tick, however often they were reported meanwhile.
     #[test]
     fn random_histories_equal_the_rule_tick_by_tick(steps in prop::collection::vec(step(), 1..120)) {
         let mut requests = Requests::new(2);

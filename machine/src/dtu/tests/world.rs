@@ -15,7 +15,7 @@ pub const SHARE: u64 = 0x1_0000;
 pub const HOP: Tick = 10;
 pub const MEMORY: Tick = 100;
 pub const LOCAL: Tick = 20;
-/// Ticks a second; a cycle of the unit is 2 ticks (2 GHz).
+/// Ticks per second; a cycle of the unit is 2 ticks (2 GHz).
 pub const TICKS: u64 = 4_000_000_000;
 /// Tile-physical start of memory.
 pub const BASE: u64 = MEMORY_BASE;
@@ -30,7 +30,7 @@ pub fn config() -> DtuConfig {
 }
 
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // A packet has room for a line; these are few.
+#[allow(clippy::large_enum_variant)] // Packets have room for a line, and there are few of them.
 enum Action {
     Event(u16, DtuEvent),
     /// A pending access of a tile: token, place in memory, bytes to write.
@@ -49,7 +49,7 @@ pub struct Hart {
     pub second_line: bool,
 }
 
-/// Everything but the units, so that a unit and its surroundings can be borrowed at once.
+/// Everything but the units, so that a unit and its surroundings can be borrowed separately.
 #[derive(Debug)]
 pub struct Chip {
     pub now: Tick,
@@ -58,15 +58,15 @@ pub struct Chip {
     pub memory: Vec<u8>,
     pub harts: Vec<Hart>,
     pub log: Vec<(Tick, u16, Observation)>,
-    /// Every packet that was sent, with the moment.
+    /// Every packet sent, and when.
     pub sent: Vec<(Tick, Packet)>,
     /// Local accesses answer through `local_done` instead of at once.
     pub pending: bool,
     /// Local accesses: moment, tile, address, bytes, write.
     pub accesses: Vec<(Tick, u16, u64, u32, bool)>,
-    /// Lines that were to be written back, and when.
+    /// Lines to be written back, and when.
     pub written_back: Vec<(Tick, u64)>,
-    /// Pending accesses that are not to be done any more.
+    /// Pending accesses that were cancelled.
     forgotten: BTreeSet<(u16, u32)>,
 }
 
@@ -96,7 +96,7 @@ impl Env for Side<'_> {
     }
     fn send(&mut self, packet: Packet) {
         assert_eq!(packet.source, self.tile);
-        // A message to oneself is answered by oneself.
+        // A message to itself is answered by the same unit.
         let to_itself = packet.source == packet.destination;
         let is_own = packet.owner.tile == self.tile;
         assert!(to_itself || is_own != packet.kind.is_response());
@@ -148,7 +148,7 @@ impl Env for Side<'_> {
         self.chip.written_back.push((self.chip.now, line));
         assert_eq!(owner, Owner::new(0, TILEMUX_ACTIVITY));
         if self.chip.pending {
-            // The first time each line is on its way.
+            // Each line is in transit the first time.
             let before = self
                 .chip
                 .written_back
@@ -259,7 +259,7 @@ impl World {
             .expect("aligned")
     }
 
-    /// Gives a packet to a unit, now.
+    /// Delivers a packet to a unit, now.
     pub fn deliver(&mut self, packet: Packet) {
         let tile = packet.destination;
         let mut side = Side {
@@ -355,14 +355,14 @@ impl World {
         while self.step() {}
     }
 
-    /// Runs at most `actions` actions: a hostile hart can leave work for centuries.
+    /// Runs at most `actions` actions, because a hostile hart can leave centuries of work.
     pub fn drain(&mut self, actions: u32) {
         for _ in 0..actions {
             self.step();
         }
     }
 
-    /// Runs everything before `at` and sets the clock to it.
+    /// Runs everything before `at`, and sets the clock to it.
     pub fn run_until(&mut self, at: Tick) {
         while self
             .chip
@@ -390,7 +390,7 @@ impl World {
         self.write(tile, COMMAND, command.0)
     }
 
-    /// Runs a command to its end: error and the ticks that it took.
+    /// Runs a command to its end. Returns its error and the ticks it took.
     pub fn execute(
         &mut self,
         tile: u16,
@@ -423,7 +423,7 @@ impl World {
         (offset != NO_MESSAGE).then_some(offset)
     }
 
-    /// Makes an activity current on a tile: the old value of the register.
+    /// Makes an activity current on a tile. Returns the old value of the register.
     pub fn switch(&mut self, tile: u16, activity: u16, bucket: u8) -> CurrentActivity {
         let new = CurrentActivity::new(activity, 0, bucket).0;
         self.write(tile, PRIVILEGED_ARGUMENT, new);
@@ -435,7 +435,7 @@ impl World {
         CurrentActivity(self.read(tile, PRIVILEGED_ARGUMENT))
     }
 
-    /// Maps a virtual page of an activity to the tile's memory at this offset.
+    /// Maps a virtual page of an activity to this offset in the tile's memory.
     pub fn map(&mut self, tile: u16, activity: u16, page: u64, offset: u64, rights: u64) {
         self.write(tile, PRIVILEGED_ARGUMENT, page | rights);
         let physical = (BASE + offset) | u64::from(activity) << 48;

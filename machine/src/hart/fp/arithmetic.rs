@@ -1,6 +1,6 @@
-//! Sum, product, quotient, square root and fused multiply-add by integers.
+//! Sum, product, quotient, square root and fused multiply-add in integer arithmetic.
 //!
-//! Correct for every operand, every rounding mode and every flag; the host's arithmetic never enters here.
+//! They are correct for every operand, rounding mode and flag, and never use the host's floating-point arithmetic.
 
 use super::Rounding;
 use super::flag::DIVIDE_BY_ZERO;
@@ -178,7 +178,8 @@ pub(super) fn square_root<F: Format>(a: u64, rounding: Rounding, flags: &mut u8)
         _ if x.negative => invalid::<F>(flags),
         Kind::Infinity => a,
         Kind::Finite => {
-            // sqrt(s / 2^63 * 2^e) = sqrt(s * 2^63) / 2^63 * 2^(e/2); an odd exponent lends its factor two to the radicand.
+            // sqrt(s / 2^63 * 2^e) = sqrt(s * 2^63) / 2^63 * 2^(e/2); an odd exponent moves its factor of two into the
+            // radicand.
             let odd = x.exponent & 1;
             let radicand = u128::from(x.significand) << (63 + odd);
             let root = radicand.isqrt();

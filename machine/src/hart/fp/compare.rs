@@ -3,7 +3,7 @@
 use super::flag::INVALID;
 use super::format::{Format, is_nan, is_signaling};
 
-/// Maps the bits of a number that is no NaN onto integers in the same order (minus zero just below plus zero).
+/// Maps the bits of a number that is not a NaN to integers in the same order (minus zero just below plus zero).
 fn ordered<F: Format>(bits: u64) -> i64 {
     let magnitude = (bits & (F::SIGN - 1)) as i64;
     if bits & F::SIGN != 0 {

@@ -1,7 +1,7 @@
 //! Taking numbers apart and rounding them back: the two steps that all operations share.
 //!
-//! A finite non-zero number is (sign, exponent, significand) with the significand's leading one at bit 63, so that its value
-//! is `significand / 2^63 * 2^exponent`, whatever the format. Operations do not know the formats' layouts.
+//! A finite non-zero number is (sign, exponent, significand) with the significand's leading one at bit 63, so its value is
+//! `significand / 2^63 * 2^exponent` in every format. Operations do not know the formats' layouts.
 
 use super::Rounding;
 use super::flag::{INEXACT, INVALID, OVERFLOW, UNDERFLOW};
@@ -182,7 +182,7 @@ pub(super) fn round_pack<F: Format>(
     sign | (kept + u64::from(up))
 }
 
-/// The NaN that an operation with a NaN operand gives; raises the invalid flag for a signalling one.
+/// The NaN that results from a NaN operand. Raises the invalid flag for a signalling one.
 pub(super) fn nan_result<F: Format>(operands: &[u64], flags: &mut u8) -> u64 {
     if operands.iter().any(|&bits| is_signaling::<F>(bits)) {
         *flags |= INVALID;

@@ -1,10 +1,10 @@
 //! Fast paths through the host's floating-point unit, used only where they provably give the same bits and flags.
 //!
-//! Rust's `f32` and `f64` arithmetic is IEEE 754 with rounding to nearest even, and `mul_add` rounds once. Therefore, with
-//! that rounding mode and a result `r` that is normal and larger in magnitude than the least normal number, the host's bits are
-//! the result, and no flag but "inexact" can be due: a NaN or infinite result (invalid, divide by zero, overflow, NaN
-//! operands) and everything that could be tiny is excluded by the test on `r`. What remains is the inexact flag:
-//! - it is sticky, so when it is already set there is nothing to find out (the usual case after a program's first steps);
+//! Rust's `f32` and `f64` arithmetic is IEEE 754 with rounding to nearest even, and `mul_add` rounds once. Therefore, with that
+//! rounding mode and a result `r` that is normal and larger in magnitude than the least normal number, the host's bits are the
+//! result, and no flag but "inexact" can be due: the test on `r` excludes NaN and infinite results (invalid, divide by zero,
+//! overflow, NaN operands) and everything that could be tiny. Only the inexact flag remains:
+//! - it is sticky, so if it is already set (the usual case after a program's first steps), nothing need be computed;
 //! - otherwise an error-free transformation gives the rounding error exactly, inside the exponent range in which none of
 //!   its steps can overflow or lose bits below the subnormal limit (Muller et al., "Handbook of Floating-Point Arithmetic",
 //!   2nd edition, sections 4.3 to 4.8): 2Sum for sums, the fused residuals `ab - r`, `a - rb` and `a - r*r` for the rest.
@@ -208,7 +208,7 @@ pub(super) fn double_fused(
     rounding: Rounding,
     flags: &mut u8,
 ) -> Option<u64> {
-    // The error of a fused multiply-add takes two numbers; while the flag is not set the integers are as quick.
+    // The error of a fused multiply-add needs two numbers; while the flag is not set, the integer implementation is as fast.
     if !settled(rounding, *flags) {
         return None;
     }

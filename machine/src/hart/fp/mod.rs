@@ -2,9 +2,9 @@
 //!
 //! The host's floating-point unit cannot simply be used: RISC-V requires canonical NaNs, five rounding modes, tininess detected
 //! after rounding, saturating conversions and exact accrued flags, and the result may not depend on the host. So every operation
-//! has an integer implementation, and the host's arithmetic is only a fast path where it is provably equal (see `host`). These
-//! functions know nothing of registers, instructions or the dynamic rounding mode: the caller passes a resolved [`Rounding`] and
-//! ORs into its own `fflags`.
+//! has an integer implementation; the host's arithmetic is only a fast path where it provably gives the same result (see
+//! `host`). These functions know nothing of registers, instructions or the dynamic rounding mode: the caller passes a resolved
+//! [`Rounding`] and ORs into its own `fflags`.
 //!
 //! Sources: "The RISC-V Instruction Set Manual, Volume I", chapters "F" and "D" (version 2.2 of both); IEEE 754-2019.
 
@@ -78,14 +78,14 @@ pub const CANONICAL_NAN_32: u32 = 0x7fc0_0000;
 /// The canonical NaN of binary64.
 pub const CANONICAL_NAN_64: u64 = 0x7ff8_0000_0000_0000;
 
-/// A binary32 value as a 64-bit register holds it: the upper half all ones.
+/// A binary32 value as held in a 64-bit register: the upper half is all ones.
 #[must_use]
 pub const fn nan_box(value: u32) -> u64 {
     0xffff_ffff_0000_0000 | value as u64
 }
 
-/// The binary32 operand that a 64-bit register holds: the canonical NaN if it is not a valid NaN-boxed value.
-/// (Stores, moves to integer registers and sign injection's *transfer* forms use the raw bits instead.)
+/// The binary32 operand in a 64-bit register: the canonical NaN if the register is not a valid NaN-boxed value. (Stores, moves
+/// to integer registers and sign injection's *transfer* forms use the raw bits instead.)
 #[must_use]
 pub const fn nan_unbox(register: u64) -> u32 {
     if register >> 32 == 0xffff_ffff {

@@ -1,7 +1,7 @@
-//! The operations under their names: `f32_*` and `f64_*`.
+//! The operations by name: `f32_*` and `f64_*`.
 //!
 //! Operands and results are raw bits; `flags` is ORed into. Conversions to integers return the value of the destination
-//! register: 32-bit results, signed or not, are sign-extended as the instructions do.
+//! register: 32-bit results, signed or not, are sign-extended, as the instructions require.
 
 use super::format::{Double, Single};
 use super::{Rounding, arithmetic, compare, convert};

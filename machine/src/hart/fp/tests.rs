@@ -95,7 +95,7 @@ fn known_results_and_flags() {
             (expected, 0)
         );
     }
-    // A product of infinity and zero is invalid even with a quiet NaN to add; a quiet NaN alone is not.
+    // Infinity times zero is invalid even with a quiet NaN as the addend; a quiet NaN alone is not.
     assert_eq!(
         with_flags(|f| f32_fmadd(0x7f80_0000, 0, CANONICAL_NAN_32, RNE, f)),
         (CANONICAL_NAN_32, INVALID)
@@ -106,10 +106,11 @@ fn known_results_and_flags() {
     );
 }
 
-/// IEEE 754, 7.5: tininess after rounding looks at the result as if the exponent had no bound.
+/// IEEE 754, 7.5: tininess after rounding is judged as if the exponent had no bound.
 #[test]
 fn tininess_is_detected_after_rounding() {
-    // (2^-126)(1 - 2^-24) rounds, with 24 bits and no bound, to itself: tiny. With 25 significant ones it would round to 2^-126.
+    // With 24 bits and no exponent bound, (2^-126)(1 - 2^-24) rounds to itself: tiny. With 25 significant ones it would round to
+    // 2^-126.
     let least_normal = 0x0080_0000;
     let below_one = 0x3f7f_ffff; // 1 - 2^-24
     assert_eq!(
@@ -198,7 +199,7 @@ fn conversions_saturate() {
         assert_eq!(with_flags(|f| f64_to_l(value, RNE, f)), (l, INVALID));
         assert_eq!(with_flags(|f| f64_to_lu(value, RNE, f)), (lu, INVALID));
     }
-    // Unsigned: above -1 after rounding is zero and inexact, not invalid.
+    // Unsigned: a value that rounds to more than -1 gives zero and inexact, not invalid.
     let minus_half = (-0.5f64).to_bits();
     assert_eq!(with_flags(|f| f64_to_wu(minus_half, RNE, f)), (0, INEXACT));
     assert_eq!(
@@ -222,7 +223,7 @@ fn boxing() {
     assert_eq!(nan_unbox(0x3ff0_0000_0000_0000), CANONICAL_NAN_32);
 }
 
-/// Numbers whose exponents are near each other often enough that sums cancel and products reach both limits.
+/// Numbers with exponents close enough that sums often cancel and products reach both limits.
 fn double() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -259,7 +260,7 @@ fn canonical(value: f64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// The integer implementation alone against the host, whose results are IEEE's (nearest even).
+    /// The integer implementation alone against the host, which follows IEEE 754 (nearest even).
     #[test]
     fn integers_agree_with_the_host(a in double(), b in double(), c in double()) {
         let (x, y, z) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));

@@ -1,4 +1,4 @@
-//! The front end: fetches along the predicted path, and brings instructions into the window in order.
+//! The front end: fetches along the predicted path and brings instructions into the window in order.
 
 use super::super::block::BlockCache;
 use super::super::bus::Bus;
@@ -44,7 +44,7 @@ fn is_float(op: &Op) -> bool {
 }
 
 impl Window {
-    /// Dispatches what an edge allows.
+    /// Dispatches as much as one edge allows.
     pub(super) fn dispatch<B: Bus>(
         &mut self,
         hart: &mut Hart,
@@ -97,7 +97,7 @@ impl Window {
             self.block = Some((block, 0));
             return Ok(true);
         }
-        // Accesses of an instruction that was abandoned in the middle still write their registers.
+        // Accesses of an instruction that was abandoned midway still write their registers.
         if self.head == self.tail && !hart.core.pending.is_empty() {
             match hart.core.pending.all() {
                 Ok(at) if at > now => self.fetch_at = self.align(at),
@@ -138,7 +138,8 @@ impl Window {
                 if let Some(Resume::Fetch(block)) = hart.resume.take() {
                     self.coming = Some(block);
                 }
-                // A walk, or tokens: nothing else goes on, so that accesses stay in the order of time.
+                // A walk, or a wait for tokens: nothing else continues, so accesses stay in time
+                // order.
                 if core.walk.is_some() || core.fetches == [None; 2] {
                     self.exclusive = Exclusive::Fetch;
                     return Err(stop);
@@ -166,7 +167,7 @@ impl Window {
         }
     }
 
-    /// The front end goes on where it was when nothing else was to go on.
+    /// The front end continues from the point at which everything else was held back.
     pub(super) fn fetch_alone<B: Bus>(
         &mut self,
         hart: &mut Hart,
@@ -258,7 +259,7 @@ impl Window {
             self.block = None;
             core.pc = core.pc.wrapping_add(this.bytes.into());
         } else {
-            // It says itself where the hart goes on.
+            // The operation itself says where the hart continues.
             self.block = None;
         }
         if new.class == Class::Plain && op.ends_block() {
@@ -267,7 +268,7 @@ impl Window {
         self.push(new);
     }
 
-    /// Values of sources that are known, and orders for the others.
+    /// Takes the values of known sources, and waits for the others.
     fn find_sources(&mut self, core: &Core, new: &mut Entry, mut sources: u64, number: u64) {
         let mut next = (new.class == Class::Store) as usize;
         while sources != 0 {
@@ -293,7 +294,7 @@ impl Window {
                 new.sources[slot].1 = from.value;
                 new.ready = new.ready.max(from.done);
                 if slot == 0 {
-                    // When the address of a store is known.
+                    // When the store's address becomes known.
                     new.asked = from.done;
                 }
             } else {
@@ -303,7 +304,7 @@ impl Window {
         }
     }
 
-    /// Where fetching goes on after a branch or jump.
+    /// Where fetching continues after a branch or jump.
     fn predict(&mut self, core: &mut Core, new: &mut Entry, now: Tick) {
         let op = &new.op;
         let behind = new.pc.wrapping_add(op.length.into());

@@ -1,4 +1,4 @@
-//! Execution: instructions whose operands are there issue, oldest first, as far as the units allow.
+//! Execution: instructions whose operands are available issue, oldest first, as far as the units allow.
 
 use super::super::bus::{Access, Bus, Timing};
 use super::super::core::{Core, Exception};
@@ -11,7 +11,7 @@ use super::{Cause, Class, Entry, NOBODY, Stopped, UNKNOWN, Window};
 use crate::types::Tick;
 use std::cmp::Reverse;
 
-/// A group of units; so many operations issue to it in a cycle.
+/// A group of units, which limits the operations that issue to it per cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Port {
     Alu,
@@ -36,23 +36,23 @@ fn port(op: &Op, class: Class) -> Port {
     }
 }
 
-/// What an operation that computes gives.
+/// The result of an operation that computes.
 enum Outcome {
     Value(u64),
-    /// A branch is taken or not.
+    /// Whether a branch is taken.
     Branch(bool),
     /// The link, and the target.
     Jump(u64, u64),
     Illegal,
 }
 
-/// Whether two accesses may have a byte in common. Only offsets in the page are compared, because two pages may be one.
+/// Whether two accesses may share a byte. Compares only the page offsets, because two virtual pages may be the same physical page.
 pub(super) fn overlap((a, a_bytes): (u64, u8), (b, b_bytes): (u64, u8)) -> bool {
     let behind = |from: u64, to: u64| to.wrapping_sub(from) & 0xfff;
     behind(a, b) < a_bytes.into() || behind(b, a) < b_bytes.into()
 }
 
-/// What a load does about the older stores in the window.
+/// What a load does about older stores in the window.
 enum Older {
     Nothing,
     Waits(u64),
@@ -60,7 +60,7 @@ enum Older {
 }
 
 impl Window {
-    /// Whether a unit takes an operation at this edge; if so, it is taken.
+    /// Claims a unit for an operation at this edge. Returns whether one was free.
     fn takes(&mut self, port: Port, now: Tick) -> bool {
         let limit = match port {
             Port::Alu => self.config.alus,
@@ -166,7 +166,7 @@ impl Window {
         }
     }
 
-    /// A branch or jump knows where it goes.
+    /// The target of a branch or jump has become known.
     fn resolve(&mut self, core: &mut Core, number: u64, next: u64) {
         let cycle = self.cycle;
         let entry = self.entry_mut(number);
@@ -181,7 +181,7 @@ impl Window {
         self.squash(core, number + 1, next, at, Cause::Branch);
     }
 
-    /// The youngest older store that concerns a load.
+    /// The youngest older store that affects a load.
     fn older_store(&self, number: u64, address: u64, bytes: u8) -> Older {
         for &store in self.stores.iter().rev() {
             if store > number {
@@ -227,7 +227,7 @@ impl Window {
                 entry.forwarded = store;
                 entry.value = loaded(&op, value);
                 entry.bound = true;
-                // The data may still be computed; this is the time when it is there.
+                // The data may still be being computed; this is when it will be available.
                 entry.done = now.max(ready) + hit;
                 entry.asked = now;
                 self.announce(number);
@@ -274,12 +274,12 @@ impl Window {
             entry.bound = true;
             self.announce(number);
         }
-        // The line may have arrived, so other loads have their values, too.
+        // The line may have arrived, so other loads may have their values, too.
         self.take_early(core);
         self.keep_order(core, number, now);
     }
 
-    /// Loads of one place see the writes of others in the order of the program: a younger one that has its value already is repeated.
+    /// Loads of one location see other writers' stores in program order: a younger load that already has its value is repeated.
     pub(super) fn keep_order(&mut self, core: &mut Core, number: u64, now: Tick) {
         let entry = self.entry(number);
         let Some(address) = entry.address else { return };
@@ -299,7 +299,7 @@ impl Window {
     }
 }
 
-/// The physical address of a load that needs not wait until it is the oldest instruction.
+/// The physical address of a load, unless the load must wait until it is the oldest instruction.
 fn translate<B: Bus>(core: &mut Core, bus: &mut B, address: u64, bytes: u8) -> Option<u64> {
     if address & (u64::from(bytes) - 1) != 0 {
         return None;

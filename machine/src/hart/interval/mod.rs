@@ -1,15 +1,15 @@
-//! The out-of-order pipeline: instructions execute when their operands are there, and retire in the order of the program.
+//! The out-of-order pipeline: instructions execute when their operands are available and retire in program order.
 //!
-//! Why it exists: a hart that executes in order stops at the first use of a value that is missing, so misses behind that use do not
-//! overlap. Here such an instruction waits in the window while others go on. The window is a reorder buffer whose entries hold their operands
-//! and results, so it also renames. Registers, memory and CSRs change at retirement only: whatever is behind a mispredicted branch or a
-//! trap is dropped without a trace (except in caches and translation buffers, as in silicon).
+//! Why it exists: an in-order hart stops at the first use of a missing value, so misses behind that use do not overlap. Here such an
+//! instruction waits in the window while others continue. The window is a reorder buffer whose entries hold their operands and results, so
+//! it also renames. Registers, memory and CSRs change at retirement only: everything behind a mispredicted branch or a trap is dropped
+//! without a trace (except in caches and translation buffers, as in silicon).
 //!
-//! Everything happens at edges of the hart's clock. At an edge, first the oldest instructions retire (`retire.rs`), then waiting ones
-//! issue, oldest first (`issue.rs`), and then new ones enter the window (`dispatch.rs`). The hart never acts at or after its
-//! horizon, and what it is told at an edge is known before that edge, so no result depends on horizons. The memory order is argued in
-//! `docs/decisions/0007-interval.md`. What it deliberately does not know: caches, and what an instruction means (`isa`, and
-//! the functions of `Core`, which it shares with the pipeline in order).
+//! Everything happens at edges of the hart's clock. At each edge, the oldest instructions retire (`retire.rs`), waiting ones issue, oldest
+//! first (`issue.rs`), and new ones enter the window (`dispatch.rs`), in this order. The hart never acts at or after its horizon, and it
+//! uses only information known before the edge, so no result depends on horizons. `docs/decisions/0007-interval.md` argues the memory
+//! order. What it deliberately does not know: caches, and what an instruction means (that is in `isa` and in the functions of `Core`, which
+//! the in-order pipeline also uses).
 
 mod dispatch;
 mod issue;
@@ -34,7 +34,7 @@ const NO_REGISTER: u8 = 64;
 /// A time that is not known yet.
 const UNKNOWN: Tick = Tick::MAX;
 
-/// How an instruction goes through the window.
+/// How an instruction passes through the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     /// Computes from registers.
@@ -43,7 +43,7 @@ enum Class {
     Load,
     /// Stores when it retires.
     Store,
-    /// Executes when it retires, and changes nothing that others read.
+    /// Executes at retirement, and changes nothing that others read.
     Quiet,
     /// Executes when it is alone in the window; nothing is dispatched until it has retired.
     Serial,
@@ -63,11 +63,11 @@ struct Entry {
     sources: [(u8, u64); 3],
     /// Sources without a value, as bits.
     missing: u8,
-    /// When the latest of the known sources is there.
+    /// When the latest of the known sources is available.
     ready: Tick,
     /// Destination register, or [`NO_REGISTER`].
     destination: u8,
-    /// Entries, and which of their sources, that wait for the result.
+    /// Entries that wait for the result, and which of their sources it is.
     dependents: Vec<(u64, u8)>,
     /// The result, once it is known.
     value: u64,
@@ -80,15 +80,15 @@ struct Entry {
     /// Virtual address of a load or store, once it is known.
     address: Option<u64>,
     bytes: u8,
-    /// A load's value comes from this store in the window.
+    /// The store in the window that supplies a load's value.
     forwarded: u64,
     /// When a load asked for its line, or a store's address became known.
     asked: Tick,
-    /// A load must be the oldest instruction to execute.
+    /// A load may execute only as the oldest instruction.
     at_head: bool,
-    /// The oldest instruction has begun, and cannot be taken back.
+    /// The oldest instruction has begun and cannot be undone.
     started: bool,
-    /// Where fetching went on after a jump or branch; `None`: it waits for the target.
+    /// Where fetching continued after a jump or branch; `None`: the front end waits for the target.
     predicted: Option<u64>,
     /// A branch is taken.
     taken: bool,
@@ -106,18 +106,18 @@ impl Entry {
     }
 }
 
-/// What the front end waits for, beside a time.
+/// What the front end waits for, besides a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stopped {
-    /// For nothing.
+    /// Nothing.
     No,
-    /// For the retirement of the youngest instruction.
+    /// Retirement of the youngest instruction.
     Serial,
-    /// For the target of the youngest instruction.
+    /// The target of the youngest instruction.
     Jump,
 }
 
-/// Whom lost time is booked to.
+/// What lost time is charged to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
     None,
@@ -127,7 +127,7 @@ enum Cause {
     Branch,
 }
 
-/// Why nothing but one operation goes on: page tables are read, or the oldest instruction waits in the middle of its execution.
+/// Why only one operation proceeds: page tables are being read, or the oldest instruction waits midway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Exclusive {
     No,
@@ -135,68 +135,68 @@ enum Exclusive {
     Fetch,
 }
 
-/// What one edge has used up.
+/// What has been used at one edge.
 #[derive(Clone, Copy, Default, Debug)]
 struct Used {
     retired: u32,
     dispatched: u32,
-    /// By [`issue::Port`].
+    /// Operations issued, by [`issue::Port`].
     issued: [u32; 6],
 }
 
-/// The state of the pipeline beside that of [`Core`], which is the state that the program sees.
+/// The state of the pipeline besides [`Core`], which is the state that the program sees.
 #[derive(Clone, Debug)]
 pub struct Window {
     config: IntervalConfig,
-    /// In ticks, by unit.
+    /// Latencies in ticks, by unit.
     latency: [Tick; 9],
     entries: Vec<Entry>,
-    /// Number of the oldest entry, and of the next one.
+    /// Numbers of the oldest entry and of the next one.
     head: u64,
     tail: u64,
     /// The youngest entry that writes each register.
     producers: [u64; 64],
-    /// Entries that have something to do at a time.
+    /// Entries that have something to do at a known time.
     timed: BinaryHeap<Reverse<(Tick, u64)>>,
     /// Entries that have something to do now, oldest first.
     ready: Vec<u64>,
-    /// Loads that wait for a store: the store, the load.
+    /// Loads that wait for a store, as (store, load).
     blocked: Vec<(u64, u64)>,
     /// Loads whose lines are on their way, with their tokens.
     waiting: Vec<(u32, u64)>,
-    /// Tokens of loads that were dropped. They keep their places in the load queue, so no program has more accesses under way.
+    /// Tokens of dropped loads. They keep their places in the load queue so that no program can exceed the number of outstanding accesses.
     dropped: Vec<u32>,
     loads: VecDeque<u64>,
     stores: VecDeque<u64>,
-    /// When each divider is free: integers, FP.
+    /// When each divider becomes free: integers, FP.
     dividers: [Tick; 2],
     /// The block and the index of the next operation.
     block: Option<(usize, usize)>,
     /// The next block, whose line is on its way.
     coming: Option<usize>,
-    /// When the front end goes on.
+    /// When the front end continues.
     fetch_at: Tick,
     fetch_cause: Cause,
     stopped: Stopped,
-    /// The next instruction finds no room.
+    /// There is no room for the next instruction.
     full: bool,
     exclusive: Exclusive,
     /// Edges are at this tick and whole cycles after it.
     origin: Tick,
     cycle: Tick,
-    /// The edge that was taken last.
+    /// The last edge taken.
     edge: Tick,
-    /// Nothing happens before: an operation that was alone has taken so long.
+    /// Nothing happens before this time, because an operation that was alone took until then.
     frozen: Tick,
     used: Used,
-    /// What the time after that edge is lost to.
+    /// What the time after that edge is charged to.
     cause: Cause,
-    /// Nothing goes on until something is complete.
+    /// Nothing proceeds until something completes.
     idle: bool,
 }
 
 impl Window {
-    /// An empty window of this pipeline; `None`: it executes in order.
+    /// An empty window for this pipeline; `None` if it executes in order.
     pub fn new(config: &HartConfig) -> Option<Box<Self>> {
         let interval = config.interval?;
         let cycle = config.ticks_per_cycle.max(1);
@@ -241,7 +241,7 @@ impl Window {
         }))
     }
 
-    /// After a reset at this tick.
+    /// Resets at this tick.
     pub fn reset(&mut self, at: Tick) {
         (self.head, self.tail, self.origin) = (0, 0, at);
         (self.edge, self.frozen) = (at, at);
@@ -293,7 +293,7 @@ impl Window {
         }
     }
 
-    /// Drops all entries from `from` on, and lets the front end go on at `pc`, at `at`.
+    /// Drops all entries from `from` on and makes the front end continue at `pc`, at `at`.
     fn squash(&mut self, core: &mut Core, from: u64, pc: u64, at: Tick, cause: Cause) {
         if from < self.tail {
             core.predictor.restore(self.entry(from).position);
@@ -321,11 +321,10 @@ impl Window {
         self.redirect(core, pc, at, cause);
     }
 
-    /// The front end abandons what it does and goes on at `pc`, at `at`.
+    /// The front end abandons its work and continues at `pc`, at `at`.
     fn redirect(&mut self, core: &mut Core, pc: u64, at: Tick, cause: Cause) {
         core.pc = pc;
-        // Lines that are on their way come first: an instruction cache has one miss at a time.
-        // The line that was fetched last may not have arrived.
+        // Outstanding lines come first, because an instruction cache has one miss at a time. The line fetched last may not have arrived.
         core.fetch_line = NO_LINE;
         self.block = None;
         self.coming = None;
@@ -353,14 +352,14 @@ impl Window {
         self.idle = false;
     }
 
-    /// Drops everything that has not retired; the caller says where the hart goes on.
+    /// Drops everything that has not retired; the caller says where the hart continues.
     pub fn abandon(&mut self, core: &mut Core, at: Tick) {
         let pc = core.pc;
         self.squash(core, self.head, pc, at, Cause::None);
         self.forget_window(at);
     }
 
-    /// Something came at `at`: the hart looks at that edge what has changed. Returns when the hart acts next.
+    /// Something arrived at `at`; at that edge the hart checks what has changed. Returns when the hart acts next.
     fn wake(&mut self, base: Tick, at: Tick) -> Tick {
         let edge = self.align(at).max(self.edge).max(self.frozen);
         match std::mem::take(&mut self.idle) {
@@ -370,12 +369,12 @@ impl Window {
         }
     }
 
-    /// An interrupt has come.
+    /// An interrupt has arrived.
     pub fn interrupted(&mut self, core: &mut Core, at: Tick) {
         core.base = self.wake(core.base, at);
     }
 
-    /// The values of loads whose lines have arrived.
+    /// Takes the values of loads whose lines have arrived.
     fn take_early(&mut self, core: &mut Core) {
         for (number, value) in core.early.drain(..) {
             let entry = self.entry_mut(number);
@@ -384,7 +383,7 @@ impl Window {
         }
     }
 
-    /// The access of `token` is complete at `at`. `before` and `lost` are the hart's time and its waits for instructions before it was told.
+    /// The access of `token` completes at `at`. `before` and `lost` are the hart's time and its waits for instructions before the report.
     pub fn complete(&mut self, core: &mut Core, token: u32, at: Tick, before: Before) {
         self.take_early(core);
         let edge = self.align(at);
@@ -419,7 +418,7 @@ impl Window {
         core.base = self.wake(core.base, at);
     }
 
-    /// A result is known: those that wait for it get it.
+    /// A result is known: the entries that wait for it get it.
     fn announce(&mut self, number: u64) {
         let entry = self.entry_mut(number);
         let (value, done) = (entry.value, entry.done);
@@ -437,13 +436,13 @@ impl Window {
                 _ => {}
             }
         }
-        // Keeps its memory.
+        // Reuses the allocation.
         let entry = self.entry_mut(number);
         entry.dependents = dependents;
         entry.dependents.clear();
     }
 
-    /// Address and data of a store may be known now.
+    /// The address and data of a store may now be known.
     fn store_complete(&mut self, number: u64) {
         let cycle = self.cycle;
         let entry = self.entry_mut(number);
@@ -474,12 +473,12 @@ impl Window {
 pub struct Before {
     base: Tick,
     stall_fetch: Tick,
-    /// The lines that the front end waited for.
+    /// The lines that the front end was waiting for.
     fetches: [Option<u32>; 2],
 }
 
 impl Before {
-    /// To be taken before the completion.
+    /// Must be taken before the completion.
     pub fn new(core: &Core) -> Self {
         Self {
             base: core.base,
@@ -489,7 +488,7 @@ impl Before {
     }
 }
 
-/// A wait for tokens ends by an interrupt.
+/// Whether an interrupt ends a wait for tokens.
 fn withdraws(core: &Core, wait: &TokenWait) -> bool {
     core.interrupt_arrival <= wait.until && core.interrupt().is_some()
 }

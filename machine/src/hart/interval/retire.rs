@@ -1,7 +1,7 @@
-//! Retirement: the oldest instructions change the state of the program, in order.
+//! Retirement: the oldest instructions change the program's state, in order.
 //!
-//! Stores, and everything that is not simple, execute here with the functions of the pipeline in order, which may move the hart's time
-//! ahead or ask to be called again.
+//! Stores, and everything that is not simple, execute here with the functions of the in-order pipeline, which may advance the hart's
+//! time or ask to be called again.
 
 use super::super::bus::Bus;
 use super::super::core::{Core, Exception, Exit, Mode};
@@ -13,7 +13,7 @@ use super::{Cause, Class, Exclusive, NO_REGISTER, NOBODY, Stopped, UNKNOWN, Wind
 use crate::types::Tick;
 
 impl Window {
-    /// When the oldest instruction has something to do: it retires, or executes. `None`: not before something is complete.
+    /// When the oldest instruction can next retire or execute. `None`: not before something completes.
     pub(super) fn head_time(&self, core: &Core) -> Option<Tick> {
         if self.head == self.tail {
             return None;
@@ -56,7 +56,7 @@ impl Window {
         Ok(())
     }
 
-    /// Executes the oldest instruction if it did not before. Returns whether it retires now.
+    /// Executes the oldest instruction if it has not executed yet. Returns whether it retires now.
     fn execute<B: Bus>(&mut self, hart: &mut Hart, bus: &mut B, now: Tick) -> Result<bool, Stop> {
         let entry = self.entry(self.head);
         let (op, bits, pc) = (entry.op, entry.bits, entry.pc);
@@ -118,7 +118,7 @@ impl Window {
         Ok(self.entry(head).done <= now)
     }
 
-    /// The oldest instruction waits for what it asked for: perhaps that is known now.
+    /// The oldest instruction waits for what it asked for; it may be known now.
     pub(super) fn settle(&mut self, core: &mut Core) {
         if self.head == self.tail || !self.entry(self.head).started {
             return;
@@ -160,7 +160,7 @@ impl Window {
         }
     }
 
-    /// After a trap: fetching goes on at the handler.
+    /// After a trap: fetching continues at the handler.
     pub(super) fn go_on(&mut self, core: &mut Core) {
         self.fetch_at = self.align(core.base).max(self.edge + self.cycle);
         core.base = self.edge;

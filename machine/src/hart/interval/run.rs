@@ -8,7 +8,7 @@ use crate::types::Tick;
 use std::cmp::Reverse;
 
 impl Hart {
-    /// [`Hart::run`] of an out-of-order pipeline, for a hart that runs.
+    /// [`Hart::run`] for an out-of-order pipeline whose hart is running.
     pub(in super::super) fn run_window<B: Bus>(
         &mut self,
         window: &mut Window,
@@ -18,7 +18,7 @@ impl Hart {
             return stop;
         }
         loop {
-            // What is alone goes on when it can, not at an edge: its time moves as in order.
+            // An operation that is alone continues when it can, not at an edge: its time advances as in order.
             let now = match window.exclusive {
                 Exclusive::No => window.align(self.core.base),
                 _ => self.core.base,
@@ -60,7 +60,7 @@ impl Hart {
         }
     }
 
-    /// One edge, or the rest of it.
+    /// Processes one edge, or the rest of it.
     fn edge<B: Bus>(&mut self, window: &mut Window, bus: &mut B, now: Tick) -> Result<(), Stop> {
         match window.exclusive {
             Exclusive::No => {
@@ -79,7 +79,7 @@ impl Hart {
         window.dispatch(self, bus, now)
     }
 
-    /// Takes an interrupt, if there is one and the oldest instruction has not begun what cannot be taken back.
+    /// Takes an interrupt, if there is one and the oldest instruction has not begun something that cannot be undone.
     fn interrupt<B: Bus>(
         &mut self,
         window: &mut Window,
@@ -90,7 +90,7 @@ impl Hart {
         window.settle(&mut self.core);
         let core = &mut self.core;
         if core.counters.is_watched() {
-            // Several instructions may have retired at the last edge, so the interrupt of a counter comes up to a width late.
+            // Several instructions may have retired at the last edge, so a counter's interrupt comes up to one width late.
             core.ask_caches(bus);
             core.note_overflows(now);
         }
@@ -131,7 +131,7 @@ impl Hart {
 }
 
 impl Window {
-    /// Begins an edge, or goes on with it.
+    /// Begins or continues an edge.
     fn begin(&mut self, core: &mut Core, now: Tick) {
         if now == self.edge {
             return;
@@ -151,7 +151,7 @@ impl Window {
         self.used = Used::default();
     }
 
-    /// The next edge at which there is something to do, if it is known; and what the time until then is lost to.
+    /// The next edge with work to do, if it is known, and what the time until then is charged to.
     fn next(&mut self, core: &Core, now: Tick) -> Option<Tick> {
         let soon = now + self.cycle;
         let head = self.head_time(core);
@@ -181,7 +181,7 @@ impl Window {
         next.map(|at| self.align(at).max(soon))
     }
 
-    /// Something for whose completion the hart waits.
+    /// A token whose completion the hart waits for.
     fn token(&self, core: &Core) -> u32 {
         let load = self.waiting.first().map(|(token, _)| *token);
         let fetch = core.fetches.iter().flatten().next().copied();

@@ -1,4 +1,5 @@
-//! Closed forms of the out-of-order pipeline, on a bus whose every data access takes a given time.
+//! Closed forms of the out-of-order pipeline, on a bus on which every data access takes a given
+//! time.
 
 use super::super::test_support::*;
 use super::super::*;
@@ -42,7 +43,7 @@ fn drive(hart: &mut Hart, bus: &mut FlatBus) -> Stop {
     panic!("no end at {:#x}", hart.pc());
 }
 
-/// Runs a program to its end; how many cycles it took.
+/// Runs a program to its end. Returns its cycles.
 fn cycles(config: &HartConfig, far: Tick, build: impl FnOnce(&mut Assembler)) -> (u64, Hart) {
     let mut assembler = Assembler::default();
     build(&mut assembler);
@@ -56,7 +57,7 @@ fn cycles(config: &HartConfig, far: Tick, build: impl FnOnce(&mut Assembler)) ->
     (hart.time(), hart)
 }
 
-/// How many cycles a longer program takes more than a shorter one.
+/// How many more cycles a longer program takes than a shorter one.
 fn growth(config: &HartConfig, far: Tick, build: impl Fn(&mut Assembler, i32)) -> u64 {
     let of = |count| cycles(config, far, |a| build(a, count)).0;
     of(400) - of(200)
@@ -104,7 +105,7 @@ fn a_division_does_not_block_independent_work() {
             (0..4).for_each(|_| work(a));
         })
     });
-    // 25 divisions of 34 cycles one after the other; beside each, 32 dependent additions.
+    // 25 divisions of 34 cycles in sequence, each accompanied by 32 dependent additions.
     assert_eq!(took, 25 * config.divide as u64);
 }
 
@@ -124,7 +125,7 @@ fn the_window_bounds_how_many_misses_overlap() {
     for (others, overlap) in [(62, 1), (30, 2), (14, 4), (6, 8)] {
         let took = growth(&pipeline(), 1000, |a, count| misses(a, count, others));
         let each = took as f64 / 200.0;
-        // Each group of so many misses takes one latency, and the time to fill the window.
+        // Each group of this many misses takes one latency plus the time to fill the window.
         let (least, most) = (1000.0, 1000.0 + 64.0 / WIDTH as f64 + 10.0);
         let group = each * overlap as f64;
         assert!(group >= least && group <= most, "{others}: {group}");
@@ -160,7 +161,7 @@ fn a_use_of_a_miss_does_not_stop_the_misses_behind_it() {
 fn pointer_chases_overlap_nothing() {
     let (took, _) = cycles(&pipeline(), 1000, |a| {
         a.li(2, BASE + 0x10000);
-        // Memory is zero: the address of the next load is the sum of what was found and a constant.
+        // Memory is zero: the address of the next load is the loaded value plus a constant.
         for _ in 0..20 {
             a.ld(3, 2, 0).add(2, 2, 3).addi(2, 2, 64);
         }
@@ -179,7 +180,8 @@ fn mispredictions_cost_resolution_and_refill() {
         branch_penalty: base.branch_penalty + 10,
         ..base.clone()
     };
-    // A division decides each branch: taken, and predicted not taken, because each is new.
+    // A division decides each branch. Each branch is taken but predicted not taken, because it is
+    // new.
     let program = |a: &mut Assembler, count: i32| {
         a.addi(3, 0, 1);
         for _ in 0..count {

@@ -43,7 +43,7 @@ pub fn acquires(op: &Op) -> bool {
     op.imm & ACQUIRE != 0
 }
 
-/// A value of the operation's width as a register holds it: sign-extended.
+/// A value of the operation's width, sign-extended as in a register.
 pub fn extend(op: &Op, value: u64) -> u64 {
     if bytes(op) == 4 {
         value as i32 as i64 as u64
@@ -62,12 +62,14 @@ pub fn function(op: &Op) -> u8 {
     (op.imm >> 8 & 0x1f) as u8
 }
 
-/// The value that an AMO writes, for the old value and the operand, both sign-extended from the width.
+/// The value that an AMO writes, given the old value and the operand, both sign-extended from the operation's
+/// width.
 pub fn combine(op: &Op, old: u64, operand: u64) -> u64 {
     modify(function(op), bytes(op), old, operand)
 }
 
-/// The value that the AMO with this function (funct5) writes, for an old value and an operand of 4 or 8 bytes.
+/// The value that the AMO with this function (funct5) writes, given an old value and an operand of 4 or 8
+/// bytes.
 pub fn modify(function: u8, bytes: u8, old: u64, operand: u64) -> u64 {
     let narrow = bytes == 4;
     let signed = |v: u64| if narrow { v as i32 as i64 as u64 } else { v };

@@ -1,5 +1,5 @@
 //! Compressed instructions (C extension, unprivileged specification 20191213, chapter 16): each is expanded into the 32-bit
-//! encoding that it abbreviates, so no semantics is written twice.
+//! encoding that it abbreviates, so no semantics are written twice.
 
 const fn bits(half: u32, low: u32, count: u32) -> u32 {
     (half >> low) & ((1 << count) - 1)

@@ -1,10 +1,10 @@
 //! Integer operations that only compute: what each does, once for all pipelines.
 //!
-//! A macro and not a function, because a pipeline puts these operations and its own into one `match`. It does not know where operands come
-//! from and where results go.
+//! It is a macro, not a function, because a pipeline puts these operations and its own into one `match`. It does not know where operands
+//! come from or where results go.
 
-/// A `match` of an operation's kind: `$set!(value)` gets the result of an operation that computes, `$branch!(taken)` the condition of a
-/// branch; the other kinds are the caller's.
+/// A `match` on an operation's kind: `$set!(value)` receives the result of an operation that computes, `$branch!(taken)` the condition of
+/// a branch. The caller handles the other kinds.
 macro_rules! integer_operations {
     ($kind:expr, $set:ident, $branch:ident, ($a:ident, $b:ident, $imm:ident, $shift:ident), { $($more:tt)* }) => {{
         use $crate::hart::isa::{Kind, integer::word, m};

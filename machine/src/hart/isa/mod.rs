@@ -163,7 +163,7 @@ pub struct Op {
     pub rs2: u8,
     /// Sign-extended immediate or operation-specific details.
     pub imm: i32,
-    /// Cycles from the start of the block to the issue when everything hits.
+    /// Cycles from the start of the block to the issue if everything hits.
     pub cycle: u16,
     /// Bytes from the start of the block.
     pub offset: u8,
@@ -172,7 +172,7 @@ pub struct Op {
 }
 
 impl Op {
-    /// An operation with its operands; `x0` as destination becomes [`SINK`] where the destination is an integer register.
+    /// An operation with its operands; [`SINK`] replaces `x0` where the destination is an integer register.
     pub const fn new(kind: Kind, rd: u32, rs1: u32, rs2: u32, imm: i32) -> Self {
         Self {
             kind,
@@ -252,7 +252,7 @@ pub(crate) mod field {
     pub const fn rd(word: u32) -> u32 {
         bits(word, 7, 5)
     }
-    /// Destination in the integer file, with the sink for `x0`.
+    /// Destination in the integer file; the sink replaces `x0`.
     pub const fn rd_or_sink(word: u32) -> u32 {
         let rd = rd(word);
         if rd == 0 { super::SINK as u32 } else { rd }
@@ -293,7 +293,7 @@ pub(crate) mod field {
 }
 
 /// Decodes the instruction whose first half-word is the low half of `bits`. A compressed instruction uses the low half only. Never
-/// fails: bits that are no instruction become [`Kind::Illegal`], which keeps them for `xtval`.
+/// fails: invalid bits become [`Kind::Illegal`], which keeps them for `xtval`.
 pub fn decode(bits: u32) -> Op {
     if bits & 3 != 3 {
         let mut op = match c::expand(bits as u16) {

@@ -65,7 +65,8 @@ pub fn decode(word: u32) -> Option<Op> {
             };
             Op::new(kind, rd, rs1, rs2, 0)
         }
-        // All FENCE encodings, also reserved ones, are fences (chapter 2.7: "treat as normal fences").
+        // All FENCE encodings, including reserved ones, are fences (chapter 2.7: "treat as normal
+        // fences").
         0x0f if funct3(word) == 0 => Op::new(Fence, super::SINK as u32, 0, 0, 0),
         _ => return None,
     };

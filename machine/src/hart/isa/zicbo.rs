@@ -1,13 +1,13 @@
 //! Cache blocks: management (Zicbom), zeroing (Zicboz) and prefetch hints (Zicbop), as in the RISC-V Base Cache Management Operation
 //! ISA Extensions 1.0.
 //!
-//! The environment registers say which mode may execute them (`execute_cache.rs` asks [`super::super::core::Core`]). This file has
-//! only the encoding.
+//! The environment registers determine which mode may execute them (`execute_cache.rs` asks [`super::super::core::Core`]). This file
+//! has only the encoding.
 
 use super::field::*;
 use super::{Kind, Op, SINK};
 
-/// `imm` of [`Kind::CacheBlock`]: the line leaves the caches, and what it holds is lost.
+/// `imm` of [`Kind::CacheBlock`]: the line leaves the caches and its contents are lost.
 pub const INVALIDATE: i32 = 0;
 /// The line is written to memory and stays.
 pub const CLEAN: i32 = 1;
@@ -23,7 +23,7 @@ pub fn decode(word: u32) -> Option<Op> {
     (rd(word) == 0 && exists).then(|| Op::new(Kind::CacheBlock, SINK as u32, rs1(word), 0, what))
 }
 
-/// A prefetch hint, if an ORI with `x0` as destination is one.
+/// Decodes an ORI with `x0` as destination as a prefetch hint, if it is one.
 pub fn decode_hint(word: u32) -> Option<Op> {
     let hint = matches!(word >> 20 & 31, 0 | 1 | 3);
     (rd(word) == 0 && hint).then(|| Op::new(Kind::Prefetch, SINK as u32, rs1(word), 0, imm_i(word)))

@@ -26,7 +26,7 @@ pub fn decode(word: u32) -> Option<Op> {
     ))
 }
 
-/// The new value of the register, or `None` where the instruction does not write. `operand` is the value of `rs1` or the
+/// The new value of the register, or `None` if the instruction does not write. `operand` is the value of `rs1` or the
 /// immediate.
 pub fn new_value(op: &Op, old: u64, operand: u64) -> u64 {
     match op.kind {

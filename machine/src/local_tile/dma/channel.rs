@@ -1,11 +1,11 @@
-//! A channel: a descriptor at work, and its elements under way.
+//! A channel: the current descriptor, and its elements in transit.
 //!
 //! Why it exists: the engine serves several channels in turn, and each goes through the same steps: read a descriptor, read and write its
-//! elements, write its flag, go on. What it deliberately does not know: other channels, memories, the network, and what an access costs.
+//! elements, write its flag, continue. What it deliberately does not know: other channels, memories, the network, and what an access costs.
 //!
-//! An element is read, then written, and leaves when its write is acknowledged and all elements before it have left. Writes begin in the order of
-//! the elements. A descriptor begins when nothing of the one before is under way, and its flag when all of its elements are written; so the flag and
-//! the interrupt come after the data.
+//! An element is read, then written. It leaves when its write is acknowledged and all earlier elements have left. Writes begin in element
+//! order. A descriptor begins when nothing of the previous one is in progress. Its flag is written after all of its elements, so the flag
+//! and the interrupt come after the data.
 
 use super::descriptor::{Descriptor, End, WORDS};
 use crate::ledger::Ledger;
@@ -15,13 +15,13 @@ use crate::types::{Owner, Tick};
 use bulkhead_abi::dma::{Cause, NEXT, State};
 use std::collections::VecDeque;
 
-/// Numbers of elements begin again after this one; a window has far fewer.
+/// Element numbers wrap after this one; a window has far fewer elements.
 pub const NUMBERS: u32 = (1 << 28) - 1;
 
-/// The two sides of the engine: each begins one access a cycle.
+/// The two sides of the engine. Each begins one access per cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It takes data from memories.
+    /// Reads data from memories.
     Read,
     /// It brings them there.
     Write,
@@ -32,18 +32,18 @@ pub enum Side {
 enum Progress {
     /// Its read is under way.
     Reading,
-    /// The engine has it, and may write it from this moment on.
+    /// The engine holds it and may write it from this moment on.
     Held(u64, Tick),
     /// Its write is under way.
     Writing,
-    /// It is where it should be, or nobody wants it any more; it may leave from this moment on.
+    /// It is at its destination or no longer wanted; it may leave from this moment on.
     Over(Tick),
 }
 
-/// What is done with what was read.
+/// What happens to data that was read.
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    /// It is written elsewhere.
+    /// It is written to its destination.
     Data,
     /// It is this word of the descriptor.
     Word(usize),
@@ -58,20 +58,20 @@ struct Element {
     progress: Progress,
 }
 
-/// What a channel works on.
+/// What a channel is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing.
     Rest,
-    /// It reads a descriptor: the next word.
+    /// It reads a descriptor; this is the next word.
     Fetch(usize),
-    /// It moves elements: the next one, if there is one.
+    /// It moves elements; this is the next one, if any.
     Move(Option<(u32, u32)>),
     /// It writes the flag.
     Flag,
 }
 
-/// A channel waits for its turn at a side: since when, and for whom.
+/// A channel waits for its turn at a side: since when, and for which owner.
 #[derive(Clone, Debug, Default)]
 struct Wait {
     since: Option<Tick>,
@@ -81,9 +81,9 @@ struct Wait {
 /// An access that a channel begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Number of the element: the answer brings it back.
+    /// Number of the element; the answer returns it.
     pub number: u32,
-    /// Address as the tile's hart would use it.
+    /// Address as used by the tile's hart.
     pub address: u64,
     /// Bytes.
     pub bytes: u8,
@@ -115,13 +115,13 @@ pub struct Channel {
     begun: usize,
     outstanding: usize,
     startup: Tick,
-    /// No other access begins; the state afterwards.
+    /// No further access begins; this is the state afterwards.
     ending: Option<State>,
     waits: [Wait; 2],
 }
 
 impl Channel {
-    /// A channel at rest. `startup` in ticks.
+    /// An idle channel. `startup` is in ticks.
     pub fn new(owner: Owner, outstanding: u32, startup: Tick) -> Self {
         Self {
             owner,
@@ -154,7 +154,7 @@ impl Channel {
         self.registers.0[index]
     }
 
-    /// Writes a word of the descriptor. While the channel works, that has no effect.
+    /// Writes a word of the descriptor. Has no effect while the channel works.
     pub fn set_word(&mut self, index: usize, value: u64) {
         if !self.is_busy() {
             self.registers.0[index] = value;
@@ -172,7 +172,7 @@ impl Channel {
         self.error_address
     }
 
-    /// Descriptors that have ended since the start.
+    /// Descriptors completed since the start.
     pub fn completed(&self) -> u64 {
         self.completed
     }
@@ -182,7 +182,7 @@ impl Channel {
         self.descriptor
     }
 
-    /// Starts at an edge of the engine's clock, with the registers or with the descriptor at the address there.
+    /// Starts at an edge of the engine's clock, with the descriptor in the registers or with the one at the address there.
     pub fn start(&mut self, edge: Tick, chain: bool) {
         if self.is_busy() {
             return;
@@ -210,14 +210,14 @@ impl Channel {
     }
 
     fn fail(&mut self, cause: Cause, address: u64) {
-        // What is told is the first error.
+        // Only the first error is reported.
         if self.ending != Some(State::Error) {
             (self.cause, self.error_address) = (cause, address);
             self.end(State::Error);
         }
     }
 
-    /// The descriptor at the address in the registers is read.
+    /// Starts reading the descriptor at the address in the registers.
     fn fetch(&mut self) {
         self.descriptor = self.registers.0[NEXT as usize / 8];
         self.phase = Phase::Fetch(0);
@@ -234,10 +234,10 @@ impl Channel {
         }
     }
 
-    /// Elements that need nothing more leave, and the channel goes on to its next step. At an edge of the engine's clock.
+    /// At an edge of the engine's clock: elements that need nothing more leave, and the channel continues with its next step.
     pub fn advance(&mut self, now: Tick) {
         if self.ending.is_some() {
-            // What was read is not written any more.
+            // Data that was read is no longer written.
             for element in self.window.iter_mut().skip(self.begun) {
                 if let Progress::Held(..) = element.progress {
                     element.progress = Progress::Over(now);
@@ -249,7 +249,7 @@ impl Channel {
         {
             self.window.pop_front();
             self.first = self.first.wrapping_add(1);
-            // Words of a descriptor, and what an error left, are never written.
+            // Words of a descriptor, and elements left by an error, are never written.
             self.begun -= usize::from(self.begun > 0);
         }
         while self.window.is_empty() && self.phase != Phase::Rest && self.from <= now {
@@ -292,7 +292,7 @@ impl Channel {
         }
     }
 
-    /// From which moment on it could begin an access of a side, if nothing else happens; [`Tick::MAX`]: not without an answer.
+    /// When it could begin an access on a side if nothing else happens; [`Tick::MAX`]: not without an answer.
     pub fn wants(&self, side: Side) -> Tick {
         if self.ending.is_some() {
             return Tick::MAX;
@@ -318,12 +318,12 @@ impl Channel {
         }
     }
 
-    /// When something happens at this channel without an answer from outside.
+    /// When something happens at this channel without an external answer.
     pub fn next_time(&self) -> Tick {
         let front = match self.window.front().map(|element| element.progress) {
             Some(Progress::Over(from)) => from,
             Some(_) => Tick::MAX,
-            // Nothing is under way: it goes on when it may.
+            // Nothing is in progress: it continues when it may.
             None if self.phase != Phase::Rest => self.from,
             None => Tick::MAX,
         };
@@ -332,7 +332,7 @@ impl Channel {
             .min(self.wants(Side::Write))
     }
 
-    /// It wants a turn at a side, and another channel got it for this long.
+    /// It wants a turn at a side, but another channel got the turn for this long.
     pub fn wait(&mut self, side: Side, now: Tick, other: Owner, ticks: Tick) {
         let wait = &mut self.waits[side as usize];
         wait.since.get_or_insert(now);
@@ -342,7 +342,7 @@ impl Channel {
         }
     }
 
-    /// The account of an access that begins now: its waits for turns of other channels are booked.
+    /// The account of an access that begins now, including its waits for the turns of other channels.
     pub fn account(
         &mut self,
         side: Side,
@@ -364,7 +364,7 @@ impl Channel {
         account
     }
 
-    /// Begins the access that it wants.
+    /// Begins the access that the channel wants.
     pub fn take(&mut self, side: Side) -> Access {
         match side {
             Side::Read => self.take_read(),
@@ -420,7 +420,7 @@ impl Channel {
         }
     }
 
-    /// The answer to an access, which the engine takes at this edge. `Err`: why there is none.
+    /// The answer to an access, which the engine takes at this edge. `Err`: why there is no answer.
     pub fn answer(&mut self, number: u32, edge: Tick, value: Result<u64, Failure>) {
         let place = (number.wrapping_sub(self.first) & NUMBERS) as usize;
         let element = self.window.get_mut(place);

@@ -1,4 +1,4 @@
-//! What a descriptor says: its words, and the addresses of its elements.
+//! A descriptor: its words, and the addresses of its elements.
 //!
 //! Why it exists: registers and memory have the same eight words. What it deliberately does not know: channels, time, memories.
 
@@ -54,7 +54,7 @@ impl Descriptor {
         (counts as u32, (counts >> 32) as u32)
     }
 
-    /// Whether all addresses and strides are multiples of what they must be, and the bits that must be 0 are.
+    /// Whether all addresses and strides are aligned as required and all reserved bits are 0.
     pub fn is_valid(&self) -> bool {
         let unit = u64::from(self.bytes());
         let halves = |word: u64| [word as u32, (word >> 32) as u32].map(u64::from);
@@ -70,7 +70,7 @@ impl Descriptor {
             && self.word(NEXT).is_multiple_of(8)
     }
 
-    /// The address of the element in this place of this row.
+    /// The address of the element at this place in this row.
     pub fn address(&self, end: End, (row, place): (u32, u32)) -> u64 {
         let (base, shift) = match end {
             End::Source => (SOURCE, 0),
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn rows_have_strides_of_their_own() {
-        // Two rows of three elements of four bytes: a column of a matrix of rows of 64 bytes, upwards, becomes a row.
+        // Two rows of three elements of four bytes: a column of a matrix with 64-byte rows, read upwards, becomes a row.
         let mut words = [0; WORDS];
         words[0] = 2 | 0x55 << 32;
         (words[1], words[2]) = (0x1000, 0x2000);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every element comes once, in the order of rows, with the address of the closed form.
+        /// Every element comes exactly once, in row order, with the address of the closed form.
         #[test]
         fn all_elements_come_once(places in 0u32..6, rows in 0u32..6, along in -9i32..9, down in -9i32..9) {
             let mut words = [0; WORDS];

@@ -1,9 +1,9 @@
-//! A DMA engine: it moves data between memories while the hart does something else.
+//! A DMA engine: it moves data between memories while the hart does other work.
 //!
-//! Why it exists: a hart that copies is a hart that does not compute, and blocks of data have strides. The engine has channels with registers of
-//! their own ([`bulkhead_abi::dma`]), and two sides: in a cycle, one channel begins a read, and one a write. Channels take turns; a wait is booked
-//! to the owners of the channels that had the turns. What it deliberately does not know: which memory an address is in, and what an access costs there;
-//! the tile sends its accesses on as it does those of the hart.
+//! Why it exists: a hart that copies cannot compute, and blocks of data have strides. The engine has channels with their own registers
+//! ([`bulkhead_abi::dma`]) and two sides: in each cycle, one channel can begin a read and one a write. Channels take turns; a wait is
+//! charged to the owners of the channels that had the turns. What it deliberately does not know: which memory an address is in, and what an
+//! access costs there; the tile forwards the engine's accesses like those of the hart.
 
 mod channel;
 mod descriptor;
@@ -23,11 +23,11 @@ use channel::{Channel, NUMBERS};
 /// What an engine did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DmaStatistics {
-    /// Reads that it began, words of descriptors included.
+    /// Reads begun, words of descriptors included.
     pub reads: u64,
     /// Writes that it began.
     pub writes: u64,
-    /// Ticks that channels waited for turns of others.
+    /// Ticks for which channels waited for turns of others.
     pub waited: Tick,
     /// Transfers that ended with an error.
     pub errors: u64,
@@ -46,20 +46,20 @@ pub struct Dma {
     statistics: DmaStatistics,
 }
 
-/// The owner of a channel's requests: the hart is activity 0 of its tile, the channels are those after it.
+/// The owner of a channel's requests: the hart is activity 0 of its tile, and the channels follow.
 pub fn owner(tile: TileId, channel: u16) -> Owner {
     Owner::new(tile, 1 + channel)
 }
 
-/// The tag of an access: the element's number in its low bits, then the channel.
+/// The tag of an access: the element's number in the low bits, then the channel.
 const NUMBER_BITS: u32 = NUMBERS.count_ones();
 
-/// Whether an access of an engine's registers with so many channels has a target.
+/// Whether an access to the registers of an engine with this many channels has a target.
 pub fn is_register(channels: u32, offset: u64, bytes: u8) -> bool {
     find(channels as usize, offset, bytes).is_some()
 }
 
-/// The channel of an access in the page of registers, and the offset there.
+/// The channel of an access to the register page, and the offset there.
 fn find(channels: usize, offset: u64, bytes: u8) -> Option<(usize, u64)> {
     let place = offset.checked_sub(FIRST_CHANNEL)?;
     let (channel, register) = (place / CHANNEL_SIZE, place % CHANNEL_SIZE);
@@ -89,7 +89,7 @@ impl Dma {
         &self.statistics
     }
 
-    /// The next moment at which it does something.
+    /// The next moment at which the engine does something.
     pub fn next_time(&self) -> Tick {
         self.next
     }
@@ -141,7 +141,7 @@ impl Dma {
         Some(())
     }
 
-    /// A step begins, at an edge of the clock: what is over leaves, and channels go on.
+    /// Begins a step at an edge of the clock: finished elements leave, and channels continue.
     pub fn advance(&mut self, now: Tick) {
         for channel in &mut self.channels {
             let was = channel.status().0;
@@ -194,10 +194,10 @@ impl Dma {
         self.next = self.next.min(edge);
     }
 
-    /// The step is over: computes the next one.
+    /// Ends the step and computes the next one.
     pub fn end_step(&mut self, now: Tick) {
         let next = self.channels.iter().map(Channel::next_time).min();
-        // What is possible now has its turn in the next cycle.
+        // What is possible now gets its turn in the next cycle.
         self.next = next.unwrap_or(Tick::MAX).max(now + self.cycle);
     }
 }

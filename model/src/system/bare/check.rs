@@ -9,7 +9,8 @@ use crate::tree::Element;
 
 /// Elements that such a system has.
 const ELEMENTS: &[&str] = &["platform", "domain", "flow", "variant"];
-/// What an application here may say: everything else is about the tiled OS, and would change nothing.
+/// What an application here may specify. Everything else concerns the tiled OS and would have no
+/// effect.
 const APP: &[&str] = &[
     "name",
     "tile",
@@ -21,16 +22,16 @@ const APP: &[&str] = &[
     "bank",
     "ways",
 ];
-/// Elements that an application here has.
+/// Elements that an application here may have.
 const PARTS: &[&str] = &["argument", "task"];
-/// What only applications here may say.
+/// What only applications here may specify.
 const OWN: &[&str] = &["harts", "at", "bank", "ways"];
 
 pub(super) fn wrong(what: impl Into<String>, place: &Span, help: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
 }
 
-/// Applications of the tiled OS choose no harts, addresses and ways.
+/// Applications of the tiled OS do not choose harts, addresses and ways.
 pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
     for child in &root.children {
         tiled(child, errors);
@@ -90,7 +91,7 @@ pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Arguments travel in one line, as `name=value` with spaces between.
+/// Arguments travel in one line, as `name=value` separated by spaces.
 pub(super) fn arguments(app: &Node, errors: &mut Vec<Diagnostic>) {
     for argument in app.all("argument") {
         let value = argument.text("value");

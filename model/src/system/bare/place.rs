@@ -12,7 +12,8 @@ use crate::units::Size;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use std::ops::Range;
 
-/// Finds a place for each application. Programs that say theirs go first. `apps` get their tiles and sizes.
+/// Finds a place for each application. Programs with a fixed place come first. `apps` get their tiles and
+/// sizes.
 pub(super) fn place(
     platform: &Platform,
     apps: &mut [App],
@@ -101,7 +102,7 @@ fn tile_of<'p>(
     found
 }
 
-/// Harts that run single programs on a tile: the second one of a tiled tile is for the tiled OS.
+/// Harts of a tile that run single programs: the second hart of a tiled tile is reserved for the tiled OS.
 fn count(tile: &Tile) -> u16 {
     let harts = tile.cluster.as_ref().map_or(1, |cluster| cluster.harts);
     u16::try_from(harts).unwrap_or(u16::MAX)
@@ -188,7 +189,7 @@ fn ways(
     found.map(|ways| (u32::from(ways.start), u32::from(ways.end - ways.start)))
 }
 
-/// The platform as the programs' ways make it: a partition of a program replaces the platform's.
+/// The platform with the programs' ways: a program's partition replaces the platform's.
 pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
     for (app, placed) in apps.iter().zip(all) {
         let Some((first, ways)) = placed.ways else {
@@ -208,7 +209,7 @@ pub(super) fn partition(platform: &mut Platform, apps: &[App], all: &[Placed]) {
         cluster.partitions.retain(|one| !is_own(one));
         cluster.partitions.extend(own);
         cluster.partitions.sort_by_key(|one| one.hart);
-        // The canonical description has it among the platform's parts.
+        // The canonical description lists it among the platform's parts.
         let name = cluster.name.clone();
         let cluster = cluster.clone();
         let mut parts = platform.clusters.iter_mut();
@@ -286,7 +287,7 @@ fn shared(
         match free(start) {
             Ok(start) => break Some(start),
             Err(u64::MAX) => break None,
-            // A place that was named is that or none.
+            // A specified place is used or refused.
             Err(_) if node.gives("at") => break None,
             Err(next) => start = next,
         }
@@ -352,7 +353,7 @@ fn memory_of<'p>(
     found
 }
 
-/// Offsets in the memory between which a program may be.
+/// Range of memory offsets where a program may be.
 fn within(
     platform: &Platform,
     (node, memory): (&Node, &Memory),

@@ -11,7 +11,7 @@ use crate::system::System;
 use crate::system::read::{Applications, applications};
 use crate::tree::Element;
 
-/// Reads and checks the system. `None` if something is wrong; then `errors` says what.
+/// Reads and checks the system. `None` if something is wrong; `errors` then says what.
 pub(crate) fn read(
     element: &Element,
     node: &Node,
@@ -65,7 +65,7 @@ pub(crate) fn read(
         name: node.text("name"),
         about: node.maybe_text("about"),
         duration: node.time("duration"),
-        // The tile that speaks for the chip.
+        // The tile that represents the chip.
         kernel_tile: platform.tiles.first().map_or(0, |tile| tile.id),
         platform,
         managers: Vec::new(),

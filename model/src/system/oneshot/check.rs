@@ -1,6 +1,6 @@
 //! Rules of systems of the one-shot RTOS.
 //!
-//! Why it exists and what it does not know: see the parent module. What holds of every task system is checked there.
+//! Why it exists and what it does not know: see the parent module. Rules for every task system are checked there.
 
 use super::{OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
@@ -13,22 +13,22 @@ use crate::tree::Element;
 use crate::units::Time;
 use std::collections::BTreeMap;
 
-/// What a task here may say: everything else is about other kernels, and would change nothing.
+/// What a task here may specify. Everything else concerns other kernels and would have no effect.
 const TASK: &[&str] = &[
     "name", "program", "stack", "image", "domain", "core", "priority", "period", "deadline",
     "cost", "misses", "wait",
 ];
-/// What a channel here may say.
+/// What a channel here may specify.
 const CHANNEL: &[&str] = &[
     "name", "from", "to", "size", "kind", "slots", "notify", "answers",
 ];
 /// Elements that such a system has.
 const ELEMENTS: &[&str] = &["platform", "task", "channel", "flow", "variant"];
-/// Bytes of an item at most: two leave half of the smallest memory for image and stack.
+/// Maximum bytes of an item: two leave half of the smallest memory for image and stack.
 const ITEM: u64 = 8192;
-/// Longest wait of a job in a parallel section: 32 bits count it at up to 4 GHz.
+/// Longest wait of a job in a parallel section: 32 bits can count it at up to 4 GHz.
 const WAIT: Time = Time(1_000_000_000_000);
-/// Bytes that an access moves at once.
+/// Bytes moved by one access.
 const WORD: u64 = 8;
 
 fn wrong(
@@ -39,7 +39,7 @@ fn wrong(
     Diagnostic::new(Problem::Inconsistent(what.into()), place, help)
 }
 
-/// A system of the tiled OS has no tasks and channels of its own.
+/// A system of the tiled OS has no separate tasks and channels.
 pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
     let foreign = |child: &&Node| matches!(child.rule.name, "task" | "channel");
     for child in root.children.iter().filter(foreign) {
@@ -110,8 +110,8 @@ pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// Whether a text is the path of a type behind a folder: names of Rust, joined by `::`; or one name of a task behind a file in C; or names of Ada, joined
-/// by points, behind a file in Ada, whose own name is that of its unit. It becomes a part of a program.
+/// Whether a text is a valid path of a task: Rust names joined by `::` after a folder; one task name after a C file; or Ada names joined by
+/// dots after an Ada file, whose own name is that of its unit. It becomes part of a program.
 fn is_path((folder, path): (&str, &str)) -> bool {
     let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let goes_on = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -124,7 +124,7 @@ fn is_path((folder, path): (&str, &str)) -> bool {
     is_one && path.split("::").all(is_name)
 }
 
-/// What a task of a chip must say beside what every task must.
+/// What a task of a chip must specify in addition to what every task must.
 pub(super) fn tasks(
     root: &Node,
     nodes: &[&Node],
@@ -223,7 +223,7 @@ pub(super) fn tasks(
     }
 }
 
-/// Reports every rule that joins several elements.
+/// Reports every broken rule that involves several elements.
 pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let tasks = &system.tasks;
     for (channel, node) in tasks.channels.iter().zip(root.all("channel")) {
@@ -269,7 +269,7 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
     }
 }
 
-/// A core has so many records.
+/// A core has a limited number of records.
 pub(super) fn ports(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
     for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
@@ -310,7 +310,7 @@ pub(super) fn domains(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic
     }
 }
 
-/// A guard that has too few rules would have to admit more than the description says, or less.
+/// With too few rules, a guard would have to admit more than the description says, or less.
 pub(super) fn guards(
     system: &OneShot,
     platform: &Platform,

@@ -1,10 +1,10 @@
 //! Systems of the one-shot RTOS: tasks on the cores of a mesh, joined by sampling ports and queues.
 //!
-//! Why it exists: such a system has no kernel tile, managers and applications; it has tasks, channels and flows, as a `<task-system>` has, and
+//! Why it exists: such a system has no kernel tile, managers or applications; it has tasks, channels and flows, like a `<task-system>`, and
 //! each task has a program. What it deliberately does not know: how images are built, and what the kernel costs.
 //!
-//! Tasks, channels and flows are those of a task system with the policy `one-shot` whose processors are the tiles, so that one reader and one
-//! set of rules serves both.
+//! Tasks, channels and flows are those of a task system with the policy `one-shot` whose processors are the tiles, so one reader and one
+//! set of rules serve both.
 
 mod check;
 mod read;
@@ -20,23 +20,24 @@ use serde::Serialize;
 
 /// A tick of the kernel: jobs are released at its multiples (m2os-mc-ngres21, section 4.2).
 pub const TICK: Time = Time(1_000_000_000);
-/// Tasks of a core at most.
+/// Maximum tasks of a core.
 pub const TASKS: usize = 64;
-/// Ports that a core owns at most (`bulkhead_abi::one_shot::PORTS`).
+/// Maximum ports of a core (`bulkhead_abi::one_shot::PORTS`).
 pub const PORTS: usize = 16;
 /// Rules that the guard of a reader's core needs for a channel from another core: three for the parts of the record, one for the data. One with
 /// notification needs one more, for the doorbell.
 pub const RULES: usize = 4;
-/// Places of a queue at most (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
+/// Maximum places of a queue (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
 pub const SLOTS: u32 = 32_767;
 
 /// Bytes before each slice and result of a parallel section: when the slice was handed out (`bulkhead_abi::one_shot::TAG`).
 pub const TAG: u64 = 8;
 
-/// Rings of a channel in a tick at most: its writer's jobs are released in ticks of their own, and each ends within its period, so one may be late and the
-/// next one early.
+/// Maximum rings of a channel per tick: its writer's jobs are released in different ticks, and each ends within its period, so one may be
+/// late and the next one early.
 const RINGS: u64 = 2;
-/// More of them if the writer is itself released by messages: one job may be released late in its tick, and the one behind the next one early.
+/// Additional rings if the writer is itself released by messages: one job may be released late in its tick, and the following job early in
+/// the next one.
 const RINGS_TOLD: u64 = 1;
 
 /// What runs on a mesh.
@@ -57,7 +58,7 @@ pub struct Program {
     pub stack: Option<Size>,
     /// Code, constants and data that it adds to its core's image, if the description says so.
     pub image: Option<Size>,
-    /// Whose it is, if the description says so.
+    /// The domain that it belongs to, if the description says so.
     pub domain: Option<String>,
 }
 
@@ -80,7 +81,7 @@ impl OneShot {
         cores
     }
 
-    /// The domains of the tasks, each with its cores, in the order of the file; tasks that name none are those of `system`.
+    /// The domains of the tasks, each with its cores, in file order; tasks without a domain belong to that of `system`.
     pub fn domains(&self, system: &str) -> Vec<(String, Vec<u16>)> {
         let mut all: Vec<(String, Vec<u16>)> = Vec::new();
         for task in 0..self.programs.len() {
@@ -101,7 +102,7 @@ impl OneShot {
         u16::try_from(core).unwrap_or(u16::MAX)
     }
 
-    /// The tasks of a core, the most urgent first: the kernel's numbers are places in this list.
+    /// The tasks of a core, the most urgent first: the kernel's numbers are positions in this list.
     pub fn on_core(&self, core: u16) -> Vec<usize> {
         let all = 0..self.tasks.tasks.len();
         let mut here: Vec<usize> = all.filter(|&task| self.core(task) == core).collect();
@@ -109,14 +110,14 @@ impl OneShot {
         here
     }
 
-    /// The tasks of a core that messages release, by their places in [`OneShot::on_core`].
+    /// The tasks of a core that are released by messages, as positions in [`OneShot::on_core`].
     pub fn told(&self, core: u16) -> Vec<usize> {
         let here = self.on_core(core).into_iter().enumerate();
         let told = here.filter(|(_, task)| self.tasks.told_by(*task).is_some());
         told.map(|(place, _)| place).collect()
     }
 
-    /// Whether a task of a core is released by messages, or releases others.
+    /// Whether a task of a core is released by messages or releases others.
     pub fn notifies(&self, core: u16) -> bool {
         let ends = |channel: &crate::tasks::Channel| {
             channel.notify
@@ -127,7 +128,7 @@ impl OneShot {
         self.tasks.channels.iter().any(ends)
     }
 
-    /// Rings of its doorbell that a core hears in a tick; after them it hears none until the next tick.
+    /// Rings of its doorbell that a core accepts per tick; after them it accepts none until the next tick.
     pub fn rings(&self, core: u16) -> u64 {
         let tasks = &self.tasks;
         let here =
@@ -149,7 +150,7 @@ impl OneShot {
         self.ends(|channel| channel.from == task)
     }
 
-    /// The places of a channel that is a queue; 0 of a sampling port.
+    /// The places of a channel that is a queue; 0 for a sampling port.
     pub fn slots(&self, channel: usize) -> u16 {
         let channel = &self.tasks.channels[channel];
         match channel.kind {
@@ -158,7 +159,7 @@ impl OneShot {
         }
     }
 
-    /// Bytes of what a channel's port holds: the item, and in a parallel section its tag.
+    /// Bytes that a channel's port holds: the item and, in a parallel section, its tag.
     pub fn bytes(&self, channel: usize) -> u64 {
         let channel = &self.tasks.channels[channel];
         channel.size.0 + if channel.parallel.is_some() { TAG } else { 0 }

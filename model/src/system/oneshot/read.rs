@@ -11,8 +11,8 @@ use crate::system::System;
 use crate::tasks;
 use crate::tree::{Attribute, Element};
 
-/// Reads and checks the system. `None` if something is wrong; then `errors` says what. If it is `open`, tasks may lack cores and priorities, and what
-/// depends on cores is not checked.
+/// Reads and checks the system. `None` if something is wrong; then `errors` says what. If `open`, tasks may lack cores and priorities, and
+/// what depends on cores is not checked.
 pub(crate) fn read(
     element: &Element,
     node: &Node,
@@ -49,7 +49,7 @@ pub(crate) fn read(
         name: node.text("name"),
         about: node.maybe_text("about"),
         duration: node.time("duration"),
-        // The tile that speaks for the chip.
+        // The tile that represents the chip.
         kernel_tile: platform.tiles.first().map_or(0, |tile| tile.id),
         platform,
         managers: Vec::new(),
@@ -103,7 +103,7 @@ fn as_task_system(element: &Element, platform: &Platform) -> Element {
     let parts = element.children.iter().cloned();
     let parts = parts.filter(|child| matches!(&*child.name, "task" | "channel" | "flow"));
     let parts = parts.map(|mut part| {
-        // What only a system's task has.
+        // Attributes that only a system's task has.
         part.attributes
             .retain(|one| !matches!(&*one.name, "program" | "stack" | "image" | "domain"));
         part

@@ -31,7 +31,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
             .time("period", task.period)
             .time("deadline", task.deadline);
         if let Some(cost) = task.cost {
-            // Exact: cycles of some clocks are no whole nanoseconds.
+            // Exact: cycles of some clocks are not whole nanoseconds.
             writer.attribute("cost", cost);
         }
         writer

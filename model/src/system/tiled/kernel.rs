@@ -1,7 +1,7 @@
 //! Rules about what exists once in a system: the kernel, its memory and its unit.
 //!
-//! Why it exists: everything on a chip shares these, so they grow with the chip, and what is accepted must boot. What it deliberately does not
-//! know: tiles and quotas.
+//! Why it exists: everything on a chip shares these, so they grow with the chip, and every accepted system must boot. What it deliberately
+//! does not know: tiles and quotas.
 
 use super::needs::{BORDER, PIECES, SELECTORS};
 use super::tree::Tree;
@@ -9,7 +9,7 @@ use super::{MANAGER_PROGRAM, TILE_MEMORY};
 use crate::units::Size;
 
 impl Tree<'_, '_> {
-    /// What there is once in a system.
+    /// What exists once in a system.
     pub(super) fn kernel(&mut self) {
         let system = self.system;
         self.spare();
@@ -75,7 +75,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// A manager has at most so many of something; otherwise `what` says by how many it has more.
+    /// A manager can have only this many of something; otherwise `what` says by how many it has more.
     fn at_most(
         &mut self,
         manager: usize,
@@ -94,7 +94,7 @@ impl Tree<'_, '_> {
         let system = self.system;
         let (own, node) = (&system.managers[manager], self.places.managers[manager]);
         let needed = system.manager_memory(manager);
-        // What other programs need is their own affair.
+        // Other programs must know themselves what they need.
         if own.program == MANAGER_PROGRAM && own.memory.0 < needed {
             let what = format!(
                 "manager `{}` needs {} of memory to read its part of the description and to start what is in it, {} more than it has",
@@ -125,7 +125,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// What limits of managers allow beyond what is needed must be there, too; it comes from the first memory.
+    /// What managers' limits allow beyond what is needed must also exist; it comes from the first memory.
     fn spare(&mut self) {
         let system = self.system;
         let Some(memory) = system.platform.memories.first() else {

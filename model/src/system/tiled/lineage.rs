@@ -1,8 +1,8 @@
 //! How deep managers may be nested.
 //!
-//! Why it exists: every activity is created by its manager, and the kernel follows creators only so far; without these rules, the chip
-//! would refuse in the middle of a start. What it deliberately does not know: whether what is below a manager keeps its limits; `tree`
-//! knows that.
+//! Why it exists: every activity is created by its manager, and the kernel follows creators only to a limited depth; without these
+//! rules, the chip would refuse in the middle of a start. What it deliberately does not know: whether what is below a manager keeps
+//! its limits; `tree` knows that.
 
 use crate::error::{Diagnostic, Problem};
 use crate::system::System;
@@ -11,7 +11,7 @@ use bulkhead_abi::syscall::LINEAGE_MAX;
 
 /// Reports the first activity of a chain that the kernel would not create.
 pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
-    // The root manager is the first of every row.
+    // The root manager is the first of every chain.
     let length = |manager: Option<usize>| {
         let above = |&manager: &usize| system.managers[manager].parent;
         std::iter::successors(manager, above).count() + 1

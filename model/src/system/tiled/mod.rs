@@ -1,7 +1,7 @@
 //! What only the tiled OS has: managers, gates, shared tiles, quotas, services.
 //!
-//! Why it exists: every kind of system has applications, domains, flows and memory; this room holds what one kind adds to them. What it
-//! deliberately does not know: other kinds; how the kernel carries it out.
+//! Why it exists: every kind of system has applications, domains, flows and memory; this module holds what one kind adds to them. What
+//! it deliberately does not know: other kinds; how the kernel carries it out.
 
 mod kernel;
 mod lineage;
@@ -14,14 +14,14 @@ use crate::cpu::Cpu;
 use crate::units::{Rate, Size, Time};
 use serde::Serialize;
 
-/// Bytes of the first memory tile that kernel, boot table and modules keep.
+/// Bytes of the first memory tile used by kernel, boot table and modules.
 pub const KERNEL_MEMORY: u64 = 16 << 20;
 
-/// Bytes that TileMux keeps for each processing tile that runs something.
+/// Bytes used by TileMux for each processing tile that runs something.
 pub const TILE_MEMORY: u64 = 1 << 20;
 
-/// Messages that an application can have under way over all of its gates: their answers need a slot each in one buffer of 32
-/// slots, and one is kept free.
+/// Maximum outstanding messages of an application over all of its gates: each answer needs a slot in one buffer of 32 slots, and one is
+/// kept free.
 pub const APP_CREDITS: u64 = 31;
 
 /// A resource manager.
@@ -39,17 +39,17 @@ pub struct Manager {
     pub memory: Size,
     /// Its name in the file; `name` is unique in the system.
     pub local: String,
-    /// Bounds of all that is below it, on each tile.
+    /// Limits for everything below it, on each tile.
     pub limits: Vec<TileLimit>,
-    /// Kernel memory of all that is below it.
+    /// Kernel memory for everything below it.
     pub kernel_memory: Option<Size>,
     /// Memory of all applications, regions and managers below it.
     pub user_memory: Option<Size>,
-    /// Computing time of all that is below it, on each of its tiles.
+    /// Computing time for everything below it, on each of its tiles.
     pub cpu: Option<Cpu>,
 }
 
-/// Bounds of a manager's subtree on a tile.
+/// Limits of a manager's subtree on a tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TileLimit {
     /// The tile; `None`: each tile that no other entry names.
@@ -79,14 +79,14 @@ pub struct Limit {
     pub burst: Size,
 }
 
-/// Bounds of an application beside traffic and computing time; memory is bounded by itself.
+/// Limits of an application besides traffic and computing time; memory is limited separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Quotas {
     /// Endpoints of the tile's unit.
     pub endpoints: Option<u64>,
     /// Pages for page tables.
     pub page_tables: Option<u64>,
-    /// Places for activities on the tile, its own and those that it creates.
+    /// Places for activities on the tile: its own and those that it creates.
     pub activities: Option<u64>,
     /// Kernel memory.
     pub kernel_memory: Option<Size>,
@@ -95,13 +95,13 @@ pub struct Quotas {
 /// What an application offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Service {
-    /// Name; `None` for the one whose gates are `priority-0`, ....
+    /// Name; `None` for the service with gates `priority-0`, ....
     pub name: Option<String>,
-    /// Sessions at each gate at most.
+    /// Maximum sessions at each gate.
     pub sessions: u32,
     /// The applications that may open them.
     pub scope: Scope,
-    /// How often it is started again after a failure.
+    /// How often it is restarted after a failure.
     pub restarts: u32,
 }
 
@@ -167,11 +167,11 @@ pub struct TileMux {
     pub tile: u16,
     /// The order.
     pub policy: TilePolicy,
-    /// Time slice for those of equal rank.
+    /// Time slice for activities of equal rank.
     pub slice: Time,
 }
 
-/// Time slice where the description gives none: 1 ms, as in the tiled OS.
+/// Time slice if the description gives none: 1 ms, as in the tiled OS.
 pub const SLICE: Time = Time(1_000_000_000);
 
 /// A receive gate.
@@ -183,7 +183,7 @@ pub struct Rgate {
     pub slots: u32,
     /// Bytes of a message, header included.
     pub slot_size: u32,
-    /// A name by which others send to it.
+    /// A name under which others send to it.
     pub global: Option<String>,
     /// From where.
     pub scope: Scope,
@@ -198,13 +198,13 @@ pub struct Sgate {
     pub to: usize,
     /// Its receive gate.
     pub gate: usize,
-    /// Messages under way at most; 0: not counted.
+    /// Maximum outstanding messages; 0: not counted.
     pub credits: u32,
     /// Number that the receiver sees in each message.
     pub label: u64,
     /// The priority, if it is a session.
     pub session: Option<u8>,
-    /// How long its application waits, before its start, for the receiver.
+    /// How long its application waits for the receiver before starting.
     pub patience: Time,
 }
 
@@ -215,9 +215,9 @@ pub struct Mgate {
     pub name: String,
     /// Bytes of the region, rounded up to pages; 0: a whole module.
     pub size: Size,
-    /// The region is this module: an index. Then it takes no memory.
+    /// The region is this module (an index) and takes no memory.
     pub module: Option<usize>,
-    /// The region begins with the contents of this module: an index.
+    /// The region initially contains this module (an index).
     pub fill: Option<usize>,
     /// The region belongs to this memory gate of this application: indices.
     pub of: Option<(usize, usize)>,
@@ -231,15 +231,15 @@ pub struct Mgate {
     pub memory_tile: u16,
 }
 
-/// Name of the receive gate for the interrupts of a device.
+/// Name of the receive gate for a device's interrupts.
 pub const INTERRUPT_GATE: &str = "interrupt";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Waits by following the rule unit by unit: a budget is used greedily and each unit comes back a period after its release,
-    /// which is the release of the work that used it.
+    /// Waits found by following the rule unit by unit: a budget is used greedily, and each unit comes back one period after its
+    /// release, which is the release of the work that used it.
     fn followed(cpu: Cpu, cost: u64, distance: u64, jobs: u64) -> u64 {
         let (budget, period) = (cpu.budget.0, cpu.period.0);
         let mut back: Vec<u64> = Vec::new();
@@ -264,7 +264,7 @@ mod tests {
         worst
     }
 
-    /// Alone on the tile a job ends within its waits and the response of its last budget, which is at most the budget.
+    /// Alone on the tile, a job ends within its waits plus the response of its last budget, which is at most the budget.
     #[test]
     fn waits_cover_what_a_server_does() {
         for budget in 1..5 {

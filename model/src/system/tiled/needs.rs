@@ -1,7 +1,7 @@
-//! What a system needs of the chip: the sums that the rules compare with what there is.
+//! What a system needs from the chip: the sums that the rules compare with what exists.
 //!
-//! Why it exists: kernel, TileMux and managers take a part of everything; how much is written here, once; tests compare it
-//! with what the chip really uses. What it deliberately does not know: what is too much.
+//! Why it exists: kernel, TileMux and managers use a part of everything. How much is defined here, once; tests compare it with what the
+//! chip really uses. What it deliberately does not know: what is too much.
 
 use bulkhead_abi::{boot, dtu, environment, memory_map, syscall, tilemux};
 use std::collections::BTreeSet;
@@ -10,61 +10,60 @@ pub use bulkhead_abi::tilemux::table_pages;
 
 use crate::system::{App, KERNEL_MEMORY, Limit, Manager, PAGE, Scope, System, TILE_MEMORY};
 
-/// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
+/// Endpoints of a processing tile that the tiled OS reserves: four protection windows, and TileMux's channels.
 pub const TILE_ENDPOINTS: u64 = tilemux::FIRST_ENDPOINT as u64;
-/// Endpoints of every application beside its gates: two for system calls, one for answers, and [`SPARE_ENDPOINTS`].
+/// Endpoints of every application besides its gates: two for system calls, one for answers, and [`SPARE_ENDPOINTS`].
 pub const APP_ENDPOINTS: u64 = 8;
-/// Endpoints that an application without a limit may make usable itself while it runs: the questions to a service, granted
-/// memory.
+/// Endpoints that an application without a limit may activate itself at run time: requests to a service, granted memory.
 pub const SPARE_ENDPOINTS: u64 = 5;
-/// Activities that TileMux knows at most.
+/// Maximum activities known to TileMux.
 pub const TILE_ACTIVITIES: usize = tilemux::ACTIVITIES;
 /// Windows through which a tile sees memory.
 pub const WINDOWS: usize = memory_map::PMP_WINDOWS as usize;
-/// Bytes of a window at most.
+/// Maximum bytes of a window.
 pub const WINDOW: u64 = memory_map::PMP_WINDOW_SIZE;
-/// Bytes of each window that are kept: TileMux lies in the first one.
+/// Reserved bytes of each window: TileMux is in the first one.
 pub const WINDOW_KEPT: u64 = tilemux::TILEMUX_MEMORY;
-/// Selectors of a manager that are free for what it makes.
+/// Selectors of a manager available for what it makes.
 pub const SELECTORS: u64 = (syscall::SEL_SHARED - syscall::SEL_FREE) as u64;
-/// Gates that may lead across the border of a manager: those that send from inside, and those that receive from outside.
+/// Maximum gates across the border of a manager: those that send from inside, and those that receive from outside.
 pub const BORDER: u64 = syscall::SHARED_MAX as u64;
-/// Services of an application at most.
+/// Maximum services of an application.
 pub const SERVICES: usize = syscall::SERVICES_MAX as usize;
-/// Memory gates of an application at most.
+/// Maximum memory gates of an application.
 pub const MEMORY_GATES: usize = 32;
-/// Bytes of the page that names an application's gates and arguments to it: all of it, its head, a gate, an argument.
+/// Bytes of the page that tells an application its gates and arguments: the whole page, its head, a gate, an argument.
 pub const ENVIRONMENT: [u64; 4] = [
     environment::ENVIRONMENT_SIZE as u64,
     size_of::<environment::Environment>() as u64,
     size_of::<environment::GateEntry>() as u64,
     size_of::<environment::ArgumentEntry>() as u64,
 ];
-/// The memory gate of a pager for what its clients share.
+/// A pager's memory gate for what its clients share.
 const SHARED: &str = "shared";
-/// Bytes of addresses in which a pager can place files, rounded up.
+/// Bytes of address space in which a pager can place files, rounded up.
 pub const PAGER_AREA: u64 = 4 << 20;
-/// Bytes of a chunk: a token bucket that holds less lets nothing through.
+/// Bytes of a chunk: a token bucket that holds less admits nothing.
 pub const CHUNK: u64 = dtu::CHUNK_MAX as u64;
 /// Kernel memory of an application without a limit.
 pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
-/// What it has besides if it serves others, for each client that there can be: for what a service derives for it, such as memory.
+/// Additional kernel memory for each possible client if it serves others: for what a service derives for the client, such as memory.
 pub const CLIENT_KERNEL_MEMORY: u64 = 512;
-/// Kernel memory that a manager uses itself for each activity that it starts, at most: without gates, and for each gate.
+/// Maximum kernel memory that a manager uses itself for each activity that it starts: without gates, and for each gate.
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [7 << 10, 512];
 /// Kernel memory that a manager uses for each module of a manager below it.
 pub const MODULE_KERNEL_MEMORY: u64 = 256;
 /// Kernel memory that a manager uses for each tile of a manager below it: a capability with its quotas, and its copy.
 pub const TILE_KERNEL_MEMORY: u64 = 512;
-/// Kernel memory that there is in any case, and what there is at least beyond what is given away: for the root manager.
+/// Kernel memory that always exists, and the minimum beyond what is given away: for the root manager.
 pub const KERNEL_PURSES: [u64; 2] = [2 << 20, 1 << 20];
 
-/// Pieces that can be cut out of one memory.
+/// Maximum pieces that can be cut out of one memory.
 pub const PIECES: u64 = syscall::PIECES_MAX as u64;
 /// Memory of a manager for its program, environment, buffers and stack.
 const MANAGER_IMAGE: u64 = 320 << 10;
-/// Bytes of a manager's heap at most: for each byte of its description, of which it reads all at once (9 to 11 were measured), and for
-/// each application and manager that it starts.
+/// Maximum bytes of a manager's heap: for each byte of its description, which it reads completely (9 to 11 were measured), and for each
+/// application and manager that it starts.
 const MANAGER_HEAP: [u64; 2] = [11, 1 << 10];
 
 impl App {
@@ -75,36 +74,36 @@ impl App {
         receive.sum::<u64>() + (self.sgates.len() + self.mgates.len()) as u64
     }
 
-    /// Endpoints that it cannot do without.
+    /// Minimum endpoints that it needs.
     pub fn least_endpoints(&self) -> u64 {
         2 + u64::from(!self.sgates.is_empty()) + self.gate_endpoints()
     }
 
     /// Endpoints that it may use.
     pub fn endpoints(&self) -> u64 {
-        // Each further service has a gate of its own for the kernel's questions.
+        // Each further service has its own gate for the kernel's requests.
         let more = SPARE_ENDPOINTS * (self.services.len() as u64).saturating_sub(1);
         let usual = APP_ENDPOINTS + self.gate_endpoints() + u64::from(self.pager.is_some()) + more;
         self.quotas.endpoints.unwrap_or(usual)
     }
 
-    /// Pages for page tables that it cannot do without.
+    /// Minimum pages for page tables that it needs.
     pub fn least_tables(&self) -> u64 {
         let own = table_pages(self.memory.0);
         match self.pager {
             None => own,
-            // Whatever its pager may map needs tables of its own.
+            // Everything that its pager may map needs its own tables.
             Some(_) => own + table_pages(self.memory.0 + 2 * PAGER_AREA),
         }
     }
 
-    /// Pages for page tables that it may use: a limit reserves this many, for activities that it makes itself.
+    /// Pages for page tables that it may use. A limit reserves this many, for activities that it makes itself.
     pub fn tables(&self) -> u64 {
         let least = self.least_tables();
         self.quotas.page_tables.unwrap_or(0).max(least)
     }
 
-    /// Places for activities on its tile that it asks for: its own, and those that a limit gives it besides.
+    /// Places for activities on its tile that it asks for: its own, and the additional ones granted by a limit.
     pub fn least_places(&self) -> u64 {
         self.quotas.activities.unwrap_or(1)
     }
@@ -115,7 +114,7 @@ impl App {
         given.unwrap_or(APP_KERNEL_MEMORY + CLIENT_KERNEL_MEMORY * self.clients())
     }
 
-    /// Clients that its services can have: each has a slot of a gate.
+    /// Maximum clients of its services: each has a slot of a gate.
     pub fn clients(&self) -> u64 {
         let gates = self.rgates.iter();
         let gates = gates.filter(|gate| self.service_of(&gate.name).is_some());
@@ -131,7 +130,7 @@ impl App {
 }
 
 impl Manager {
-    /// The bounds of its subtree on a tile.
+    /// The limits of its subtree on a tile.
     pub fn limit(&self, tile: u16) -> Option<&super::TileLimit> {
         let own = self.limits.iter().find(|limit| limit.tile == Some(tile));
         own.or_else(|| self.limits.iter().find(|limit| limit.tile.is_none()))
@@ -150,9 +149,9 @@ pub struct OnTile {
     pub endpoints: u64,
     /// Pages for page tables.
     pub tables: u64,
-    /// Bytes a second of all that have a limit.
+    /// Bytes per second of all activities with a limit.
     pub rate: u128,
-    /// Bytes at once of all that have a limit.
+    /// Bursts of all activities with a limit, in bytes.
     pub burst: u128,
     /// Activities without a limit of their traffic.
     pub without_limit: u64,
@@ -160,22 +159,22 @@ pub struct OnTile {
     pub without_cpu: u64,
     /// Everything that runs there.
     pub activities: u64,
-    /// Places for activities: those of everything that runs there, and those that limits give besides.
+    /// Places for activities: those of everything that runs there, and the additional ones granted by limits.
     pub places: u64,
-    /// Applications that divide the places that nobody asks for.
+    /// Applications that share the places not requested by others.
     pub sharing: u64,
 }
 
 impl System {
-    /// Tiles beside the kernel's.
+    /// Tiles other than the kernel's.
     fn user_tiles(&self) -> usize {
         self.platform.tiles.len().saturating_sub(1)
     }
 
-    /// Bytes of the kernel's heap: there is kernel memory for all that is given away.
+    /// Bytes of the kernel's heap: there is kernel memory for everything given away.
     pub fn kernel_heap(&self) -> u64 {
         let [least, rest] = KERNEL_PURSES;
-        // More than there can be is an error of its own.
+        // More than can exist is a separate error.
         let given = self.kernel_memory_below(0);
         let given = if given > self.kernel_memory_most() {
             0
@@ -187,12 +186,12 @@ impl System {
         heap.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
     }
 
-    /// Bytes of the first memory tile that kernel, boot table, modules and the kernel's heap keep.
+    /// Bytes of the first memory tile used by kernel, boot table, modules and the kernel's heap.
     pub fn kernel_keeps(&self) -> u64 {
         KERNEL_MEMORY.saturating_add(self.kernel_heap())
     }
 
-    /// Kernel memory that can be given away, at most: the heap must lie in the first memory tile beside what is there, and in what the
+    /// Maximum kernel memory that can be given away: the heap must fit in the first memory tile next to what is there, and in what the
     /// kernel sees of it.
     pub fn kernel_memory_most(&self) -> u64 {
         let size = self
@@ -248,7 +247,7 @@ impl System {
         self.apps_of(manager).count() + inner
     }
 
-    /// What everything below a manager may use of a tile: a limit of a manager below counts instead of what is in it.
+    /// What everything below a manager may use on a tile: the limit of a manager below counts instead of its contents.
     pub fn on_tile(&self, manager: usize, tile: u16) -> OnTile {
         let mut sum = OnTile::default();
         for app in self.apps_of(manager).filter(|app| app.tile == tile) {
@@ -308,8 +307,8 @@ impl System {
         sum
     }
 
-    /// Places for activities that an application gets on its tile: those that it asks for, or its own and its share of what nobody
-    /// asks for.
+    /// Places for activities that an application gets on its tile: those that it asks for, or its own and its share of the unrequested
+    /// ones.
     pub fn places_of(&self, app: &App) -> u64 {
         if let Some(given) = app.quotas.activities {
             return given;
@@ -328,12 +327,12 @@ impl System {
         1 + all.saturating_sub(sum.places) / sum.sharing.max(1)
     }
 
-    /// Places for activities on a tile, beside the root manager's.
+    /// Places for activities on a tile, besides the root manager's.
     pub fn places_on(&self, tile: u16) -> u64 {
         TILE_ACTIVITIES as u64 - u64::from(self.managers[0].tile == tile)
     }
 
-    /// Places for activities that a manager gets on a tile for what is below it.
+    /// Places for activities that a manager gets on a tile for everything below it.
     pub fn places_below(&self, manager: usize, tile: u16) -> u64 {
         let limit = self.managers[manager].limit(tile);
         if let Some(given) = limit.and_then(|limit| limit.activities) {
@@ -347,7 +346,7 @@ impl System {
         apps.map(|app| self.places_of(app)).chain(below).sum()
     }
 
-    /// Pages that the limits of a manager set aside for page tables beyond what is needed below it.
+    /// Pages that a manager's limits reserve for page tables beyond what is needed below it.
     fn spare_tables(&self, manager: usize) -> u64 {
         let tiles = self.tiles_below(manager).into_iter();
         let spare = tiles.map(|tile| {
@@ -358,7 +357,7 @@ impl System {
         spare.fold(0, u64::saturating_add)
     }
 
-    /// Kernel memory that a manager must have for what is below it.
+    /// Kernel memory that a manager must have for everything below it.
     pub fn kernel_memory_below(&self, manager: usize) -> u64 {
         let apps = self.apps_of(manager);
         let apps = apps.map(|app| {
@@ -375,7 +374,7 @@ impl System {
         apps.chain(below).fold(0, u64::saturating_add)
     }
 
-    /// Kernel memory that a manager is given: its limit, or what is needed below it and for itself.
+    /// Kernel memory given to a manager: its limit, or what is needed below it and for itself.
     pub fn kernel_memory_of(&self, manager: usize) -> u64 {
         let needed = self.kernel_memory_below(manager);
         let needed = needed.saturating_add(APP_KERNEL_MEMORY);
@@ -390,8 +389,8 @@ impl System {
         below.collect()
     }
 
-    /// Bytes of memory below a manager: applications, regions, managers with their limits. Each manager on the way keeps pages for
-    /// the page tables of a tile that it shares with those below it.
+    /// Bytes of memory below a manager: applications, regions, managers with their limits. Each manager in between keeps pages for the
+    /// page tables of a tile that it shares with those below it.
     pub fn memory_below(&self, manager: usize) -> u64 {
         let managers = self.all_managers_below(manager);
         let levels = 1 + managers.len() as u64;
@@ -460,9 +459,10 @@ impl System {
             let sharers = tiles.iter().filter(|all| all.contains(&tile)).count();
             let own = self.apps_of(manager).find(|app| app.tile == tile);
             let is_own = own.is_some() || below.iter().any(|m| self.managers[*m].tile == tile);
-            // The kernel lights the root manager's tile with pages for that manager only.
+            // The kernel starts the root manager's tile with pages only for that manager.
             let is_own = is_own || manager == 0 && self.managers[0].tile == tile;
-            // What managers below share, with each other or with the one above, is lit by the one above, with pages for all page tables.
+            // A tile shared by the managers below, with each other or with the manager above, is started by the one above, with pages
+            // for all page tables.
             if sharers > 1 || is_own {
                 let limit = self.managers[index].limit(tile);
                 let inner = self.on_tile(index, tile).tables;
@@ -475,7 +475,7 @@ impl System {
         windows
     }
 
-    /// Windows onto memory that a manager, and managers below it, make on a tile.
+    /// Windows onto memory that a manager and the managers below it make on a tile.
     pub fn windows_below(&self, manager: usize, tile: u16) -> usize {
         let below = self.all_managers_below(manager).into_iter();
         let all = below.chain([manager]).flat_map(|m| self.windows_of(m));
@@ -508,14 +508,14 @@ impl System {
         shared.collect()
     }
 
-    /// Capabilities that a manager makes, at most.
+    /// Maximum capabilities that a manager makes.
     pub fn selectors_of(&self, manager: usize) -> u64 {
         let apps = self.apps_of(manager).map(|app| {
             let regions = app
                 .mgates
                 .iter()
                 .map(|gate| 1 + u64::from(gate.of.is_none()));
-            // An application that receives can offer one service without a <service>.
+            // A receiving application can offer one service without a <service>.
             let services = app.services.len().max(app.rgates.len().min(1));
             5 + (services + app.rgates.len() + app.sgates.len()) as u64 + regions.sum::<u64>()
         });
@@ -526,7 +526,7 @@ impl System {
             let border = self.border_gates(m) + self.border_regions(m) + self.border_services(m);
             5 + tiles + self.platform.memories.len() as u64 + border
         });
-        // The root manager opens modules for others, others are given theirs.
+        // The root manager opens modules for others; other managers receive theirs.
         let modules = match manager {
             0 => {
                 let below = self.managers_below(0).flat_map(|m| self.modules_of(m));
@@ -538,7 +538,7 @@ impl System {
         apps.chain(below).sum::<u64>() + (modules + windows) as u64
     }
 
-    /// The modules that everything below a manager needs: programs, and data by the names of their elements.
+    /// The modules needed by everything below a manager: programs, and data by the names of their elements.
     pub fn modules_of(&self, manager: usize) -> BTreeSet<&str> {
         let all = self.apps.iter().enumerate();
         let inner = all.filter(|(app, _)| self.is_within(self.manager_of(*app), manager));
@@ -574,8 +574,7 @@ impl System {
         count
     }
 
-    /// Gates that lead across the border of a manager: what sends from inside, what receives from outside, each once, and memory that is
-    /// shared.
+    /// Gates across the border of a manager: those that send from inside, those that receive from outside, each once, and shared memory.
     pub fn border_gates(&self, manager: usize) -> u64 {
         let inside = |app: usize| self.is_within(self.manager_of(app), manager);
         let mut senders = 0;
@@ -594,7 +593,7 @@ impl System {
         senders + receivers.len() as u64 + self.border_regions(manager)
     }
 
-    /// Gates below a manager at which others open sessions from outside; the manager above takes the service of each.
+    /// Gates below a manager at which outside applications open sessions; the manager above takes the service of each.
     fn border_services(&self, manager: usize) -> u64 {
         let inside = |app: usize| self.is_within(self.manager_of(app), manager);
         let all = self.apps.iter().enumerate();
@@ -606,7 +605,7 @@ impl System {
         services.len() as u64
     }
 
-    /// Pieces that a manager cuts out of what it has of a memory tile: windows, regions, and what it gives to managers.
+    /// Pieces that a manager cuts out of its part of a memory tile: windows, regions, and what it gives to managers.
     pub fn pieces_of(&self, manager: usize, memory: u16) -> u64 {
         let windows = self.windows_of(manager).into_iter();
         let windows = windows.filter(|window| window.1 == memory).count();
@@ -615,7 +614,7 @@ impl System {
         let regions = regions
             .filter(own)
             .filter(|gate| gate.memory_tile == memory);
-        // What is shared across the border of a manager is cut out of that one's memory.
+        // What is shared across the border of a manager is cut out of that manager's memory.
         let below = self.managers_below(manager);
         let below = below
             .filter(|m| self.memories_of(*m).contains(&memory))
@@ -626,7 +625,7 @@ impl System {
         (windows + regions.count() + below + root) as u64
     }
 
-    /// Bytes of a manager's part of the description, at most.
+    /// Maximum bytes of a manager's part of the description.
     pub fn description_bytes(&self, manager: usize) -> u64 {
         let depth = self.lineage(manager);
         let apps = self.apps_of(manager);
@@ -639,7 +638,7 @@ impl System {
             element(depth, 120, &[&head.name, &head.program]) + limits + self.description_bytes(m)
         });
         let below: u64 = below.sum();
-        // What each has around it: the head of the system, or what comes from above.
+        // What surrounds each one: the head of the system, or what comes from above.
         let around: u64 = match manager {
             0 => {
                 let about = self.about.as_deref().unwrap_or_default();
@@ -660,11 +659,11 @@ impl System {
         apps + domains + below + around
     }
 
-    /// Bytes of an application in a description, at most.
+    /// Maximum bytes of an application in a description.
     fn app_bytes(&self, app: &App, depth: u64) -> u64 {
         let pager = app.pager.map_or("", |pager| self.apps[pager].name.as_str());
         let head = element(depth, 220, &[&app.name, &app.program, pager]);
-        // A manager on the chip reads a <limit> of each.
+        // A manager on the chip reads a <limit> for each.
         let limits = [true, app.cpu.is_some(), app.task.is_some()];
         let limits = limits.into_iter().filter(|is_there| *is_there).count() as u64;
         let arguments = app
@@ -717,7 +716,7 @@ impl System {
         count
     }
 
-    /// Memory that a manager needs to read its part of the description and to start what is below it.
+    /// Memory that a manager needs to read its part of the description and to start everything below it.
     pub fn manager_memory(&self, manager: usize) -> u64 {
         let [byte, start] = MANAGER_HEAP;
         let starts = self.apps_of(manager).count() + self.managers_below(manager).count();
@@ -725,7 +724,7 @@ impl System {
         (MANAGER_IMAGE + heap).next_multiple_of(PAGE)
     }
 
-    /// Whether applications of a manager may reach what is in another one.
+    /// Whether applications of one manager may reach what is in another.
     pub fn may_reach(&self, scope: Scope, from: usize, owner: usize) -> bool {
         scope == Scope::System || self.is_within(from, owner)
     }
@@ -736,7 +735,7 @@ fn started(gates: u64) -> u64 {
     ACTIVITY_KERNEL_MEMORY[0].saturating_add(ACTIVITY_KERNEL_MEMORY[1].saturating_mul(gates))
 }
 
-/// Bytes of an element's lines in the canonical description of a manager so far below the root: its tags and its values.
+/// Bytes of an element's lines in the canonical description of a manager this deep below the root: its tags and its values.
 fn element(depth: u64, tags: u64, values: &[&str]) -> u64 {
     let written = |c: char| {
         if "&<\"\n\t\r".contains(c) {
@@ -746,6 +745,6 @@ fn element(depth: u64, tags: u64, values: &[&str]) -> u64 {
         }
     };
     let values = values.iter().flat_map(|value| value.chars());
-    // It begins and ends on lines of its own, three levels below its manager at most.
+    // It begins and ends on separate lines, at most three levels below its manager.
     4 * (depth + 3) + tags + values.map(written).sum::<u64>()
 }

@@ -1,7 +1,7 @@
-//! Processor time of a tile, as it is divided among applications and managers.
+//! How the processor time of a tile is divided among applications and managers.
 //!
 //! Why it exists: the kernel divides time by one rule (`abi::time`); what a manager is given, what fits below it, and what admission
-//! must count are the same sums, written once. What it deliberately does not know: response times.
+//! must count are the same sums, defined once. What it deliberately does not know: response times.
 
 use crate::system::{Cpu, System};
 use crate::units::Time;
@@ -12,7 +12,7 @@ use bulkhead_abi::time::{LEAST_BUDGET, charge, enclose};
 pub enum Holder {
     /// An application: its index.
     App(usize),
-    /// All that is below a manager: its index.
+    /// Everything below a manager: its index.
     Manager(usize),
 }
 
@@ -20,7 +20,7 @@ pub enum Holder {
 pub const LEAST: Time = Time(LEAST_BUDGET * 1000);
 
 impl System {
-    /// An owner that has processor time of a tile directly from a manager, and how much.
+    /// The owners that receive processor time of a tile directly from a manager, and how much.
     pub fn times_of(&self, manager: usize, tile: u16) -> Vec<(Holder, Cpu)> {
         let apps = self.apps.iter().enumerate();
         let apps =
@@ -31,8 +31,8 @@ impl System {
         apps.chain(below).collect()
     }
 
-    /// The processor time of a tile that a manager is given for what is below it: its own `<cpu>`, or what that of those below it can
-    /// be derived from. Nothing if nobody below it has any.
+    /// The processor time of a tile given to a manager for everything below it: its own `<cpu>`, or one from which those below it can be
+    /// derived. `None` if nothing below it has any.
     pub fn time_below(&self, manager: usize, tile: u16) -> Option<Cpu> {
         if !self.tiles_below(manager).contains(&tile) {
             return None;
@@ -67,12 +67,12 @@ impl System {
 }
 
 impl Cpu {
-    /// Nanoseconds that it takes out of each period of this many nanoseconds; nothing if that makes no sense.
+    /// Nanoseconds that it takes out of each period of this many nanoseconds; nothing if the values make no sense.
     pub fn charge(&self, of: u64) -> u64 {
         let (budget, period) = (self.budget.nanoseconds(), self.period.nanoseconds());
         match charge(budget, period, of) {
             Some(charge) => charge,
-            // That is an error of its own.
+            // That is a separate error.
             None if period == 0 || budget > period => 0,
             None => u64::MAX,
         }

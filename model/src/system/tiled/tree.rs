@@ -1,8 +1,8 @@
-//! Rules of the whole tree: everything below a manager together keeps its bounds, everything asked for exists, and nothing waits in a
-//! circle.
+//! Rules of the whole tree: everything below a manager together stays within the manager's limits, everything referenced exists, and
+//! nothing waits in a circle.
 //!
-//! Why it exists: each element can be right and the sum wrong, and the chip would then refuse, in the middle of a start, what could have
-//! been reported before. What it deliberately does not know: rules of single elements; those are in `check`.
+//! Why it exists: each element can be right while the sum is wrong, and the chip would then refuse in the middle of a start what could
+//! have been reported earlier. What it deliberately does not know: rules of single elements; those are in `check`.
 
 use super::needs::{
     CHUNK, ENVIRONMENT, MEMORY_GATES, OnTile, SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
@@ -47,7 +47,7 @@ pub(super) struct Tree<'a, 'p> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
-/// The place of the bound of a quota, if there is a bound.
+/// The place of a quota's limit, if there is one.
 fn bound<'n>(node: &'n Node, tile: u16, attribute: &str) -> &'n Span {
     let tile = Some(u64::from(tile));
     let own = node.all("limit").find(|l| l.maybe_integer("tile") == tile);
@@ -154,7 +154,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// The elements of a manager's own bounds.
+    /// The elements of a manager's own limits.
     fn limits(&mut self, manager: usize) {
         let (system, node) = (self.system, self.places.managers[manager]);
         let tiles = system.tiles_below(manager);
@@ -202,7 +202,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// The highest priority of what is below a manager means something, and is the highest.
+    /// The highest priority below a manager has a meaning, and is really the highest.
     fn highest(&mut self, manager: usize, own: Cpu, element: &Node) {
         if own.priority == 0 {
             return;
@@ -240,7 +240,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// What is below a manager keeps the manager's bounds on each tile.
+    /// What is below a manager stays within the manager's limits on each tile.
     fn on_tiles(&mut self, manager: usize) {
         let (system, node) = (self.system, self.places.managers[manager]);
         let own = &system.managers[manager];
@@ -293,7 +293,7 @@ impl Tree<'_, '_> {
         sum: OnTile,
         given: (Rate, Size),
     ) {
-        // An application without a limit of its own uses what is left, and needs something.
+        // An application without its own limit uses what is left, and needs at least something.
         let rest = u128::from(sum.without_limit > 0);
         let (rate, burst) = (sum.rate + rest, sum.burst + rest * u128::from(CHUNK));
         let others = match sum.without_limit {
@@ -481,7 +481,7 @@ impl Tree<'_, '_> {
                     .map(move |w| (manager, w.1, w.2))
             })
             .collect();
-        // The kernel shows the root manager's memory through a window of its own.
+        // The kernel shows the root manager's memory through a separate window.
         let root = usize::from(system.managers[0].tile == tile);
         if windows.len() + root > WINDOWS {
             let what = format!(
@@ -525,7 +525,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// Limits that together promise more than a memory gives bound nothing.
+    /// Limits that together promise more than a memory has would limit nothing.
     fn memories(&mut self) {
         let system = self.system;
         for memory in &system.platform.memories {
@@ -535,7 +535,7 @@ impl Tree<'_, '_> {
             let capacity = peak.min(link);
             let mut sum = 0u128;
             let all = system.apps.iter().zip(&self.places.apps);
-            // What no link carries is a mistake of its own.
+            // A rate that no link can carry is a separate mistake.
             let limited: Vec<_> = all
                 .filter_map(|(app, node)| {
                     let is_used = app.memory_tile == memory.id
@@ -548,7 +548,7 @@ impl Tree<'_, '_> {
                 .collect();
             for (limit, node) in &limited {
                 let before = sum;
-                // A single limit above it is as good as none; beside others it alone is wrong.
+                // A single limit above the capacity is harmless; beside others, it alone is wrong.
                 if u128::from(limit.noc.0) > capacity {
                     if limited.len() > 1 {
                         let what = format!(
@@ -618,7 +618,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// Services of an application have names, and one fate: it is the application that is started again.
+    /// Services of an application have names and share one fate: the application is what is restarted.
     fn services(&mut self, index: usize) {
         let app = &self.system.apps[index];
         let node = self.places.apps[index];

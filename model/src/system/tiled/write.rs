@@ -1,14 +1,14 @@
 //! A system of the tiled OS as XML.
 //!
 //! Why it exists: the resource manager on the chip reads the description with few lines of code, and a result records exactly what was
-//! run. What it deliberately does not know: how the description looked before.
+//! run. What it deliberately does not know: how the original description looked.
 
 use crate::platform;
 use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit, parts};
 use crate::units::Size;
 use crate::writer::Writer;
 
-/// Writes a system of the tiled OS. `complete`: with the platform and with what the chip's manager needs not know.
+/// Writes a system of the tiled OS. `complete`: with the platform and with what the chip's manager does not need.
 pub(in crate::system) fn write(writer: &mut Writer, system: &System, complete: bool) {
     let root = &system.managers[0];
     writer.start("system").attribute("name", &system.name);
@@ -42,7 +42,7 @@ pub(in crate::system) fn write(writer: &mut Writer, system: &System, complete: b
         };
         writer.end();
     }
-    // What joins chips is nothing for the manager of one.
+    // Connections between chips do not concern the manager of one chip.
     if complete {
         system
             .cables
@@ -94,8 +94,8 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complet
     }
 }
 
-/// The bounds of what is below a manager. The chip's manager reads them for each tile, with what follows from the description
-/// where it says nothing: memory, kernel memory, and endpoints and page tables on tiles that others use, too.
+/// The limits of what is below a manager. The chip's manager reads them for each tile, with derived values where the description gives
+/// none: memory, kernel memory, and endpoints and page tables on tiles that others use, too.
 fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bool) {
     let manager = &system.managers[index];
     let mut limits = manager.limits.clone();
@@ -122,7 +122,7 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
         limits.push(TileLimit::default());
     }
     for limit in &limits {
-        // Only the chip's manager is told: it follows from what is below.
+        // Only for the chip's manager: it follows from what is below.
         let tile = limit.tile.filter(|_| !complete);
         let windows = tile.map(|tile| system.windows_below(index, tile));
         writer.start("limit").optional("tile", limit.tile);
@@ -134,7 +134,7 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
             .optional("page-tables", limit.page_tables)
             .optional("activities", limit.activities)
             .optional("windows", windows);
-        // Sums over all tiles stand in the element for all tiles, as they were read.
+        // Sums over all tiles are in the element for all tiles, as they were read.
         if limit.tile.is_none() {
             writer.optional_size("kernel-memory", kernel_memory);
             writer.optional_size("memory", memory);
@@ -200,7 +200,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .start("cpu")
             .time("quota", cpu.budget)
             .time("period", cpu.period);
-        // What the chip's manager reads is always there; 0 is no value of a description.
+        // What the chip's manager reads is always present; 0 is not a value that a description can have.
         if !complete || cpu.priority > 0 {
             writer.attribute("priority", cpu.priority);
         }
@@ -289,7 +289,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     writer.end();
 }
 
-/// Credits as a description writes them.
+/// Credits in the form used by descriptions.
 fn credits(credits: u32) -> String {
     match credits {
         0 => "unlimited".to_owned(),

@@ -1,7 +1,7 @@
-//! A simulation that knows no rests and no rounds: a chain of three programs, each with steps that compute and steps that access memory, some
-//! before and some after the message that it passes on. Alone an access takes what it takes; beside others each takes longer by up to a fixed
-//! time. Where [`super::alone`] sees enough rest, no sample may take longer than its worst alone and that time for each access of a job.
-//! Where it does not, some do: their work piles up.
+//! A simulation that does not know about rests and rounds: a chain of three programs, each with steps that compute and steps that access
+//! memory, some before and some after the message that it passes on. Beside others, each access takes longer than alone by up to a fixed
+//! time. Where [`super::alone`] sees enough rest, no sample may take longer than the worst sample alone plus that time for each access of a
+//! job. Where it does not, some samples do, because their work piles up.
 
 use super::{Alone, alone};
 use crate::tiled::names;
@@ -13,7 +13,7 @@ use bulkhead_model::{LoadOptions, System, load_system};
 use bulkhead_random::Random;
 use bulkhead_report::result::Sample;
 
-/// Systems of every test; `BULKHEAD_SYSTEMS` gives another number.
+/// Systems per test; `BULKHEAD_SYSTEMS` overrides the number.
 const SYSTEMS: u64 = 300;
 const SAMPLES: usize = 12;
 /// Sensor, controller, actuator.
@@ -21,17 +21,17 @@ const TILES: [u16; 3] = [2, 3, 4];
 
 /// What a program does for a sample.
 struct Job {
-    /// Ticks of each step; whether it is an access.
+    /// Ticks of each step, and whether it is an access.
     steps: Vec<(u64, bool)>,
-    /// After so many steps it passes the sample on. The first program's sample begins after one step.
+    /// After this many steps it passes the sample on. The first program's sample begins after one step.
     passes: usize,
 }
 
 struct Drawn {
     distance: u64,
-    /// An access may take longer by this.
+    /// An access may take this much longer.
     longer: u64,
-    /// For each sample, of each program.
+    /// For each sample, the jobs of all programs.
     jobs: Vec<[Job; 3]>,
 }
 
@@ -62,7 +62,7 @@ struct Seen {
     log: Log,
 }
 
-/// Runs all jobs; `more`: by how much the next access takes longer.
+/// Runs all jobs. `more`: how much longer the next access takes.
 fn run(drawn: &Drawn, mut more: impl FnMut() -> u64) -> Seen {
     let mut seen = Seen::default();
     let mut free = [0_u64; 3];

@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// No tick.
 pub const NEVER: u64 = u64::MAX;
 
-/// One tick for each member, in a table of the caller's. The words are atomic only so that a table can be a `static` without `unsafe`;
-/// one core alone uses it.
+/// One tick for each member, in a table provided by the caller. The words are atomic only so that a table can be a `static` without
+/// `unsafe`; only one core uses it.
 #[derive(Debug)]
 pub struct Alarms<'a> {
     times: &'a [AtomicU64],
@@ -18,7 +18,7 @@ pub struct Alarms<'a> {
 }
 
 impl<'a> Alarms<'a> {
-    /// No alarms, whatever was in the table. Members beyond the 64th have none.
+    /// No alarms, whatever the table contained. Members beyond the 64th have none.
     pub fn new(times: &'a [AtomicU64]) -> Self {
         for time in times {
             time.store(NEVER, Relaxed);
@@ -26,7 +26,7 @@ impl<'a> Alarms<'a> {
         Self::over(times)
     }
 
-    /// No alarms, over a table that holds nothing but [`NEVER`].
+    /// No alarms, over a table that contains only [`NEVER`].
     pub const fn over(times: &'a [AtomicU64]) -> Self {
         Self {
             times,
@@ -34,7 +34,7 @@ impl<'a> Alarms<'a> {
         }
     }
 
-    /// A member waits for a tick, and for no other one. [`NEVER`]: it waits for none. A member that does not exist is ignored.
+    /// A member waits for one tick. [`NEVER`]: it waits for none. A member that does not exist is ignored.
     #[inline]
     pub fn set(&mut self, member: u8, at: u64) {
         if let Some(time) = self.times.get(usize::from(member)) {

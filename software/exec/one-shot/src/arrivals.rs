@@ -1,9 +1,9 @@
-//! Sporadic and aperiodic activation: events release jobs, not closer to each other than a minimum.
+//! Sporadic and aperiodic activation: events release jobs, no closer together than a minimum.
 //!
-//! Why it exists: a bound for tasks below holds only if events cannot release a task more often than its minimum inter-arrival time says,
-//! however fast they come. What it deliberately does not know: where events come from. Times are ticks.
+//! Why it exists: a bound for lower tasks holds only if events cannot release a task more often than its minimum inter-arrival time
+//! permits, however fast they come. What it deliberately does not know: where events come from. Times are ticks.
 //!
-//! One event is kept while a job is under way; later ones are lost, and their callers learn it.
+//! One event is kept while a job is in progress; later ones are lost, and their callers are told.
 
 use crate::Task;
 
@@ -116,12 +116,13 @@ mod tests {
     }
 
     proptest! {
-        /// However events come, releases keep their distance, none is before its event, and each event releases a job or is told lost.
+        /// However events arrive, releases keep their distance, none is before its event, and each event releases a job or is reported
+        /// lost.
         #[test]
         fn releases_keep_their_distance(minimum in 0u64..20, steps in proptest::collection::vec((0u64..8, any::<bool>()), 0..80)) {
             let mut events = Arrivals::new(minimum);
             let (mut now, mut arrived, mut lost) = (0, 0, 0);
-            // Moments of events that were not told lost and released nothing yet.
+            // Moments of events that were not reported lost and have released nothing yet.
             let mut open = Vec::new();
             let mut releases: Vec<u64> = Vec::new();
             let mut waits = false;

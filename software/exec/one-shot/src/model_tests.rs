@@ -1,4 +1,5 @@
-//! The whole policy against a plain model: a list of tasks, each with what it waits for, searched anew each time.
+//! The whole policy against a plain model: a list of tasks, each with what it waits for, searched from scratch
+//! each time.
 
 use crate::Task;
 use crate::arrivals::{Arrival, Arrivals, Awaiting};

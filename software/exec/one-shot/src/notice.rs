@@ -1,19 +1,20 @@
-//! News of a port by a doorbell: the reader waits for an interrupt instead of polling.
+//! Notification of a port by a doorbell: the reader waits for an interrupt instead of polling.
 //!
-//! Why it exists: the order of a few accesses decides whether a reader sleeps beside a new item for ever. What it deliberately does not know: which
-//! task waits, and where doorbells are.
+//! Why it exists: the order of a few accesses decides whether a reader sleeps forever despite a new item. What it deliberately does not
+//! know: which task waits, and where doorbells are.
 //!
-//! A doorbell is a level: 1 interrupts the owner's core until it is 0. The writer rings after its item is visible. The handler lowers the doorbell
-//! before it looks at the port, so a later item finds the doorbell low and raises it again. The handler sets a suspension object only if the port has
-//! news: a ring without an item wakes nobody. The object keeps what it is told, so a reader that looks at the port and then waits misses nothing.
+//! A doorbell is a level: 1 interrupts the owner's core until it is 0. The writer rings after its item is visible. The handler lowers the
+//! doorbell before it checks the port, so a later item finds the doorbell low and raises it again. The handler sets a suspension object
+//! only if the port has news: a ring without an item wakes no task. The object remembers that it was set, so a reader that checks the port
+//! and then waits misses nothing.
 
-//! What a hostile core can do is ring for ever, and put items into ports that nobody sent. So the owner hears a number of rings in each tick that is fixed
-//! beforehand ([`Rings`]), and a task that items release is released in ticks that are a minimum apart ([`Told`]).
+//! A hostile core can only ring forever and put unsolicited items into ports. So the owner accepts a fixed number of rings per tick
+//! ([`Rings`]), and a task released by items is released in ticks that are a minimum apart ([`Told`]).
 
 use crate::port::{Failure, Memory, Port, has_news};
 use crate::queue::{Queue, waiting};
 
-/// Rings, after everything that this core has written is visible.
+/// Rings once everything that this core has written is visible.
 ///
 /// # Errors
 /// The memory's.
@@ -23,8 +24,8 @@ pub fn ring<M: Memory>(memory: &mut M, doorbell: u64) -> Result<(), Failure<M::E
     Ok(memory.store(doorbell, 1)?)
 }
 
-/// Lowers the own doorbell, and then says whether the port has an item that nobody has read. For the handler of the interrupt; of several ports, the
-/// others are looked at after this one.
+/// Lowers the core's own doorbell, and then returns whether the port has an unread item. For the interrupt handler; with several ports, the
+/// others are checked after this one.
 ///
 /// # Errors
 /// The memory's.
@@ -38,7 +39,7 @@ pub fn hear<M: Memory>(
     hear_lowered(memory, port)
 }
 
-/// The same of a caller that has lowered the doorbell.
+/// The same for a caller that has already lowered the doorbell.
 ///
 /// # Errors
 /// The memory's.
@@ -48,7 +49,7 @@ pub fn hear_lowered<M: Memory>(memory: &mut M, port: &Port) -> Result<bool, Fail
     has_news(memory, port)
 }
 
-/// The same of a queue: whether items wait.
+/// The same for a queue: whether items wait.
 ///
 /// # Errors
 /// The memory's.
@@ -58,7 +59,8 @@ pub fn hear_queue<M: Memory>(memory: &mut M, queue: &Queue) -> Result<bool, Fail
     Ok(waiting(memory, queue)? > 0)
 }
 
-/// A task that items of a port release. What it is told depends on what is in the port alone, so no ring is kept and no release is without an item.
+/// A task released by items of a port. Its releases depend only on what is in the port, so no ring is stored and no release comes without
+/// an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     waits: bool,
@@ -87,14 +89,14 @@ impl Told {
         self.waits
     }
 
-    /// Its job has ended: the tick of its next release, now or later, if the port has an item.
+    /// Its job has ended. Returns the tick of its next release, now or later, if the port has an item.
     #[inline]
     pub fn wait(&mut self, now: u64, minimum: u64, has_news: bool) -> Option<u64> {
         self.waits = true;
         self.hear(now, minimum, has_news)
     }
 
-    /// The doorbell has rung, or its job has ended: the tick of its release, now or later, if it waits and the port has an item.
+    /// The doorbell has rung, or its job has ended. Returns the tick of its release, now or later, if it waits and the port has an item.
     #[inline]
     pub fn hear(&mut self, now: u64, minimum: u64, has_news: bool) -> Option<u64> {
         if !self.waits || !has_news {
@@ -107,7 +109,7 @@ impl Told {
     }
 }
 
-/// Rings that a core hears in a tick.
+/// Rings that a core accepts per tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rings {
     tick: u64,
@@ -120,7 +122,7 @@ impl Rings {
         Self { tick: 0, heard: 0 }
     }
 
-    /// One more. Whether it is the last one of this tick: the next one is to be heard after it.
+    /// Counts one more ring. Returns whether it is the last one of this tick: the next one is accepted after it.
     #[inline]
     #[must_use = "the doorbell is to be masked"]
     pub fn hear(&mut self, now: u64, limit: u32) -> bool {
@@ -164,7 +166,7 @@ mod tests {
 
     fn writer(core: u32, turn: &mut Turn<'_>) -> Result<bool, Later> {
         let port = later(get(turn, 0))?.expect("initialised");
-        // Nobody but writers takes the lock, each once.
+        // Only writers take the lock, each once.
         let caller = Caller { core, patience: 8 };
         match write(turn, &port, caller, &[7; 8]) {
             Err(Failure::Locked { .. }) => return Ok(false),
@@ -202,7 +204,7 @@ mod tests {
         Ok(news)
     }
 
-    /// Whether the item is there, nothing will interrupt again, and the reader was not told.
+    /// Whether the item has arrived, no further interrupt will come, and the reader was not told.
     fn is_lost(memory: &Bytes) -> bool {
         load(memory, NEWS, 4) as u32 == NEW_DATA
             && load(memory, DOORBELL, 4) == 0
@@ -229,7 +231,7 @@ mod tests {
         assert!(ends.iter().any(|(_, memory)| is_lost(memory)));
     }
 
-    /// A core whose task ends its job, as the kernel does it: looks with interrupts masked, then is interrupted.
+    /// A core whose task ends its job, as the kernel does it: checks with interrupts masked, then is interrupted.
     fn reader(_: u32, turn: &mut Turn<'_>) -> Result<bool, Later> {
         let mut task = Told::new();
         let port = later(get(turn, 0))?.expect("initialised");
@@ -260,12 +262,12 @@ mod tests {
     #[test]
     fn releases_are_in_ticks_that_are_a_minimum_apart() {
         let mut task = Told::new();
-        // The first job was released by nobody.
+        // The first job was not released by anything.
         assert_eq!(task.hear(0, 3, true), None);
         assert_eq!(task.wait(0, 3, false), None);
         assert_eq!(task.hear(1, 3, false), None);
         assert_eq!(task.hear(2, 3, true), Some(2));
-        // It runs; what comes now is found at its end.
+        // It runs; what arrives now is found when it ends.
         assert_eq!(task.hear(2, 3, true), None);
         assert_eq!(task.wait(2, 3, true), Some(5));
         assert_eq!(task.wait(5, 3, false), None);
@@ -288,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages of a writer with a period and lateness of any size, and jobs that end within a period of their release: no message waits for longer
+        /// Messages of a writer with any period and lateness, and jobs that end within a period of their release: no message waits longer
         /// than the latest one may.
         #[test]
         fn a_minimum_distance_delays_no_message(
@@ -297,7 +299,7 @@ mod tests {
         ) {
             let minimum = period.saturating_sub(shorter).max(1);
             let mut task = Told::new();
-            // Messages in the port and when each was there at the latest; when the job that runs ends.
+            // Messages in the port and when each had arrived at the latest; when the running job ends.
             let (mut sent, mut busy, mut taken) = (0, None::<u64>, 0);
             prop_assert_eq!(task.wait(0, minimum, false), None);
             let mut arrived: Vec<u64> = Vec::new();

@@ -1,8 +1,8 @@
 //! Every order of accesses of several agents, for the tests of what cores share.
 //!
-//! Each operation is run again from its start with the answers that it has got so far, up to its next access. So a state consists
-//! of the memory, the answers and the stores under way, and the tests visit all states. Stores are posted as on a chip whose stores
-//! to different addresses may arrive in any order; only `order` waits for them.
+//! Each operation is rerun from its start with the answers received so far, up to its next access. So a state consists of the
+//! memory, the answers and the outstanding stores, and the tests visit all states. Stores are posted as on a chip whose stores to
+//! different addresses may arrive in any order; only `order` waits for them.
 
 use crate::port::Memory;
 use bulkhead_abi::one_shot::port::LOCK;
@@ -22,7 +22,7 @@ pub type Bytes = [u8; SIZE];
 pub struct Agent {
     /// The answers of its accesses.
     answers: Vec<u64>,
-    /// Stores under way: address, length, value.
+    /// Outstanding stores: address, length, value.
     stores: Vec<(u64, u8, u64)>,
 }
 
@@ -46,7 +46,7 @@ pub fn store(memory: &mut Bytes, (address, bytes, value): (u64, u8, u64)) {
 }
 
 impl Turn<'_> {
-    /// One access: a new one, if this turn had none yet and `ready` says so.
+    /// One access: a new one, if this turn has had none yet and `ready` permits it.
     fn act(
         &mut self,
         ready: impl FnOnce(&Agent) -> bool,
@@ -66,7 +66,7 @@ impl Turn<'_> {
         Ok(answer)
     }
 
-    /// No older store of the same agent to the same eight bytes is under way.
+    /// No older store of the same agent to the same eight bytes is outstanding.
     fn settled(address: u64) -> impl FnOnce(&Agent) -> bool {
         move |agent| agent.stores.iter().all(|s| s.0 / 8 != address / 8)
     }
@@ -149,7 +149,7 @@ pub fn explore<O: Clone + Eq + Hash>(
         let mut outcomes = Vec::new();
         let mut moved = false;
         for (number, action) in actions.iter().enumerate() {
-            // A store arrives: any one that is under way.
+            // A store arrives: any outstanding one.
             for index in 0..state.1[number].stores.len() {
                 let (mut memory, mut agents) = state.clone();
                 store(&mut memory, agents[number].stores.remove(index));

@@ -56,7 +56,7 @@ pub enum Failure<E> {
     Size,
     /// Nothing was written yet.
     NoData,
-    /// Each place of the queue has an item that nobody has read.
+    /// Each place of the queue has an unread item.
     Full,
     /// The task that reads it has stopped for good.
     Closed,
@@ -105,7 +105,7 @@ impl Port {
         self.data
     }
 
-    /// The same port, whose data is reached at another address.
+    /// The same port, with its data at another address.
     #[must_use]
     pub fn moved(self, data: u64) -> Self {
         Self { data, ..self }
@@ -187,7 +187,8 @@ pub fn initialise<M: Memory>(
     Ok(is_new.then_some(Port { record, data, size }))
 }
 
-/// The same of a record of this kind: [`INITIALISED`], or the places of a queue where [`STATE`] has them. Whether it was not initialised before.
+/// The same for a record of this kind: [`INITIALISED`], or the places of a queue where [`STATE`] has them. Returns whether it was not
+/// initialised before.
 #[inline(always)]
 pub(crate) fn initialise_record<M: Memory>(
     memory: &mut M,

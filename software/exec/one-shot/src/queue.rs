@@ -1,11 +1,11 @@
 //! Queuing ports: a record and a bounded queue of items in the owner's memory, for tasks of any core.
 //!
-//! Why it exists: a sampling port has the last item only; here each item is read once, in the order in which their writers had the lock
-//! (m2os-mc-ngres21 leaves such ports to the future). What it deliberately does not know: where memory is and what an access costs, as
+//! Why it exists: a sampling port has only the last item; here each item is read once, in the order in which their writers held the lock
+//! (m2os-mc-ngres21 leaves such ports to the future). What it deliberately does not know: where memory is and what an access costs, like
 //! [`super::port`], whose records and locks it uses.
 //!
-//! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: who loses what is
-//! a decision of the writers. Several cores may write, and several may read. Places lie one behind the other, each at a multiple of 8 bytes.
+//! No operation waits for the other side's task. A writer that finds no place is told and may try again, wait, or drop its item: the
+//! writers decide what is lost. Several cores may write, and several may read. Places are consecutive, each at a multiple of 8 bytes.
 
 use crate::port::{Caller, Failure, Memory, Port, initialise_record, lock, unlock};
 use bulkhead_abi::one_shot::port::{
@@ -42,7 +42,7 @@ impl Queue {
         self.data
     }
 
-    /// The same queue, whose places are reached at another address.
+    /// The same queue, with its places at another address.
     #[must_use]
     pub fn moved(self, data: u64) -> Self {
         Self { data, ..self }
@@ -52,14 +52,14 @@ impl Queue {
         self.data + u64::from(number) * stride(self.size)
     }
 
-    /// From the record's word: the number of the oldest item's place, and how many wait. A record that somebody wrote over leads to no other memory.
+    /// From the record's word: the number of the oldest item's place, and how many items wait. A corrupted record leads to no other memory.
     fn positions(&self, word: u32) -> (u32, u32) {
         let first = word & ((1 << WAITING_SHIFT) - 1);
         let first = if first < self.slots { first } else { 0 };
         (first, word >> WAITING_SHIFT)
     }
 
-    /// The place so many behind another one.
+    /// The place this many after another one.
     fn behind(&self, first: u32, count: u32) -> u32 {
         let place = first + count;
         if place < self.slots {
@@ -146,7 +146,7 @@ pub fn get<M: Memory>(memory: &mut M, record: u64) -> Result<Option<Queue>, Fail
     }
 }
 
-/// Puts an item behind all others.
+/// Adds an item after all others.
 ///
 /// # Errors
 /// [`Failure::Size`] if it has another size, [`Failure::Full`] if there is no place, [`Failure::Locked`], or the memory's.
@@ -174,7 +174,7 @@ pub fn put<M: Memory>(
 /// Takes the oldest item. Returns whether there was one; if not, `room` is unchanged.
 ///
 /// # Errors
-/// [`Failure::Size`] if the buffer has another size than the items, [`Failure::Locked`], or the memory's.
+/// [`Failure::Size`] if the buffer differs in size from the items, [`Failure::Locked`], or the memory's.
 pub fn take<M: Memory>(
     memory: &mut M,
     queue: &Queue,

@@ -83,7 +83,7 @@ pub fn write(header: &Header, area: &mut [u8], pieces: &[&[u8]]) {
     let end = state.next;
     let wraps = end + record > size;
     if wraps {
-        // The lines behind this place are dropped, and the new line begins at the start of the area.
+        // The lines after this place are dropped, and the new line begins at the start of the area.
         while state.lines > 0 && state.oldest >= end {
             state.drop_oldest(area);
         }
@@ -115,7 +115,7 @@ pub fn write(header: &Header, area: &mut [u8], pieces: &[&[u8]]) {
     header.publish(state);
 }
 
-/// The oldest line that a reader on the same core has not seen. `seen` counts the lines that it has read, and those that were lost
+/// The oldest line that a reader on the same core has not seen. `seen` counts the lines that it has read and those that were lost
 /// before it could.
 pub fn unread<'a>(header: &Header, area: &'a [u8], seen: &mut u16) -> Option<&'a [u8]> {
     let word = header.state.load(Ordering::Relaxed);
@@ -174,7 +174,7 @@ mod tests {
         write(&header, &mut area, &[b"ab", b"", b"c"]);
         write(&header, &mut area, &[b"defg"]);
         assert_eq!(lines(&header, &area), [b"abc".to_vec(), b"defg".to_vec()]);
-        // One byte is left: it begins anew and takes the place of the first one.
+        // One byte is left: the line begins at the start and replaces the first one.
         write(&header, &mut area, &[b"hi"]);
         assert_eq!(lines(&header, &area), [b"defg".to_vec(), b"hi".to_vec()]);
         write(&header, &mut area, &[b""]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all lines: what the ring has are the last ones, and as many as fit behind each other.
+        /// Against a list of all lines: the ring has the last ones, as many as fit one after another.
         #[test]
         fn the_last_lines_are_there(size in 1usize..600, written in proptest::collection::vec(0usize..300, 0..60)) {
             let header = Header::new(size as u32);
@@ -213,7 +213,7 @@ mod tests {
                 let found = lines(&header, &area);
                 prop_assert!(!found.is_empty() && found.len() <= all.len());
                 prop_assert!(all.iter().rev().zip(found.iter().rev()).all(|(a, b)| a == b));
-                // At most one longest line's room is unused at the end, and the newest needed the rest.
+                // At most the room of one longest line is unused at the end, and the newest line needed the rest.
                 let used: usize = found.iter().map(|line| line.len() + 1).sum();
                 let longest = all.iter().map(|line| line.len() + 1).max().unwrap_or(0);
                 prop_assert!(found.len() == all.len() || used + 2 * longest >= size);

@@ -1,7 +1,7 @@
-//! Items of parallel sections: a sampling port whose data begins with a tag, so that nobody takes what belongs to an earlier job.
+//! Items of parallel sections: a sampling port whose data begins with a tag, so that no job takes what belongs to an earlier one.
 //!
-//! Why it exists: a slice, or its result, is worth something only in the job for which it was handed out, and a port keeps the last item until the next
-//! one comes. What it deliberately does not know: what a tag says, and for how long anybody waits.
+//! Why it exists: a slice, or its result, is useful only in the job for which it was handed out, but a port keeps the last item until the
+//! next one arrives. What it deliberately does not know: the meaning of a tag, and how long its users wait.
 //!
 //! The port's data is a tag of 8 bytes and then the item; locks and states are those of [`crate::port`].
 
@@ -9,7 +9,7 @@ use crate::port::{Caller, Failure, Memory, Port, lock, unlock};
 use bulkhead_abi::one_shot::TAG;
 use bulkhead_abi::one_shot::port::{HOLDER, LOCK, NEW_DATA, NEWS, WAS_READ};
 
-/// Whether a port has room for a tag and an item of exactly so many bytes.
+/// Whether a port has room for a tag and an item of exactly this many bytes.
 fn fits(port: &Port, item: usize) -> bool {
     u64::from(port.size()) == item as u64 + TAG
 }
@@ -36,7 +36,7 @@ pub fn write<M: Memory>(
     unlock(memory, record + LOCK)
 }
 
-/// Takes the item if it is new; whether its tag is one that the caller wants, and then which. An item that nobody wants is old and counts as read.
+/// Takes the item if it is new. Returns which of the wanted tags it has, if any. An unwanted item is old and counts as read.
 ///
 /// # Errors
 /// [`Failure::Size`] if the port is for items of another size, [`Failure::Locked`], or the memory's.
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(take(&mut memory, 6, &mut [0; ITEM - 1]), Err(Failure::Size));
     }
 
-    /// A writer whose items have tags 1 and then 2, and a reader that wants 2 only: whatever the order of accesses, it never gets the item of tag 1, nor a
-    /// mixture of both.
+    /// A writer whose items have tags 1 and then 2, and a reader that wants only 2: whatever the order of accesses, it never gets the item
+    /// of tag 1, or a mixture of both.
     #[test]
     fn in_every_order_an_item_is_that_of_its_tag() {
         let (memory, port) = opened();

@@ -3,7 +3,7 @@
 //! Why it exists: nothing preempts a job, so an overrun can only be reported. What it deliberately does not know: to whom. Times
 //! are cycles of a counter that may wrap.
 
-/// The watch of the job that runs.
+/// The watch of the running job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
     start: u64,

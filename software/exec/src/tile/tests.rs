@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 type Run = (usize, u64, u64);
 
-/// Runs the policy for members that are always ready; returns who ran when.
+/// Runs the policy for members that are always ready. Returns which member ran when.
 fn simulate(policy: &mut Scheduler<8>, end: u64) -> Vec<Run> {
     let mut now = 0;
     let mut log = Vec::new();
@@ -150,11 +150,11 @@ fn budget_of(amount: u64, spare: u64) -> Budget {
 /// The record of a simulation.
 struct Seen {
     runs: Vec<Run>,
-    /// The ready members when one ran: (moment, the one that ran, those that were ready with a budget).
+    /// The ready members whenever one ran: (moment, the running one, those ready with a budget).
     ready: Vec<(u64, usize, Vec<usize>)>,
 }
 
-/// Members follow their patterns; the caller asks late by `late` at the end of every run.
+/// Members follow their patterns; at the end of every run the caller asks `late` too late.
 fn behave(policy: Policy, members: &[Random], slice: u64, late: u64, end: u64) -> Seen {
     let mut scheduler = Scheduler::<8>::new(policy, slice);
     // For each: step, work left of it, or when it ends its pause.
@@ -195,7 +195,7 @@ fn behave(policy: Policy, members: &[Random], slice: u64, late: u64, end: u64) -
                 let state = &mut states[id];
                 let asked = until.unwrap_or(end).min(wake);
                 assert!(asked > now);
-                // A member that is done asks by itself, others are interrupted late.
+                // A finished member asks by itself; others are interrupted late.
                 let run = (asked + late - now).min(state.1);
                 seen.runs.push((id, now, now + run));
                 scheduler.charge(id, Cost::Run, now, now + run);

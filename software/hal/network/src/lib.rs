@@ -1,8 +1,8 @@
 //! A network card, for the activity that owns it.
 //!
-//! Why it exists: a card reads and writes memory by itself, which the language cannot see; here it gets buffers that no code
-//! touches until the card is done with them. Queues and registers are the crate `virtio-drivers`'. What it deliberately does not
-//! know: protocols.
+//! Why it exists: a card reads and writes memory by itself, invisibly to the language; here it gets buffers that no code touches
+//! until the card is done with them. Queues and registers are the crate `virtio-drivers`'. What it deliberately does not know:
+//! protocols.
 //!
 //! The kernel lets the card use the activity's heap, at the activity's own addresses, so the card gets the buffer's own address and
 //! reaches nothing at any other address. This is a separate crate because it needs a heap, which not all users of the surrounding
@@ -44,7 +44,7 @@ unsafe impl Hal for Heap {
         let memory = pages(count).map(|layout| unsafe { alloc_zeroed(layout) });
         match memory.and_then(NonNull::new) {
             Some(memory) => (memory.as_ptr() as u64, memory),
-            // The driver takes the address 0 for a failure.
+            // The driver treats address 0 as a failure.
             None => (0, NonNull::dangling()),
         }
     }
@@ -118,12 +118,12 @@ impl NetworkCard {
         self.queues.mac_address()
     }
 
-    /// Acknowledges the card's interrupt. The caller looks afterwards for frames that have arrived or left.
+    /// Acknowledges the card's interrupt. The caller then checks for frames that have arrived or left.
     pub fn acknowledge(&mut self) {
         self.queues.ack_interrupt();
     }
 
-    /// Takes the buffers of frames that have left back.
+    /// Takes back the buffers of frames that have left.
     fn reclaim(&mut self) {
         while let Some(token) = self.queues.poll_transmit() {
             let Some(place) = self.sending.get_mut(usize::from(token)) else {

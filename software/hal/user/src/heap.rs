@@ -29,7 +29,7 @@ impl LocalHeap {
     /// Gives the heap its region, once.
     ///
     /// # Safety
-    /// The region must be memory that nothing else uses, for ever.
+    /// The region must be memory that nothing else ever uses.
     pub unsafe fn give(&self, start: u64, size: u64) {
         // SAFETY: the caller promises the region; nobody else borrows the heap now (one hart, no reentry).
         unsafe { (*self.heap.get()).init(start as *mut u8, size as usize) };

@@ -1,7 +1,7 @@
-//! What a program needs to touch the hardware in user mode, or to try what it may not.
+//! What a program needs to access the hardware in user mode, or to try what it may not do.
 //!
-//! Why it exists: `unsafe` is here and in the crate around, and what only such programs need is no part of the trusted kernel and
-//! TileMux. What it deliberately does not know: gates, sessions, policies.
+//! Why it exists: `unsafe` is here and in the surrounding crate, and what only such programs need is not part of the trusted
+//! kernel and TileMux. What it deliberately does not know: gates, sessions, policies.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -1,8 +1,8 @@
-//! Accesses that are meant to be stopped: for programs that test the isolation.
+//! Accesses that should be stopped, for programs that test the isolation.
 //!
 //! Why it exists: such programs must do, in user mode, what no honest program does. What it deliberately does not know: the
-//! expected outcome. If the isolation holds, each of these ends the activity or reaches memory of its own only; Rust cannot promise
-//! anything about a program that overwrites itself, and need not, as it harms itself alone.
+//! expected outcome. If the isolation holds, each of these ends the activity or reaches only its own memory. Rust cannot promise
+//! anything about a program that overwrites itself, and need not, because it harms only itself.
 
 use core::arch::asm;
 

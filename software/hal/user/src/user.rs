@@ -53,7 +53,7 @@ pub fn print(bytes: &[u8]) {
     }
 }
 
-/// Memory that the activity's pager has just placed for it.
+/// Memory that the activity's pager has just given to it.
 pub fn pages(address: u64, size: u64) -> &'static mut [u8] {
     // SAFETY: the pager, whom this activity trusts with its memory as it trusts its loader, gives each range once, behind everything
     // that the loader mapped, and every bit pattern is a valid byte. A wrong answer ends in a fault.
@@ -113,7 +113,7 @@ pub fn message_label(address: u64) -> u64 {
     unsafe { (&raw const (*(address as *const Header)).label).read_volatile() }
 }
 
-/// The whole words of a message's payload. Slots are aligned to 64 bytes and the header has 32, so they can be read as words.
+/// The whole words of a message's payload. Slots are aligned to 64 bytes and the header has 32, so the payload can be read as words.
 #[inline(always)]
 pub fn message_words<'a>(address: u64) -> &'a [u64] {
     let (header, _) = message(address);

@@ -113,7 +113,7 @@ impl Account {
         Verdict::Delay(self.refill.saturating_add(wait))
     }
 
-    /// Books a request that ended at `now` and took `taken` nanoseconds, whether more or less than its `estimate`.
+    /// Records a request that ended at `now` and took `taken` nanoseconds, whether more or less than its `estimate`.
     #[inline(always)]
     pub fn charge(&mut self, now: u64, taken: u64, estimate: u64) {
         if now >= self.refill {
@@ -195,7 +195,7 @@ mod tests {
         assert!(account.is_clear(50));
         assert_eq!(account.judge(800, 60), Verdict::Delay(1500));
         assert_eq!(account.judge(1500, 60), Verdict::Serve);
-        // Nothing is saved: the period from 2500 on begins with 250, not with more.
+        // Nothing is saved: the period starting at 2500 begins with 250, not more.
         account.charge(3000, 100, 100);
         account.charge(3000, 100, 100);
         assert_eq!(account.judge(3001, 51), Verdict::Delay(3500));
@@ -206,7 +206,7 @@ mod tests {
         let mut account = Account::new(TERMS, 0);
         account.charge(0, 700, 100);
         assert_eq!(account.overruns(), 1);
-        // 450 too much: the period from 1000 on has none, that from 2000 on 50.
+        // 450 too much: the period starting at 1000 has none, the one starting at 2000 has 50.
         assert_eq!(account.judge(1, 50), Verdict::Delay(2000));
         assert_eq!(account.judge(1, 51), Verdict::Delay(3000));
         assert_eq!(account.judge(2000, 50), Verdict::Serve);

@@ -30,8 +30,8 @@ pub trait Request: Body {
 
 /// Declares the requests of a protocol: the name of each, its operation, its reply, its fields.
 ///
-/// Each becomes a structure of fixed layout that is a [`Request`]; padding between fields is refused by the compiler. Crates that
-/// use it depend on `zerocopy`.
+/// Each becomes a structure of fixed layout that is a [`Request`]; the compiler refuses padding between fields. Crates that use it
+/// depend on `zerocopy`.
 #[macro_export]
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident = $operation:tt -> $reply:ty { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {$(
@@ -134,7 +134,7 @@ pub fn body<T: Body>(rest: &[u8]) -> Result<T, Status> {
 /// Reads a reply.
 ///
 /// # Errors
-/// The service's error; [`Status::BadReply`] if it is no reply of this kind.
+/// The service's error; [`Status::BadReply`] if it is not a reply of this kind.
 #[inline(always)]
 pub fn reply<T: Body>(payload: &[u8]) -> Result<T, Status> {
     let (word, rest) = split(payload).ok_or(Status::BadReply)?;

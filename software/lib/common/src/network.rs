@@ -4,8 +4,8 @@
 //! card uses it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames hold, and how a card
 //! is driven.
 //!
-//! A message is a [`Request`] and up to [`DATA`] bytes; its answer a [`Reply`] and as many. The gates of the service need slots
-//! of [`SLOT`] bytes. A request that cannot be answered yet, such as one to receive, is answered when it can be, or with
+//! A message is a [`Request`] and up to [`DATA`] bytes; its answer a [`Reply`] and as many. The gates of the service need slots of
+//! [`SLOT`] bytes. A request that cannot be answered yet, such as a receive, is answered when it can be, or with
 //! [`Status::Timeout`](crate::status::Status::Timeout) when its time is over. Times are nanoseconds since reset.
 
 use alloc::boxed::Box;
@@ -73,7 +73,7 @@ pub struct Request {
     pub address: [u8; 4],
     /// Port.
     pub port: u16,
-    /// Bytes of data behind this, or wanted.
+    /// Bytes of data after this, or wanted.
     pub length: u16,
 }
 
@@ -91,7 +91,7 @@ pub struct Reply {
     pub address: [u8; 4],
     /// Port.
     pub port: u16,
-    /// Bytes of data behind this.
+    /// Bytes of data after this.
     pub length: u16,
 }
 

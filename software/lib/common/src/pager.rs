@@ -8,8 +8,8 @@ use crate::requests;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 requests! {
-    /// Maps a file into the client's memory. Each page is a copy of the file's contents when the page was first used; as long as
-    /// the client has not changed it, it may be read from the file again.
+    /// Maps a file into the client's memory. Each page is a copy of the file's contents when the page was first used; until the
+    /// client changes it, it may be read from the file again.
     MapFile = 1 -> Placed {
         /// The path, padded with zeros.
         path: [u8; PATH],

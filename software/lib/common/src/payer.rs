@@ -36,9 +36,9 @@ payers! {
     Holder
     /// The program itself, out of its own memory, for what its description told it.
     Own
-    /// A client of a service: the entry is one of the places that its share of the table has.
+    /// A client of a service: the entry is one of the places of its share of the table.
     Share
-    /// The sender of a message: the entry lasts like the slot of the gate that its credit paid for, and goes with the answer.
+    /// The sender of a message: the entry lasts as long as the gate's slot that its credit paid for, and goes with the answer.
     Credit
 }
 

@@ -1,11 +1,11 @@
-//! Pieces of a pipe's region: which one is next, and whether a place lies in the region.
+//! Pieces of a pipe's region: which one is next, and whether a place is in the region.
 //!
-//! Why it exists: neither end trusts the other, and counting ensures that no piece is overwritten before it was read. What it
-//! deliberately does not know: messages and transfers.
+//! Why it exists: neither end trusts the other, and counting ensures that no piece is overwritten before it has been read. What
+//! it deliberately does not know: messages and transfers.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Where in the region a piece lies, according to the writer.
+/// Where a piece is in the region, according to the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Place {
@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether it is a piece of a region of this many bytes: not empty, and wholly in it.
+    /// Whether it is a piece of a region of this many bytes: not empty, and entirely inside.
     pub fn is_within(&self, region: u64) -> bool {
         let end = self.offset.checked_add(self.length);
         self.length > 0 && end.is_some_and(|end| end <= region)

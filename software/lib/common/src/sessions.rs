@@ -4,8 +4,8 @@
 //! activities with a session. So a service keeps nothing for others, and drops everything with the last session. What it
 //! deliberately does not know: what the service keeps.
 //!
-//! A message of the kernel adds an entry, and the activity has paid for it with a capability. So there are at most as many entries
-//! as activities.
+//! A kernel message adds an entry, for which the activity has paid with a capability. So there are at most as many entries as
+//! activities.
 
 use crate::payer::{Holder, PaidList};
 use alloc::vec::Vec;

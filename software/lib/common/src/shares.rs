@@ -142,7 +142,7 @@ impl<K: Sharer> Shares<K> {
         has_room
     }
 
-    /// A client holds this many places more, whether there is room or not: they belonged to it before counting began.
+    /// Counts this many more places for a client, whether or not there is room: they belonged to it before counting began.
     pub fn hold(&mut self, client: K, count: usize) {
         if count == 0 {
             return;

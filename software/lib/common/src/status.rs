@@ -57,11 +57,11 @@ status! {
     Busy = 15,
     /// The transfer itself failed; the unit's error is lost with the service.
     Transfer = 16,
-    /// The answer is no answer to the request.
+    /// The answer is not an answer to the request.
     BadReply = 17,
     /// There was no answer in time.
     Timeout = 18,
-    /// The message does not fit into the slots of the gate (`slot-size` of the description, 32 bytes of which are the header).
+    /// The message does not fit in the slots of the gate (`slot-size` of the description, 32 bytes of which are the header).
     TooBig = 19,
 }
 

@@ -43,7 +43,7 @@ impl Periodic {
         self.next
     }
 
-    /// How often it has rung up to now; starts counting anew.
+    /// How often it has rung up to now; restarts the count.
     pub fn take(&mut self, now: u64) -> u64 {
         if now < self.next {
             return 0;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list that is sorted anew for every question.
+        /// Against a list that is sorted again for every question.
         #[test]
         fn the_most_important_due_alarm_comes_first(steps in proptest::collection::vec((any::<bool>(), 0u64..40, 0usize..4), 1..100)) {
             let mut alarms = Alarms::with_capacity(8);

@@ -1,6 +1,7 @@
-//! Where jobs of Ada begin and end, and what units of the run time call.
+//! The beginning and end of jobs in Ada, and the functions that the run time's units call.
 //!
-//! Why it exists: a job begins and ends in the middle of a procedure, which only assembly can say. What it deliberately does not know: the language.
+//! Why it exists: a job begins and ends in the middle of a procedure, which only assembly can express. What it deliberately does not know:
+//! the language.
 #![allow(unsafe_code)]
 
 use bulkhead_oneshot::described::Releases;
@@ -13,22 +14,23 @@ use core::ffi::c_void;
 /// What is kept of a task.
 #[repr(C)]
 pub struct Record {
-    /// Where its next job goes on; nowhere before the declaration of the task is elaborated.
+    /// Where its next job continues; null until the declaration of the task is elaborated.
     at: UnsafeCell<u64>,
-    /// The stack's pointer there: the end of the stack less the frame of the task's body.
+    /// The stack pointer there: the end of the stack less the frame of the task's body.
     stack: UnsafeCell<u64>,
-    /// The value that the body gets: the address of the task's discriminants.
+    /// The argument of the body: the address of the task's discriminants.
     argument: Cell<u64>,
     body: unsafe extern "C" fn(*mut c_void),
-    /// As the source says it; -1 if it does not.
+    /// The priority in the source; -1 if it gives none.
     priority: Cell<i32>,
-    /// Where its frame is kept while it waits, how large that is at most, and how many bytes are there; nothing of a task whose frame nobody needs.
+    /// Where its frame is kept while it waits, the most bytes of the frame, and the bytes kept now; unused for a task whose frame is not
+    /// needed.
     kept: *mut u64,
     capacity: u64,
     length: UnsafeCell<u64>,
     /// What it waits for at an entry.
     entry: SuspensionObject,
-    /// Of a task that waits for its next release.
+    /// For a task that waits for its next release.
     releases: UnsafeCell<Releases>,
 }
 
@@ -52,13 +54,14 @@ impl<const WORDS: usize> Default for Kept<WORDS> {
 }
 
 impl<const WORDS: usize> Kept<WORDS> {
-    /// Of so many words of 8 bytes.
+    /// With this many words of 8 bytes.
     pub const fn new() -> Self {
         Self(UnsafeCell::new([0; WORDS]))
     }
 }
 
-// SAFETY: one hart; the first two words are written where a job ends and read where one begins, the others where declarations are elaborated.
+// SAFETY: one hart; the first two words are written where a job ends and read where one begins, the others where declarations are
+// elaborated.
 unsafe impl Sync for Record {}
 
 impl core::fmt::Debug for Record {
@@ -68,7 +71,7 @@ impl core::fmt::Debug for Record {
 }
 
 impl Record {
-    /// Of the task with this body.
+    /// For the task with this body.
     #[doc(hidden)]
     pub const fn new<const WORDS: usize>(
         body: unsafe extern "C" fn(*mut c_void),
@@ -89,8 +92,8 @@ impl Record {
     }
 }
 
-/// The tasks in Ada of an image, the most urgent one first, by the names of their bodies: a constant with their records. In brackets: how many words
-/// of 8 bytes its frame has, if it must be kept.
+/// An image's tasks in Ada, the most urgent one first, by the names of their bodies: a constant with their records. In brackets: the number
+/// of 8-byte words in a task's frame, if the frame must be kept.
 #[macro_export]
 macro_rules! tasks {
     ($name:ident: $($body:ident [$words:literal])*) => {
@@ -114,8 +117,8 @@ struct List(Cell<&'static [Record]>);
 // SAFETY: written once, before the first job.
 unsafe impl Sync for List {}
 
-// The binder's procedure for code that keeps its saved registers over calls: units in Ada do not keep s1 to s11 (`-fcall-used`). Nor fs0 to fs11, in which
-// the kernel has nothing.
+// The binder's procedure for code that keeps its saved registers over calls: units in Ada do not keep s1 to s11 (`-fcall-used`), nor fs0 to
+// fs11, which the kernel does not use.
 global_asm!(
     ".section .text.bulkhead_ada_elaborate, \"ax\"",
     ".globl bulkhead_ada_elaborate",
@@ -206,11 +209,12 @@ struct Current(Cell<*const Record>);
 // SAFETY: one hart; jobs use it, one after the other.
 unsafe impl Sync for Current {}
 
-/// Goes on with a task. What is on the stack is given up: the kernel needs nothing of it.
+/// Continues a task. The contents of the stack are abandoned: the kernel needs nothing of them.
 pub(crate) fn resume(record: &'static Record) -> ! {
     bulkhead_ada_current.0.set(record);
-    // SAFETY: `at` is a task's body, or behind a call of an operation below, where the body needs no register, and nothing of its frame that was not kept:
-    // the build refuses others. The stack's pointer is the one that it had there, so what was kept lies between it and the stack's end again.
+    // SAFETY: `at` is a task's body, or follows a call of an operation below, where the body needs no register, and nothing of its frame
+    // that was not kept: the build refuses others. The stack pointer has the value that it had there, so the kept frame is again between it
+    // and the stack's end.
     unsafe {
         asm!(
             "ld sp, {STACK}(t0)",
@@ -240,7 +244,8 @@ pub(crate) fn resume(record: &'static Record) -> ! {
     }
 }
 
-// Where a job ends: the task goes on behind the call, and the rest happens on an empty stack. The frame of a task with room for it is kept.
+// The end of a job: the task continues after the call, and the rest happens on an empty stack. The frame of a task with room for it is
+// kept.
 macro_rules! ends {
     ($name:literal, $then:path) => {
         global_asm!(
@@ -265,7 +270,7 @@ macro_rules! ends {
     };
 }
 
-// Keeps the frame of the record in t1, whose room in bytes is in t2; returns to t0. The argument in a0 is as it was.
+// Keeps the frame of the record in t1, whose room in bytes is in t2; returns to t0. The argument in a0 does not change.
 global_asm!(
     ".section .text.bulkhead_ada_keep, \"ax\"",
     ".globl bulkhead_ada_keep",
@@ -293,8 +298,9 @@ extern "C" fn too_large() -> ! {
     stop("it waits in a procedure below its body, whose frame is kept")
 }
 
-// `bulkhead_ada_serve(record, action, object, parameters, entry)`: performs an entry's body for a task that waits, whose parameters are in its frame. The
-// frame changes its place with what is there now, twice. Interrupts are masked. The stack is used from below both frames.
+// `bulkhead_ada_serve(record, action, object, parameters, entry)`: performs an entry's body for a waiting task, whose parameters are in its
+// frame. The frame is swapped with the present contents of its place, twice. Interrupts are masked. The stack is used from below both
+// frames.
 global_asm!(
     ".section .text.bulkhead_ada_serve, \"ax\"",
     ".globl bulkhead_ada_serve",
@@ -319,7 +325,7 @@ global_asm!(
     "    ld ra, 8(sp)",
     "    ld sp, 0(sp)",
     "    ret",
-    // Of the record in a0; returns to t0.
+    // For the record in a0; returns to t0.
     "bulkhead_ada_exchange:",
     "    ld t1, {STACK}(a0)",
     "    ld t2, {KEPT}(a0)",
@@ -374,7 +380,7 @@ extern "C" fn wait() -> ! {
 }
 
 extern "C" fn wait_for(object: *mut c_void) -> ! {
-    // SAFETY: the unit that calls has a type for such objects, whose values are as the header for C says.
+    // SAFETY: the calling unit has a type for such objects, whose values are as the header for C says.
     wait_at(unsafe { bulkhead_oneshot_c::arch::suspension(object.cast()) })
 }
 
@@ -392,7 +398,7 @@ unsafe extern "C" fn bulkhead_ada_wake(record: *const Record) {
     unsafe { &(*record).entry }.set_true();
 }
 
-/// Masks interrupts; whether they were not.
+/// Masks interrupts; returns whether they were unmasked.
 #[unsafe(no_mangle)]
 extern "C" fn bulkhead_ada_mask() -> u64 {
     let before: u64;
@@ -404,14 +410,14 @@ extern "C" fn bulkhead_ada_mask() -> u64 {
 /// Takes that back.
 #[unsafe(no_mangle)]
 extern "C" fn bulkhead_ada_unmask(before: u64) {
-    // SAFETY: they are as they were before.
+    // SAFETY: interrupts are as they were before.
     unsafe { asm!("csrs mstatus, {0}", in(reg) before, options(nostack)) };
 }
 
 /// A text of Ada.
 ///
 /// # Safety
-/// So many bytes are there, and do not change while the value is used.
+/// This many bytes exist, and do not change while the value is used.
 unsafe fn text<'t>(text: *const u8, length: i64) -> &'t [u8] {
     let length = usize::try_from(length).unwrap_or(0);
     // SAFETY: as the caller's.

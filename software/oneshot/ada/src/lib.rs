@@ -1,10 +1,10 @@
 //! Tasks of the one-shot RTOS in Ada: the kernel's side of the run time in `rts`.
 //!
-//! Why it exists: a task of Ada is a procedure that never returns, and whose jobs end in its middle, at `delay until` and the like. The next job goes on
-//! behind that statement, on a stack whose contents are not what they were; the build makes sure that nothing needs them. So two words of a task are kept,
-//! where it goes on and how large its frame is, and no register. What it deliberately does not know: scheduling (the kernel's), and what the compiler's
-//! calls mean for the language (the units in `rts` know).
-//! What the language shares with C, time, console and channels, is in the functions of C.
+//! Why it exists: a task in Ada is a procedure that never returns; its jobs end in the middle of the procedure, at `delay until` and the
+//! like. The next job continues after that statement, on a stack whose contents have changed; the build makes sure that nothing needs them.
+//! So two words of a task are kept, where it goes on and how large its frame is, and no register. What it deliberately does not know:
+//! scheduling (the kernel's), and what the compiler's calls mean for the language (the units in `rts` know). What the language shares with
+//! C, time, console and channels, is in the functions of C.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What C calls, and what is called in C.
+//! The functions that C calls, and the calls into C.
 //!
 //! Why it exists: pointers of C have no types that Rust could check. What it deliberately does not know: what they point to, beyond what the header
 //! says. A task in C that passes something else harms its own core only as any code there could.
@@ -42,7 +42,7 @@ pub struct CDone {
     value: u64,
 }
 
-/// `BH_DELAY`, `BH_WAIT` and `BH_END`: words that a value which nobody made hardly has.
+/// `BH_DELAY`, `BH_WAIT` and `BH_END`: words that an invalid value is unlikely to contain.
 const DELAY: u64 = 0x7961_6c65_645f_6862;
 const WAIT: u64 = 0x7469_6177_5f68_6221;
 const END: u64 = 0x646e_655f_6862_2121;
@@ -83,28 +83,29 @@ pub(crate) fn run(task: &Definition, copy: usize) -> Ending {
     let fields = task
         .fields
         .wrapping_add(task.size * copy.min(task.copies - 1));
-    // SAFETY: the header's macro makes the function for fields of this size, and so many of them; only this task's jobs use this one.
+    // SAFETY: the header's macro makes the function for fields of this size, and this many of them; only this task's jobs use this one.
     let done = unsafe { (task.run)(fields, CJob { private: 0 }) };
     match done.kind {
         DELAY => Ending::Delay(done.value),
-        // SAFETY: the header makes this kind of a pointer to an object only, which must be static and which it has made.
+        // SAFETY: the header makes this kind only from a pointer to an object, which must be static and which it has made.
         WAIT => Ending::Wait(unsafe {
             (*(done.value as *const Lazy<SuspensionObject>))
                 .object
                 .assume_init_ref()
         }),
-        // SAFETY: the same of events, which begin with the word that the header's macro puts there.
+        // SAFETY: the same for events, which begin with the word that the header's macro puts there.
         AWAIT => Ending::Await(unsafe { shared(done.value as *mut Lazy<Events>) }),
         CALL => Ending::Call(Object(done.value as *mut CProtected)),
         END => Ending::End,
         #[cfg(feature = "notify")]
-        // SAFETY: the header makes this kind of a pointer to the task's releases only, one word that begins as 0 and that only its jobs use.
+        // SAFETY: the header makes this kind only from a pointer to the task's releases, one word that begins as 0 and that only its jobs
+        // use.
         NEXT => Ending::Next(unsafe { &mut *(done.value as *mut Releases) }),
         _ => Ending::Unknown,
     }
 }
 
-/// An object in memory of C: the first call makes it of the word that C gave it.
+/// An object in memory of C: the first call makes it from the word that C gave it.
 #[repr(C)]
 struct Lazy<T> {
     word: u64,
@@ -168,12 +169,12 @@ impl Made for SuspensionObject {
     }
 }
 
-/// The object, made if it was not.
+/// The object; made if it does not exist yet.
 ///
 /// # Safety
-/// The pointer leads to an object of the header's type, which was initialised as the header says and which nobody moves.
+/// The pointer leads to an object of the header's type, which was initialised as the header says and does not move.
 unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
-    // SAFETY: as the caller's. Jobs do not preempt each other; what actions of timing events use, too, is made by `shared`.
+    // SAFETY: as the caller's. Jobs do not preempt each other; objects that actions of timing events also use are made by `shared`.
     let lazy = unsafe { &mut *lazy };
     if lazy.is_made == 0 {
         lazy.object.write(T::make(lazy.word));
@@ -183,12 +184,14 @@ unsafe fn made<T: Made>(lazy: *mut Lazy<T>) -> &'static mut T {
     unsafe { lazy.object.assume_init_mut() }
 }
 
-/// The same of an object that jobs and the actions of timing events use: it is made with interrupts masked, and nobody has it alone.
+/// The same for an object that jobs and the actions of timing events use: it is made with interrupts masked, and no reference to it is
+/// exclusive.
 ///
 /// # Safety
-/// As of [`made`].
+/// As for [`made`].
 unsafe fn shared<T: Made>(lazy: *mut Lazy<T>) -> &'static T {
-    // SAFETY: as the caller's; interrupts are masked, so nobody else looks at the words meanwhile, and no reference to the object is exclusive.
+    // SAFETY: as the caller's; interrupts are masked, so no other code accesses the words meanwhile, and no reference to the object is
+    // exclusive.
     uninterrupted(|| unsafe {
         if (*lazy).is_made == 0 {
             (*lazy).object = MaybeUninit::new(T::make((*lazy).word));
@@ -201,7 +204,7 @@ unsafe fn shared<T: Made>(lazy: *mut Lazy<T>) -> &'static T {
 /// The suspension object that a language keeps in 32 bytes.
 ///
 /// # Safety
-/// The pointer leads to the words of a `bh_suspension`, which were zero first, and which nobody else uses.
+/// The pointer leads to the words of a `bh_suspension`, which were zero at first and which no other code uses.
 pub unsafe fn suspension(object: *mut u8) -> &'static SuspensionObject {
     // SAFETY: as the caller's.
     unsafe { shared(object.cast::<Lazy<SuspensionObject>>()) }
@@ -352,7 +355,7 @@ unsafe extern "C" fn bh_arrive(events: *mut Lazy<Events>) -> bool {
 struct CEntry {
     barrier: unsafe extern "C" fn(*const u8) -> bool,
     body: unsafe extern "C" fn(*mut u8, u64),
-    /// A task and 1 more; nobody is 0, as in memory that nobody has written.
+    /// A task number plus 1; 0 means no task, as in memory that was never written.
     caller: u64,
     parameter: u64,
 }
@@ -362,7 +365,7 @@ struct Data(*mut u8);
 
 impl Gate<Data, u64> for CEntry {
     fn is_open(&self, data: &Data) -> bool {
-        // SAFETY: the header's macro has the function for this data, which nobody else uses now.
+        // SAFETY: the header's macro has the function for this data, which no other code uses now.
         unsafe { (self.barrier)(data.0) }
     }
 
@@ -404,7 +407,8 @@ pub(crate) struct Object(*mut CProtected);
 impl Object {
     /// Works on the object with interrupts masked. None: it is in use, because an action or barrier of its own called it, or stopped in the middle.
     fn with<R>(&self, action: impl FnOnce(&mut Data, &mut [CEntry]) -> R) -> Option<R> {
-        // SAFETY: an object of the header, static and initialised by its macro; interrupts are masked, and the word says that nobody works on it already.
+        // SAFETY: an object of the header, static and initialised by its macro; interrupts are masked, and the word says that no other code
+        // works on it.
         uninterrupted(|| unsafe {
             if core::mem::replace(&mut (*self.0).is_lent, 1) != 0 {
                 return None;

@@ -19,7 +19,7 @@ pub struct CTask {
 }
 
 impl CTask {
-    /// The task that a file defines. `copy`: which of its fields, if several tasks of the image are the same.
+    /// The task that a file defines. `copy` selects its fields, if several tasks of the image are the same.
     pub const fn new(definition: &'static arch::Definition, copy: usize) -> Self {
         Self { definition, copy }
     }

@@ -1,4 +1,4 @@
-//! Where the hart enters the kernel.
+//! The hart's entry into the kernel.
 //!
 //! Why it exists: the assembly of the entry names functions of the kernel, which `crate::arch` does not know. What it deliberately does not
 //! know: what they do.

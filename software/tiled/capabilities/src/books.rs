@@ -1,7 +1,8 @@
-//! The books: what there is, and what an activity has of it.
+//! The books: all capabilities, and the holdings of each activity.
 //!
-//! Why it exists: whether all came back after an activity died is a comparison of two moments, on the host and on the chip. What it
-//! deliberately does not know: which moments. It visits everything, so nobody calls it while somebody waits.
+//! Why it exists: to check whether everything came back after an activity died, tests compare the books of two moments, on the host and
+//! on the chip. What it deliberately does not know: which moments. It visits everything, so it must not be called while any caller
+//! waits.
 
 use crate::node::{NodeId, State};
 use crate::object::{Object, QUOTAS, Quota};
@@ -11,9 +12,9 @@ use crate::space::{HolderId, Space};
 pub const HOLDING: usize = 6 + QUOTAS;
 
 impl Space {
-    /// What an activity has of what can run out: capabilities with a selector; bytes of kernel memory that all that it holds costs,
-    /// whoever paid; endpoints; pages of page tables; bytes of memory that it cut out; bytes of kernel memory in purses; and the quotas
-    /// ([`crate::Quota`]) of tile capabilities that have their own.
+    /// An activity's holdings of everything that can run out: capabilities with a selector; bytes of kernel memory that all its
+    /// holdings cost, whoever paid; endpoints; pages of page tables; bytes of memory that it cut out; bytes of kernel memory in purses;
+    /// and the quotas ([`crate::Quota`]) of tile capabilities that have their own.
     pub fn holding(&self, holder: HolderId) -> [u64; HOLDING] {
         let mut all = [0; HOLDING];
         for (id, object) in self.alive().filter(|(id, _)| self.holder_of(*id) == holder) {
@@ -40,13 +41,13 @@ impl Space {
         all
     }
 
-    /// All capabilities that there are, with what they are, in the order of their numbers.
+    /// All capabilities and their objects, in the order of their numbers.
     pub fn alive(&self) -> impl Iterator<Item = (NodeId, Object)> + '_ {
         let nodes = self.nodes.iter().enumerate();
         let alive = nodes.filter(|(_, node)| node.state != State::Free);
         alive.map(|(index, node)| {
             let mut object = node.object;
-            // Marks of what happened in the past are no part of the books.
+            // Marks of past events are not part of the books.
             match &mut object {
                 Object::Tile(tile) => tile.least = [0; 2],
                 Object::KernelMemory { least, .. } => *least = 0,

@@ -1,17 +1,17 @@
 //! Exchange: a capability of one activity becomes one of another.
 //!
-//! Why it exists: this is how rights spread. What it deliberately does not know: whether somebody agreed; the kernel asks.
+//! Why it exists: this is how rights spread. What it deliberately does not know: whether the other side agreed; the kernel asks.
 
 use crate::node::NodeId;
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 
 impl Space {
-    /// Gives `to` a copy of what `from` holds under `source`, paid by `payer`, which must be one of them. The copy goes when the
+    /// Gives `to` a copy of what `from` holds under `source`. `payer` pays and must be one of the two. The copy goes when the
     /// original goes.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if somebody else shall pay, and what every operation says of its operands.
+    /// [`Error::OutOfBounds`] if anyone else is to pay, and the errors that every operation has for its operands.
     pub fn copy(
         &mut self,
         payer: HolderId,
@@ -32,8 +32,8 @@ impl Space {
         })
     }
 
-    /// Checks that `count` selectors of both sides are ready for [`copy`](Self::copy), so that an exchange of several is done as
-    /// a whole or not at all, as far as kernel memory suffices.
+    /// Checks that `count` selectors of both sides are ready for [`copy`](Self::copy), so an exchange of several is done as a
+    /// whole or not at all, as far as kernel memory suffices.
     ///
     /// # Errors
     /// As [`copy`](Self::copy); [`Error::NoKernelMemory`].

@@ -1,4 +1,4 @@
-//! Gates, services, sessions, and the endpoints that they are made active on.
+//! Gates, services, sessions, and the endpoints on which they become active.
 //!
 //! Why it exists: credits come from slots, endpoints from the quota of a tile. What it deliberately does not know: how an
 //! endpoint is written.
@@ -9,7 +9,7 @@ use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 
-/// Slots of the receiver that a gate with so many credits takes.
+/// The receiver's slots that a gate with this many credits takes.
 pub(crate) const fn slots(credits: u8) -> u8 {
     match credits {
         UNLIMITED_CREDITS => 0,
@@ -17,7 +17,7 @@ pub(crate) const fn slots(credits: u8) -> u8 {
     }
 }
 
-/// What so many endpoints take of a tile: none of them is a window.
+/// The quota of a tile that this many endpoints take: none of them is a window.
 pub(crate) fn quota_of(count: u16) -> (Quota, u64) {
     match count {
         0 => (Quota::Windows, 1),
@@ -36,7 +36,7 @@ impl Space {
     /// Creates a gate that can receive `slots` messages.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] without slots, and what every operation says of its operands.
+    /// [`Error::OutOfBounds`] without slots, and the errors that every operation has for its operands.
     pub fn create_receive(
         &mut self,
         caller: HolderId,
@@ -59,12 +59,12 @@ impl Space {
         self.make(Plan::own(caller, NodeId::NONE, target, object))
     }
 
-    /// Creates a gate that sends to a receive gate, with credits for some of its slots; with [`UNLIMITED_CREDITS`] it takes none,
-    /// and may fill the buffer with others' messages in it: that is for the receiver's holder to decide.
+    /// Creates a gate that sends to a receive gate, with credits for some of its slots. With [`UNLIMITED_CREDITS`] it takes none, and may
+    /// fill the buffer together with other senders' messages: the receiver's holder decides whether to allow that.
     ///
     /// # Errors
-    /// [`Error::NoCredits`] if the slots do not suffice, [`Error::OutOfBounds`] without credits, and what every operation says of
-    /// its operands.
+    /// [`Error::NoCredits`] if the slots do not suffice, [`Error::OutOfBounds`] without credits, and the errors that every operation has
+    /// for its operands.
     pub fn create_send(
         &mut self,
         caller: HolderId,
@@ -82,7 +82,7 @@ impl Space {
         self.behind(caller, origin, target, slots(credits), gate)
     }
 
-    /// Something that takes slots of a receive gate.
+    /// Creates something that takes slots of a receive gate.
     fn behind(
         &mut self,
         caller: HolderId,
@@ -100,10 +100,10 @@ impl Space {
         Ok(id)
     }
 
-    /// Creates a service whose server is asked through a receive gate of the caller, with one of its slots.
+    /// Creates a service. The kernel asks its server through a receive gate of the caller, using one of its slots.
     ///
     /// # Errors
-    /// [`Error::NoCredits`] without a slot, and what every operation says of its operands.
+    /// [`Error::NoCredits`] without a slot, and the errors that every operation has for its operands.
     pub fn create_service(
         &mut self,
         caller: HolderId,
@@ -115,7 +115,7 @@ impl Space {
         self.behind(caller, origin, target, 1, service)
     }
 
-    /// What the kernel keeps of a service, if this is one that lives.
+    /// What the kernel keeps of a service, if this is a living service.
     pub fn offer(&mut self, service: NodeId) -> Option<&mut Service> {
         let node = self.nodes.get_mut(service.index())?;
         match &mut node.object {
@@ -124,7 +124,7 @@ impl Space {
         }
     }
 
-    /// The activities that wait for a semaphore or for the answer of a server.
+    /// The activities that wait for a semaphore or for a server's answer.
     pub fn line(&mut self, owner: NodeId) -> Option<&mut Line> {
         match &mut self.nodes.get_mut(owner.index())?.object {
             Object::Service(offer) => Some(&mut offer.waiting),
@@ -136,7 +136,7 @@ impl Space {
     /// The node that owns the service that a selector names.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// The errors that every operation has for its operands.
     pub fn service(&self, caller: HolderId, selector: u16) -> Result<NodeId> {
         let (id, object) = self.look(caller, selector)?;
         match object {
@@ -148,7 +148,7 @@ impl Space {
     /// The service of the session that a selector names, and the server's number for it.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// The errors that every operation has for its operands.
     pub fn session(&self, caller: HolderId, selector: u16) -> Result<(NodeId, u64)> {
         let (id, object) = self.look(caller, selector)?;
         let Object::Session { ident } = *object else {
@@ -161,7 +161,7 @@ impl Space {
     /// Creates a session with a service that the caller holds, once the server has agreed.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// The errors that every operation has for its operands.
     pub fn create_session(
         &mut self,
         caller: HolderId,
@@ -187,7 +187,7 @@ impl Space {
         }
     }
 
-    /// The receive gate of a send gate, or of a copy of one.
+    /// The receive gate that a send gate, or a copy of one, leads to.
     pub(crate) fn leads_to(&mut self, send: NodeId) -> Option<&mut Receive> {
         if !matches!(self.object(send), Object::Send { .. }) {
             return None;
@@ -199,7 +199,7 @@ impl Space {
         }
     }
 
-    /// The activity that receives what is sent through a send gate, if the receiver is active and no endpoint leads there any more.
+    /// The activity that receives what comes through a send gate, if the receiver is active and no endpoint leads to it any more.
     pub fn bereaved(&self, send: NodeId) -> Option<HolderId> {
         let (gate, _) = self.receiver(send)?;
         (gate.senders == 0).then(|| self.holder_of(gate.active))
@@ -212,13 +212,13 @@ impl Space {
         Some((gate, gate.place?))
     }
 
-    /// Makes a gate or memory active for an activity on `count` endpoints of its tile, from `endpoint` on, which are taken from the
-    /// quota of its tile capability. `buffer` is the memory that a receive gate writes to. The endpoints are to be
-    /// configured after this succeeded, and not to be configured any more when the node is removed.
+    /// Activates a gate or memory for an activity on `count` endpoints of its tile, starting at `endpoint`, at the expense of the quota of
+    /// its tile capability. `buffer` is the memory that a receive gate writes to. The caller configures the endpoints after this succeeds,
+    /// and not any more once the node is removed.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] without that many endpoints, [`Error::WrongState`] for a receive gate that is active already or a send gate
-    /// whose receiver is not, and what every operation says of its operands.
+    /// [`Error::NoQuota`] without that many endpoints, [`Error::WrongState`] for a receive gate that is active already or a send gate whose
+    /// receiver is not, and the errors that every operation has for its operands.
     pub fn activate(
         &mut self,
         caller: HolderId,
@@ -228,8 +228,8 @@ impl Space {
         buffer: Option<NodeId>,
     ) -> Result<NodeId> {
         let origin = self.find(caller, gate)?;
-        // What it needs to live: the buffer of a receiver; for a sender, the endpoint where it leads, because that number may
-        // belong to somebody else one day.
+        // What it needs to live: a receiver needs its buffer; a sender needs the endpoint that it leads to, because that endpoint number
+        // may later belong to another activity.
         let needed = match (self.object(origin), buffer) {
             (Object::Memory(_), _) => NodeId::NONE,
             (Object::Send { .. }, _) => match self.receiver(origin) {
@@ -253,7 +253,7 @@ impl Space {
         Ok(id)
     }
 
-    /// Whether an endpoint that sends leads nowhere, because its receiver is gone. Its number and its quota are its activity's until its
+    /// Whether a sending endpoint leads nowhere because its receiver is gone. Its number and its quota stay with its activity until its
     /// gate, the activity or its tile capability goes.
     pub fn is_disconnected(&self, id: NodeId) -> bool {
         let gate = self.origin(id).map(|gate| self.object(gate));
@@ -261,11 +261,11 @@ impl Space {
             && !self.nodes[id.index()].edges[EXTRA2].to.is_some()
     }
 
-    /// Lets a disconnected endpoint lead to the receiver that is active now. It is to be configured after this succeeded.
+    /// Connects a disconnected endpoint to the receiver that is active now. The caller configures it after this succeeds.
     ///
     /// # Errors
-    /// [`Error::WrongState`] if it is connected or the receiver is not active, [`Error::Revoked`] if the receiver or what the endpoint depends on
-    /// is being revoked.
+    /// [`Error::WrongState`] if it is connected or the receiver is not active, [`Error::Revoked`] if the receiver or something that the
+    /// endpoint depends on is being revoked.
     pub fn connect(&mut self, id: NodeId) -> Result<()> {
         let gate = self.origin(id).filter(|_| self.is_disconnected(id));
         let gate = gate.ok_or(Error::WrongState)?;
@@ -273,7 +273,7 @@ impl Space {
         if !self.is_live(id) || self.nodes[receive.active.index()].state != State::Alive {
             return Err(Error::Revoked);
         }
-        // Born again, because a node depends on older ones only.
+        // The node is born again, because a node may depend only on older ones.
         self.births += 1;
         self.nodes[id.index()].birth = self.births;
         self.link(id, EXTRA2, receive.active);
@@ -283,7 +283,7 @@ impl Space {
         Ok(())
     }
 
-    /// Endpoints that depend on `origin`, for an activity, taken from the quota of the tile capability that is the first of `extra`.
+    /// Creates endpoints of an activity that depend on `origin`, out of the quota of the tile capability that comes first in `extra`.
     fn endpoint(
         &mut self,
         payer: HolderId,
@@ -308,10 +308,10 @@ impl Space {
         Ok(id)
     }
 
-    /// Endpoints of an activity that are there as long as it lives: its channel to the kernel.
+    /// Creates endpoints that an activity has as long as it lives: its channel to the kernel.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] without that many endpoints, and what every operation says of its operands.
+    /// [`Error::NoQuota`] without that many endpoints, and the errors that every operation has for its operands.
     pub fn channel(
         &mut self,
         payer: HolderId,
@@ -323,11 +323,11 @@ impl Space {
         self.endpoint(payer, node, activity, [tile, NodeId::NONE], place)
     }
 
-    /// Shows memory to a tile through one of its windows, out of the quota of the tile capability. The window is there as long as the
-    /// memory and the tile capability are.
+    /// Makes memory visible to a tile through one of its windows, out of the quota of the tile capability. The window exists as long as the
+    /// memory and the tile capability do.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] without a window, and what every operation says of its operands.
+    /// [`Error::NoQuota`] without a window, and the errors that every operation has for its operands.
     pub fn show(
         &mut self,
         caller: HolderId,

@@ -44,7 +44,7 @@ impl Space {
         self.free.is_some() || self.nodes.len() < self.nodes.room()
     }
 
-    /// Takes a free node: one that was in use before, or the next that never was. Purses guarantee that there is one.
+    /// Takes a free node: a used one, or else the next that was never used. Purses guarantee that there is one.
     pub(crate) fn take_free(&mut self) -> Option<NodeId> {
         if !self.has_free() {
             return None;
@@ -61,7 +61,7 @@ impl Space {
         Some(next)
     }
 
-    /// A free place for an activity, if there is one; it stays free until it has a node.
+    /// A free place for an activity, if there is one; it stays free until it gets a node.
     pub(crate) fn find_place(&mut self) -> Option<u16> {
         self.visit(1);
         if self.free_place.is_none() && self.holders.push(Holder::FREE).is_ok() {
@@ -70,14 +70,15 @@ impl Space {
         self.free_place
     }
 
-    /// Whether the next activity finds a place that is ready, or none at all: making one writes a whole table of selectors.
+    /// Whether the next activity finds a prepared place, or there is no room for another one: preparing a place writes a
+    /// whole table of selectors.
     pub fn has_place(&self) -> bool {
         self.free_place.is_some() || self.holders.len() >= self.holders.room()
     }
 
-    /// Makes a place for the next activity ready.
+    /// Prepares a place for the next activity.
     pub fn make_place(&mut self) {
-        // Without room, the creation says so.
+        // If there is no room, the creation reports it.
         let _ = self.find_place();
     }
 
@@ -102,7 +103,7 @@ impl Space {
         self.free = id;
     }
 
-    /// Whether something may be derived from a node: neither it nor what it comes from is being revoked.
+    /// Whether something may be derived from a node: neither the node nor any of its ancestors is being revoked.
     pub(crate) fn is_live(&mut self, mut node: NodeId) -> bool {
         while node.is_some() {
             self.visit(1);

@@ -1,25 +1,25 @@
 //! Nodes of the arena.
 //!
-//! Why it exists: the layout of a node, and nothing about what is done with it. What it deliberately does not know: rules.
+//! Why it exists: it defines the layout of a node and nothing about its use. What it deliberately does not know: rules.
 
 pub use crate::number::NodeId;
 use crate::object::{Line, Object};
 
-/// Dependencies of a node at most.
+/// The most dependencies of a node.
 pub const EDGES: usize = 4;
 /// The node that it was derived from.
 pub(crate) const ORIGIN: usize = 0;
 /// The activity that holds it.
 pub(crate) const HOLDER: usize = 1;
-/// Further dependencies: what it takes quota from.
+/// Further dependencies: the sources of its quota.
 pub(crate) const EXTRA: usize = 2;
 /// And another.
 pub(crate) const EXTRA2: usize = 3;
 
-/// Revocations that may be under way at once, one a level; a higher one may come between the steps of a lower one.
+/// Revocations that may be in progress at one time, one per level; a higher one may come between the steps of a lower one.
 pub const LEVELS: usize = 4;
 
-/// A dependency: node and which of its edges, in one number.
+/// A dependency: a node and the number of its edge, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(pub(crate) u32);
 
@@ -39,7 +39,7 @@ impl Slot {
     }
 }
 
-/// A dependency and its neighbours among all that depend on the same node.
+/// A dependency and its neighbours among all dependencies on the same node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub to: NodeId,
@@ -76,18 +76,18 @@ pub struct Node {
     pub(crate) state: State,
     /// Derivations between it and an object that the kernel made at boot.
     pub(crate) depth: u8,
-    /// Whether it is a copy: its object is that of another node.
+    /// Whether it is a copy: its object is another node's.
     pub(crate) copy: bool,
     pub(crate) object: Object,
     /// The node that owns the object: itself unless it is a copy.
     pub(crate) owner: NodeId,
     pub(crate) edges: [Edge; EDGES],
     pub(crate) first: Slot,
-    /// Where a revocation of each level came from when it came here.
+    /// For each level, the node from which the revocation came here.
     pub(crate) via: [u16; LEVELS],
     /// Selector of its holder, [`NO_SELECTOR`] if it has none.
     pub(crate) selector: u16,
-    /// The purse that paid for it, and how much.
+    /// The purse that paid for it, and the amount.
     pub(crate) purse: NodeId,
     pub(crate) cost: u64,
     pub(crate) birth: u64,
@@ -119,7 +119,7 @@ impl Node {
         birth: 0,
     };
 
-    /// Distinguishes all nodes that ever lived.
+    /// A number that distinguishes all nodes that ever lived.
     pub fn birth(&self) -> u64 {
         self.birth
     }

@@ -1,10 +1,10 @@
-//! Notices: what an activity is to hear, kept in a node with a payer.
+//! Notices: news for an activity, kept in a node with a payer.
 //!
-//! Why it exists: what has happened must be remembered until it is heard, however long that takes, so it needs a place with a payer.
-//! What it deliberately does not know: what the words say.
+//! Why it exists: news must be kept until the activity takes it, however long that takes, so it needs a place with a payer. What it
+//! deliberately does not know: what the words mean.
 //!
-//! A notice lives as long as its listener. If the payer ends before, the charge goes to the purse that the payer's purse came from, which
-//! gets that much less back.
+//! A notice lives as long as its listener. If the payer ends earlier, the charge moves to the purse from which the payer's purse was
+//! derived, and that purse gets so much less back.
 
 use crate::node::{EXTRA, HOLDER, NO_SELECTOR, NodeId, ORIGIN, State};
 use crate::object::{NOTICE_WORDS, Notice, Object, Queue};
@@ -12,11 +12,10 @@ use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 
 impl Space {
-    /// Leaves a notice at the end of a queue of `hearer`, which `payer` pays for; it goes with `about`.
+    /// Leaves a notice for `hearer` at the end of a queue. `payer` pays for it; it goes with `about`.
     ///
     /// # Errors
-    /// [`Error::NoKernelMemory`], and [`Error::Revoked`] or [`Error::NoHolder`] if the hearer, what it is about or the purse is being
-    /// removed.
+    /// [`Error::NoKernelMemory`], and [`Error::Revoked`] or [`Error::NoHolder`] if the hearer, the subject or the purse is being removed.
     pub fn leave(
         &mut self,
         queue: &mut Queue,
@@ -43,11 +42,11 @@ impl Space {
         Ok(())
     }
 
-    /// Leaves a notice in the node of something that was just removed, which stays charged to the same purse. It goes with `about`.
-    /// Only before anything else happens.
+    /// Leaves a notice in the node of something that was just removed, which stays charged to the same purse. It goes with `about`. Must
+    /// be called before anything else happens.
     ///
     /// # Errors
-    /// [`Error::Revoked`] if the hearer, or what it is about, is being removed, too.
+    /// [`Error::Revoked`] if the hearer or the subject is being removed, too.
     pub fn leave_instead(
         &mut self,
         queue: &mut Queue,
@@ -65,7 +64,7 @@ impl Space {
         let Object::KernelMemory { left, .. } = &mut self.nodes[purse.index()].object else {
             return Err(Error::WrongKind);
         };
-        // The removal has just given it back.
+        // The removal has just given this amount back.
         let rest = left.checked_sub(Self::NODE_COST);
         *left = rest.ok_or(Error::NoKernelMemory)?;
         let id = self.take_free().ok_or(Error::NoKernelMemory)?;
@@ -78,7 +77,7 @@ impl Space {
         self.link(id, HOLDER, holder);
         if let Some(about) = about {
             self.link(id, ORIGIN, about);
-            // The hearer of its own things has its purse for as long as it lives.
+            // A hearer that pays itself has its purse for as long as it lives.
             self.link(id, EXTRA, purse);
         }
         self.append(queue, id);
@@ -106,7 +105,7 @@ impl Space {
         Some(&mut self.notice(queue.first)?.words)
     }
 
-    /// The first notice of a queue is heard; its place is free again.
+    /// The hearer takes the first notice of a queue; its place is free again.
     pub fn hear(&mut self, queue: &mut Queue) -> Option<[u64; NOTICE_WORDS]> {
         let first = queue.first;
         if !first.is_some() {
@@ -119,7 +118,7 @@ impl Space {
         Some(notice.words)
     }
 
-    /// The payer of a notice ends: the purse that its own came from pays from now on, and gets so much less back.
+    /// The payer of a notice ends: the purse from which the payer's purse was derived pays from now on, and gets so much less back.
     pub(crate) fn inherit(&mut self, id: NodeId) {
         let purse = self.nodes[id.index()].edges[EXTRA].to;
         let cost = self.nodes[id.index()].cost;

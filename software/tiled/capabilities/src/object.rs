@@ -1,15 +1,15 @@
-//! What capabilities are to, and the quotas that tiles have.
+//! The objects of capabilities, and the quotas of tiles.
 //!
-//! Why it exists: one place says what each kind carries. What it deliberately does not know: its holders.
+//! Why it exists: one place defines the contents of each kind. What it deliberately does not know: its holders.
 
 use crate::number::NodeId;
 pub use bulkhead_abi::quota::{QUOTAS, Quota};
 use bulkhead_abi::syscall::PRIORITIES;
 
-/// A rate without a limit; only the capabilities of whole tiles and what shares theirs have it.
+/// A rate without a limit; only the capabilities of whole tiles have it, and capabilities that share theirs.
 pub const UNREGULATED: u64 = u64::MAX;
 
-/// An amount of each quota. What is only counted on a tile takes two bytes: a capability is no larger for that.
+/// An amount of each quota. Quotas that are only counted on a tile take two bytes each: they do not make a capability larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
     /// Of time and traffic.
@@ -26,7 +26,7 @@ impl Amounts {
         }
     }
 
-    /// Sets that of one quota; what is counted and does not fit becomes the most that does.
+    /// Sets the amount of one quota; a counted amount that does not fit becomes the largest that does.
     pub(crate) fn set(&mut self, quota: Quota, amount: u64) {
         match quota as usize {
             wide @ 1..=3 => self.wide[wide - 1] = amount,
@@ -38,21 +38,21 @@ impl Amounts {
     }
 }
 
-/// What a derived tile capability is to have; where it says nothing, it shares what its parent has.
+/// The quotas of a tile capability to be derived; where there is none, it shares its parent's.
 pub type Request = [Option<u64>; QUOTAS];
 
 /// Processor time, as a tile capability carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// Nanoseconds that it was given in each period; where the time is shared, those of its owner.
+    /// Nanoseconds in each period; where the time is shared, those of its owner.
     pub budget: u64,
     /// The period in nanoseconds; [`WHOLE`](bulkhead_abi::time::WHOLE): the whole processor.
     pub period: u64,
     /// The highest priority that activities get.
     pub priority: u8,
-    /// What has no budget may be derived from it: time in which no activity with a budget wants to run.
+    /// Capabilities without a budget may be derived from it; they have the time in which no activity with a budget wants to run.
     pub idle: bool,
-    /// When an activity that is gone stopped using it, in nanoseconds since reset; 0 if none did.
+    /// When an activity that is gone stopped using it, in nanoseconds since reset; 0 if there was none.
     pub last: u64,
 }
 
@@ -65,16 +65,16 @@ pub struct Tile {
     pub time: Time,
     /// What is left of its own quotas.
     pub left: Amounts,
-    /// What was taken for it from the capability that it was derived from.
+    /// What it took from the capability that it was derived from.
     pub given: Amounts,
     /// The node whose quota it uses: itself, or an ancestor.
     pub owner: [NodeId; QUOTAS],
-    /// The least that was ever left of its own endpoints and page tables; `u16::MAX` while nothing was taken.
+    /// The fewest endpoints and page tables of its own that were ever left; `u16::MAX` while nothing was taken.
     pub least: [u16; 2],
 }
 
 impl Tile {
-    /// What it was given of a quota, if that is its own; in its own unit, which for processor time is its own period.
+    /// The amount of a quota that it was given, if the quota is its own; in the quota's unit, for processor time its own period.
     pub fn granted(&self, quota: Quota) -> u64 {
         match quota {
             Quota::Cpu => self.time.budget,
@@ -82,7 +82,7 @@ impl Tile {
         }
     }
 
-    /// What was used of its own endpoints and page tables at most at a time; nothing where they were not given to it.
+    /// The most endpoints and page tables of its own ever in use at one time; 0 where they are not its own.
     pub fn used(&self) -> [u64; 2] {
         let quotas = [Quota::Endpoints, Quota::PageTables].map(|q| self.given.get(q));
         [0, 1].map(|i| quotas[i].saturating_sub(self.least[i].into()))
@@ -109,12 +109,12 @@ pub struct Memory {
     pub(crate) pieces: u8,
     /// The memory that this was cut out of, if it was.
     pub(crate) cut_from: NodeId,
-    /// It, or a part of it, was in other hands than those that cut it.
+    /// Whether it, or a part of it, was ever held by others than those that cut it.
     pub(crate) shared: bool,
 }
 
 impl Memory {
-    /// All of a range, of which nothing is cut out.
+    /// The whole of a range, with nothing cut out.
     pub(crate) const fn new(tile: u16, base: u64, size: u64, rights: u8) -> Self {
         Self {
             tile,
@@ -136,7 +136,7 @@ impl Memory {
         self.cut_from.is_some()
     }
 
-    /// Whether it, or a part of it, was ever in other hands than those that cut it.
+    /// Whether it, or a part of it, was ever held by others than those that cut it.
     pub fn was_shared(&self) -> bool {
         self.shared
     }
@@ -149,22 +149,22 @@ pub struct Receive {
     pub slots: u8,
     /// Bytes of a slot.
     pub slot_size: u16,
-    /// Slots that no sender has a credit for.
+    /// Slots for which no sender has a credit.
     pub left: u8,
-    /// Where it receives, once it is active.
+    /// The place where it receives, once it is active.
     pub place: Option<(u16, u16)>,
     /// Endpoints from which messages can come to it.
     pub senders: u16,
-    /// Endpoints from which messages could come and that are gone since, up to the largest number.
+    /// Endpoints that once led here and are gone since, up to the largest number.
     pub departed: u16,
-    /// The node of its endpoints then.
+    /// The node of its endpoints while it is active.
     pub(crate) active: NodeId,
 }
 
 /// The object of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
-    /// A server's offer; derived from the gate at which the kernel asks it.
+    /// A server's offer, derived from the gate at which the kernel asks the server.
     Service(Service),
     /// A client's session with a service.
     Session {
@@ -175,20 +175,20 @@ pub enum Object {
     Memory(Memory),
     /// A gate that receives.
     Receive(Receive),
-    /// A gate that sends; derived from the one that receives.
+    /// A gate that sends, derived from the one that receives.
     Send {
         /// What the receiver sees.
         label: u64,
-        /// Messages under way at most.
+        /// Most messages outstanding.
         credits: u8,
     },
-    /// Pages of an activity; derived from memory.
+    /// Pages of an activity, derived from memory.
     Mapping {
         /// First virtual address.
         address: u64,
         /// Pages.
         pages: u64,
-        /// Pages of page tables that were taken from the tile's quota.
+        /// Pages of page tables that it took from the tile's quota.
         tables: u64,
     },
     /// An activity.
@@ -198,13 +198,13 @@ pub enum Object {
     },
     /// A tile with quotas.
     Tile(Tile),
-    /// Endpoints of a tile; derived from the gate or memory that they were configured from.
+    /// Endpoints of a tile, derived from the gate or memory for which they were configured.
     Endpoint {
         /// The tile.
         tile: u16,
         /// The first endpoint.
         endpoint: u16,
-        /// Endpoints: more than one if there are rights to reply.
+        /// Number of endpoints: more than one if there are rights to reply.
         count: u16,
     },
     /// Kernel memory: a purse that pays for kernel objects.
@@ -220,15 +220,15 @@ pub enum Object {
     Semaphore {
         /// How often it can be taken without waiting.
         value: u32,
-        /// The activity that waits for it.
+        /// The activities that wait for it.
         waiting: Line,
     },
-    /// Something that somebody has not heard yet.
+    /// News that an activity has not taken yet.
     Notice(Notice),
 }
 
 impl Object {
-    /// A purse with so many bytes.
+    /// A purse with this many bytes.
     pub(crate) const fn purse(bytes: u64) -> Self {
         Self::KernelMemory {
             least: bytes,
@@ -238,11 +238,11 @@ impl Object {
     }
 }
 
-/// Activities that wait for something, by priority: the first and the last; 0 is nobody. Each of them has the place for the links to
-/// its neighbours, so a line has no end that somebody could reach.
+/// Activities that wait for something, by priority: the first and the last; 0 means none. Each activity's place has room for the
+/// links to its neighbours, so a line cannot become full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The activity that has waited for longest.
+    /// The activity that has waited longest.
     pub first: [u16; PRIORITIES],
     /// The activity that came last.
     pub last: [u16; PRIORITIES],
@@ -251,12 +251,12 @@ pub struct Line {
 /// What a server is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asked {
-    /// Nothing yet, or it was told that a session is closed.
+    /// Nothing yet, or that a session is closed.
     #[default]
     Close,
-    /// Whether a session shall be opened.
+    /// Whether to open a session.
     Open,
-    /// Whether capabilities shall change hands.
+    /// Whether to exchange capabilities.
     Exchange,
 }
 
@@ -265,21 +265,21 @@ pub enum Asked {
 pub struct Service {
     /// Number of the question that the server has not answered yet; 0: none.
     pub asked: u64,
-    /// What kind of question it was asked last.
+    /// The kind of the last question.
     pub last: Asked,
-    /// The activities that wait for an answer, the one that was asked for included.
+    /// The activities that wait for an answer, including the one whose question was asked.
     pub waiting: Line,
-    /// Closed sessions that the server has not heard of.
+    /// Closed sessions of which the server has not been told.
     pub closed: Queue,
 }
 
-/// No owner: the place of a quota that is not there.
+/// No owner: for a quota that does not exist.
 pub const NO_OWNER: NodeId = NodeId(u16::MAX);
 
 /// Words of a notice.
 pub const NOTICE_WORDS: usize = 6;
 
-/// What somebody has not heard yet, and its neighbours in a queue.
+/// News that an activity has not taken yet, and its neighbours in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// What.
@@ -305,7 +305,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Whether there is nothing to hear.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         !self.first.is_some()
     }

@@ -1,13 +1,13 @@
 //! Deriving resources: tiles with their quotas, kernel memory, memory; activities, mappings, semaphores.
 //!
-//! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
+//! Why it exists: this is where quota moves. What it deliberately does not know: how a quota is enforced.
 
 use crate::node::{EXTRA2, NO_SELECTOR, NodeId};
 use crate::object::{Amounts, Line, Memory, Object, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, PIECES_MAX, Result, Terms};
 
-/// Takes `amount` from what is left; what is not regulated has always enough.
+/// Takes `amount` from what is left; an unregulated quota always has enough.
 pub(crate) fn take(left: u64, amount: u64) -> Option<u64> {
     if amount == UNREGULATED {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn give(left: u64, amount: u64) -> u64 {
     }
 }
 
-/// Remembers how little was left.
+/// Records the lowest level so far.
 fn note(tile: &mut Tile) {
     let quotas = [Quota::Endpoints, Quota::PageTables];
     for (least, quota) in tile.least.iter_mut().zip(quotas) {
@@ -58,7 +58,7 @@ impl Space {
         }
     }
 
-    /// What is left of a quota of a tile capability without `amount`, and the node that owns it: for [`Self::spend`].
+    /// What would be left of a quota of a tile capability without `amount`, and the node that owns the quota: for [`Self::spend`].
     pub(crate) fn afford(&self, tile: NodeId, quota: Quota, amount: u64) -> Result<(NodeId, u64)> {
         let owner = self.tile(tile)?.owner[quota as usize];
         let rest = take(self.tile(owner)?.left.get(quota), amount);
@@ -73,12 +73,12 @@ impl Space {
         }
     }
 
-    /// Derives a tile capability that has the quotas of `request` for itself, moved out of `source`, and shares the others
-    /// with it. The execution time is given as nanoseconds in each period; rate and burst come together.
+    /// Derives a tile capability that has the quotas in `request` for itself, moved out of `source`, and shares the others with it. The
+    /// processor time is given in nanoseconds per period; rate and burst come together.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] if one of them is more than what is left or the source may not give, [`Error::OutOfBounds`] if a request
-    /// makes no sense, and what every operation says of its operands.
+    /// [`Error::NoQuota`] if one of them exceeds what is left or what the source may give, [`Error::OutOfBounds`] if a request makes no
+    /// sense, and the errors that every operation has for its operands.
     pub fn derive_tile(
         &mut self,
         caller: HolderId,
@@ -132,7 +132,7 @@ impl Space {
     /// Moves `bytes` of kernel memory from a purse to a new one.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] if the purse has less, and what every operation says of its operands.
+    /// [`Error::NoQuota`] if the purse has less, and the errors that every operation has for its operands.
     pub fn derive_kernel_memory(
         &mut self,
         caller: HolderId,
@@ -144,7 +144,7 @@ impl Space {
         let Object::KernelMemory { left, .. } = *self.object(origin) else {
             return Err(Error::WrongKind);
         };
-        // The new purse itself is charged, too, perhaps to the same one.
+        // The new purse itself is charged, too, possibly to the same purse.
         let cost = if self.owner(self.purse(caller)?) == self.owner(origin) {
             Self::NODE_COST
         } else {
@@ -154,18 +154,18 @@ impl Space {
         left.checked_sub(needed).ok_or(Error::NoQuota)?;
         let id = self.make(Plan::own(caller, origin, target, Object::purse(bytes)))?;
         if let Object::KernelMemory { left, least, .. } = self.object_mut(origin) {
-            // Checked above, with the charge for the new purse.
+            // Checked above, together with the charge for the new purse.
             *left -= bytes;
             *least = (*least).min(*left);
         }
         Ok(id)
     }
 
-    /// Cuts `size` bytes, aligned to `align`, out of memory for exclusive use: the first gap that is large enough.
+    /// Cuts `size` bytes, aligned to `align`, out of memory for exclusive use, from the first gap that is large enough.
     ///
     /// # Errors
-    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0, an
-    /// alignment that is no power of two, or memory without the right to write, and what every operation says of its operands.
+    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0, an alignment
+    /// that is no power of two, or memory without the right to write, and the errors that every operation has for its operands.
     pub fn cut_memory(
         &mut self,
         caller: HolderId,
@@ -178,8 +178,8 @@ impl Space {
         self.cut(caller, origin, (caller, target), size, align)
     }
 
-    /// As [`cut_memory`](Self::cut_memory), of memory that is known by its number, for somebody else or without a name
-    /// (`u16::MAX`). The payer must hold the memory or what `to` lives from.
+    /// As [`cut_memory`](Self::cut_memory), but the memory is given by its number, and the piece may be for another holder or have no
+    /// name (`u16::MAX`). The payer must hold the memory or something that `to` depends on.
     ///
     /// # Errors
     /// As [`cut_memory`](Self::cut_memory).
@@ -196,7 +196,7 @@ impl Space {
         }
         let pool = *self.memory(origin)?;
         let owner = self.owner(origin);
-        // A piece is cleared before somebody else has it, and that is writing.
+        // A piece is cleared before another holder gets it, and clearing is writing.
         if pool.rights & 2 == 0 {
             return Err(Error::OutOfBounds);
         }
@@ -253,10 +253,10 @@ impl Space {
         Ok(id)
     }
 
-    /// Derives access to a part of memory with some of the rights. The parent keeps its own access to it.
+    /// Derives access to a part of memory with some of its rights. The parent keeps its own access.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more than the parent has, and what every operation says of its operands.
+    /// [`Error::OutOfBounds`] for more than the parent has, and the errors that every operation has for its operands.
     pub fn derive_memory(
         &mut self,
         caller: HolderId,
@@ -275,11 +275,11 @@ impl Space {
         self.make(Plan::own(caller, origin, target, Object::Memory(part)))
     }
 
-    /// Creates an activity on a tile, in a place of the quota of the tile capability, with a purse that pays for what it will cause. It
-    /// ends when the tile capability, the purse or its memory is revoked.
+    /// Creates an activity on a tile, in a place of the quota of the tile capability, with a purse that pays for what the activity will
+    /// cause. The activity ends when the tile capability, the purse or its memory is revoked.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] without a place on the tile, [`Error::NoPlace`], and what every operation says of its operands.
+    /// [`Error::NoQuota`] without a place on the tile, [`Error::NoPlace`], and the errors that every operation has for its operands.
     pub fn create_activity(
         &mut self,
         caller: HolderId,
@@ -314,7 +314,7 @@ impl Space {
     /// The activity that a selector names.
     ///
     /// # Errors
-    /// [`Error::WrongKind`], and what every operation says of its operands.
+    /// [`Error::WrongKind`], and the errors that every operation has for its operands.
     pub fn activity(&self, caller: HolderId, selector: u16) -> Result<HolderId> {
         match *self.look(caller, selector)?.1 {
             Object::Activity { holder } => Ok(HolderId(holder)),
@@ -331,11 +331,12 @@ impl Space {
         Ok(self.holders[usize::from(holder.0)].tile)
     }
 
-    /// Maps memory into an activity: `pages` from `address` on, for which `tables` pages of page tables are taken from the quota
-    /// of its tile capability. It sees them through a window, if that is one, and ends before that does.
+    /// Maps memory into an activity: `pages` pages from `address` on. The `tables` pages of page tables for them come from the quota of
+    /// its tile capability. If the memory is a window, the activity sees the pages through that window, and ends before the window
+    /// does.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] without that many page tables, and what every operation says of its operands.
+    /// [`Error::NoQuota`] without that many page tables, and the errors that every operation has for its operands.
     pub fn map(
         &mut self,
         caller: HolderId,
@@ -363,12 +364,12 @@ impl Space {
         Ok(id)
     }
 
-    /// The window that a mapping is seen through.
+    /// The window through which a mapping is seen.
     pub fn window_of(&self, mapping: NodeId) -> NodeId {
         self.nodes[mapping.index()].edges[EXTRA2].to
     }
 
-    /// Whether a node, or one that it was derived or copied from, is a holder's.
+    /// Whether a node, or one that it was derived or copied from, belongs to a holder.
     pub fn comes_from(&self, node: NodeId, holder: HolderId) -> bool {
         self.visit(self.nodes[node.index()].depth.into());
         let mut all = core::iter::successors(Some(node), |node| self.origin(*node));
@@ -378,7 +379,7 @@ impl Space {
     /// Creates a semaphore.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// The errors that every operation has for its operands.
     pub fn create_semaphore(
         &mut self,
         caller: HolderId,
@@ -392,10 +393,10 @@ impl Space {
         self.make(Plan::own(caller, NodeId::NONE, target, semaphore))
     }
 
-    /// Takes a semaphore if its value is not 0; says whether it did, and which node owns it.
+    /// Takes a semaphore if its value is not 0; returns whether it did, and the node that owns it.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// The errors that every operation has for its operands.
     pub fn semaphore_down(&mut self, caller: HolderId, selector: u16) -> Result<(NodeId, bool)> {
         let owner = self.semaphore(caller, selector)?;
         Ok((owner, self.semaphore_take(owner)))
@@ -412,7 +413,7 @@ impl Space {
     /// Adds one to a semaphore; returns the node that owns it.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if it would overflow, and what every operation says of its operands.
+    /// [`Error::OutOfBounds`] if it would overflow, and the errors that every operation has for its operands.
     pub fn semaphore_up(&mut self, caller: HolderId, selector: u16) -> Result<NodeId> {
         let owner = self.semaphore(caller, selector)?;
         if let Object::Semaphore { value, .. } = self.object_mut(owner) {
@@ -421,7 +422,7 @@ impl Space {
         Ok(owner)
     }
 
-    /// Takes one from a semaphore for an activity that waited; whether there was one.
+    /// Takes one from a semaphore for an activity that waited; returns whether there was one.
     pub fn semaphore_take(&mut self, owner: NodeId) -> bool {
         match &mut self.nodes[owner.index()].object {
             Object::Semaphore { value, .. } if *value > 0 => {

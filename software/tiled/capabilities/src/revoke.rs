@@ -1,11 +1,11 @@
 //! Revocation: removes a capability and everything that depends on it, one at a time.
 //!
-//! Why it exists: a large tree must not keep anybody waiting, so the work is a machine with small steps. What it deliberately does
-//! not know: when it is driven, and how an endpoint is invalidated.
+//! Why it exists: revoking a large tree must not make others wait, so the work is a state machine with small steps. What it deliberately
+//! does not know: when it is driven, and how an endpoint is invalidated.
 //!
-//! From its present node, the machine goes down to any dependent, marks it and remembers where it came from; what has no dependents is
-//! removed, and the machine goes back. Nothing can be derived from what is marked. Dependencies lead to older nodes only, so it cannot
-//! come to the same node twice; when a revocation of another level removes a node on its way, the machine is informed.
+//! From its present node, the machine goes down to any dependent, marks it and records where it came from; it removes a node without
+//! dependents and goes back. Nothing can be derived from a marked node. Dependencies lead to older nodes only, so the machine cannot reach
+//! the same node twice; when a revocation of another level removes a node on its path, the machine's path is corrected.
 
 use crate::gate::{quota_of, slots};
 use crate::node::{
@@ -29,17 +29,17 @@ pub(crate) struct Revocation {
 pub struct Removed {
     /// Its number, free now.
     pub node: NodeId,
-    /// Distinguishes it from all others that had this number.
+    /// A number that no other node under this number had.
     pub birth: u64,
     /// What it was.
     pub object: Object,
-    /// Whether it only stood for the object of another node; then there is nothing to undo.
+    /// Whether it was only a copy of another node's object; then there is nothing to undo.
     pub copy: bool,
     /// The activity that held it.
     pub holder: HolderId,
-    /// What it was derived from, which is still there.
+    /// The node that it was derived from, which still exists.
     pub origin: Option<NodeId>,
-    /// The purse that paid for it, which has that back.
+    /// The purse that paid for it and has the amount back.
     pub purse: NodeId,
 }
 
@@ -50,17 +50,17 @@ pub enum Progress {
     Working,
     /// Removed a node.
     Removed(Removed),
-    /// The receiver of an endpoint goes: the endpoint leads nowhere and keeps its number. The gate to send that it belongs to.
+    /// The receiver of an endpoint goes: the endpoint leads nowhere and keeps its number. Carries the send gate that it belongs to.
     Disconnected(NodeId),
     /// There is nothing left to do.
     Done,
 }
 
 impl Space {
-    /// Begins to remove a node that is known by its number.
+    /// Begins to remove a node given by its number.
     ///
     /// # Errors
-    /// [`Error::Busy`] if a revocation of this level is under way, [`Error::OutOfBounds`] for a level that there is not.
+    /// [`Error::Busy`] if a revocation of this level is in progress, [`Error::OutOfBounds`] for a level that does not exist.
     pub fn remove(&mut self, level: usize, id: NodeId, keep: bool) -> Result<()> {
         match self.revocations.get(level) {
             Some(None) => {}
@@ -75,13 +75,13 @@ impl Space {
         Ok(())
     }
 
-    /// The node that the revocation of a level has reached.
+    /// The node that a level's revocation has reached.
     pub fn at(&self, level: usize) -> Option<NodeId> {
         let revocation = self.revocations.get(level)?.as_ref()?;
         Some(revocation.current)
     }
 
-    /// Does one step of the revocation of a level: visits at most [`crate::REVOKE_STEPS`] nodes and dependencies.
+    /// Does one step of a level's revocation: visits at most [`crate::REVOKE_STEPS`] nodes and dependencies.
     pub fn step(&mut self, level: usize) -> Progress {
         let Some(Some(Revocation { current, keep })) = self.revocations.get(level).copied() else {
             return Progress::Done;
@@ -120,8 +120,8 @@ impl Space {
         }
     }
 
-    /// An endpoint that sends keeps its number and its quota if its receiver goes and nothing else that it depends on, until it is connected
-    /// again ([`Space::connect`]). Returns the gate that it belongs to.
+    /// A sending endpoint keeps its number and quota if only its receiver goes and everything else that it depends on stays, until it is
+    /// connected again ([`Space::connect`]). Returns its gate.
     fn disconnect(&mut self, id: NodeId) -> Option<NodeId> {
         let node = &self.nodes[id.index()];
         let (gate, receiver) = (node.edges[ORIGIN].to, node.edges[EXTRA2].to);
@@ -136,7 +136,7 @@ impl Space {
         Some(gate)
     }
 
-    /// One endpoint less leads to the receiver of a gate, if it is one to send.
+    /// If a gate sends, one endpoint fewer leads to its receiver.
     fn depart(&mut self, gate: NodeId) -> Option<()> {
         let receiver = self.leads_to(gate)?;
         receiver.senders -= 1;
@@ -144,7 +144,7 @@ impl Space {
         Some(())
     }
 
-    /// Each revocation that came to a node goes back to where it came from.
+    /// Each revocation that has reached a node goes back to where it came from.
     fn leave_paths(&mut self, id: NodeId) {
         let via = core::mem::replace(&mut self.nodes[id.index()].via, [OFF_PATH; LEVELS]);
         self.visit(LEVELS as u32);
@@ -157,7 +157,7 @@ impl Space {
         }
     }
 
-    /// Removes a node without dependents, gives its quota back and corrects the paths that led through it.
+    /// Removes a node without dependents, gives its quota back and corrects the paths through it.
     pub(crate) fn take_out(&mut self, id: NodeId) -> Removed {
         let node = self.nodes[id.index()];
         let holder = self.holder_of(id);
@@ -270,14 +270,14 @@ impl Space {
         }
     }
 
-    /// What each selector of an activity from one on names; many name nothing.
+    /// What the selectors of an activity name, starting at one; many name nothing.
     pub fn held_by(&self, holder: HolderId, from: u16) -> impl Iterator<Item = NodeId> + '_ {
         let table = self.holders.get(usize::from(holder.0));
         let named = table.and_then(|holder| holder.table.get(from.into()..));
         named.unwrap_or_default().iter().copied()
     }
 
-    /// The nodes derived from, held by or otherwise dependent on a node: at most `limit` of them are looked at.
+    /// The nodes derived from a node, held by it or otherwise dependent on it; examines at most `limit` of them.
     pub fn dependents(&self, id: NodeId, limit: usize) -> impl Iterator<Item = NodeId> + '_ {
         let mut slot = self.nodes[id.index()].first;
         core::iter::from_fn(move || {

@@ -1,6 +1,6 @@
 //! The arena, the holders, and how a node is made.
 //!
-//! Why it exists: all memory of the crate, and the one way to make a node. What it deliberately does not know: kinds.
+//! Why it exists: it has all memory of the crate, and the only way to make a node. What it deliberately does not know: kinds.
 
 use crate::node::{
     EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, OFF_PATH, ORIGIN, ROOT, State,
@@ -18,17 +18,17 @@ use core::cell::Cell;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HolderId(pub u16);
 
-/// An activity as a holder of capabilities. Its table is written a word at a time.
+/// An activity as a holder of capabilities. Its table is written one word at a time.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(8))]
 pub struct Holder {
     /// Its node; none if the place is free.
     pub(crate) node: NodeId,
-    /// What pays for the kernel objects that it causes.
+    /// The purse that pays for the kernel objects that it causes.
     pub(crate) purse: NodeId,
     /// The tile capability that it was started with.
     pub(crate) tile: NodeId,
-    /// Of a free place: the next one.
+    /// For a free place: the next free one.
     pub(crate) next_free: Option<u16>,
     pub(crate) table: [NodeId; SELECTORS],
 }
@@ -44,18 +44,18 @@ impl Holder {
     };
 }
 
-/// Capabilities that the numbers of nodes suffice for.
+/// The most capabilities, limited by the numbers of nodes.
 pub const NODES_MAX: usize = 65_000;
 const _: () = assert!(NODES_MAX < ROOT as usize && ROOT < OFF_PATH);
 
 /// All capabilities of a system.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// All that were ever used.
+    /// All nodes that were ever used.
     pub(crate) nodes: Reserved<Payer, Node>,
     /// All places that were ever used.
     pub(crate) holders: Reserved<Creator, Holder>,
-    /// Bytes that an activity is charged with beside its node.
+    /// Bytes charged for an activity in addition to its node.
     pub(crate) place_cost: u64,
     pub(crate) free: NodeId,
     /// The first free place; the others follow by [`Holder::next_free`].
@@ -63,12 +63,12 @@ pub struct Space {
     pub(crate) births: u64,
     pub(crate) steps: Cell<u64>,
     pub(crate) revocations: [Option<Revocation>; LEVELS],
-    /// For tests: so many nodes are made, and then none.
+    /// For tests: after this many nodes, no more can be made.
     #[cfg(any(test, feature = "laws"))]
     pub fail_in: Option<u32>,
 }
 
-/// What a node needs to be made.
+/// The data needed to make a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub object: Object,
@@ -85,7 +85,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Of an object that somebody makes for himself and pays for, derived from `origin`.
+    /// For an object that the caller makes for itself and pays for, derived from `origin`.
     pub const fn own(caller: HolderId, origin: NodeId, selector: u16, object: Object) -> Self {
         Self {
             object,
@@ -99,9 +99,9 @@ impl Plan {
     }
 }
 
-/// Bytes that a node is charged with.
+/// Bytes charged for a node.
 pub const NODE_COST: u64 = size_of::<Node>() as u64;
-/// Bytes that an activity is charged with beside its node: its place among the holders.
+/// Bytes charged for an activity in addition to its node: its place among the holders.
 pub const HOLDER_COST: u64 = size_of::<Holder>() as u64;
 
 /// The kernel as a holder; it owns everything at boot.
@@ -110,25 +110,25 @@ const KERNEL: HolderId = HolderId(0);
 impl Space {
     /// Bytes that a node costs its purse.
     pub const NODE_COST: u64 = NODE_COST;
-    /// Bytes that an activity costs beside its node.
+    /// Bytes that an activity costs in addition to its node.
     pub const HOLDER_COST: u64 = HOLDER_COST;
     /// The kernel itself, holder of all objects that exist at boot.
     pub const KERNEL: HolderId = KERNEL;
 
-    /// An empty space: only the kernel, at place 0, with a purse that covers all nodes. `nodes` is the room for capabilities, of which
-    /// [`NODES_MAX`] are used at most, `places` that for activities, the kernel included. No more is ever allocated than is reserved here,
-    /// and what is not used is not touched.
+    /// An empty space: only the kernel, at place 0, with a purse that covers all nodes. `nodes` is the room for capabilities, at most
+    /// [`NODES_MAX`] of which are used; `places` is the room for activities, including the kernel. No more than the room reserved here is
+    /// ever allocated, and unused room is not touched.
     ///
     /// # Panics
-    /// If there is no room for four nodes and a holder: a mistake of the kernel, at boot.
+    /// If there is no room for four nodes and a holder, which is a mistake of the kernel at boot.
     pub fn new(nodes: usize, places: u16) -> Self {
         let usable = nodes.min(NODES_MAX);
         assert!(usable >= 4 && places > 0, "no memory for capabilities");
         let nodes = Reserved::with_room(usable);
         let mut holders = Reserved::with_room(places.into());
         let _ = holders.push(Holder::FREE);
-        // Two nodes are the kernel's own: its activity and its purse.
-        // All money is worth nodes, so every payer gets one, whatever others did.
+        // Two nodes are the kernel's own: its activity and its purse. All kernel memory in purses is backed by nodes, so every payer gets
+        // a node, whatever others did.
         let total = (usable as u64 - 2) * NODE_COST;
         let mut space = Self {
             nodes,
@@ -149,12 +149,12 @@ impl Space {
         space
     }
 
-    /// From now on the creator of an activity pays so many bytes more: for what the kernel keeps of it besides.
+    /// From now on the creator of an activity pays this many more bytes, for the kernel's other records of it.
     pub fn charge_activities(&mut self, bytes: u64) {
         self.place_cost = HOLDER_COST + bytes;
     }
 
-    /// A node without parents and costs.
+    /// Makes a node without parents and costs.
     fn boot_node(&mut self, object: Object) -> NodeId {
         // `new` has at least four nodes.
         let id = self.take_free().unwrap_or(NodeId(0));
@@ -168,7 +168,7 @@ impl Space {
         id
     }
 
-    /// A purse of the kernel with `bytes` of what it has left, to be given to the first manager.
+    /// A purse of the kernel with `bytes` of what it has left, for the first manager.
     ///
     /// # Errors
     /// [`Error::SelectorTaken`], [`Error::NoKernelMemory`].
@@ -189,7 +189,7 @@ impl Space {
         Ok(id)
     }
 
-    /// A whole tile, held by the kernel. `None` in `noc_rate`: its traffic is not regulated.
+    /// A whole tile, held by the kernel. With `None` as `noc_rate` its traffic is not regulated.
     ///
     /// # Errors
     /// [`Error::SelectorTaken`], [`Error::NoKernelMemory`].
@@ -268,7 +268,7 @@ impl Space {
         self.steps.get()
     }
 
-    /// The purse that pays for what an activity causes.
+    /// The purse that pays for everything that an activity causes.
     pub(crate) fn purse(&self, holder: HolderId) -> Result<NodeId> {
         let holder = self.holders.get(usize::from(holder.0));
         let holder = holder.filter(|h| h.node.is_some()).ok_or(Error::NoHolder)?;
@@ -295,7 +295,7 @@ impl Space {
         }
     }
 
-    /// Lets nobody use a node that was just made until it is ready: a caller that names it is told [`Error::Busy`].
+    /// Blocks the use of a node that was just made until it is ready: a caller that names it gets [`Error::Busy`].
     pub fn prepare(&mut self, id: NodeId) {
         self.visit(1);
         let node = &mut self.nodes[id.index()];
@@ -304,7 +304,7 @@ impl Space {
         }
     }
 
-    /// A node is ready to be used, unless it is being revoked.
+    /// The node is ready for use, unless it is being revoked.
     pub fn ready(&mut self, id: NodeId) {
         self.visit(1);
         let node = &mut self.nodes[id.index()];
@@ -313,7 +313,7 @@ impl Space {
         }
     }
 
-    /// Whether a node is the one that was born then, and still being prepared.
+    /// Whether a node is the one with this birth number and still being prepared.
     pub fn is_preparing(&self, id: NodeId, birth: u64) -> bool {
         let node = self.nodes.get(id.index());
         node.is_some_and(|n| n.state == State::Preparing && n.birth == birth)
@@ -366,7 +366,7 @@ impl Space {
         self.nodes[id.index()].birth
     }
 
-    /// Whether a node is the one that was born then.
+    /// Whether a node is the one with this birth number.
     pub fn is(&self, id: NodeId, birth: u64) -> bool {
         let node = self.nodes.get(id.index());
         node.is_some_and(|n| n.state == State::Alive && n.birth == birth)
@@ -414,7 +414,7 @@ impl Space {
         }
     }
 
-    /// A node of somebody else depends on this one: memory that it is, or is a part of, is in other hands now.
+    /// Another holder's node now depends on this one: the memory, or a part of it, is in other hands.
     fn mark_shared(&mut self, mut id: NodeId) {
         while id.is_some() {
             self.visit(1);
@@ -427,7 +427,7 @@ impl Space {
         }
     }
 
-    /// A node that was free has an object, and was paid for.
+    /// Gives a free node an object; it was paid for.
     pub(crate) fn place(&mut self, id: NodeId, object: Object, depth: u8, purse: NodeId) {
         self.nodes[id.index()] = Node {
             state: State::Alive,
@@ -481,7 +481,7 @@ impl Space {
         let rest = left.checked_sub(cost).ok_or(Error::NoKernelMemory)?;
         *left = rest;
         *least = (*least).min(rest);
-        // A free node was seen above.
+        // The checks above found a free node.
         let id = self.take_free().ok_or(Error::NoKernelMemory)?;
         self.place(id, plan.object, depth, purse);
         let node = &mut self.nodes[id.index()];

@@ -1,8 +1,8 @@
-//! Processor time in tile capabilities: what may be derived from what, and from when on a budget is unused.
+//! Processor time in tile capabilities: the derivations allowed, and the moment from which a budget is unused.
 //!
-//! Why it exists: an owner of time may divide it, but must not gain time by that, in any window: not by a longer or shorter period, not by
-//! a higher priority, and not by giving a used-up budget to a new activity. What it deliberately does not know: which activity runs, and what
-//! admission promises.
+//! Why it exists: an owner of time may divide it, but must not gain time that way in any window: not by a longer or shorter period, not by
+//! a higher priority, and not by giving a used-up budget to a new activity. What it deliberately does not know: which activity runs, and
+//! what admission promises.
 
 use crate::node::{NodeId, ORIGIN};
 use crate::object::{Object, Quota, Tile, Time, UNREGULATED};
@@ -12,23 +12,23 @@ use bulkhead_abi::time::charge;
 
 const CPU: usize = Quota::Cpu as usize;
 
-/// What a derivation says of processor time, beside the budget.
+/// The terms of processor time in a derivation, apart from the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// Period of the budget in nanoseconds.
     pub period: u64,
     /// The highest priority.
     pub priority: u8,
-    /// More may be derived that has no budget.
+    /// Whether capabilities without a budget may be derived from it.
     pub idle: bool,
 }
 
 impl Time {
-    /// Nanoseconds that it takes out of each period of what it is derived from.
+    /// Nanoseconds that it takes from each period of the capability that it is derived from.
     pub(crate) fn taken(&self, of: &Time) -> Result<u64> {
         match self.budget {
             0 => Ok(0),
-            // It would count as without end.
+            // This value would mean no limit.
             UNREGULATED => Err(Error::OutOfBounds),
             budget => charge(budget, self.period, of.period).ok_or(Error::OutOfBounds),
         }
@@ -36,7 +36,7 @@ impl Time {
 }
 
 impl Space {
-    /// The time of what is derived from `parent` with such a budget, or with the parent's.
+    /// The time of a capability derived from `parent` with this budget, or with the parent's.
     pub(crate) fn narrowed(
         &self,
         parent: &Tile,
@@ -55,21 +55,21 @@ impl Space {
             budget,
             period,
             priority: terms.priority,
-            // What has no budget is nothing else.
+            // Without a budget, the capability is for idle time only.
             idle: without_budget,
             last: 0,
         })
     }
 
-    /// An activity stops using the time of a tile capability of its own: what it used comes back a period later.
+    /// An activity stops using the time of a tile capability of its own: the used time comes back one period later.
     pub fn stop_using(&mut self, owner: NodeId, now: u64) {
         if let Object::Tile(tile) = &mut self.nodes[owner.index()].object {
             tile.time.last = tile.time.last.max(now);
         }
     }
 
-    /// From when on nothing counts any more that others used of the time of a tile capability, or of what that was derived from: a
-    /// budget of it that begins before could be used twice in a period.
+    /// The moment from which earlier use no longer counts, of the time of a tile capability or of its ancestors: a budget that begins
+    /// earlier could be used twice in a period.
     pub fn fresh_from(&mut self, owner: NodeId) -> u64 {
         let mut fresh = 0;
         let mut node = owner;
@@ -89,7 +89,7 @@ impl Space {
         fresh
     }
 
-    /// A tile capability goes: the one that its time came from must know when it was used last.
+    /// A tile capability goes: the one that its time came from must record when it was last used.
     pub(crate) fn pass_on(&mut self, tile: &Tile, id: NodeId, parent: &Tile) {
         if tile.owner[CPU] == id {
             self.stop_using(parent.owner[CPU], tile.time.last);

@@ -14,7 +14,7 @@ core::arch::global_asm!(
     "    csrw mtvec, t0",
     "    call {main}",
     "2:  j 2b",
-    // Counts the trap and goes on behind the instruction.
+    // Counts the trap and continues after the instruction.
     ".balign 4",
     "1:  addi sp, sp, -16",
     "    sd t0, 0(sp)",

@@ -1,15 +1,15 @@
-//! A tile in the hands of an attacker: machine mode, all registers of its unit, all memory that its windows show.
+//! A tile controlled by an attacker: machine mode, all registers of its unit, all memory in its windows.
 //!
 //! Why it exists: isolation must hold against a hostile TileMux, too. A test puts this into a running tile and starts its hart here, with
-//! the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody that it can reach, 3 takes the
-//! kernel's answers to text only when there is no more room for them. Kind 4 is alone: it keeps dirty lines of all memory that it can reach, and
-//! pushes them out when that memory is another's. What it deliberately does not know: which activities were there; it
+//! the kind of its last attack in `a0`: 0 never does anything again, 1 lies to the kernel, 2 floods everything that it can reach, 3 takes
+//! the kernel's answers to text only when there is no more room for them. Kind 4 runs alone: it keeps dirty lines of all memory that it can
+//! reach, and evicts them when that memory belongs to another owner. What it deliberately does not know: which activities were there; it
 //! tries all.
 //!
-//! Every attempt that succeeded although it must not is counted; the counts are values of `Check` markers, `code << 32 | count`:
-//! 1 own endpoints configured, 2 own external registers changed, 3 memory outside of the windows read, 4 messages sent that are too
-//! long, 5 replies without a right, 6 endpoints used in the name of an activity that they do not belong to, 7 attempts, 8 attempts
-//! that were refused. Kind 3 then says 9 for each answer that it took, and 10 once it may print again.
+//! Every attempt that wrongly succeeded is counted; the counts are values of `Check` markers, `code << 32 | count`: 1 own endpoints
+//! configured, 2 own external registers changed, 3 memory outside of the windows read, 4 messages sent that are too long, 5 replies without
+//! a right, 6 endpoints used in the name of an activity that they do not belong to, 7 attempts, 8 attempts that were refused. Kind 3 then
+//! says 9 for each answer that it took, and 10 once it may print again.
 #![no_std]
 #![no_main]
 
@@ -32,7 +32,7 @@ use bulkhead_user::probe;
 
 /// Endpoints that are tried.
 const LAST: u16 = 192;
-/// Activities in whose name endpoints are tried, and some that are none.
+/// Activities on whose behalf endpoints are tried, including some that do not exist.
 const NAMES: u16 = 24;
 
 #[repr(C, align(4096))]
@@ -44,7 +44,7 @@ struct Attack {
 }
 
 impl Attack {
-    /// Counts an attempt; whether it succeeded.
+    /// Counts an attempt. Returns whether it succeeded.
     fn attempt<T, E>(&mut self, outcome: Result<T, E>) -> bool {
         self.attempts += 1;
         self.refused += u64::from(outcome.is_err());
@@ -72,7 +72,7 @@ fn owner(endpoint: u16) -> Option<u16> {
 
 pub extern "C" fn main(last: u64) -> ! {
     let mut page = Page([0; 4096]);
-    // A number of a call that there is not, so that nothing happens in the name of the activities of this tile.
+    // The number of a call that does not exist, so that nothing happens on behalf of this tile's activities.
     page.0[..8].copy_from_slice(&63u64.to_le_bytes());
     dtu::end_command();
     let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0);
@@ -81,7 +81,7 @@ pub extern "C" fn main(last: u64) -> ! {
         hoard();
     }
     if last == 3 {
-        // First, because what follows loses the credit for text.
+        // First, because the following attempts lose the credit for text.
         answered_late(&page);
     }
     let mut attack = Attack {
@@ -89,7 +89,7 @@ pub extern "C" fn main(last: u64) -> ! {
         refused: 0,
     };
 
-    // The memory of the kernel and of everybody, on an endpoint of its own making.
+    // The memory of the kernel and of all activities, on an endpoint that it makes itself.
     let everything = Endpoint::Memory(MemoryEndpoint {
         activity: TILEMUX_ACTIVITY,
         target_tile: 8,
@@ -101,7 +101,7 @@ pub extern "C" fn main(last: u64) -> ! {
     for endpoint in 0..LAST {
         let before = words(endpoint);
         dtu::set_endpoint(endpoint, &everything);
-        // An endpoint may change by itself meanwhile: a message arrives, a credit comes back.
+        // An endpoint may change by itself meanwhile: a message arrives, or a credit comes back.
         let mut all = words(endpoint).into_iter().zip(before).zip(wanted);
         let same = !all.any(|((now, before), wanted)| now == wanted && before != wanted);
         configured += u64::from(!same);
@@ -127,7 +127,7 @@ pub extern "C" fn main(last: u64) -> ! {
     }
     report(2, changed);
 
-    // Behind the windows, in every window, and where no window is.
+    // After the windows, in every window, and where there is no window.
     let mut read = 0;
     for window in 0..PMP_WINDOWS {
         let size = match dtu::endpoint(window as u16) {
@@ -147,12 +147,12 @@ pub extern "C" fn main(last: u64) -> ! {
     }
     report(3, read);
 
-    // Every endpoint in everybody's name.
+    // Every endpoint on every activity's behalf.
     let (mut long, mut replied, mut foreign) = (0, 0, 0);
     for name in (0..NAMES).chain([0x7FFF, TILEMUX_ACTIVITY]) {
         dtu::exchange_activity(CurrentActivity::new(name, 0, 0));
         for endpoint in 0..LAST {
-            // Lies come last, and its own windows are its own.
+            // Lies come last. Its own windows belong to it.
             if endpoint == NOTIFY_ENDPOINT || u64::from(endpoint) < PMP_WINDOWS {
                 continue;
             }
@@ -206,12 +206,13 @@ fn window(window: u64) -> (u64, u64) {
     }
 }
 
-/// Says yes to whatever the kernel asks for, and stores to each line of its windows but the first, which has its own memory. When one of them has closed, it reads the first one after each
-/// round, so that no other line stays in its caches; says 11 and how many stores there were until then.
+/// Says yes to whatever the kernel asks for, and stores to each line of its windows except the first, which has its own memory. When one of
+/// them has closed, it reads the first one after each round, so that no other line stays in its caches. Marks 11 and the number of stores
+/// until then.
 fn hoard() -> ! {
     let (mut stores, mut refused, mut most, mut told) = (0u64, 0, 0u64, false);
     loop {
-        // The kernel gives up a tile that does not answer, and stops its hart.
+        // The kernel gives up on a tile that does not answer, and stops its hart.
         while let Ok(Some(offset)) = dtu::fetch(REQUEST_ENDPOINT) {
             let _ = dtu::reply(REQUEST_ENDPOINT, offset, &0u64.to_le_bytes());
         }
@@ -240,13 +241,13 @@ fn hoard() -> ! {
     }
 }
 
-/// Bytes of a line, and what is stored there: the value that an honest first owner stores, too.
+/// Bytes of a line, and the value stored there, which an honest first owner also stores.
 const LINE: usize = 64;
-/// Bytes that take the place of all others: twice those of the second level.
+/// Enough bytes to displace all others: twice those of the second level.
 const ENOUGH: u64 = 1 << 20;
 const HOARDED: u64 = 16;
 
-/// Prints until the answers have no room any more, takes them much later, and prints again.
+/// Prints until there is no room for the answers, takes them much later, and prints again.
 fn answered_late(page: &Page) {
     take_answers();
     let print = || dtu::send(PRINT_ENDPOINT, &page.0[..8], PRINT_REPLY, 0).is_ok();
@@ -263,7 +264,7 @@ fn answered_late(page: &Page) {
 /// Nanoseconds for which answers are not taken: less than the kernel's patience.
 const LATE: u64 = 1_000_000;
 
-/// Takes the kernel's answers to text: how many there were.
+/// Takes the kernel's answers to text. Returns how many there were.
 fn take_answers() -> u64 {
     let mut answers = 0;
     while let Ok(Some(offset)) = dtu::fetch(PRINT_REPLY) {

@@ -47,7 +47,7 @@ pub enum State {
 pub struct Activity {
     /// Its number.
     pub id: u16,
-    /// What its creator calls it; see [`Path`].
+    /// The name that its creator gave it; see [`Path`].
     pub name: Name,
     /// Another activity of its creator had the same name when this one was created.
     pub is_namesake: bool,
@@ -81,7 +81,7 @@ pub struct Activity {
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
-    /// The right to answer its call, if the call is not answered yet. It has at most one call under way.
+    /// The right to answer its call, if the call is not answered yet. It has at most one call outstanding.
     pub(crate) parked: Option<Right>,
     /// What its call waits for, if others must do it.
     pub(crate) waits: Option<Waiting>,
@@ -246,7 +246,7 @@ impl Path {
     }
 }
 
-/// What has been put together.
+/// The components put together so far.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         // Only texts come in.
@@ -502,7 +502,7 @@ mod tests {
         path.to_string()
     }
 
-    /// No activities, and so many places that are ready.
+    /// No activities, and this many prepared places.
     fn all(places: u16) -> Activities {
         let mut all = Activities::with_room(places.into(), 1000);
         (1..places).for_each(|_| all.make_place());

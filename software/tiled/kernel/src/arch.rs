@@ -60,7 +60,7 @@ struct Memory {
     servers: [u8; 32 * 128],
 }
 
-/// Where a group of tiles is heard.
+/// A group of tiles whose messages share buffers.
 #[repr(C, align(64))]
 #[derive(Clone)]
 struct Group {
@@ -92,16 +92,16 @@ pub struct BootTable {
 }
 
 extern "C" fn start(tile: u64, table: u64) -> ! {
-    // SAFETY: the boot ROM places a table at this address; `a0` and `a1` are the arguments of the boot contract. The
-    // magic is checked before the counts are believed, and memory from `free_start` on is nobody's.
+    // SAFETY: the boot ROM places a table at this address; `a0` and `a1` are the arguments of the boot contract. The magic is checked
+    // before the counts are believed, and nothing else uses memory from `free_start` on.
     let table = unsafe {
         let mut header = (table as *const BootHeader).read_unaligned();
         assert_eq!(header.magic, BOOT_MAGIC, "no boot table");
         assert_eq!(header.version, BOOT_VERSION, "version of the boot table");
         let tiles = table + size_of::<BootHeader>() as u64;
         let modules = tiles + u64::from(header.tiles) * size_of::<BootTile>() as u64;
-        // The heap's memory is used by the allocator only: this runs once, and nobody is given what lies before `free_start`. Nobody
-        // clears it, which would take long.
+        // Only the allocator uses the heap's memory: this runs once, and nothing gets the memory before `free_start`. The heap is not
+        // cleared, which would take long.
         let heap = header.free_start;
         header.free_start += header.heap;
         assert!(
@@ -146,7 +146,7 @@ pub const CALL_BYTES: u64 = PAGE as u64;
 const _: () = assert!(CALL_SLOTS as u64 * SYSCALL_SLOT as u64 <= CALL_BYTES);
 const ALL_CALL_BYTES: usize = PRIORITIES * CALL_BYTES as usize;
 
-/// System calls where the unit puts them. Apart from the other buffers, so that a call can be read while the unit is used.
+/// System calls where the unit stores them. Separate from the other buffers, so a call can be read while the unit is used.
 pub struct Calls {
     address: u64,
 }
@@ -156,9 +156,9 @@ impl Calls {
     #[inline(always)]
     pub fn message(&self, level: usize, offset: u32) -> (u64, &[u64]) {
         let address = self.address + level as u64 * CALL_BYTES + u64::from(offset);
-        // SAFETY: `Buffers::take` gave the address of the buffers of all priorities, and callers an offset from the unit, which wrote
-        // header and payload and leaves them alone until the reply; slots are aligned to 64 bytes. Volatile because the unit wrote
-        // behind the compiler's back.
+        // SAFETY: `Buffers::take` gave the address of the buffers of all priorities, and the offset comes from the unit, which wrote
+        // header and payload and does not touch them until the reply; slots are aligned to 64 bytes. Volatile because the compiler
+        // does not see the unit's writes.
         unsafe {
             let header = address as *const Header;
             let (length, label) = (
@@ -172,7 +172,7 @@ impl Calls {
     }
 }
 
-/// The memory that the kernel shares with its unit: receive buffers and one page for data on its way.
+/// The memory that the kernel shares with its unit: receive buffers and one page for data in transit.
 pub struct Buffers {
     /// Address of the buffer for system calls.
     pub syscalls: u64,
@@ -186,14 +186,14 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// The one set of buffers, for so many groups of tiles; called once.
+    /// The only set of buffers, for this many groups of tiles; called once.
     pub fn take(groups: usize) -> (Self, Calls) {
         let group = Group {
             prints: [0; PRINT_BYTES as usize],
             answers: [0; ANSWER_BYTES],
         };
         let groups = alloc::vec![group; groups].leak().as_ptr() as u64;
-        // SAFETY: addresses only; what lies there is touched by the unit, and through these values.
+        // SAFETY: addresses only; the unit accesses the memory, and otherwise only these values do.
         unsafe {
             let buffers = Self {
                 syscalls: (&raw const MEMORY.syscalls) as u64,
@@ -225,8 +225,8 @@ impl Buffers {
     #[inline(always)]
     pub fn message(&self, buffer: u64, offset: u32) -> (u64, &[u8]) {
         let address = buffer + u64::from(offset);
-        // SAFETY: callers name one of the buffers above and an offset from the unit, which wrote header and payload and
-        // leaves them alone until the acknowledgement; volatile because the unit wrote behind the compiler's back.
+        // SAFETY: callers name one of the buffers above and an offset from the unit, which wrote header and payload and does not
+        // touch them until the acknowledgement. Volatile because the compiler does not see the unit's writes.
         unsafe {
             let header = address as *const Header;
             let (length, label) = (

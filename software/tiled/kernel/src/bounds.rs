@@ -1,8 +1,8 @@
 //! The kernel's markers: where a piece of its work begins and ends.
 //!
 //! Why it exists: the longest piece is part of every caller's worst case, and these markers make it measurable on the chip; a
-//! marker costs a no-op. The most that a piece may cost is stated in `tests/costs.rs`; tests check that the kernel keeps to it.
-//! What it deliberately does not know: cycles.
+//! marker costs a no-op. `tests/costs.rs` states the most that a piece may cost; tests check that the kernel keeps to it. What it
+//! deliberately does not know: cycles.
 
 /// Kinds of the markers that the kernel emits when it begins a piece of work and when it has finished it; the value is the number
 /// of the call, or one of the following.

@@ -36,7 +36,7 @@ impl<const N: usize> Default for Buffer<N> {
 impl<const N: usize> Buffer<N> {
     fn set(&mut self, text: impl fmt::Display) {
         (self.length, self.at) = (0, 0);
-        // What is too long is cut off.
+        // A line that is too long is cut off.
         let _ = write!(self, "{text}");
     }
 
@@ -47,7 +47,7 @@ impl<const N: usize> Buffer<N> {
         while end < rest.len() && rest[end] & 0xC0 == 0x80 {
             end -= 1;
         }
-        // Only whole characters come in and go out.
+        // Only whole characters are added and taken.
         core::str::from_utf8(&rest[..end]).unwrap_or_default()
     }
 
@@ -122,7 +122,8 @@ impl Lines {
         let length = text.len().min(PRINT_TEXT);
         let bytes = &mut self.text.bytes[..length];
         bytes.copy_from_slice(&text[..length]);
-        // Behind the first byte that is no character, only those of one byte count: to look for others behind each mistake takes long.
+        // After the first byte that is not part of a character, only one-byte characters count: searching for others after each such byte
+        // would take long.
         let valid = core::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
         for at in 0..length {
             // Control characters of one byte and of two.
@@ -145,8 +146,8 @@ impl Lines {
         (self.open.is_none() && !self.is_heading).then_some(self.text.at)
     }
 
-    /// Puts the text aside, if none of its lines is open, so that another one may come first: how many of its bytes are written. Nothing of it
-    /// is written behind a line of the kernel's own before it is begun again.
+    /// Puts the text aside, if none of its lines is open, so that another one may come first; returns how many of its bytes are written.
+    /// After a line of the kernel's own, the text continues only once it is begun again.
     pub fn put_aside(&mut self) -> Option<usize> {
         let written = self.written()?;
         (self.text.length, self.text.at) = (0, 0);
@@ -156,7 +157,7 @@ impl Lines {
     /// Begins a line of the kernel's own, after the last one is written; it is never inside a line of others.
     pub fn line(&mut self, line: impl fmt::Display) {
         self.own.set(format_args!("kernel: {line}"));
-        // However long it is, it ends.
+        // Even if it is too long, it ends.
         self.own.length = self.own.length.min(OWN - 1);
         let _ = self.own.write_char('\n');
     }
@@ -260,7 +261,7 @@ mod tests {
             (seen.next(), seen.next()),
             (Some(&*head), Some("kernel: mine"))
         );
-        // The line that the kernel's own has interrupted begins again.
+        // A line that the kernel's own line interrupted begins again.
         assert!(seen.clone().all(|line| line == head));
         assert_eq!(seen.count(), PRINT_TEXT);
     }
@@ -296,7 +297,7 @@ mod tests {
         );
     }
 
-    /// To look for characters behind each byte that is none took a piece of work 11 414 cycles.
+    /// Searching for characters after each invalid byte once took a piece of work 11 414 cycles.
     #[test]
     fn behind_what_is_no_character_only_ascii_counts() {
         let text = b"\xc3\xbc \xff \xc3\xbc a\xc3";

@@ -1,7 +1,7 @@
 //! Which endpoints of a tile's unit are in use.
 //!
-//! Why it exists: numbers are given out and come back. What it deliberately does not know: to whom and for what; the
-//! capabilities know that.
+//! Why it exists: endpoint numbers are given out and come back. What it deliberately does not know: who has them and
+//! why; the capabilities know that.
 
 use bulkhead_capabilities::NodeId;
 use bulkhead_common::payer::Fixed;
@@ -12,7 +12,7 @@ pub struct EndpointTable {
     /// A bit for each: it is in use.
     used: Fixed<u64>,
     count: u16,
-    /// The capability that a receive endpoint was made active by, as long as it is.
+    /// The capability that activated each receive endpoint, as long as the endpoint is active.
     gates: Fixed<NodeId>,
 }
 
@@ -20,7 +20,7 @@ pub struct EndpointTable {
 const WORD: u16 = 64;
 
 impl EndpointTable {
-    /// `count` endpoints of which the first `reserved` are the system's.
+    /// `count` endpoints, the first `reserved` of which are the system's.
     pub fn new(count: u16, reserved: u16) -> Self {
         let mut table = Self {
             used: (0..count.div_ceil(WORD)).map(|_| 0).collect(),
@@ -28,7 +28,7 @@ impl EndpointTable {
             gates: (0..count).map(|_| NodeId::NONE).collect(),
         };
         table.take(0, reserved.min(count));
-        // What does not exist is never free.
+        // Endpoints that do not exist are never free.
         if !count.is_multiple_of(WORD)
             && let Some(last) = table.used.last_mut()
         {
@@ -58,7 +58,7 @@ impl EndpointTable {
         None
     }
 
-    /// Whether these endpoints are there and free.
+    /// Whether these endpoints exist and are free.
     pub fn are_free(&self, first: u16, count: u16) -> bool {
         let end = first.checked_add(count.max(1));
         end.is_some_and(|end| {
@@ -91,7 +91,7 @@ impl EndpointTable {
         *word = if used { *word | bit } else { *word & !bit };
     }
 
-    /// An endpoint receives for a capability, or none does any more.
+    /// An endpoint receives for a capability from now on, or for none.
     pub fn receives(&mut self, endpoint: u16, node: Option<NodeId>) {
         if let Some(place) = self.gates.get_mut(usize::from(endpoint)) {
             *place = node.unwrap_or(NodeId::NONE);

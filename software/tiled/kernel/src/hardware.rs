@@ -41,18 +41,18 @@ pub trait Hardware {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint);
     /// The configuration of an endpoint of a tile.
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint;
-    /// Invalidates `count` endpoints of a tile, from `first` on, and drops their messages. Nothing leaves over them any more, and no
-    /// reply reaches them.
+    /// Invalidates `count` endpoints of a tile, from `first` on, and drops their messages. Nothing leaves through them any more, and
+    /// no reply reaches them.
     fn invalidate(&mut self, tile: u16, first: u16, count: u16);
-    /// Whether something is under way that left over an endpoint of a tile before it was invalidated: a message that the receiver has
-    /// not stored or refused, or an access to memory that has not been answered.
+    /// Whether a packet that left through an endpoint of a tile before its invalidation is still in transit: a message that the
+    /// receiver has neither stored nor refused, or an access to memory that has not been answered.
     fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool;
-    /// Begins to write back so many lines of a tile's caches ([`bulkhead_abi::dtu::WRITE_BACK_LINES`] at most), from a tile-physical
-    /// address on, and to take them out. Nothing else of this kind may be under way at the tile.
+    /// Begins to write back and evict this many lines of a tile's caches (at most [`bulkhead_abi::dtu::WRITE_BACK_LINES`]), starting
+    /// at a tile-physical address. No other command of this kind may be in progress at the tile.
     fn write_back(&mut self, tile: u16, physical: u64, lines: u16);
-    /// Whether memory has not got all lines that were to be written back at a tile.
+    /// Whether memory has not yet received all lines to be written back at a tile.
     fn is_writing_back(&mut self, tile: u16) -> bool;
-    /// Sets a token bucket of a tile: bytes a second, bytes at once.
+    /// Sets a token bucket of a tile: bytes per second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
     /// Lets machine mode of a tile borrow this many bytes from its token buckets.
     fn set_borrowed(&mut self, tile: u16, bytes: u64);
@@ -63,8 +63,8 @@ pub trait Hardware {
     fn start_hart(&mut self, tile: u16, address: u64);
     /// Stops the hart of a tile for good.
     fn stop_hart(&mut self, tile: u16);
-    /// Sends a request to a tile's TileMux, for which somebody asked; its answer will carry `number`. Returns false if that is
-    /// impossible because TileMux has not taken the last request.
+    /// Sends a request to a tile's TileMux on behalf of an asker; its answer will carry `number`. Returns false if that is impossible
+    /// because TileMux has not taken the last request.
     fn request(&mut self, tile: u16, request: Request, number: u64, asker: Option<Asker>) -> bool;
     /// The next answer of a TileMux: the number of the request, and the answer.
     fn answer(&mut self) -> Option<(u64, TileMuxError)>;

@@ -12,7 +12,7 @@ const PIECE: usize = 2048;
 /// Reads the headers of a module.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// The defect of the file.
 pub fn parse(hardware: &mut impl Hardware, module: Region) -> Result<Image, ImageError> {
     let mut head = [0; HEAD];
     let size = (HEAD as u64).min(module.size);
@@ -65,7 +65,7 @@ impl Loading {
         self.image.entry
     }
 
-    /// Copies a piece; whether that was the last.
+    /// Copies a piece; returns whether it was the last one.
     pub fn step(&mut self, hardware: &mut impl Hardware) -> bool {
         let Some(segment) = self.image.segments().get(self.segment) else {
             return true;

@@ -131,7 +131,7 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
     let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
-        // The unit first: the rest is checked while its registers are read.
+        // The unit comes first: the other checks run while its registers are read.
         let (unread, waiting) = unit.look();
         let is_busy = system.is_busy() || unit.is_printing();
         let (mut level, of_level) = match waiting {
@@ -199,7 +199,7 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &m
     if system.has_impatient() {
         system.expire(unit.time());
     }
-    // A TileMux whose answer has arrived, but was not heard yet, is not late.
+    // A TileMux whose answer has arrived but has not been taken yet is not late.
     if system.is_asking() && arrived[2] == 0 {
         system.expire_tiles(unit);
     }
@@ -276,8 +276,8 @@ fn answer(
     });
 }
 
-/// What follows after work of a priority, or after none: lines on the console, late replies, the end of the system, texts, sleep
-/// until something is due.
+/// What follows after work of a priority, or after none: lines on the console, late replies, the end of the system, texts, and
+/// sleep until something is due.
 #[cold]
 #[inline(never)]
 fn conclude(
@@ -286,7 +286,7 @@ fn conclude(
     (root, books): &(u16, Option<Books>),
     worked: Option<usize>,
 ) {
-    // Each is a piece of its own: a call of a higher priority comes in between.
+    // Each reply is a piece of its own: a call of a higher priority may come in between.
     while let Some(level) = system.reply_level()
         && system.step_level() <= Some(level)
         && !is_wanted_above(unit, worked)
@@ -307,7 +307,7 @@ fn conclude(
             Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
         }
     }
-    // Text is the least important work, unless somebody more important has ended, and at most one piece of it is written.
+    // Text is the least important work, unless an activity of higher priority has ended; at most one piece of text is written.
     let said = system.report_level();
     if worked.is_none_or(|level| level <= said.unwrap_or(0)) && !is_wanted_above(unit, worked) {
         if report(system, unit) {

@@ -1,4 +1,4 @@
-//! What is under way: who waits for a reply, for what, and which request a TileMux has.
+//! Work in progress: the callers that wait for a reply, what they wait for, and the request that each TileMux has.
 //!
 //! Why it exists: activities and tiles keep these, and system calls make and end them, so all three name them. What it deliberately
 //! does not know: what a call does, and when a wait ends.
@@ -134,7 +134,8 @@ pub(crate) struct Asked {
     pub(crate) activity: u16,
     pub(crate) request: Request,
     pub(crate) then: Then,
-    /// The activity that asked the kernel for it, if one did. TileMux's work is in the name of this activity, not of the one it is about.
+    /// The activity that asked the kernel for it, if one did. TileMux works in the name of this activity, not of the subject of the
+    /// request.
     pub(crate) asker: Option<Asker>,
     /// The priority of the activity that waits for it.
     pub(crate) level: usize,

@@ -105,12 +105,12 @@ fn call(
 /// Begins to take back the memory that the manager lived in, and the manager with it.
 pub fn take_back(system: &mut System, hardware: &mut impl Hardware) {
     for selector in [SELF, MEMORY, WINDOW] {
-        // What is gone already is as good.
+        // If it is gone already, there is nothing to do.
         let _ = system.call(hardware, OWN, Syscall::Revoke { selector, keep: 0 });
     }
 }
 
-/// Loads and starts the manager, and gives it everything that there is; returns its activity.
+/// Loads and starts the manager, and gives it everything; returns its activity.
 ///
 /// # Errors
 /// See [`RootError`].
@@ -215,7 +215,7 @@ pub fn start(
         name: Name::new("root").unwrap_or_default().0,
         ..Environment::new_zeroed()
     };
-    // Without gates and arguments there is nothing behind it, and memory is empty at boot.
+    // Without gates and arguments nothing follows the header, and memory is empty at boot.
     hardware.write(region, 0, header.as_bytes());
     let start = Syscall::Start {
         activity: SELF,

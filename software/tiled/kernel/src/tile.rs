@@ -27,17 +27,17 @@ pub struct Tile {
     pub slice: u32,
     /// Its harts.
     pub harts: u32,
-    /// Bytes of a line of its caches, if these hold the bytes of memory; 0 if memory is flat.
+    /// Bytes of a line of its caches, if these hold data; 0 if memory is flat.
     pub line: u64,
     /// Its unit's endpoints.
     pub endpoints: EndpointTable,
-    /// What its memory windows show.
+    /// The memory that its windows show.
     pub windows: [Option<Region>; PMP_WINDOWS as usize],
-    /// Bytes of a window that is being closed of which its caches have nothing any more.
+    /// Bytes of a window being closed that its caches no longer hold.
     pub written: [u64; PMP_WINDOWS as usize],
-    /// A window was closed while its hart ran, so its caches may have old lines of what showed there.
+    /// A window was closed while its hart ran, so its caches may have old lines of the memory behind it.
     pub is_stale: bool,
-    /// Which of them can only be read through.
+    /// Which of its windows are read-only.
     pub read_only: [bool; PMP_WINDOWS as usize],
     /// The capability of each window; everything that reaches memory through a window ends before the window does.
     pub shown: [NodeId; PMP_WINDOWS as usize],
@@ -63,7 +63,7 @@ pub struct Tile {
     pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
     pub buckets: [Option<NodeId>; BUCKET_COUNT],
-    /// The tile capability that is to have a bucket when an activity of it has been made.
+    /// The tile capability that gets a bucket once an activity of it has been made.
     pub claims: [Option<NodeId>; BUCKET_COUNT],
     /// Number of activities of each bucket. A bucket without activities stays with its tile capability until another one needs it.
     pub bucket_users: [u16; BUCKET_COUNT],
@@ -116,7 +116,7 @@ impl Tile {
         self
     }
 
-    /// Tile-physical address of the first byte of a region, if a window shows all of it, and lets it be written if that is wanted.
+    /// Tile-physical address of the first byte of a region, if a window shows all of it and, with `write`, is writable.
     pub fn physical(&self, region: Region, write: bool) -> Option<u64> {
         let windows = self.windows.iter().zip(&self.read_only);
         windows
@@ -136,12 +136,12 @@ impl Tile {
         self.shown[((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as usize]
     }
 
-    /// The bucket that a tile capability has or is to have, or the first that none has.
+    /// The bucket that a tile capability has or has claimed, or the first one that none has.
     pub fn bucket_of(&self, owner: Option<NodeId>) -> Option<usize> {
         (1..self.buckets.len()).find(|b| self.claims[*b].or(self.buckets[*b]) == owner)
     }
 
-    /// The bucket of a tile capability, or one that no activity has; nothing is taken yet.
+    /// The bucket of a tile capability, or one that no activity has; takes nothing yet.
     pub fn bucket(&self, owner: NodeId) -> Option<u8> {
         let own = self.bucket_of(Some(owner)).or_else(|| self.bucket_of(None));
         let idle = || (1..self.buckets.len()).find(|b| self.bucket_users[*b] == 0);

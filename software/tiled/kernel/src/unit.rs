@@ -65,7 +65,7 @@ pub struct Unit {
     tiles: usize,
     /// The group of each of them, by its number.
     group_of: Fixed<u16>,
-    /// The tile to whose registers [`REGISTERS`] leads; `u16::MAX`: to none.
+    /// The tile whose registers [`REGISTERS`] leads to; `u16::MAX`: none.
     registers_of: u16,
     /// The groups of tiles whose text, and whose answer, come next.
     turns: (u16, u16),
@@ -76,8 +76,8 @@ pub struct Unit {
     /// The text that is being printed, and the next ones: at most one of each tile.
     printed: Option<Text>,
     texts: PaidList<Boot, Text>,
-    /// Answers to text that found no room at a TileMux, each until when it is given again, with the group of the tile and the text's
-    /// offset: at most one of each tile.
+    /// Answers to text for which a TileMux had no room, each with the time until which it is retried, the group of the tile and the
+    /// text's offset: at most one per tile.
     late: PaidList<Boot, (u64, (u16, u32))>,
     /// Pieces of texts that were printed since the last line about a stopped activity.
     pub said: usize,
@@ -143,7 +143,7 @@ impl Unit {
         (unit, calls)
     }
 
-    /// Texts that may be waiting at once: what comes later was not printed before a stop.
+    /// The most texts that may be waiting: any text that comes later was not printed before a stop.
     pub fn texts(&self) -> usize {
         usize::from(self.groups() * SLOTS)
     }
@@ -152,7 +152,7 @@ impl Unit {
         self.tiles.div_ceil(TILE_GROUP) as u16
     }
 
-    /// Where the unit puts text of a group of tiles; their answers come behind it.
+    /// Where the unit stores text of a group of tiles; their answers follow it.
     fn text_buffer(&self, group: u16) -> u64 {
         self.buffers.groups + u64::from(group) * GROUP_BYTES
     }
@@ -163,7 +163,7 @@ impl Unit {
         all.find(|group| has_unread(first + group))
     }
 
-    /// Lets [`REGISTERS`] lead to those of a tile.
+    /// Points [`REGISTERS`] at a tile's registers.
     fn reach(&mut self, tile: u16) {
         if self.registers_of != tile {
             self.registers_of = tile;
@@ -191,7 +191,7 @@ impl Unit {
         dtu::send(LINE, data, answer.0, answer.1).is_ok()
     }
 
-    /// The next message of an endpoint with such a buffer, if there is one: its label, and what its words say.
+    /// The next message of an endpoint with this buffer, if there is one: its label, and the value read from its words.
     #[inline(always)]
     fn take<T>(
         &mut self,
@@ -223,8 +223,8 @@ impl Unit {
         })
     }
 
-    /// A bit for each kind of message, and more, that has arrived from tiles and servers: notifications, answers of servers, answers of
-    /// TileMuxes.
+    /// The unread bits of each kind of message from tiles and servers: notifications, answers of servers, answers of TileMuxes (all
+    /// groups combined).
     #[inline(always)]
     pub fn arrived(&self) -> [u32; 3] {
         let first = PRINTS + self.groups();
@@ -270,7 +270,7 @@ impl Unit {
         self.texts.insert(place, text);
     }
 
-    /// Sleeps until a message comes or the clock shows `until`. Returns false if that time has passed.
+    /// Sleeps until a message comes or the clock reaches `until`. Returns false if that time has passed.
     pub fn sleep(&mut self, until: Option<u64>) -> bool {
         let timeout = until.map(|until| until.saturating_sub(dtu::time()));
         if timeout != Some(0) {
@@ -289,10 +289,10 @@ impl Unit {
         }
     }
 
-    /// Whether there is text to write to the console or to be answered, apart from newly arrived text.
+    /// Whether there is text to write to the console or to answer, apart from newly arrived text.
     #[inline(always)]
     pub fn is_printing(&self) -> bool {
-        // One branch: every call comes by here.
+        // One branch: every call passes here.
         let texts = self.texts.len() | self.late.len() != 0;
         self.printed.is_some() | texts | self.console.has_line()
     }
@@ -306,7 +306,7 @@ impl Unit {
         self.is_printing() || self.next_group(PRINTS, 0).is_some()
     }
 
-    /// Whether there is text, or may be, of somebody at least as important as that.
+    /// Whether there is, or may be, text of an activity at least this important.
     pub fn has_text_of(&self, level: usize) -> bool {
         let mut texts = self.printed.iter().chain(self.texts.first());
         texts.any(|text| usize::from(text.0) >= level) || self.next_group(PRINTS, 0).is_some()
@@ -396,14 +396,14 @@ impl Unit {
         }
     }
 
-    /// Prints a line of the kernel's own at once, and all output that was begun. It is never inside a line of others.
+    /// Prints a line of the kernel's own at once, after all output that was begun. It is never inside a line of others.
     pub fn line(&mut self, system: &System, line: impl Display) {
         self.flush(system);
         self.console.line(line);
         self.flush(system);
     }
 
-    /// Writes all that has been taken in.
+    /// Writes everything that has been taken in.
     pub fn flush(&mut self, system: &System) {
         while self.is_writing() {
             self.print_more(system);
@@ -579,7 +579,7 @@ impl Hardware for Unit {
 // The command register follows its argument.
 const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
 
-/// Lets a memory endpoint of the kernel lead to a region.
+/// Points a memory endpoint of the kernel at a region.
 fn open(endpoint: u16, region: Region) {
     let rights = (TLB_READ | TLB_WRITE) as u8;
     let memory = memory_endpoint(TILEMUX_ACTIVITY, region, rights);
@@ -599,7 +599,7 @@ fn has_unread(endpoint: u16) -> bool {
     unread(endpoint) != 0
 }
 
-/// One bit for each message of an endpoint that is not fetched yet.
+/// One bit for each message of an endpoint that has not been fetched.
 #[inline(always)]
 fn unread(endpoint: u16) -> u32 {
     (dtu::read(dtu::endpoint_offset(endpoint) + 3 * size_of::<u64>() as u64) >> 32) as u32
@@ -619,14 +619,14 @@ fn broken(endpoint: u16, error: DtuError) -> ! {
     panic!("endpoint {endpoint} of the kernel: {error:?}")
 }
 
-/// The whole words of a message, at most as many as a request or an answer has. Slots are aligned, so there are some.
+/// The whole words of a message, at most as many as a request or an answer has. Slots are aligned, so the words are aligned, too.
 #[inline(always)]
 fn aligned_words(payload: &[u8]) -> &[u64] {
     let length = payload.len().min(SYSCALL_WORDS * 8) & !7;
     <[u64]>::ref_from_bytes(&payload[..length]).unwrap_or_default()
 }
 
-/// The kernel's own channels are set up by itself; if they fail, nothing can go on.
+/// The kernel sets up its own channels; if that fails, it cannot continue.
 fn check(result: Result<(), DtuError>) {
     if let Err(error) = result {
         panic!(

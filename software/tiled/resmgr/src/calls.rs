@@ -1,7 +1,7 @@
-//! System calls of a manager, and what can fail.
+//! The manager's system calls and their failures.
 //!
-//! Why it exists: every step of a start can be refused, and the report must say which. What it deliberately does not know: the order of
-//! steps.
+//! Why it exists: the kernel can refuse any step of a start, and the report must name the step. What it deliberately does not know: the
+//! order of steps.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -14,9 +14,9 @@ use bulkhead_loader::layout::LayoutError;
 use bulkhead_resmgr::description::Mistake;
 use core::fmt;
 
-/// Messages that an application may have under way at most, over all of its gates: their replies need one slot each, and one
-/// more, because a reply may come, and with it the credit for another message, between the look at the buffer and that
-/// message.
+/// The most messages that an application may have outstanding over all of its gates. Each needs a slot for its reply. One slot more is
+/// needed because a reply, and with it the credit for another message, may arrive between the check of the buffer and the sending of
+/// that message.
 pub const CREDITS_MAX: u32 = SLOTS_MAX as u32 - 1;
 
 /// Why the system could not be started.
@@ -26,9 +26,9 @@ pub enum Failure {
     Description(Mistake),
     /// The description is not UTF-8.
     NotText,
-    /// There is no memory gate with a region of its own of this name below this manager.
+    /// This manager has no memory gate of this name with a region of its own below it.
     NoRegion(Box<str>),
-    /// There is no such boot module.
+    /// There is no boot module of this name.
     NoModule(Box<str>),
     /// The program of an application is unusable.
     Program(Box<str>, ImageError),
@@ -36,30 +36,30 @@ pub enum Failure {
     Layout(Box<str>, LayoutError),
     /// Names or gates do not fit the environment of an application.
     Environment(Box<str>),
-    /// An application has more credits than there can be slots for replies.
+    /// An application has more credits than there are slots for replies.
     Credits(Box<str>, u32),
-    /// More capabilities than a manager has selectors for.
+    /// The manager needs more capabilities than it has selectors.
     Selectors,
     /// The kernel refused a step.
     Call(&'static str, SyscallError),
     /// A transfer failed.
     Transfer(DtuError),
-    /// A step failed that was for this application, manager or tile.
+    /// A step for this application, manager or tile failed.
     For(Box<str>, Box<Failure>),
 }
 
 impl Failure {
-    /// The same, and for which application or manager the step was, if it does not say that itself.
+    /// Adds the name of the application or manager to a failure that does not name one yet.
     pub fn by(name: &str) -> impl FnOnce(Failure) -> Failure {
         move |failure| failure.concerning(|| format!("`{name}`"))
     }
 
-    /// The same, and for which tile the step was.
+    /// Adds the tile to a failure.
     pub fn on(tile: u16) -> impl FnOnce(Failure) -> Failure {
         move |failure| failure.concerning(|| format!("tile {tile}"))
     }
 
-    /// What the kernel said, if it refused the step.
+    /// The kernel's error, if it refused the step.
     fn refusal(&self) -> Option<SyscallError> {
         match self {
             Failure::Call(_, error) => Some(*error),
@@ -73,7 +73,7 @@ impl Failure {
         self.refusal() == Some(SyscallError::TileLost)
     }
 
-    /// Whether the step may have failed because the activity that it was for has ended.
+    /// Whether the step may have failed because its activity has ended.
     pub fn is_of_an_end(&self) -> bool {
         use SyscallError::{NoActivity, NoCapability, Revoked, WrongState};
         let ends = [NoActivity, NoCapability, Revoked, WrongState];
@@ -117,12 +117,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Makes a system call; `what` is for the report if it fails.
+/// Makes a system call; the report of a failure names it by `what`.
 pub fn call(what: &'static str, request: &Syscall) -> Result<syscall::Results, Failure> {
     syscall::call(request).map_err(|error| Failure::Call(what, error))
 }
 
-/// What was used of endpoints and page tables at most, of a tile capability with quotas of its own.
+/// The most endpoints and page tables ever in use of a tile capability with quotas of its own.
 pub fn tile_used(selector: u16) -> Option<[u64; 2]> {
     match syscall::call(&Syscall::Usage { selector }) {
         Ok([endpoints, tables, ..]) => Some([endpoints, tables]),
@@ -130,7 +130,7 @@ pub fn tile_used(selector: u16) -> Option<[u64; 2]> {
     }
 }
 
-/// What was used of a purse at most.
+/// The most ever in use of a purse.
 pub fn purse_used(selector: u16) -> Option<u64> {
     match syscall::call(&Syscall::Usage { selector }) {
         Ok([used, ..]) => Some(used),

@@ -1,7 +1,7 @@
-//! Connects applications: with each other, and across the borders of managers.
+//! Connects applications with each other, also across the borders of managers.
 //!
-//! Why it exists: a gate whose ends belong to different managers is made by the one above both. What it deliberately does not
-//! know: when applications start.
+//! Why it exists: if the ends of a gate belong to different managers, the manager above both makes the gate. What it deliberately
+//! does not know: when applications start.
 
 use crate::calls::{Failure, call};
 use crate::create::entry;
@@ -19,7 +19,7 @@ use bulkhead_resmgr::description::{
     App, ImportKind, Manager, MemoryGate, SendGate, Source, Subsystem, Target, data_module, part,
 };
 
-/// Makes the receive gates that managers below need and others send to.
+/// Makes the receive gates that belong below other managers and that others send to.
 pub fn exports(system: &Subsystem, selectors: &mut Selectors) -> Result<Vec<u16>, Failure> {
     let mut made = Vec::new();
     for export in &system.exports {
@@ -49,7 +49,7 @@ fn send(
     }
 }
 
-/// What a manager has made for those below it.
+/// What a manager has made for its subordinate managers and applications.
 pub struct Made<'a> {
     /// Its applications.
     pub apps: &'a [App],
@@ -61,7 +61,7 @@ pub struct Made<'a> {
     pub modules: &'a Modules,
 }
 
-/// Gives a manager what it needs from outside; `write` takes its part of the description.
+/// Gives a manager what it needs from outside; `write` receives its part of the description.
 pub fn introduce(
     manager: &Manager,
     draft: &Draft,
@@ -95,7 +95,7 @@ pub fn introduce(
                 }
             }
         };
-        // The manager's own selectors begin behind what it is given.
+        // The manager's own selectors begin after the ones that it is given.
         let target = IMPORTS + given.len() as u16;
         give(draft.selector, source, target)?;
         given.push(target);
@@ -103,7 +103,7 @@ pub fn introduce(
     write(part(manager, &draft.modules, &given), selectors)
 }
 
-/// Makes the regions of what is below managers that others share; each is a part of the memory that its manager has.
+/// Makes the regions that belong below other managers and that others share. Each is a part of the memory of its manager.
 pub fn regions(
     system: &Subsystem,
     below: &[Draft],
@@ -111,7 +111,7 @@ pub fn regions(
     selectors: &mut Selectors,
 ) -> Result<Regions, Failure> {
     let mut made = Regions::new();
-    // What comes from above is there already.
+    // Regions from above exist already.
     for import in system.managers.iter().flat_map(|m| &m.imports) {
         if let ImportKind::Memory {
             of,
@@ -132,7 +132,7 @@ pub fn regions(
     Ok(made)
 }
 
-/// A region, with what it begins with.
+/// Makes a region with its initial contents.
 fn new_region(
     pool: u16,
     gate: &MemoryGate,
@@ -159,10 +159,10 @@ pub fn give(activity: u16, source: u16, target: u16) -> Result<(), Failure> {
 /// Where a manager finds what it gets from outside.
 pub const IMPORTS: u16 = bulkhead_abi::syscall::SEL_SESSIONS;
 
-/// The memory behind memory gates, by the gate that it belongs to (`APP/GATE`).
+/// The memory behind memory gates, by the owning gate (`APP/GATE`).
 pub type Regions = BTreeMap<String, u16>;
 
-/// The memory of a gate's region; made when it is asked for first.
+/// The memory of a gate's region; made at the first request.
 fn region(
     of: &str,
     apps: &[App],
@@ -202,19 +202,19 @@ pub fn take(activity: u16, source: u16, target: u16) -> Result<(), Failure> {
     call("take a service", &request).map(|_| ())
 }
 
-/// Whether an application gets the service behind a gate, if there is one.
+/// Whether an application gets the service behind a gate, if the gate has one.
 pub fn wants(gate: &SendGate) -> bool {
     gate.session || matches!(gate.to, Target::App { .. })
 }
 
 /// Gives an application the service behind the send gate with this number.
 pub fn give_service(draft: &Draft, gate: usize, service: u16) {
-    // A client that has just ended needs none.
+    // A client that has just ended needs no service.
     let _ = give(draft.selector, service, SERVICES + gate as u16);
 }
 
-/// Puts something where an application would find a service that will never be there: the client's own memory, which it has anyway.
-/// A client that opens a session hears that it is no service, and does not wait for it.
+/// Fills the place of a service that will never exist with the client's own memory, which the client has anyway. A client that
+/// opens a session there learns that it is no service and does not wait.
 pub fn bury(app: &App, draft: &Draft, source: Source) {
     for (number, gate) in app.send.iter().enumerate() {
         if gate.session && Source::from(gate.to) == source {
@@ -264,7 +264,7 @@ pub fn prepare(
     Ok(())
 }
 
-/// Puts a send gate of an application on an endpoint of its activity, if its receiver is there and not just going.
+/// Puts a send gate of an application on an endpoint of its activity, if its receiver exists and is not ending.
 pub fn attach(draft: &mut Draft, gate: usize) -> Result<(), Failure> {
     let (capability, end) = (draft.send[gate], &mut draft.ends[gate]);
     if end.is_none() {
@@ -276,7 +276,7 @@ pub fn attach(draft: &mut Draft, gate: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells an application of all of its send gates, when they are on endpoints. The answer is no if a receiver is not there yet.
+/// Tells an application about its send gates once all of them are on endpoints. Returns no if a receiver does not exist yet.
 pub fn tell_of_gates(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
     if draft.ends.contains(&None) {
         return Ok(false);
@@ -286,7 +286,7 @@ pub fn tell_of_gates(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
         draft.gates.push(GateEntry {
             slot_size: gate.slot_size,
             size: gate.credits.into(),
-            // Where it will find the service of that application, if it offers one.
+            // Where it finds the service of that application, if there is one.
             rights: match wants(gate) {
                 true => u64::from(SERVICES) + number as u64,
                 false => 0,
@@ -314,9 +314,9 @@ pub fn attach_memory(app: &App, draft: &mut Draft, gate: usize) -> Result<(), Fa
     Ok(())
 }
 
-/// Puts the gate of a client to a receiver that has come back on the endpoint where it was: the client knows its number.
+/// Puts the gate of a client back on its old endpoint after the receiver has come back: the client knows the endpoint's number.
 pub fn reattach(draft: &Draft, gate: usize) -> Result<(), Failure> {
-    // A client that is not connected yet will be.
+    // A client that is not connected yet is connected later.
     match draft.ends.get(gate).copied().flatten() {
         Some(wanted) => activate_again(draft.send[gate], draft.selector, wanted),
         None => Ok(()),

@@ -1,7 +1,7 @@
-//! Activities: what they are made of, and their appearance, which can happen again.
+//! Creates activities, and creates them again.
 //!
-//! Why it exists: an application that failed comes back with the memory, gates and quotas that it had; only the activity is
-//! new. What it deliberately does not know: which application starts when.
+//! Why it exists: an application that failed comes back with its old memory, gates and quotas; only the activity is new. What it
+//! deliberately does not know: which application starts when.
 
 use crate::calls::{CREDITS_MAX, Failure, call};
 use crate::draft::{Draft, Receiver};
@@ -28,12 +28,12 @@ use zerocopy::FromZeros;
 const STACK: u64 = 16 << 10;
 /// Bytes of the stack of a manager, which parses XML, recursively.
 const MANAGER_STACK: u64 = 64 << 10;
-/// Bytes of a slot for replies to an application's messages at least.
+/// The fewest bytes of a slot for the replies to an application's messages.
 const CALL_SLOT: u16 = 64;
-/// Kernel memory of an application for what it causes itself, in bytes, where the description does not say it.
+/// Kernel memory of an application for what it causes itself, in bytes, unless the description gives another value.
 const PURSE: u64 = 4 << 10;
 
-/// What an application needs of this manager.
+/// What an application needs from this manager.
 struct Needs<'a> {
     name: &'a str,
     tile: u16,
@@ -48,7 +48,7 @@ struct Needs<'a> {
 
 /// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
 fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
-    // A sender without credits looks after its answers itself: there is room for one.
+    // A sender without credits handles its replies itself: there is room for one.
     let credits = app.send.iter().map(|gate| match gate.credits {
         UNLIMITED_CREDITS => 1,
         credits => u32::from(credits),
@@ -62,7 +62,7 @@ fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
     Ok((credits > 0).then_some((credits as u8 + 1, size)))
 }
 
-/// Collects what an application is made of, and lets its activity appear.
+/// Collects the parts of an application and creates its activity.
 pub fn application(
     app: &App,
     windows: &BTreeMap<(u16, u16), u16>,
@@ -85,7 +85,7 @@ pub fn application(
     Ok(draft)
 }
 
-/// Collects what an activity is made of, and plans its memory.
+/// Collects the parts of an activity and plans its memory.
 fn create(
     needs: &Needs,
     app: Option<&App>,
@@ -123,7 +123,7 @@ fn create(
         Some(app) => tiles::for_app(app, selectors)?,
         None => tiles::for_itself(needs.tile, needs.memory, selectors)?,
     };
-    // Without kernel memory of its own it takes from this manager's.
+    // An activity without kernel memory of its own uses this manager's.
     let purse = match needs.purse {
         0 => SEL_KERNEL_MEMORY,
         bytes => {
@@ -185,7 +185,7 @@ fn create(
     })
 }
 
-/// Lets the activity of a draft appear for the first time.
+/// Creates the activity of a draft for the first time.
 fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     begin(draft, app)?;
     for number in 0..draft.receives() {
@@ -197,7 +197,7 @@ fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     }
 }
 
-/// Creates the activity of a draft: the first one, or a new one after the last has ended.
+/// Creates the activity of a draft: the first one, or a new one after the last one has ended.
 pub fn begin(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     let request = Syscall::CreateActivity {
         target: draft.selector,
@@ -239,7 +239,7 @@ pub fn begin(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a receive endpoint of an activity; the first is for answers to its calls, if it makes some.
+/// Opens a receive endpoint of an activity. The first one is for the answers to its calls, if it makes any.
 pub fn receive(draft: &mut Draft, app: Option<&App>, number: usize) -> Result<(), Failure> {
     let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
     let all = || draft.answers.iter().chain(&draft.receivers);
@@ -271,7 +271,7 @@ pub fn receive(draft: &mut Draft, app: Option<&App>, number: usize) -> Result<()
     Ok(())
 }
 
-/// Gives an application the device of its tile, which may use its heap and interrupts it at its gate `interrupt`.
+/// Gives an application the device of its tile. The device may use the application's heap and raises interrupts at the gate `interrupt`.
 pub fn give_device(draft: &Draft) -> Result<(), Failure> {
     let named = |gate: &&GateEntry| bulkhead_abi::words::text(&gate.name) == INTERRUPT_GATE;
     let gate = draft.gates.iter().find(named);
@@ -302,7 +302,7 @@ pub fn entry(app: &str, name: &str, kind: GateKind, endpoint: u16) -> Result<Gat
     })
 }
 
-/// Creates a manager below with the resources of its part: tiles, memory, kernel memory, and its modules, which it can only read.
+/// Creates a subordinate manager with the resources of its part: tiles, memory, kernel memory, and its modules, which it can only read.
 pub fn below(
     manager: &Manager,
     (windows, first_memory): (&BTreeMap<(u16, u16), u16>, u16),
@@ -322,7 +322,7 @@ pub fn below(
     let mut draft = create(&needs, None, windows, modules, selectors)?;
     let appeared = appear(&mut draft, None);
     draft.survive(appeared)?;
-    // If it is lost on the way, what others need of its memory is made all the same.
+    // If the manager's tile is lost on the way, the parts of its memory that others need are made all the same.
     let mut give = |source: u16, target: u16| {
         let request = Syscall::Delegate {
             activity: draft.selector,
@@ -350,8 +350,9 @@ pub fn below(
         all.push((tile, quotas));
     }
     let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
-    // Each further manager on the way keeps pages for the page tables of a tile that it shares with those below it, in the first window that
-    // it makes there (`tiles::windows`). Which memory that is onto, only that manager knows, so there are so many pages of each.
+    // Each further manager on the way reserves pages for the page tables of a tile that it shares with its subordinates, in the first
+    // window that it makes there (`tiles::windows`). Only that manager knows which memory that window shows, so every memory gets that many
+    // pages.
     let further = manager.managers.len() as u64;
     let mut kept = 0;
     let mut activity = |memory: u64, tables: u64| {
@@ -370,7 +371,7 @@ pub fn below(
         *first += activity(*memory, table_pages(pages(*memory)));
     }
     memories.values_mut().for_each(|memory| *memory += kept);
-    // What the description allows beyond what is needed comes from the first memory; so do the parts of the description.
+    // The memory that the description allows beyond the needs comes from the first memory tile, and so do the parts of the description.
     let needed: u64 = memories.values().sum();
     let more = manager.user_memory.unwrap_or(0).saturating_sub(needed);
     let text = pages(2 * manager.text.len() as u64) + 2 * PAGE;
@@ -388,7 +389,7 @@ pub fn below(
     Ok(draft)
 }
 
-/// Fills the memory of a manager below.
+/// Fills the memory of a subordinate manager.
 pub fn fill(draft: &Draft, name: &str, modules: &Modules) -> Result<(), Failure> {
     let mut filling = Filling::new();
     let mut pieces = draft.pieces(false);

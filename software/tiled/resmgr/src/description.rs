@@ -1,9 +1,9 @@
 //! The canonical description of a system as the manager needs it.
 //!
-//! Why it exists: the manager's policy is this file and nothing else. What it deliberately does not know: platforms,
-//! variants, bounds; it ignores what it does not need.
+//! Why it exists: the manager's policy is this file and nothing else. What it deliberately does not know: platforms, variants, bounds;
+//! it ignores everything else in the file.
 //!
-//! The system has ended when all applications that are not marked with `background="true"` have ended.
+//! The system ends when all applications without `background="true"` have ended.
 
 use crate::quantity;
 use alloc::collections::BTreeSet;
@@ -23,31 +23,31 @@ pub struct App {
     pub name: String,
     /// Tile.
     pub tile: u16,
-    /// Boot module with its program.
+    /// The boot module with its program.
     pub program: String,
     /// Bytes.
     pub memory: u64,
-    /// Bytes of them for the stack, if it says so.
+    /// Bytes of that memory for the stack, if the description gives a size.
     pub stack: Option<u64>,
-    /// Memory tile that they come from.
+    /// The memory tile of that memory.
     pub memory_tile: u16,
     /// Names and values.
     pub arguments: Vec<(String, String)>,
-    /// Bytes a second, bytes at once.
+    /// Bytes per second, and bytes at once.
     pub limit: Option<(u64, u64)>,
     /// Endpoints.
     pub endpoints: Option<u64>,
     /// Pages for page tables.
     pub tables: Option<u64>,
-    /// Places for activities on its tile: its own, and those for what it creates.
+    /// Places for activities on its tile: its own, and those of the activities that it creates.
     pub activities: u64,
     /// Bytes of kernel memory.
     pub kernel_memory: Option<u64>,
-    /// How often it is started again after a failure.
+    /// How often it is restarted after a failure.
     pub restarts: u32,
-    /// The names of its services; that of `<service/>` alone is empty.
+    /// The names of its services; a plain `<service/>` has an empty name.
     pub services: Vec<String>,
-    /// Nanoseconds in each period of nanoseconds, and its priority.
+    /// Nanoseconds in each period, the period in nanoseconds, and the priority.
     pub budget: Option<(u64, u64, u8)>,
     /// Period and deadline in nanoseconds.
     pub task: Option<(u64, u64)>,
@@ -57,20 +57,20 @@ pub struct App {
     pub send: Vec<SendGate>,
     /// Memory gates.
     pub memory_gates: Vec<MemoryGate>,
-    /// Whether the system ends only after it.
+    /// Whether the system waits for its end.
     pub foreground: bool,
     /// Whether it drives its tile's device.
     pub device: bool,
-    /// Whether its heap is mapped page by page when it is used.
+    /// Whether its heap is mapped page by page on first use.
     pub lazy: bool,
     /// The application that gives it the pages of its heap.
     pub pager: Option<String>,
-    /// Its priority as a caller of the kernel: 2 in a domain of criticality A, 1 of B, otherwise 0.
+    /// Its priority as a caller of the kernel: 2 in a domain of criticality A, 1 in one of criticality B, otherwise 0.
     pub priority: u8,
 }
 
 impl App {
-    /// Its processor time, if it has some for itself.
+    /// Its own processor time, if it has any.
     pub fn time(&self) -> Option<Time> {
         self.budget.map(|(budget, period, priority)| Time {
             budget,
@@ -80,7 +80,7 @@ impl App {
         })
     }
 
-    /// The number of the service that a receive gate belongs to: gates of the service `x` are called `x-priority-0`, ....
+    /// The number of the service that a receive gate belongs to: the gates of service `x` are called `x-priority-0` and so on.
     pub fn service_of(&self, gate: &str) -> Option<u16> {
         let of = |name: &str| -> Option<()> {
             let rest = match name {
@@ -96,9 +96,9 @@ impl App {
             .map(|s| s as u16)
     }
 
-    /// The sources that the application is.
+    /// The sources that the application provides.
     pub fn sources(&self, app: usize) -> impl Iterator<Item = Source> + use<> {
-        // An application that offers nothing has gates, too.
+        // An application without services has gates, too.
         let services = self.services.len().max(1) as u16;
         (0..services).map(move |service| Source::App { app, service })
     }
@@ -126,24 +126,24 @@ pub struct SendGate {
     pub to: Target,
     /// Bytes of the receiver's slots.
     pub slot_size: u16,
-    /// Messages under way at most.
+    /// Most messages outstanding.
     pub credits: u8,
     /// Label.
     pub label: u64,
-    /// It is a session: the service starts first.
+    /// The gate is a session: the service starts first.
     pub session: bool,
-    /// Name of the application that receives, for reports.
+    /// Name of the receiving application, for reports.
     pub receiver: String,
     /// Name of the service, if it is a session and the service has one.
     pub service: Option<String>,
-    /// Nanoseconds that its application waits, before its start, for the receiver.
+    /// How long its application waits for the receiver before its start, in nanoseconds.
     pub patience: u64,
 }
 
 /// The receiver of a send gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// An application of the same manager, and the index of its gate.
+    /// An application of the same manager and the index of its gate.
     App {
         /// Index of the application.
         app: usize,
@@ -152,9 +152,9 @@ pub enum Target {
         /// Number of the service that the gate belongs to, or 0.
         service: u16,
     },
-    /// An application below another manager: an index into [`Subsystem::exports`].
+    /// An application below another manager, by an index into [`Subsystem::exports`].
     Export(usize),
-    /// Outside of what this manager knows: the capability to send is here.
+    /// A receiver outside this manager; this selector holds the capability to send to it.
     Import(u16),
 }
 
@@ -167,26 +167,26 @@ pub struct MemoryGate {
     pub size: u64,
     /// `abi::syscall::MAP_READ`, `MAP_WRITE`.
     pub rights: u8,
-    /// Memory tile that holds it.
+    /// Memory tile of the region.
     pub memory_tile: u16,
-    /// `APP/GATE` whose region it shares.
+    /// `APP/GATE` of the region that it shares.
     pub of: Option<String>,
-    /// The module that it shows; then `size` may be 0, for all of it.
+    /// The module that it shows; a `size` of 0 then means the whole module.
     pub module: Option<String>,
-    /// The module whose contents the region begins with.
+    /// The module that supplies the region's initial contents.
     pub fill: Option<String>,
     /// The capability for its region, if it comes from above.
     pub import: Option<u16>,
 }
 
 impl MemoryGate {
-    /// Whether it has a region of its own.
+    /// Whether the gate has a region of its own.
     pub fn is_own(&self) -> bool {
         self.of.is_none() && self.module.is_none()
     }
 }
 
-/// Processor time of an application, or of what is below a manager.
+/// Processor time of an application, or of everything below a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
     /// Nanoseconds.
@@ -195,16 +195,16 @@ pub struct Time {
     pub period: u64,
     /// The highest priority.
     pub priority: u8,
-    /// Besides it there may be some without a budget, which come last.
+    /// Whether it may also have applications without a budget, which come last.
     pub idle: bool,
 }
 
-/// Bounds of what is below a manager on a tile.
+/// Bounds on a tile for everything below a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileLimit {
     /// The tile.
     pub tile: u16,
-    /// Bytes a second, bytes at once.
+    /// Bytes per second, and bytes at once.
     pub noc: Option<(u64, u64)>,
     /// Endpoints.
     pub endpoints: Option<u64>,
@@ -216,7 +216,8 @@ pub struct TileLimit {
     pub windows: Option<u64>,
 }
 
-/// What is wrong with the description. The runner checks it before the boot, so this is seen only if the description was made otherwise.
+/// What is wrong with the description. The runner checks a description before the boot, so this appears only if the description was made
+/// in another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// Line, from 1 on.
@@ -233,39 +234,39 @@ impl fmt::Display for Mistake {
 
 type Result<T> = core::result::Result<T, Mistake>;
 
-/// A manager below this one.
+/// A subordinate manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manager {
     /// Name.
     pub name: String,
     /// Tile.
     pub tile: u16,
-    /// Boot module with its program.
+    /// The boot module with its program.
     pub program: String,
     /// Bytes.
     pub memory: u64,
-    /// All applications below it, in its own subsystems, too.
+    /// All applications below it, including those of its own subsystems.
     pub inner: Vec<App>,
-    /// Tile and bytes of the managers below it.
+    /// Tile and bytes of each manager below it.
     pub managers: Vec<(u16, u64)>,
     /// Its part of the description.
     pub text: String,
     /// What it gets from outside: gates that the description connects across its border.
     pub imports: Vec<Import>,
-    /// The boot modules that are needed below it, in the order of their names.
+    /// The boot modules needed below it, sorted by name.
     pub modules: Vec<String>,
     /// Its bounds on tiles.
     pub limits: Vec<TileLimit>,
-    /// Processor time on the tiles on which something below it has some, or its own `<cpu>` says so.
+    /// Processor time on each tile where something below it has some, or where its own `<cpu>` grants some.
     pub times: Vec<(u16, Time)>,
     /// Bytes of kernel memory.
     pub kernel_memory: u64,
-    /// Bytes of memory for what is below it, if the description says so.
+    /// Bytes of memory for everything below it, if the description gives a size.
     pub user_memory: Option<u64>,
 }
 
 impl Manager {
-    /// Whether the system ends only after it.
+    /// Whether the system waits for its end.
     pub fn foreground(&self) -> bool {
         self.inner.iter().any(|app| app.foreground)
     }
@@ -285,33 +286,33 @@ pub struct Import {
 /// The kinds of imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportKind {
-    /// The capability to send from this gate, to be made from that of the receiver.
+    /// The capability to send from this gate, to be derived from the receiver's.
     Send {
         /// The receiver.
         to: Target,
-        /// Messages under way at most.
+        /// Most messages outstanding.
         credits: u8,
         /// Label.
         label: u64,
         /// Bytes of the receiver's slots.
         slot_size: u16,
-        /// It is a session: the service behind it is wanted, too.
+        /// The gate is a session: the service behind it is needed, too.
         session: bool,
     },
     /// The capability to receive at this gate: an index into [`Subsystem::exports`].
     Receive(usize),
-    /// Memory of a region that another manager makes, or shares.
+    /// Memory of a region that another manager makes or shares.
     Memory {
-        /// The region: `APP/GATE` of whom it belongs to.
+        /// The region: `APP/GATE` of its owner.
         of: String,
         /// The capability, if it comes from above.
         import: Option<u16>,
-        /// Bytes and rights; all of it for its owner.
+        /// Bytes and rights; the owner gets the whole region.
         part: Option<(u64, u8)>,
     },
 }
 
-/// A receive gate below a manager that others send to from outside.
+/// A receive gate below a manager to which applications outside it send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     /// The application.
@@ -320,12 +321,12 @@ pub struct Export {
     pub gate: ReceiveGate,
 }
 
-/// A region of an application below a manager that others share from outside of it.
+/// A region of an application below a manager that applications outside it share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// `APP/GATE`.
     pub of: String,
-    /// The manager below, whose memory it takes.
+    /// The subordinate manager whose memory it takes.
     pub below: usize,
     /// Its bytes, memory tile and contents.
     pub gate: MemoryGate,
@@ -338,13 +339,13 @@ pub struct Subsystem {
     pub apps: Vec<App>,
     /// The managers below it.
     pub managers: Vec<Manager>,
-    /// Receive gates of others that it makes, because more than one manager needs them.
+    /// Receive gates in other subsystems that it makes because more than one manager needs them.
     pub exports: Vec<Export>,
-    /// Which of its imports are gates: the number of the import, and the application that receives there.
+    /// Which of its imports are gates: the number of the import, and the application that receives at the gate.
     pub offers: Vec<(usize, Source)>,
-    /// Regions of others that it makes, because more than one manager needs them.
+    /// Regions in other subsystems that it makes because more than one manager needs them.
     pub regions: Vec<Region>,
-    /// Boot modules that it was given, and their selectors; the root manager has all.
+    /// The boot modules that it was given, and their selectors; the root manager has all modules.
     pub modules: Vec<(String, u16)>,
 }
 
@@ -377,10 +378,10 @@ impl From<Target> for Source {
 /// What a manager got from above: application, gate, selector, bytes of the receiver's slots.
 type Got = (String, String, u16, u16);
 
-/// Reads a description: the whole of it, or what [`part`] made.
+/// Reads a description: the whole one, or one that [`part`] made.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The mistake and its place.
 pub fn read(text: &str) -> Result<Subsystem> {
     let document = Document::parse(text).map_err(|error| Mistake {
         line: error.pos().row,
@@ -469,12 +470,12 @@ fn find<'a>(got: &'a [Got], app: &str, gate: &str) -> Option<&'a Got> {
     got.iter().find(|(a, g, ..)| a == app && g == gate)
 }
 
-/// Whether an element of an application is one by which it sends.
+/// Whether an element of an application makes it a sender.
 fn sends(node: &Node) -> bool {
     node.has_tag_name("sgate") || node.has_tag_name("session")
 }
 
-/// The name of the receive gate that such an element leads to.
+/// The name of the receive gate that a sending element leads to.
 fn leads_to(node: &Node) -> Result<String> {
     match node.has_tag_name("session") {
         true => Ok(match node.attribute("service") {
@@ -495,7 +496,7 @@ fn maybe<T>(node: &Node, name: &str, parse: impl Fn(&str) -> Option<T>) -> Resul
     }
 }
 
-/// The traffic that a limit allows, if it says so.
+/// The traffic that a limit allows, if it bounds traffic.
 fn traffic(node: &Node) -> Result<Option<(u64, u64)>> {
     match maybe(node, "noc", quantity::rate)? {
         Some(rate) => Ok(Some((rate, value(node, "burst", quantity::size)?))),
@@ -571,7 +572,7 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
     })
 }
 
-/// Whether something below a manager is on a tile.
+/// Whether anything below a manager is on a tile.
 fn is_on(node: &Node, tile: u16) -> bool {
     let number = |n: Node| n.attribute("tile").and_then(|text| text.parse().ok());
     node.descendants().any(|n| {
@@ -580,7 +581,8 @@ fn is_on(node: &Node, tile: u16) -> bool {
     })
 }
 
-/// The processor time of what is below a manager on a tile: its own `<cpu>`, or what that of those below it can be derived from.
+/// The processor time of everything below a manager on a tile: its own `<cpu>`, or the time that the shares below it can be derived
+/// from.
 fn time_below(node: &Node, tile: u16) -> Result<Option<Time>> {
     if !is_on(node, tile) {
         return Ok(None);
@@ -613,7 +615,7 @@ fn time_below(node: &Node, tile: u16) -> Result<Option<Time>> {
     }))
 }
 
-/// The boot module of a `<module>`; programs have no such names.
+/// The boot module of a `<module>`; no program has such a name.
 pub fn data_module(name: &str) -> String {
     alloc::format!("data:{name}")
 }

@@ -1,7 +1,7 @@
-//! What an application or manager is made of.
+//! The parts of an application or manager.
 //!
-//! Why it exists: it is made once and appears again and again, and pagers, gates and starts add their parts. What it deliberately does
-//! not know: in which order.
+//! Why it exists: a draft is made once and started any number of times; pagers, gates and starts add their parts. What it deliberately does
+//! not know: the order of these additions.
 
 use crate::calls::{Failure, kind_of};
 use crate::load::{Argument, Contents};
@@ -16,11 +16,11 @@ use bulkhead_loader::image::Image;
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::filling::{self, Heap, Piece};
 
-/// How long an activity may take to end before it counts as living, and how often this is looked at, in nanoseconds.
+/// How long an activity may take to end before it counts as alive, and the time between two checks, in nanoseconds.
 const ENDING: u64 = 50_000_000;
 const LOOK: u64 = 20_000;
 
-/// A gate for an activity to receive at.
+/// A gate at which an activity receives.
 pub(crate) struct Receiver {
     /// The capability.
     pub(crate) gate: u16,
@@ -28,7 +28,7 @@ pub(crate) struct Receiver {
     pub(crate) slot_size: u16,
 }
 
-/// An application or manager: what it is made of.
+/// The parts of an application or manager.
 pub struct Draft {
     /// Its activity's number.
     pub activity: u16,
@@ -50,35 +50,36 @@ pub struct Draft {
     pub(crate) header: Environment,
     /// Its gates so far.
     pub gates: PaidList<Own, GateEntry>,
-    /// Where answers to its calls come.
+    /// Where the answers to its calls arrive.
     pub(crate) answers: Option<Receiver>,
     pub(crate) receivers: PaidList<Own, Receiver>,
     /// Memory for the pages that its pager gives it, if it has one.
     pub pool: Option<u16>,
-    /// The activity of the pager that has that memory.
+    /// The pager's activity that has that memory.
     pub pool_at: Option<u16>,
-    /// The gate to its pager, and how often it has been started before.
+    /// The gate to its pager, and how often the pager had been restarted when the gate was made.
     pub faults: Option<(u16, u16)>,
-    /// What the manager tells it beside the arguments of the description.
+    /// What the manager tells it in addition to the arguments of the description.
     pub told: PaidList<Own, (String, String)>,
     /// The capabilities of its send gates.
     pub send: PaidList<Own, u16>,
-    /// Their endpoints, as far as their receivers are there.
+    /// Their endpoints; none where the receiver does not exist yet.
     pub ends: PaidList<Own, Option<u16>>,
-    /// Of a manager: its tiles, and the capabilities with the quotas for what is below it.
+    /// For a manager: its tiles, and the capabilities with the quotas for everything below it.
     pub quotas: PaidList<Own, (u16, u16)>,
-    /// The capabilities of its memory gates, where it finds them (0: nowhere), and their bytes.
+    /// For each memory gate: its capability, the selector under which the application finds it (0: none), and its bytes.
     pub memories: PaidList<Own, (u16, u16, u64)>,
-    /// Of a manager: the memory of each memory tile that it has for what is below it.
+    /// For a manager: the memory of each memory tile for everything below it.
     pub pieces: Paid<Own, BTreeMap<u16, u16>>,
-    /// Of a manager: where it finds its modules, in the order of their names.
+    /// For a manager: where it finds its modules, sorted by name.
     pub modules: PaidList<Own, u16>,
-    /// Why it will never run: its tile was lost on the way to its first start.
+    /// Why it will never run: its tile was lost before its first start was complete.
     pub lost: Option<Failure>,
 }
 
 impl Draft {
-    /// A step of the first start: if it failed because the tile was lost, this activity alone is given up. All other failures are the caller's.
+    /// Handles a step of the first start: if the step failed because the tile was lost, only this activity is given up. Every other failure
+    /// goes to the caller.
     pub fn survive(&mut self, step: Result<(), Failure>) -> Result<(), Failure> {
         match step {
             Err(failure) if failure.is_lost_tile() || self.ended(&failure) => {
@@ -89,8 +90,8 @@ impl Draft {
         }
     }
 
-    /// Whether a step failed because this activity has ended; before it was started, that is because its tile was lost. The kernel still names it while
-    /// it takes back what it had.
+    /// Whether a step failed because this activity has ended, or, before its start, because its tile was lost. The kernel keeps its name
+    /// while it takes back the activity's resources.
     pub fn ended(&self, failure: &Failure) -> bool {
         if self.lost.is_some() {
             return true;
@@ -113,12 +114,12 @@ impl Draft {
         self.receivers[gate].gate
     }
 
-    /// Receive endpoints of its activity.
+    /// Receive endpoints of the activity.
     pub fn receives(&self) -> usize {
         self.answers.iter().len() + self.receivers.len()
     }
 
-    /// The pieces of filling its memory.
+    /// The pieces in which its memory is filled.
     pub fn pieces(&self, lazy: bool) -> impl Iterator<Item = Piece> + use<'_> {
         let heap = match (self.pool, lazy) {
             (Some(_), _) => Heap::Paged,
@@ -129,7 +130,7 @@ impl Draft {
         filling::pieces(self.layout.parts(), self.image.segments(), heap)
     }
 
-    /// What its memory is filled with.
+    /// The contents of its memory.
     pub fn contents<'a>(&'a self, name: &'a str, arguments: &'a [Argument]) -> Contents<'a> {
         Contents {
             name,

@@ -1,6 +1,6 @@
 //! Fills an environment page.
 //!
-//! Why it exists: gates and arguments follow the header, and all must fit. What it deliberately does not know: where the facts come from.
+//! Why it exists: gates and arguments follow the header, and all must fit. What it deliberately does not know: the source of these facts.
 
 use bulkhead_abi::environment::{ArgumentEntry, ENVIRONMENT_SIZE, Environment, GateEntry, VALUE};
 use bulkhead_abi::words::{NAME, Name};

@@ -1,7 +1,7 @@
 //! The pieces of mapping and filling an application's memory.
 //!
-//! Why it exists: each piece is one or two system calls, or one page, so that somebody more critical waits for no more. What it deliberately
-//! does not know: gates and arguments.
+//! Why it exists: each piece is one or two system calls, or one page; a more critical application waits for no more than that. What it
+//! deliberately does not know: gates and arguments.
 
 use bulkhead_abi::environment::ENVIRONMENT_BASE;
 use bulkhead_abi::syscall::{MAP_LAZY, MAP_PAGES_MAX};
@@ -13,7 +13,7 @@ use bulkhead_loader::layout::{PAGE, Part};
 pub enum Heap {
     /// As a whole, before the start.
     Eager,
-    /// Page by page when it is used.
+    /// Page by page on first use.
     Lazy,
     /// By a pager.
     Paged,
@@ -24,11 +24,11 @@ pub enum Heap {
 pub enum Piece {
     /// These pages are mapped.
     Map(Part),
-    /// The memory can be written.
+    /// Makes the memory writable.
     OpenMemory,
-    /// The program can be read.
+    /// Makes the program readable.
     OpenProgram,
-    /// Bytes of the program at an offset, and zeros behind them, go to an offset in the memory.
+    /// Copies bytes of the program at an offset, followed by zeros, to an offset in the memory.
     Copy {
         /// Offset in the program.
         from: u64,
@@ -39,15 +39,15 @@ pub enum Piece {
         /// Bytes in all, at most a page.
         size: u64,
     },
-    /// The program is not needed any more.
+    /// Closes the program, which is no longer needed.
     CloseProgram,
-    /// The page with all that the application is told.
+    /// Writes the page with everything that the application is told.
     Environment,
-    /// The memory is the application's alone.
+    /// Leaves the memory to the application alone.
     CloseMemory,
 }
 
-/// All pieces, in their order: for the parts of a layout, of which the one at this address is the heap, and the segments of a program.
+/// All pieces in order, for the parts of a layout (the heap starts at this address) and the segments of a program.
 pub fn pieces<'a>(
     parts: &'a [Part],
     segments: &'a [Segment],
@@ -83,7 +83,7 @@ pub fn pieces<'a>(
     maps.chain(open).chain(copies).chain(close)
 }
 
-/// An amount in steps of `most`: what was done before each, and how much it is.
+/// Splits an amount into steps of at most `most`: the offset of each and its size.
 fn steps(amount: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
     let step = most.max(1);
     (0..amount.div_ceil(step)).map(move |n| (n * step, (amount - n * step).min(step)))
@@ -96,7 +96,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Every page of every part is mapped once, where the layout has it; a heap for a pager is not, and a lazy one at once.
+        /// Every page of every part is mapped once, at its place in the layout; a heap for a pager is not mapped, and a lazy one is mapped
+        /// in one piece.
         #[test]
         fn everything_is_mapped_once(sizes in prop::collection::vec(1u64..300, 1..6), heap in 0usize..6, how in 0u8..3) {
             let how = [Heap::Eager, Heap::Lazy, Heap::Paged][usize::from(how)];
@@ -125,7 +126,7 @@ mod tests {
             prop_assert_eq!(mapped, expected);
         }
 
-        /// The memory has the bytes of the segments in their places, and zeros behind what the file holds.
+        /// The memory has the bytes of the segments in their places, and zeros after the bytes from the file.
         #[test]
         fn every_byte_is_copied_once(shapes in prop::collection::vec((0u64..10_000, 0u64..10_000), 1..5)) {
             let (mut offset, mut address) = (64, ENVIRONMENT_BASE + PAGE);

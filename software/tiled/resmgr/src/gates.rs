@@ -10,7 +10,7 @@ use bulkhead_abi::syscall::{ANY_ENDPOINT, NO_SELECTOR, SEL_FREE, SEL_SHARED, Sys
 pub struct Selectors(u16);
 
 impl Selectors {
-    /// All of them but the first ones, which the manager above has used.
+    /// All selectors except the first `used`, which the manager above has used.
     pub const fn new(used: u16) -> Self {
         Self(SEL_FREE + used)
     }
@@ -49,7 +49,7 @@ impl Selectors {
         Ok(target)
     }
 
-    /// Access to the first bytes of memory.
+    /// Access to the first bytes of a memory.
     pub fn derive(&mut self, source: u16, size: u64, rights: u8) -> Result<u16, Failure> {
         let target = self.next()?;
         let request = Syscall::DeriveMemory {
@@ -76,7 +76,7 @@ impl Selectors {
     }
 }
 
-/// Makes a gate or memory usable by an activity; for a receive gate with the memory and offset of its buffer.
+/// Makes a gate or memory usable by an activity; a receive gate needs the memory and offset of its buffer.
 pub fn activate(
     gate: u16,
     activity: u16,
@@ -95,7 +95,7 @@ pub fn activate(
     call("activate a gate", &request).map(|[endpoint, ..]| endpoint as u16)
 }
 
-/// Makes a gate to send through usable again on the endpoint that an activity knows.
+/// Makes a send gate usable again on the endpoint that an activity knows.
 pub fn activate_again(gate: u16, activity: u16, endpoint: u16) -> Result<(), Failure> {
     let request = Syscall::Activate {
         gate,

@@ -1,6 +1,6 @@
-//! What a resource manager reads from the description of the system, and in which pieces it starts applications.
+//! What a resource manager reads from the description of the system, and the pieces in which it starts applications.
 //!
-//! Why it exists: reading and deciding are pure and tested on the host; carrying it out is the program's business. What it deliberately
+//! Why it exists: reading and deciding are pure and tested on the host; the program carries the decisions out. What it deliberately
 //! does not know: system calls.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

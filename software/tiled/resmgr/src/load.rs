@@ -1,7 +1,7 @@
 //! Reads modules, and fills an application's memory.
 //!
-//! Why it exists: programs are loaded by transfers of the unit, through capabilities for memory. What it deliberately does not know: which
-//! gates an application has.
+//! Why it exists: the unit's transfers load programs through memory capabilities. What it deliberately does not know: the application's
+//! gates.
 
 use crate::calls::{Failure, call, kind_of};
 use crate::gates::Selectors;
@@ -21,8 +21,8 @@ use bulkhead_loader::layout::PAGE;
 use bulkhead_resmgr::environment;
 use bulkhead_resmgr::filling::Piece;
 
-/// Where a manager holds the module that it reads: at its start the first of these, later one for each priority of applications, of which it
-/// fills one at a time.
+/// Where a manager holds the module that it reads: the first of these selectors at its own start, and later one for each priority of
+/// applications, because it fills one application per priority at a time.
 const SEL_MODULE: u16 = 6;
 const _: () = assert!(SEL_MODULE + PRIORITIES as u16 <= SEL_FREE);
 
@@ -30,7 +30,7 @@ const _: () = assert!(SEL_MODULE + PRIORITIES as u16 <= SEL_FREE);
 pub struct Opened {
     selector: u16,
     gate: MemoryGate,
-    /// Whether the capability goes with it.
+    /// Whether closing it revokes the capability.
     revoke: bool,
 }
 
@@ -82,14 +82,14 @@ impl Opened {
     }
 }
 
-/// The boot modules of a manager: all of them for the root manager, for others those that the one above gave them.
+/// The boot modules of a manager: the root manager has all of them, any other has those that the manager above gave it.
 pub struct Modules {
     held: Paid<Own, BTreeMap<String, u16>>,
     has_all: bool,
 }
 
 impl Modules {
-    /// Of a manager that was given these: names and selectors.
+    /// The modules of a manager that was given these names and selectors.
     pub fn new(given: &[(String, u16)], is_root: bool) -> Self {
         Self {
             held: given.iter().cloned().collect(),
@@ -97,7 +97,7 @@ impl Modules {
         }
     }
 
-    /// Opens one to read it, for an application of a priority.
+    /// Opens a module to read it for an application of this priority.
     fn open(&self, name: &str, priority: u8) -> Result<Opened, Failure> {
         match self.held.get(name) {
             Some(selector) => Opened::new(*selector),
@@ -106,7 +106,7 @@ impl Modules {
         }
     }
 
-    /// The memory of one, to give it to others: its selector, and its bytes.
+    /// The memory of a module, for handing it on: its selector and its bytes.
     pub fn memory(&mut self, name: &str, selectors: &mut Selectors) -> Result<(u16, u64), Failure> {
         if let Some(selector) = self.held.get(name) {
             return match kind_of(*selector) {
@@ -136,7 +136,7 @@ fn open(name: &str, target: u16) -> Result<u64, Failure> {
     }
 }
 
-/// Fills memory of this many bytes with a boot module; what is longer than the module stays.
+/// Fills this many bytes of memory with a boot module; memory beyond the module's end keeps its contents.
 pub fn fill_from_module(
     memory: u16,
     size: u64,
@@ -172,7 +172,7 @@ pub fn read_memory(selector: u16) -> Result<String, Failure> {
     memory.text(size)
 }
 
-/// Fills memory with text and a zero behind it.
+/// Fills memory with text and a final zero.
 pub fn write_memory(selector: u16, text: &str) -> Result<(), Failure> {
     let memory = Opened::new(selector)?;
     let gate = &memory.gate;
@@ -195,7 +195,7 @@ pub fn image(app: &str, program: &str, modules: &Modules) -> Result<Image, Failu
 /// Name and value of an argument.
 pub type Argument = (String, String);
 
-/// What an application's memory is filled with.
+/// The contents of an application's memory.
 pub struct Contents<'a> {
     /// For reports.
     pub name: &'a str,
@@ -205,7 +205,7 @@ pub struct Contents<'a> {
     pub memory: u16,
     /// Boot module.
     pub program: &'a str,
-    /// Of the application, as a caller of the kernel.
+    /// The application's priority as a caller of the kernel.
     pub priority: u8,
     /// The environment page.
     pub header: Environment,
@@ -219,7 +219,7 @@ pub struct Contents<'a> {
 #[repr(C, align(4096))]
 struct PageBuffer([u8; PAGE as usize]);
 
-/// The filling of an application's memory, as far as it is.
+/// The filling of an application's memory and its progress.
 pub struct Filling {
     memory: Option<Opened>,
     program: Option<Opened>,
@@ -227,7 +227,7 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// Nothing has been done yet.
+    /// A filling that has not started.
     pub fn new() -> Self {
         Self {
             memory: None,
@@ -300,9 +300,9 @@ impl Filling {
         written.transpose().map_err(Failure::Transfer).map(|_| ())
     }
 
-    /// Ends it, wherever it is.
+    /// Abandons the filling at any point.
     pub fn abandon(mut self) {
-        // What is gone needs no closing.
+        // A module or memory that is gone needs no closing.
         let _ = close(&mut self.program);
         let _ = close(&mut self.memory);
     }

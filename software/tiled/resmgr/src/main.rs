@@ -1,11 +1,11 @@
-//! A resource manager: starts what its part of the description names, and ends when its work is done.
+//! A resource manager: starts everything that its part of the description names, and ends when its work is done.
 //!
-//! Why it exists: policy is outside the kernel, in ordinary activities that own resources. What it deliberately does not
-//! know: how rights are enforced; whether it is the root manager or one below.
+//! Why it exists: policy lives outside the kernel, in ordinary activities that own resources. What it deliberately does not know: how
+//! rights are enforced; whether it is the root manager or a subordinate one.
 //!
 //! The root manager ends with 0 when all foreground applications ended with 0, with 3 if one of them ended otherwise, and with 2 if the
-//! system could not be started. If there are none in the foreground, it serves until the run ends. A manager below tells the one above when
-//! all of its foreground applications have ended, and lives on for those in the background.
+//! system could not be started. Without foreground applications it serves until the run ends. A subordinate manager tells the manager above
+//! when all of its foreground applications have ended, and stays alive for the background ones.
 #![no_std]
 #![no_main]
 
@@ -33,7 +33,7 @@ use world::World;
 
 bulkhead_lib::main!(main);
 
-/// Most events that are heard after the time when an application has waited long enough for another one.
+/// The most events handled after an application's waiting time for another one has run out.
 const LATE: u32 = 256;
 
 fn main() -> u64 {
@@ -45,7 +45,7 @@ fn main() -> u64 {
             if !is_root {
                 let value = REPORT_DONE | NOT_STARTED;
                 let _ = call("report", &Syscall::Report { value });
-                // The one above ends this manager with the system, or when it wants to.
+                // The manager above ends this manager with the system, or earlier if it chooses.
                 loop {
                     let _ = wait(None);
                 }
@@ -64,7 +64,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     drop(text);
     let mut world = World::start(&system, is_root)?;
     let mut is_busy = true;
-    // Where nobody works in the foreground there is no work whose end would end the system.
+    // Without foreground applications, no end of work ends the system.
     let ends = !is_root || world.has_foreground();
     let mut late = 0;
     loop {
@@ -73,12 +73,12 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             if is_root {
                 return Ok(world.code);
             }
-            // It lives on for those in the background.
+            // It stays alive for the background applications.
             world.say_done();
             is_busy = false;
         }
         let patience = match world.has_work() {
-            // What has happened is heard first, and nothing is waited for.
+            // Pending events come first, without waiting for more.
             true => Some(1),
             false => world.patience_ends(),
         };
@@ -90,7 +90,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             None if patience == Some(1) => world.go_on(),
             None => world.expire(),
         }
-        // What happened in time is heard first; but an application that always has something to say keeps nobody waiting.
+        // Events that arrived in time come first, but an application that sends events all the time holds nobody up.
         late = match patience {
             Some(end) if end <= time::now() => late + 1,
             _ => 0,
@@ -102,7 +102,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     }
 }
 
-/// Waits for an event of something that this manager started; for none if there is none until a time, in nanoseconds since reset.
+/// Waits for an event of anything that this manager started; returns none if no event comes until a time, in nanoseconds since reset.
 fn wait(until: Option<u64>) -> Result<Option<(u16, Event)>, Failure> {
     let until = until.unwrap_or(0);
     loop {

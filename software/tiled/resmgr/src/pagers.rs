@@ -1,7 +1,7 @@
 //! Connects applications with their pagers.
 //!
-//! Why it exists: a pager needs a client's activity, memory for its pages, and to know where they go; the client's TileMux needs a
-//! gate to the pager. What it deliberately does not know: which pages a pager gives.
+//! Why it exists: a pager needs its client's activity, memory for the pages, and the addresses of the pages; the client's TileMux
+//! needs a gate to the pager. What it deliberately does not know: which pages a pager supplies.
 
 use crate::calls::{Failure, call};
 use crate::draft::Draft;
@@ -15,7 +15,7 @@ use bulkhead_abi::syscall::{MAP_READ, SEL_TILES, Syscall, SyscallError};
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Subsystem};
 
-/// Bytes of memory that go to the pager of an application: for its heap.
+/// Bytes of memory that the pager of an application gets for the application's heap.
 pub fn pool(app: Option<&App>, layout: &Layout) -> u64 {
     match app.and_then(|app| app.pager.as_ref()) {
         Some(_) => layout.heap_size,
@@ -23,7 +23,7 @@ pub fn pool(app: Option<&App>, layout: &Layout) -> u64 {
     }
 }
 
-/// The applications whose pager this one is.
+/// The applications that this pager serves.
 pub fn clients(system: &Subsystem, pager: usize) -> impl Iterator<Item = usize> {
     let name = &system.apps[pager].name;
     let apps = system.apps.iter().enumerate();
@@ -31,7 +31,7 @@ pub fn clients(system: &Subsystem, pager: usize) -> impl Iterator<Item = usize> 
     clients.map(|(client, _)| client)
 }
 
-/// The pager of an application, and the number that the application has there.
+/// The pager of an application, and the application's number there.
 pub fn of(system: &Subsystem, client: usize) -> Option<(usize, u16)> {
     let name = system.apps[client].pager.as_ref()?;
     let pager = system.apps.iter().position(|app| app.name == *name)?;
@@ -39,7 +39,7 @@ pub fn of(system: &Subsystem, client: usize) -> Option<(usize, u16)> {
     Some((pager, number as u16))
 }
 
-/// Gives every application that has one its pager. None of them runs yet.
+/// Gives every application with a pager that pager. None of them runs yet.
 pub fn connect(
     system: &Subsystem,
     drafts: &mut [Draft],
@@ -68,7 +68,7 @@ pub fn connect(
         let introduced =
             pieces.try_for_each(|number| introduce(system, drafts, (client, number), selectors));
         match introduced {
-            // Without its pager it cannot live either.
+            // The client cannot live without its pager either.
             Err(failure) if drafts[pager].ended(&failure) => drafts[client].lost = Some(failure),
             other => drafts[client]
                 .survive(other)
@@ -78,7 +78,7 @@ pub fn connect(
     Ok(())
 }
 
-/// Shows the memory that clients of a pager share to their tiles, which can only read it.
+/// Makes the memory that the clients of a pager share visible to their tiles, read-only.
 pub fn share(
     system: &Subsystem,
     drafts: &[Draft],
@@ -114,7 +114,7 @@ pub fn share(
             tables: 0,
         };
         match call("show the memory that clients share", &request) {
-            // Its clients there are given up themselves.
+            // The clients on that tile are given up separately.
             Err(failure) if failure.is_lost_tile() => {}
             other => drop(other?),
         }
@@ -122,15 +122,15 @@ pub fn share(
     Ok(())
 }
 
-/// Where the pager can place files.
+/// The address range where the pager can place files.
 fn area(layout: &Layout) -> u64 {
     (layout.heap + layout.heap_size).next_multiple_of(1 << 21)
 }
 
-/// Pieces of bringing an application together with its pager.
+/// Pieces of introducing an application to its pager.
 pub const PIECES: usize = 4;
 
-/// Does a piece of bringing an application that has just appeared together with its pager.
+/// Does one piece of introducing an application that has just been created to its pager.
 pub fn introduce(
     system: &Subsystem,
     drafts: &mut [Draft],
@@ -160,7 +160,7 @@ pub fn introduce(
             let faults = match before {
                 None => (selectors.send(source, fault_label(number, 0), 1)?, 0),
                 Some((selector, before)) => {
-                    // Nothing comes through the gate of the one before any more.
+                    // Nothing arrives through the predecessor's gate any more.
                     call("take a gate", &Syscall::Revoke { selector, keep: 0 })?;
                     let generation = before.wrapping_add(1);
                     let request = Syscall::CreateSend {

@@ -1,28 +1,28 @@
-//! How far applications are on their way to their start, and whose turn it is.
+//! How far applications have come towards their start, and which is next.
 //!
-//! Why it exists: a start is dozens of system calls and pages. Somebody more critical must not wait for all of them, so the manager takes
-//! one piece at a time, and how far an application is, is part of its state. What it deliberately does not know: what a piece does.
+//! Why it exists: a start takes dozens of system calls and pages. A more critical application must not wait for all of them, so the manager
+//! takes one piece at a time and keeps each application's progress in its state. What it deliberately does not know: what a piece does.
 
 use core::cmp::Reverse;
 
-/// The parts of the way to the start of an application, in their order.
+/// The parts of an application's start, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Its activity is created.
+    /// Create its activity.
     Create,
-    /// A receive endpoint of its own.
+    /// Open a receive endpoint of its own.
     Receive,
     /// The device of its tile.
     Device,
-    /// It is brought together with its pager.
+    /// Introduce it to its pager.
     Pager,
-    /// Its senders hear that it receives.
+    /// Tell its senders that it receives.
     Tell,
     /// A gate to send.
     Send,
     /// A memory gate.
     Memory,
-    /// A piece of its memory is mapped or filled.
+    /// Map or fill a piece of its memory.
     Fill,
     /// It runs.
     Run,
@@ -45,7 +45,7 @@ impl Part {
     ];
 }
 
-/// A piece of the way: the part, and its number there.
+/// A piece of the start: the part, and the piece's number in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The part.
@@ -63,7 +63,7 @@ impl Place {
         Self { part, number: 0 }
     }
 
-    /// The piece behind this one, where `pieces` says how many a part has; the last part is [`Part::Run`].
+    /// The piece after this one, where `pieces` gives the number of pieces in a part; the last part is [`Part::Run`].
     pub fn after(self, pieces: impl Fn(Part) -> usize) -> Self {
         let next = Self {
             number: self.number + 1,
@@ -72,7 +72,7 @@ impl Place {
         next.found(pieces)
     }
 
-    /// This piece, or if its part has no such piece, the first one behind it.
+    /// This piece if its part has it, otherwise the first existing piece after it.
     pub fn found(self, pieces: impl Fn(Part) -> usize) -> Self {
         if self.part == Part::Run || self.number < pieces(self.part) {
             return self;
@@ -83,45 +83,45 @@ impl Place {
     }
 }
 
-/// How far an application or manager is.
+/// How far an application or manager has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// This piece is next. At the first one it has failed, and is to be started again.
+    /// This piece is next. At the first piece the application has failed and is to be restarted.
     Comes(Place),
-    /// It waits for a gate or a service, and then goes on with this piece.
+    /// It waits for a gate or a service, and then continues with this piece.
     Waits(Place),
     /// It runs.
     Runs,
-    /// It has ended with its pager, and waits for that one to come back.
+    /// It has ended with its pager, and waits for the pager to come back.
     Paused,
-    /// It has ended, or never will run.
+    /// It has ended or will never run.
     Over,
 }
 
-/// What is to be done for an application next.
+/// What to do next for an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The send gate with this number is connected again.
+    /// Connect the send gate with this number again.
     Connect(usize),
-    /// It gets the service behind the send gate with this number.
+    /// Give it the service behind the send gate with this number.
     Give(usize),
-    /// A piece of the way to its start.
+    /// Do a piece of its start.
     Piece(Place),
 }
 
-/// What is to be done for an application. It has at most 32 send gates, because all of its credits together are fewer.
+/// What remains to be done for an application. It has at most 32 send gates, because all of its credits together are fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// How far it is.
     pub phase: Phase,
     /// A bit for each send gate whose receiver has come back.
     connect: u32,
-    /// A bit for each send gate whose service is there and has not been given.
+    /// A bit for each send gate whose service is available and has not been given.
     give: u32,
 }
 
 impl Progress {
-    /// Nothing is to be done besides.
+    /// Only the phase, with no other work.
     pub const fn new(phase: Phase) -> Self {
         let (connect, give) = (0, 0);
         Self {
@@ -140,25 +140,25 @@ impl Progress {
         }
     }
 
-    /// A gate must be connected again, if it is there; whatever appears later is connected anyway.
+    /// A gate must be connected again, if the activity exists; gates of a later activity are connected anyway.
     pub fn reconnect(&mut self, gate: usize) {
         if self.is_there() {
             self.connect |= bit(gate);
         }
     }
 
-    /// The service behind a gate is there; whatever appears later gets it then.
+    /// The service behind a gate is available; a later activity gets it anyway.
     pub fn serve(&mut self, gate: usize) {
         if self.is_there() {
             self.give |= bit(gate);
         }
     }
 
-    /// Something is new of what it sends to: if it waits, it looks again.
+    /// Something has changed about a receiver of this application: if the application waits, it checks again.
     pub fn wake(&mut self) {
         self.phase = match self.phase {
             Phase::Waits(place) => Phase::Comes(place),
-            // A gate that was looked at before may be there now.
+            // A gate that was missing before may exist now.
             Phase::Comes(place) if place.part == Part::Send => {
                 Phase::Comes(Place::first(Part::Send))
             }
@@ -166,7 +166,7 @@ impl Progress {
         };
     }
 
-    /// What is next: what it has lost while it lives, and then the way to its start.
+    /// The next work: first what it lost while it runs, then the rest of its start.
     pub fn next(&self) -> Option<Work> {
         match (self.connect, self.give, self.phase) {
             (0, 0, Phase::Comes(place)) => Some(Work::Piece(place)),
@@ -176,7 +176,7 @@ impl Progress {
         }
     }
 
-    /// Gates that were handled need it no more.
+    /// A gate that was handled needs no more work.
     pub fn done(&mut self, work: Work) {
         match work {
             Work::Connect(gate) => self.connect &= !bit(gate),
@@ -190,9 +190,9 @@ fn bit(gate: usize) -> u32 {
     1u32.checked_shl(gate as u32).unwrap_or(0)
 }
 
-/// The application whose piece is next, of all with their priorities and how often they were started again: the most important one. Of equals,
-/// gates of those that live come first, then whoever is furthest (so of one priority, at most one has begun to be filled), and then whoever
-/// was started again least often.
+/// The application whose piece is next, from all applications with their priorities and restart counts: the most important one. Among
+/// equals, the gates of running applications come first, then the application that has come furthest (so at most one per priority has begun
+/// to be filled), then the one with the fewest restarts.
 pub fn turn<'a>(all: impl Iterator<Item = (u8, u32, &'a Progress)>) -> Option<usize> {
     let open = all
         .enumerate()
@@ -231,10 +231,10 @@ mod tests {
         let all = [(0, Progress::new(low)), (2, Progress::new(high))];
         let turn = |all: &[(u8, Progress)]| turn(all.iter().map(|(p, progress)| (*p, 0, progress)));
         assert_eq!(turn(&all), Some(1));
-        // Of equals, the one that has begun.
+        // Among equals, the one that has begun.
         assert_eq!(turn(&[all[0], (0, all[1].1)]), Some(0));
         assert_eq!(turn(&[(0, Progress::new(Phase::Runs))]), None);
-        // An application that fails over and over keeps no equal one waiting.
+        // An application that fails over and over does not hold up its equals.
         let often = [(0, 5, &all[1].1), (0, 4, &all[1].1)];
         assert_eq!(super::turn(often.into_iter()), Some(1));
     }
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(runs.next(), Some(Work::Give(2)));
         runs.done(Work::Give(2));
         assert_eq!(runs.next(), None);
-        // A failed application gets everything when it appears.
+        // A failed application gets everything when its new activity is created.
         let mut failed = Progress::new(Phase::Comes(Place::BEGIN));
         failed.serve(1);
         assert_eq!(failed.next(), Some(Work::Piece(Place::BEGIN)));
@@ -280,8 +280,8 @@ mod tests {
             }
         }
 
-        /// Applications that fail at any time: a piece belongs to nobody less important than one who is on the way, at most one of a
-        /// priority is being filled, and all of them run in the end.
+        /// Applications fail at any time: no piece goes to an application less important than one that is starting, at most one per
+        /// priority is being filled, and in the end all of them run.
         #[test]
         fn the_most_important_is_next_whenever_others_fail(
             apps in prop::collection::vec((0u8..3, any::<[u8; PARTS]>()), 1..8),

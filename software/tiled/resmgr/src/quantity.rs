@@ -21,7 +21,7 @@ pub fn time(text: &str) -> Option<u64> {
     text.strip_suffix("ns")?.parse().ok()
 }
 
-/// Credits of a send gate: a number, or the unit's for those that are not counted.
+/// Credits of a send gate: a number, or the unit's value for unlimited credits.
 pub fn credits(text: &str) -> Option<u8> {
     match text {
         "unlimited" => Some(UNLIMITED_CREDITS),
@@ -34,7 +34,7 @@ pub fn number<T: core::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Nanoseconds, for reports: in the greatest unit of which they are a whole number.
+/// Nanoseconds, for reports: printed in the largest unit that gives a whole number.
 #[derive(Clone, Copy, Debug)]
 pub struct Duration(pub u64);
 
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(number::<u16>("70000"), None);
         assert_eq!(credits("32"), Some(32));
         assert_eq!(credits("unlimited"), Some(UNLIMITED_CREDITS));
-        // The unit's number for it is no number of credits.
+        // The unit's value for unlimited credits is no number of credits.
         assert_eq!(credits("255"), None);
     }
 }

@@ -1,11 +1,11 @@
-//! Services across the tree of managers: which are there, which have come back, and which never will.
+//! Services across the tree of managers: which are available, which have come back, and which will never exist.
 //!
-//! Why it exists: a client may be below another manager than its service, and neither manager can reach both. So each manager hears of
-//! every service that crosses its border from the one above ([`Syscall::Tell`]) or from one below ([`Syscall::Report`]), does what its own
-//! applications need, and passes it on. What it deliberately does not know: when applications start.
+//! Why it exists: a client may be below another manager than its service, and neither manager can reach both. So each manager learns of
+//! every service that crosses its border from the manager above ([`Syscall::Tell`]) or from a subordinate one ([`Syscall::Report`]), does
+//! what its own applications need, and passes the news on. What it deliberately does not know: when applications start.
 //!
-//! A manager below is believed only what its part of the description allows: a service comes back as often as is written there, and
-//! what is over stays over. So whatever it says, the work that it causes is bounded.
+//! A manager believes a subordinate only as far as that manager's part of the description allows: a service comes back as often as it says
+//! there, and a service that is over stays over. So the work that a subordinate can cause is bounded, whatever it reports.
 
 use crate::calls::{Failure, call};
 use crate::connect;
@@ -21,10 +21,10 @@ use bulkhead_resmgr::description::{ImportKind, SendGate, Source, Subsystem};
 use bulkhead_resmgr::progress::Phase;
 use bulkhead_resmgr::quantity::Duration;
 
-/// Exit code of a manager that could not start what is below it.
+/// Exit code of a manager that could not start its applications.
 pub const NOT_STARTED: u64 = 2;
 
-/// How often an application may offer services after each of its starts. Each of those that it has once is usual.
+/// How often an application may offer services after each of its starts. Usually it offers each service once.
 const OFFERS: u32 = 64;
 
 impl World<'_> {
@@ -32,25 +32,25 @@ impl World<'_> {
         self.known.get(&source).copied()
     }
 
-    /// Whether a word about a service is news.
+    /// Whether a report about a service is news.
     fn is_new(&self, source: Source, news: News) -> bool {
         self.known(source)
             .is_none_or(|known| known.is_followed_by(news))
     }
 
-    /// Whether a service is there.
+    /// Whether a service is available.
     pub(crate) fn is_offered(&self, source: Source) -> bool {
         let known = self.known(source);
         known.is_some_and(|known| known.news.standing == Standing::Offered)
     }
 
-    /// Where this manager has a service that is there.
+    /// Where this manager holds an available service.
     pub(crate) fn service(&self, source: Source) -> Option<u16> {
         let known = self.known(source).filter(|_| self.is_offered(source));
         known?.selector
     }
 
-    /// An application is to get all services that it uses and that are there.
+    /// Schedules an application to get all available services that it uses.
     pub(crate) fn give_known(&mut self, index: usize) {
         for (number, gate) in self.system.apps[index].send.iter().enumerate() {
             if connect::wants(gate) && self.service(gate.to.into()).is_some() {
@@ -73,7 +73,7 @@ impl World<'_> {
             return;
         };
         let app = &self.system.apps[server];
-        // An application without a receive gate serves nobody.
+        // An application without a receive gate serves no client.
         let number = selector.checked_sub(SEL_OFFERED);
         let number = number.filter(|_| !app.receive.is_empty());
         let mut sources = app.sources(server);
@@ -84,7 +84,7 @@ impl World<'_> {
             }
             return;
         };
-        // Taking a service is work of this manager, whose calls come first: nobody makes it do that without end.
+        // Taking a service is work of this manager, and this manager's calls come first: nobody may cause it without bound.
         let state = &mut self.states[server];
         if state.offers >= OFFERS {
             if !core::mem::replace(&mut state.has_lied, true) {
@@ -97,7 +97,7 @@ impl World<'_> {
             restarts: self.states[server].restarts,
             standing: Standing::Offered,
         };
-        // What it offers is its own affair; if it cannot be taken, its clients find no service.
+        // An application offers what it likes; if the offer cannot be taken, its clients find no service.
         match self.fetch(source, self.drafts[server].selector, SEL_OFFERED + service) {
             Ok(selector) => self.announce(source, news, Some(selector)),
             Err(failure) => {
@@ -108,7 +108,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes a service of something that this manager started; where it has it now.
+    /// Takes a service of something that this manager started; returns where this manager holds it.
     fn fetch(&mut self, source: Source, activity: u16, from: u16) -> Result<u16, Failure> {
         let target = match self.places.get(&source) {
             Some(place) => *place,
@@ -121,7 +121,7 @@ impl World<'_> {
         connect::take(activity, from, target).map(|()| target)
     }
 
-    /// Everything below this manager that depends on it hears what is new, and so do the managers around.
+    /// Passes news to everything below this manager that depends on the service, and to the neighbouring managers.
     fn announce(&mut self, source: Source, news: News, selector: Option<u16>) {
         if !self.is_new(source, news) {
             return;
@@ -159,10 +159,10 @@ impl World<'_> {
         }
     }
 
-    /// The gate of an application for which its patience ends first, and when.
+    /// The gate of an application whose patience ends first, and when it ends.
     ///
-    /// An application of this manager is waited for from when it runs; before, it waits itself, and that ends. Of others this manager
-    /// knows only what it hears, so their time begins anew with each word, of which there are few.
+    /// The wait for an application of this manager starts when that application runs; before that, it waits itself, and that wait ends.
+    /// About all others this manager knows only what it is told, so their time starts again with each report, and there are few reports.
     fn patience(&self, client: usize) -> Option<(u64, &SendGate)> {
         let began = self.began?;
         let gates = self.system.apps[client].send.iter();
@@ -182,7 +182,7 @@ impl World<'_> {
         ends.min_by_key(|(end, _)| *end)
     }
 
-    /// The application that waits to be started, and the gate for which its patience ends first of all.
+    /// The application waiting for its start, and the gate, whose patience ends first of all.
     fn most_impatient(&self) -> Option<(u64, usize, &SendGate)> {
         let waits = |phase| matches!(phase, Phase::Waits(_));
         let waiting = (0..self.states.len()).filter(|c| waits(self.states[*c].progress.phase));
@@ -190,7 +190,7 @@ impl World<'_> {
         ends.min_by_key(|(end, ..)| *end)
     }
 
-    /// When an application that waits to be started has waited long enough, in nanoseconds since reset.
+    /// When the patience of the most impatient application that waits for its start ends, in nanoseconds since reset.
     pub fn patience_ends(&self) -> Option<u64> {
         self.most_impatient().map(|(end, ..)| end)
     }
@@ -209,7 +209,7 @@ impl World<'_> {
         }
     }
 
-    /// What is missing behind a gate, and what is known of why.
+    /// What is missing behind a gate, and the known reason.
     fn missing(&self, gate: &SendGate) -> String {
         let of = &gate.receiver;
         let what = match (gate.session, &gate.service) {
@@ -253,7 +253,7 @@ impl World<'_> {
         self.give_up(client, Standing::NotStarted);
     }
 
-    /// An application whose gates lead to another one that was lost in its own absence does not wait for that one.
+    /// An application that was absent when a receiver of its gates was lost does not wait for that receiver.
     pub(crate) fn give_up_on_the_dead(&mut self, client: usize) {
         let gates = self.system.apps[client].send.iter();
         let missing = gates
@@ -305,7 +305,7 @@ impl World<'_> {
                 session,
             } => {
                 let activity = self.below[place].draft.selector;
-                // A manager that has ended, or does not listen, harms only what is below it.
+                // A manager that has ended, or does not listen, harms only its own applications.
                 let given = match service {
                     Some(service) if session => {
                         connect::give(activity, service, SEL_SHARED + number)
@@ -336,23 +336,23 @@ impl World<'_> {
         }
     }
 
-    /// The name of the application that has a service below this manager.
+    /// The name of the application below this manager that provides a service.
     fn name_of(&self, source: Source) -> &str {
         match source {
             Source::App { app, .. } => &self.system.apps[app].name,
             Source::Export(export) => &self.system.exports[export].app,
-            // Of those this manager only hears.
+            // About imports this manager only gets reports.
             Source::Import(_) => "",
         }
     }
 
-    /// Tells the manager above that all that were to end have ended.
+    /// Tells the manager above that all foreground applications have ended.
     pub fn say_done(&self) {
         let value = REPORT_DONE | self.code;
         let _ = call("report", &Syscall::Report { value });
     }
 
-    /// The manager above says something of what this one imports.
+    /// Handles news from the manager above about an import.
     pub fn told(&mut self, word: u64) {
         let Some((number, news)) = News::from_word(word).filter(|(n, _)| *n < SHARED_MAX) else {
             return;
@@ -361,7 +361,7 @@ impl World<'_> {
         self.announce(source, news, Some(SEL_SHARED + number));
     }
 
-    /// A manager below says something.
+    /// Handles a report from a manager below.
     pub fn reported(&mut self, activity: u16, word: u64) {
         let place = self.below.iter().position(|b| b.draft.activity == activity);
         let Some(place) = place else { return };
@@ -373,7 +373,7 @@ impl World<'_> {
             return;
         }
         below.phase = Phase::Over;
-        // Only an application in the foreground can have failed; what others say of themselves does not matter to the system.
+        // Only a foreground application can have failed; what background ones report about themselves does not matter to the system.
         let code = word & 0xff;
         if below.foreground && code != 0 {
             self.code = FAILED;
@@ -383,7 +383,7 @@ impl World<'_> {
         }
     }
 
-    /// A manager below says something of what others import from it.
+    /// Handles news from a manager below about its exports.
     fn heard(&mut self, place: usize, number: u16, news: News) {
         let manager = &self.system.managers[place];
         let Some(import) = manager.imports.get(usize::from(number)) else {
@@ -402,12 +402,12 @@ impl World<'_> {
         if news.standing != Standing::Offered {
             return self.announce(source, news, None);
         }
-        // Whatever it says it offers: if there is nothing, its clients find nothing.
+        // Whatever it claims to offer: if there is nothing, its clients find nothing.
         let below = self.below[place].draft.selector;
         let taken = self.fetch(source, below, SEL_SHARED + number);
         match taken {
             Ok(target) => self.announce(source, news, Some(target)),
-            // It may say so as often as it likes.
+            // It may claim this as often as it likes.
             Err(failure) => {
                 if !core::mem::replace(&mut self.below[place].has_lied, true) {
                     println!("the service of `{}`: {failure}", import.app);
@@ -416,7 +416,7 @@ impl World<'_> {
         }
     }
 
-    /// A manager below is gone, or did not start what is below it: what has not been offered never will be.
+    /// A manager below is gone, or did not start its applications: services that it has not offered will never exist.
     pub(crate) fn manager_gone(&mut self, place: usize, all: bool) {
         for import in &self.system.managers[place].imports {
             let ImportKind::Receive(export) = import.kind else {
@@ -474,7 +474,7 @@ fn hearers(system: &Subsystem, source: Source) -> impl Iterator<Item = Hearer> {
         .chain(clients.map(|(client, _)| Hearer::Client(client)))
 }
 
-/// Why there will be no service.
+/// Why the service will never exist.
 fn reason(news: News) -> String {
     match (news.standing, news.restarts) {
         (Standing::Ended, _) => "it has ended".into(),

@@ -1,7 +1,7 @@
-//! Starts all applications and the managers below, in order, and some of them again.
+//! Starts all applications and subordinate managers in order, and restarts some of them.
 //!
-//! Why it exists: no application runs before all of its gates are there, no client before its services. What it deliberately
-//! does not know: what an application is made of.
+//! Why it exists: no application runs before all of its gates exist, and no client before its services. What it deliberately does not
+//! know: what an application is made of.
 
 use crate::calls::{self, Failure, kind_of};
 use crate::connect::{self, Made};
@@ -28,7 +28,7 @@ impl<'a> World<'a> {
     pub fn start(system: &'a Subsystem, is_root: bool) -> Result<Self, Failure> {
         let mut selectors = Selectors::new(system.modules.len() as u16);
         let mut modules = Modules::new(&system.modules, is_root);
-        // Descriptions and boot modules lie in the first memory tile.
+        // Descriptions and boot modules are in the first memory tile.
         let first = if is_root {
             SEL_MODULES
         } else {
@@ -108,13 +108,13 @@ impl<'a> World<'a> {
             began: None,
             code: 0,
         };
-        // Their gates are there: senders from outside can be connected.
+        // Their gates exist: senders from outside can be connected.
         for (_, source) in &system.offers {
             if let Source::App { app, .. } = source {
                 world.tell_of(*app, Standing::Starts);
             }
         }
-        // None waits for applications that wait for a manager below.
+        // Applications that wait for a manager below come last and hold up no others.
         for dependent in [false, true] {
             let is_now = |app: &&(usize, &App)| depends(app.1) == dependent;
             let apps: Vec<(usize, &App)> = system.apps.iter().enumerate().collect();
@@ -135,7 +135,7 @@ impl<'a> World<'a> {
                 let filled = world.come(*index, Some(Part::Run));
                 filled.map_err(Failure::by(&app.name))?;
             }
-            // What runs in the background first: what the others measure shall not see it start.
+            // Background applications come first: measurements of the others must not see them start.
             for foreground in [false, true] {
                 for (index, app) in apps.iter().filter(is_now) {
                     if app.foreground == foreground {
@@ -150,7 +150,7 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// Says what was used at most of the quotas that the description bounds.
+    /// Prints the highest use of each quota that the description bounds.
     pub fn print_quotas(&self) {
         for (app, draft) in self.system.apps.iter().zip(&self.drafts) {
             let used = calls::tile_used(draft.tile).unwrap_or_default();
@@ -192,7 +192,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether anything of the description is in the foreground.
+    /// Whether the description has anything in the foreground.
     pub fn has_foreground(&self) -> bool {
         let mut apps = self.system.apps.iter();
         apps.any(|app| app.foreground) || self.below.iter().any(|below| below.foreground)
@@ -213,7 +213,7 @@ impl<'a> World<'a> {
         sessions.map(|gate| gate.to.into())
     }
 
-    /// How many pieces a part of the way of an application has.
+    /// The number of pieces that a part of an application's start has.
     fn pieces(&self, index: usize, part: Part) -> usize {
         let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
         match part {
@@ -228,7 +228,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The activity of an application and all of its gates are there, and its way to its start begins.
+    /// The activity of an application and all of its gates exist; its start begins.
     fn begin(&mut self, index: usize) -> Result<(), Failure> {
         if self.drafts[index].lost.is_some() {
             self.enter(index, Phase::Over);
@@ -239,7 +239,8 @@ impl<'a> World<'a> {
         self.come(index, Some(Part::Fill))
     }
 
-    /// Goes on with the first start of an application, like [`Self::advance`]. If its tile is lost on the way, it alone is given up.
+    /// Continues the first start of an application, like [`Self::advance`]. If its tile is lost meanwhile, only this application is
+    /// given up.
     fn come(&mut self, index: usize, until: Option<Part>) -> Result<(), Failure> {
         let advanced = self.advance(index, until);
         self.drafts[index].survive(advanced)?;
@@ -249,7 +250,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Whoever was lost before its start never runs: this is said, and those hear of it that wait for it.
+    /// An application that was lost before its start never runs: reports it and tells those that wait for it.
     fn give_up_the_lost(&mut self) {
         for index in 0..self.drafts.len() {
             if let Some(failure) = self.drafts[index].lost.take() {
@@ -272,7 +273,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Goes on with an application as far as a part of its way, or until it runs, if nothing keeps it.
+    /// Continues the start of an application up to a part, or until it runs, unless something holds it up.
     fn advance(&mut self, index: usize, until: Option<Part>) -> Result<(), Failure> {
         while let Phase::Comes(place) = self.states[index].progress.phase
             && until.is_none_or(|part| place.part < part)
@@ -282,7 +283,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Takes a piece of the way of an application to its start.
+    /// Does one piece of an application's start.
     fn take(&mut self, index: usize, place: Place) -> Result<(), Failure> {
         let app = &self.system.apps[index];
         let (draft, state) = (&mut self.drafts[index], &mut self.states[index]);
@@ -320,7 +321,7 @@ impl<'a> World<'a> {
             _ => Phase::Comes(next),
         };
         match (place.part, self.states[index].progress.phase) {
-            // It hears of services, and its senders have lost the endpoints that led to the old activity.
+            // The new activity learns of services, and its senders have lost the endpoints that led to the old one.
             (Part::Create, _) => self.give_known(index),
             (Part::Tell, _) => self.tell_of(index, Standing::Starts),
             (Part::Run, Phase::Runs) if !app.services.is_empty() => {
@@ -338,13 +339,13 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Whether the services of an application are there; a restarted one does not wait for them.
+    /// Whether the services of an application are available; a restarted application does not wait for them.
     fn is_ready(&self, index: usize) -> bool {
         let mut services = Self::services(&self.system.apps[index]);
         self.states[index].restarts > 0 || services.all(|service| self.is_offered(service))
     }
 
-    /// An application that was started again runs, or waits for others.
+    /// A restarted application runs, or waits for others.
     fn is_back(&mut self, index: usize) {
         let (app, state) = (&self.system.apps[index], &mut self.states[index]);
         if !core::mem::take(&mut state.is_unsaid) {
@@ -361,7 +362,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// An application will not run any more, or never.
+    /// An application will not run again, or will never run.
     pub(crate) fn give_up(&mut self, index: usize, standing: Standing) {
         if self.system.apps[index].foreground {
             self.code = FAILED;
@@ -412,7 +413,7 @@ impl<'a> World<'a> {
         true
     }
 
-    /// An application leaves its way to its start.
+    /// An application leaves its start for another phase.
     fn enter(&mut self, index: usize, phase: Phase) {
         let state = &mut self.states[index];
         state.progress = Progress::new(phase);
@@ -421,12 +422,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether an application's activity is there.
+    /// Whether an application's activity exists.
     fn is_there(&self, index: usize) -> bool {
         kind_of(self.drafts[index].selector).is_some()
     }
 
-    /// The pages of those whose pager this application was went with it: they end.
+    /// The clients of this pager have lost their pages with it: stops them.
     fn stop_clients(&mut self, index: usize) {
         for client in pagers::clients(self.system, index) {
             let (draft, state) = (&self.drafts[client], &mut self.states[client]);
@@ -434,7 +435,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A piece of filling the memory of an application.
+    /// Does one piece of filling an application's memory.
     fn fill(&mut self, index: usize, number: usize) -> Result<(), Failure> {
         let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
         let filling = &mut self.states[index].filling;
@@ -454,7 +455,7 @@ impl<'a> World<'a> {
         self.drafts.iter().position(|d| d.activity == activity)
     }
 
-    /// Something that was started has stopped.
+    /// Something that this manager started has stopped.
     pub fn stopped(&mut self, activity: u16, cause: StopCause) {
         if let Some(index) = self.application(activity) {
             let draft = &self.drafts[index];
@@ -485,7 +486,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// An application is to be started again if the description says so; it keeps memory, gates and quotas.
+    /// Prepares the restart of an application if the description allows one; it keeps memory, gates and quotas.
     fn restart(&mut self, index: usize) {
         let app = &self.system.apps[index];
         if self.states[index].restarts >= app.restarts {
@@ -532,7 +533,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Does one piece of what is to be done for an application.
+    /// Does one piece of work for an application.
     fn work(&mut self, index: usize) {
         let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
         let progress = &mut self.states[index].progress;
@@ -540,7 +541,7 @@ impl<'a> World<'a> {
         progress.done(work);
         match work {
             Work::Connect(gate) => {
-                // A client that keeps others from its endpoints harms itself.
+                // A client that does not let others use its endpoints harms only itself.
                 if let Err(failure) = connect::reattach(draft, gate) {
                     println!("`{}` is not connected again: {failure}", app.name);
                 }
@@ -563,7 +564,7 @@ impl<'a> World<'a> {
         let pager = pagers::of(self.system, index);
         let is_pager_gone = || pager.is_some_and(|(pager, _)| !self.is_there(pager));
         if place != Place::BEGIN && (!self.is_there(index) || is_pager_gone()) {
-            // Its end, or that of its pager, is still to be heard.
+            // The event of its end, or of its pager's end, has not been handled yet.
             self.states[index].progress.phase = Phase::Waits(place);
             return;
         }
@@ -577,13 +578,13 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether an application sends to another one below a manager, and so depends on what that manager does.
+/// Whether an application sends to one below another manager, and so depends on that manager.
 fn depends(app: &App) -> bool {
     let mut gates = app.send.iter();
     gates.any(|gate| matches!(gate.to, Target::Export(_)))
 }
 
-/// Says what only the manager knows: that a fault was a stack that ran over.
+/// Adds what only the manager knows: that a fault was a stack overflow.
 fn explain(activity: u16, name: &str, layout: &Layout, cause: StopCause) {
     if let StopCause::Fault { value, .. } = cause
         && layout.is_stack_overflow(value)

@@ -1,7 +1,7 @@
 //! Tiles: memory windows, and the quotas that applications get of a tile.
 //!
-//! Why it exists: before anything lives on a tile, memory must show there, and quotas be moved. What it deliberately does not
-//! know: activities.
+//! Why it exists: before anything lives on a tile, the tile must see memory, and quotas must be moved. What it deliberately does not know:
+//! activities.
 
 use crate::calls::{Failure, call};
 use crate::gates::Selectors;
@@ -18,24 +18,24 @@ pub fn pages(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE)
 }
 
-/// Pages for the page tables of an application: what it needs itself, and what its limit lets it have for activities that it makes.
+/// Pages for the page tables of an application: its own needs, and what its limit allows for activities that it creates.
 pub fn tables(app: &App) -> u64 {
     let memory = app.memory.next_multiple_of(PAGE);
     let own = match app.pager {
         None => table_pages(memory),
-        // Its own memory, and whatever its pager may map.
+        // Its own memory, and everything that its pager may map.
         Some(_) => table_pages(memory) + table_pages(memory + 2 * AREA),
     };
     app.tables.unwrap_or(0).max(own)
 }
 
-/// The memory that shows on each tile: of its activities, and on tiles that this manager lights, pages for all page tables.
+/// The memory that each tile sees: that of its activities and, on tiles that this manager configures first, pages for all page tables.
 struct Window {
     memory: u64,
     tables: u64,
 }
 
-/// Pages for the page tables of what is below a manager on a tile.
+/// Pages that everything below a manager needs for page tables on a tile.
 fn needed_tables(manager: &Manager, tile: u16) -> u64 {
     let apps = manager.inner.iter().filter(|a| a.tile == tile);
     let below = manager.managers.iter().filter(|m| m.0 == tile);
@@ -43,14 +43,15 @@ fn needed_tables(manager: &Manager, tile: u16) -> u64 {
     apps.map(tables).chain(below).sum()
 }
 
-/// The same, and what its limit lets it have besides.
+/// The same, plus what the manager's limit allows in addition.
 fn manager_tables(manager: &Manager, tile: u16) -> u64 {
     let limit = manager.limits.iter().find(|limit| limit.tile == tile);
     let limit = limit.and_then(|limit| limit.tables).unwrap_or(0);
     limit.max(needed_tables(manager, tile))
 }
 
-/// Which memory each tile needs, by tile and memory tile. On its own tile the root manager found TileMux with pages for itself only.
+/// The memory that each tile needs, by tile and memory tile. The root manager found its own tile with a TileMux that has pages for the root
+/// manager only.
 fn windows(
     system: &Subsystem,
     first_memory: u16,
@@ -70,7 +71,7 @@ fn windows(
         .iter()
         .map(|a| (a.tile, a.memory_tile, a.memory, tables(a)));
     let managers = system.managers.iter();
-    // A manager's description lies in its window, too.
+    // A manager's description is in its window, too.
     let managers = managers.map(|m| {
         let tables = table_pages(pages(m.memory));
         (m.tile, first_memory, m.memory, tables)
@@ -82,7 +83,7 @@ fn windows(
         let text = 2 * manager.text.len() as u64 + 256 * manager.imports.len() as u64;
         need((manager.tile, first_memory), pages(text) + PAGE, 0);
     }
-    // Tiles that several managers share are this one's to light; so are those where it has something itself.
+    // This manager configures the tiles that several subordinate managers share first, and those on which it has something itself.
     let tiles = |manager: &Manager| -> BTreeSet<u16> {
         let apps = manager.inner.iter().map(|a| a.tile);
         apps.chain(manager.managers.iter().map(|m| m.0)).collect()
@@ -108,7 +109,7 @@ fn windows(
     all
 }
 
-/// Gives every tile the memory that its activities need. Returns the capabilities to cut that memory from.
+/// Gives every tile the memory that its activities need. Returns the capabilities from which that memory is cut.
 pub fn configure(
     system: &Subsystem,
     first_memory: u16,
@@ -128,9 +129,9 @@ pub fn configure(
             })
         };
         let done = match configure(window.tables) {
-            // Somebody above lit the tile, with page tables for all.
+            // A manager above configured the tile first, with page tables for all.
             Err(SyscallError::BadArgument) if window.tables > 0 => configure(0),
-            // Whoever was to live there hears of it.
+            // The activities meant for this tile are told later.
             Err(SyscallError::TileLost) => Ok(syscall::Results::default()),
             other => other,
         };
@@ -141,7 +142,7 @@ pub fn configure(
     Ok(made)
 }
 
-/// Quotas of a tile that an application or manager gets for itself; absent ones are shared.
+/// Quotas of a tile that an application or manager gets for itself; those that are `None` are shared.
 #[derive(Default)]
 struct Quotas {
     endpoints: Option<u64>,
@@ -152,7 +153,7 @@ struct Quotas {
     windows: Option<u64>,
 }
 
-/// Whether an activity without processor time of its own may live on a tile beside others that have some.
+/// Whether an activity without processor time of its own may share a tile with activities that have some.
 fn has_idle(tile: u16) -> bool {
     let request = Syscall::Query {
         selector: SEL_TILES + tile,
@@ -160,8 +161,8 @@ fn has_idle(tile: u16) -> bool {
     matches!(syscall::call(&request), Ok([.., idle]) if idle != 0)
 }
 
-/// A capability for a tile with these quotas, moved out of this manager's. An activity without time of its own comes last, and so does
-/// everything that it derives from it; below a manager whose time is divided, it gets what is left of that.
+/// Derives a capability for a tile with these quotas, moved out of this manager's. An activity without time of its own comes last, and so
+/// does everything derived from it; below a manager whose time is divided, it gets the remainder of that time.
 fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, Failure> {
     let source = SEL_TILES + tile;
     let (rate, burst) = quotas.noc.unwrap_or((SHARE, SHARE));
@@ -191,8 +192,8 @@ fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, 
     Ok(target)
 }
 
-/// The tile capability for an application: with quotas of its own where the description limits it, and with places for itself, so
-/// that nobody takes them or its page tables while it is started again. Its windows are its manager's.
+/// The tile capability for an application. It has its own quotas where the description limits the application, and its own places, so that
+/// nobody takes them or its page tables while it is restarted. It uses its manager's windows.
 pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: app.endpoints,
@@ -205,11 +206,11 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     derive(app.tile, &quotas, selectors)
 }
 
-/// Endpoints of a manager's own activity: its channel to the kernel, and for each priority of applications memory that it fills and a module
-/// that it reads.
+/// Endpoints of a manager's own activity: its channel to the kernel, and, for each priority of applications, the memory that it fills and
+/// the module that it reads.
 const MANAGER_ENDPOINTS: u64 = 2 + 2 * PRIORITIES as u64;
 
-/// The tile capability for a manager's own activity: what it makes active there must not be taken from others that share the tile.
+/// The tile capability for a manager's own activity: others that share the tile must not take the endpoints that it activates there.
 pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: Some(MANAGER_ENDPOINTS),
@@ -221,7 +222,7 @@ pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u
     derive(tile, &quotas, selectors)
 }
 
-/// The tile capability for all that is below a manager.
+/// The tile capability for everything below a manager.
 pub fn for_manager(
     manager: &Manager,
     tile: u16,

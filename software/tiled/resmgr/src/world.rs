@@ -1,4 +1,4 @@
-//! Everything that a manager has started, and what it knows of services.
+//! Everything that a manager has started, and what it knows about services.
 //!
 //! Why it exists: starting applications and passing services on are two sets of rules over one state. What it deliberately does not
 //! know: these rules.
@@ -19,7 +19,7 @@ pub struct Below {
     pub(crate) name: Box<str>,
     pub foreground: bool,
     pub phase: Phase,
-    /// It was said already that it offers what is not there.
+    /// It was already reported for offering something that does not exist.
     pub has_lied: bool,
 }
 
@@ -27,15 +27,15 @@ pub struct Below {
 pub struct State {
     /// How far it is.
     pub progress: Progress,
-    /// How often it was started again.
+    /// How often it was restarted.
     pub restarts: u32,
-    /// It has appeared again, and nobody has been told that it is back.
+    /// It has a new activity, and nobody has been told that it is back.
     pub(crate) is_unsaid: bool,
     /// Its memory is being filled.
     pub(crate) filling: Option<Filling>,
-    /// It was said already that what it offers is not one of its services: it may offer as often as it likes.
+    /// It was already reported for offering something that is not one of its services: it may do so as often as it likes.
     pub has_lied: bool,
-    /// How often it has offered something since it was started.
+    /// How often it has offered something since its start.
     pub offers: u32,
     /// The pager of this activity of it has ended, and its pages with that: it is to end.
     pub(crate) orphan: Option<u16>,
@@ -49,34 +49,34 @@ pub struct World<'a> {
     pub(crate) below: Fixed<Below>,
     pub(crate) selectors: Selectors,
     pub(crate) modules: Modules,
-    /// What is known of applications that offer services, or receive.
+    /// What is known about applications that offer services or receive.
     pub(crate) known: Paid<Own, BTreeMap<Source, Known>>,
     /// Of which services something is new, and how many of those have heard it whom it concerns.
     pub(crate) unsaid: Paid<Own, BTreeMap<Source, usize>>,
-    /// Where this manager takes services from whom it started: a selector each, however often they are offered.
+    /// Where this manager keeps the services of what it started: one selector each, however often they are offered.
     pub(crate) places: Paid<Own, BTreeMap<Source, u16>>,
-    /// When all gates were there and all that could start had started: nothing is started because of what others say before.
+    /// When all gates existed and every application that could start had started: earlier reports by others start nothing.
     pub(crate) began: Option<u64>,
-    /// The exit code so far: 3 once something in the foreground has failed.
+    /// The exit code so far: 3 once a foreground application has failed.
     pub code: u64,
 }
 
-/// Exit code of a manager one of whose applications failed.
+/// Exit code of a manager when one of its applications has failed.
 pub const FAILED: u64 = 3;
 
-/// What is known of a service.
+/// What is known about a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// The newest.
     pub news: News,
-    /// Where this manager holds it, or held it before it was started again.
+    /// Where this manager holds it, or held it before its application was restarted.
     pub selector: Option<u16>,
-    /// When it was heard, in nanoseconds since reset.
+    /// When the report arrived, in nanoseconds since reset.
     pub at: u64,
 }
 
 impl Known {
-    /// Whether a word is news after what is known.
+    /// Whether a report is news compared with what is known.
     pub(crate) fn is_followed_by(&self, news: News) -> bool {
         let is_later = news.restarts > self.news.restarts;
         let is_further =

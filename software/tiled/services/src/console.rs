@@ -1,7 +1,7 @@
-//! The console service: prints lines of many clients, unmixed, each with its writer.
+//! The console service: prints the lines of many clients unmixed, each marked with its writer.
 //!
-//! Why it exists: lines of an application that prints through its own tile's multiplexer can be mixed with those of others, and
-//! nothing bounds how much it prints; here budgets do. What it deliberately does not know: the meaning of the lines.
+//! Why it exists: lines that an application prints through its own tile's multiplexer can mix with those of others, and nothing
+//! bounds their amount; here budgets do. What it deliberately does not know: the meaning of the lines.
 //!
 //! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`. It never ends.
 #![no_std]
@@ -15,7 +15,7 @@ use bulkhead_lib::server::{Client, Incoming, Server, Service};
 
 bulkhead_lib::main!(main);
 
-/// Most nanoseconds of a line: four calls of the multiplexer, with their printing.
+/// Longest time for a line, in nanoseconds: four calls of the multiplexer, with the printing.
 const REQUEST: u64 = 40_000;
 
 fn main() -> u64 {

@@ -1,13 +1,13 @@
-//! The file service: names, handles and sizes by messages; the bytes of files by transfers of the clients themselves.
+//! The file service: messages carry names, handles and sizes; the clients transfer the bytes of files themselves.
 //!
-//! Why it exists: see `bulkhead-filesystem`, which decides everything. What it deliberately does not know: its clients.
+//! Why it exists: see `bulkhead-filesystem`, which makes all decisions. What it deliberately does not know: its clients.
 //!
-//! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how
-//! many files and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and files and
-//! folders that one client can have, with `-N` behind it of the clients of gate N. An eighth of both is divided among all clients that there
-//! can be, which are as many as the gates have slots, so that each has something that nobody else gets. The service's kernel memory pays for
-//! pieces of files that clients access themselves, one for each of them at least: without room for that it ends. An image that is there already is opened, anything else overwritten with
-//! an empty one. It never ends.
+//! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how many files
+//! and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and number of files and
+//! folders that one client can have; with `-N` appended, for the clients of gate N. An eighth of both is divided among all possible clients
+//! (one per slot of the gates), so each has a part that no other client gets. The service's kernel memory pays for the pieces of files that
+//! clients access themselves, at least one per client: the service ends if it has no room for them. It opens an existing image and
+//! overwrites anything else with an empty image. Otherwise it never ends.
 #![no_std]
 #![no_main]
 
@@ -30,14 +30,14 @@ use bulkhead_lib::{argument, println, session};
 
 bulkhead_lib::main!(main);
 
-/// Nanoseconds of a transfer of a block at most, on any platform of the catalog.
+/// Longest transfer of a block on any platform of the catalog, in nanoseconds.
 const TRANSFER: u64 = 10_000;
-/// Open files that every client can have, whatever others do, and those of all together beyond that.
+/// Open files that every client can have, whatever others do, and those that all clients share beyond that.
 const HANDLES: (usize, usize) = (2, 128);
-/// The same for pieces that are granted at once, as far as kernel memory suffices: with one, a client gets on with one file.
+/// The same for pieces granted at one time, as far as kernel memory suffices: with one piece, a client can use one file.
 const PIECES: (usize, usize) = (1, 64);
 
-/// The image in memory that only transfers reach.
+/// The image, in memory that only transfers reach.
 struct Disk(MemoryGate);
 
 impl Store for Disk {
@@ -92,7 +92,7 @@ fn main() -> u64 {
     server.run(&mut service)
 }
 
-// Apart from `main`, on whose stack everything else lies.
+// Separate from `main`, because everything else is on the stack of `main`.
 #[inline(never)]
 fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
     match FileSystem::mount(Disk(disk), disk.size()) {
@@ -122,7 +122,7 @@ fn limit(system: &mut FileSystem<Disk>, seats: Seats, priorities: usize) -> Resu
     Ok(())
 }
 
-/// The giver of access to pieces of the image.
+/// Gives access to pieces of the image.
 struct Lender {
     /// The capability for the image, if clients can get pieces of it.
     disk: Option<u16>,
@@ -131,10 +131,10 @@ struct Lender {
 }
 
 impl Lender {
-    /// Divides the pieces that the kernel memory which is left pays for among the clients that there can be.
+    /// Divides the pieces that the remaining kernel memory can pay for among the possible clients.
     fn divide(&mut self, seats: Seats) -> Result<Shares<Client>> {
         let left = session::kernel_memory()?;
-        // The cost of one piece is tried out with the first block, which holds no client's data.
+        // The first block, which holds no client's data, serves to measure the cost of one piece.
         let cost = match self.disk {
             None => return Ok(Shares::among(seats, 0, 0)),
             Some(_) => {
@@ -185,12 +185,12 @@ impl Lending for Lender {
 
 struct FileService {
     files: Files<Disk, Lender>,
-    /// The request that was just asked for, if something is in its way that ended clients left.
+    /// The request that was just made, if leftovers of ended clients are in its way.
     later: Option<Incoming>,
 }
 
 impl FileService {
-    /// Performs a request, or a part of what must be done before.
+    /// Performs a request, or a part of the work that must come first.
     fn perform<R: Request>(
         &mut self,
         request: Incoming,
@@ -208,7 +208,7 @@ impl FileService {
     }
 }
 
-/// Transfers of a block that an operation takes at most, with folders of up to four blocks on the way.
+/// The most block transfers that an operation takes, with folders of up to four blocks on the way.
 fn transfers(operation: u64) -> u64 {
     match operation {
         Close::OPERATION | Commit::OPERATION => 16,
@@ -233,10 +233,10 @@ impl Service for FileService {
         Ok((selector, [piece.offset, piece.length]))
     }
 
-    /// Takes back a piece or closes a file that an ended client left, or fills a free block with zeros: one after each request, or when there
-    /// is none, so others wait for at most one.
+    /// Takes back a piece or closes a file that an ended client left, or fills a free block with zeros: one such step after each request,
+    /// or when there is no request, so others wait for at most one step.
     fn alarm(&mut self) -> Option<u64> {
-        // A disk that fails shows it to each client that asks for something.
+        // Every client sees the failure of a disk at its own requests.
         let files = &mut self.files;
         let more = files.clean(None) || files.system.prepare().unwrap_or(false);
         more.then_some(1)

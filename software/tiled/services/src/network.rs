@@ -1,16 +1,16 @@
 //! The network service: sockets of many clients over the network card of this tile.
 //!
-//! Why it exists: see `bulkhead-network`, which decides everything. What it deliberately does not know: its clients.
+//! Why it exists: see `bulkhead-network`, which makes all decisions. What it deliberately does not know: its clients.
 //!
-//! Gates: `interrupt` (receive; the card's), `priority-0`, ... (receive, with slots of 1536 bytes). Arguments: those of
-//! `lib::server`; `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses
-//! that are greeted at the start, separated by blanks, `sockets` (8): sockets of a client at most (half of those that memory suffices for, 64 at
-//! most, are divided among all clients that there can be, which are as many as the gates have slots), `buffer` (8192):
-//! bytes that a socket keeps for each direction; `backlog` (4): connections that are being opened from outside, for each client, beside its
-//! listening sockets, and `handshake` (30s), after which one is given up; `openings` (100us): time for frames that open connections to
-//! clients that listen, `strangers` (100us): for all others that belong to no client, and `arrivals` (none): for those of each client, in every `frame-period` (1ms). Clients need a session. It never ends.
+//! Gates: `interrupt` (receive; the card's), `priority-0`, ... (receive, with slots of 1536 bytes). Arguments: those of `lib::server`;
+//! `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses to greet at the start, separated by blanks;
+//! `sockets` (8): most sockets of a client (half of those that memory suffices for, at most 64, are divided among all possible clients, one
+//! per slot of the gates); `buffer` (8192): bytes that a socket keeps for each direction; `backlog` (4): connections being opened from
+//! outside, per client, in addition to its listening sockets; `handshake` (30s): when such a connection is given up; `openings` (100us):
+//! time for frames that open connections to listening clients, `strangers` (100us): for all other frames that belong to no client, and
+//! `arrivals` (none): for the frames of each client, in every `frame-period` (1ms). Clients need a session. It never ends.
 //!
-//! Between two requests at most [`FRAMES`] frames are taken from the card, so a flood from the cable delays a request by no more
+//! Between two requests the service takes at most [`FRAMES`] frames from the card, so a flood from the cable delays a request by no more
 //! than that.
 #![no_std]
 #![no_main]
@@ -33,9 +33,9 @@ use bulkhead_network_card::NetworkCard;
 
 bulkhead_lib::main!(main);
 
-/// Frames that are taken from the card before the next request.
+/// Most frames taken from the card before the next request.
 const FRAMES: usize = 4;
-/// Nanoseconds of a request with a frame's worth of data at most, on any platform of the catalog.
+/// Longest time for a request with a frame's worth of data on any platform of the catalog, in nanoseconds.
 const REQUEST: u64 = 60_000;
 
 fn main() -> u64 {
@@ -147,7 +147,7 @@ impl Service for NetworkService {
 
     fn serve(&mut self, request: Incoming) {
         let owner = request.owner();
-        // The service keeps nothing for activities whose end it would not learn.
+        // The service keeps nothing for activities whose end it would not learn of.
         if !self.sessions.has(owner.activity) {
             return request.fail(Status::NoRights);
         }

@@ -1,13 +1,12 @@
-//! The pager: gives applications the pages of their heaps when they are first used, and pages of files.
+//! The pager: gives applications the pages of their heaps on first use, and pages of files.
 //!
-//! Why it exists: see `bulkhead-pager`, which decides which page comes from where. What it deliberately does not know: the tiles of
-//! its clients; the kernel maps, and TileMux reports faults.
+//! Why it exists: see `bulkhead-pager`, which makes all decisions about pages. What it deliberately does not know: the tiles of its
+//! clients; the kernel maps, and TileMux reports faults.
 //!
 //! Gates: `faults` (receive, with a slot for each application that names it as its `pager`), `requests` (receive, may be missing: clients
 //! that map files), `files` (send, may be missing: the file service), `shared` (memory, may be missing: for unchanged pages of files, which
-//! clients share then). Arguments: `pages` (pages of a client at most; all of its heap without it), `around` (1): pages that come with one
-//! fault; `open` (4): files that stay open; `keep` (2000): microseconds that one stays open unused. It never ends. A client that it refuses
-//! ends.
+//! clients share then). Arguments: `pages` (the whole heap): most pages of a client; `around` (1): pages that one fault brings; `open` (4):
+//! files that stay open; `keep` (2000): microseconds that an unused file stays open. It never ends. A client that it refuses ends.
 #![no_std]
 #![no_main]
 
@@ -31,10 +30,10 @@ use bulkhead_pager::{Client, Fill, Given, PAGE, Pages, Place, Range};
 
 bulkhead_lib::main!(main);
 
-/// Nanoseconds after which it tries again to give an answer that found no room, if nothing else happens.
+/// Nanoseconds until the next attempt to deliver an answer that found no room, if nothing else happens.
 const AGAIN: u64 = 10_000;
 
-/// Through which contents pass.
+/// A page on its way through the pager.
 #[repr(C, align(4096))]
 struct Page([u8; PAGE as usize]);
 
@@ -46,7 +45,7 @@ impl Page {
 
 struct One {
     served: Served,
-    /// Number of its activity, once it has asked for something.
+    /// Number of its activity, once the activity has made a request.
     activity: Option<u16>,
 }
 
@@ -55,8 +54,8 @@ struct Pager {
     pages: Pages,
     files: Files,
     around: u64,
-    /// Answers that a client's TileMux had no room for. Each keeps the slot that its client has in the gate of faults, so there are at most as
-    /// many as slots.
+    /// Answers for which a client's TileMux had no room. Each keeps its client's slot in the gate of faults, so there are at most as many
+    /// as slots.
     late: PaidQueue<Share, (Message, PagerAnswer)>,
     /// Memory for unchanged pages, and the capability for it.
     shared: Option<(MemoryGate, u16)>,
@@ -84,11 +83,11 @@ fn serve() -> Result<()> {
     .flatten()
     .collect();
     loop {
-        // One in each turn, so that a tile that takes no answers delays nobody else's faults by more than a refused answer.
+        // One per turn: a tile that takes no answers delays other clients' faults only by one refused answer.
         if let Some((message, answer)) = pager.late.pop_front() {
             pager.answer(message, answer);
         }
-        // While there are no requests, the next pages are prepared.
+        // While there are no requests, prepares the next pages.
         let until = match (pager.unready(), pager.late.is_empty()) {
             (Some(_), _) => Some(0),
             (None, true) => pager.files.until(),
@@ -136,7 +135,7 @@ impl Pager {
         })
     }
 
-    /// A client and its next frame to be filled with zeros.
+    /// A client and the next of its frames to fill with zeros.
     fn unready(&mut self) -> Option<(usize, u64)> {
         let enough = self.around.max(1);
         let (all, pages) = (&self.all, &mut self.pages);
@@ -181,7 +180,7 @@ impl Pager {
             return false;
         };
         if one.served.generation != Some(fault.generation) {
-            // Of an activity that has ended meanwhile.
+            // The faulting activity has ended meanwhile.
             let known = one.served.generation.unwrap_or(fault.generation);
             if fault.generation.wrapping_sub(known) > u16::MAX / 2 {
                 return false;
@@ -206,7 +205,7 @@ impl Pager {
         done.is_ok()
     }
 
-    /// A client has begun anew.
+    /// A client starts afresh.
     fn begin(&mut self, number: usize, generation: u16, activity: Option<u16>) {
         let one = &mut self.all[number];
         one.served.generation = Some(generation);
@@ -276,11 +275,11 @@ impl Pager {
             },
             _ => buffer.failure(Status::UnknownOperation),
         };
-        // A client that is gone needs none.
+        // A client that is gone needs no answer.
         let _ = message.reply(reply);
     }
 
-    /// The client that an activity is.
+    /// The client of an activity.
     fn find(&mut self, activity: u16) -> Result<usize> {
         let mut known = self.all.iter();
         if let Some(number) = known.position(|one| one.activity == Some(activity)) {
@@ -326,7 +325,7 @@ impl Pager {
         }
         let given = self.pages.give_back(number, address, pages);
         given.map_err(|_| Status::BadRequest)?;
-        // Their memory is used for something else only after that.
+        // Their memory gets a new use only after that.
         let served = &self.all[number].served;
         (0..pages).for_each(|page| served.take(address + page * PAGE));
         Ok(())
@@ -341,14 +340,14 @@ struct Open {
     used: u64,
 }
 
-/// Files of clients, some of them open.
+/// Files of clients; some of them are open.
 struct Files {
     mount: Option<Mount>,
     paths: PaidList<Share, String>,
     open: PaidList<Own, Open>,
     /// How many may be open.
     most: usize,
-    /// How long one stays open unused, in nanoseconds.
+    /// How long an unused file stays open, in nanoseconds.
     keep: u64,
 }
 
@@ -363,13 +362,13 @@ impl Files {
         }
     }
 
-    /// When the next one has been unused for long enough.
+    /// When the next file has been unused for long enough.
     fn until(&self) -> Option<u64> {
         let moments = self.open.iter().map(|open| open.used + self.keep);
         moments.min()
     }
 
-    /// Closes a file that was unused for long: others may want to write it.
+    /// Closes a file that has not been used for long: others may want to write it.
     fn close_unused(&mut self) {
         let (now, keep) = (time::now(), self.keep);
         let mut all = self.open.iter();
@@ -386,7 +385,7 @@ impl Files {
         }
     }
 
-    /// Nothing is open any more, and the service is a new one.
+    /// No file is open any more; the service is a new one.
     fn start_again(&mut self) {
         while !self.open.is_empty() {
             self.close(0);
@@ -394,7 +393,7 @@ impl Files {
         self.mount = None;
     }
 
-    /// Does something with an open file. A restarted service does not know which files were open before, so it is tried again.
+    /// Does something with an open file. A restarted service does not know which files were open before, so this tries again.
     fn with<T>(&mut self, file: usize, action: impl Fn(&mut File) -> Result<T>) -> Result<T> {
         let known = self.mount.is_some();
         match self.attempt(file, &action) {
@@ -431,7 +430,7 @@ impl Files {
         done
     }
 
-    /// Reads a page of a file; zeros after its end.
+    /// Reads a page of a file; bytes after its end are zeros.
     fn read(&mut self, file: usize, offset: u64, page: &mut Page) -> Result<()> {
         let page = core::cell::RefCell::new(page);
         self.with(file, |file| {
@@ -443,7 +442,7 @@ impl Files {
         })
     }
 
-    /// The number of a file, which is opened, and its size. `keeps` says whether a client has the file with this number.
+    /// Opens a file; returns its number and its size. `keeps` says whether a client has the file with this number.
     fn place(&mut self, name: &str, mut keeps: impl FnMut(usize) -> bool) -> Result<(usize, u64)> {
         let known = self.paths.iter().position(|path| path == name);
         let unused = || (0..self.paths.len()).find(|file| !keeps(*file));

@@ -1,7 +1,7 @@
-//! The timer service: answers when it is time, the most important client first.
+//! The timer service: answers each request at its time, the most important client first.
 //!
-//! Why it exists: an application that has no clock of its own to wait with, such as one that waits for several things, lets
-//! itself be woken by a message. What it deliberately does not know: who its clients are.
+//! Why it exists: an application that cannot wait with a timer of its own, such as one that waits for several events, asks
+//! for a message that wakes it. What it deliberately does not know: its clients.
 //!
 //! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`. It never ends.
 #![no_std]
@@ -16,7 +16,7 @@ use bulkhead_lib::time;
 
 bulkhead_lib::main!(main);
 
-/// Nanoseconds of a request at most: a search over all alarms.
+/// Longest time for a request, in nanoseconds: a search over all alarms.
 const REQUEST: u64 = 5_000;
 
 fn main() -> u64 {
@@ -28,7 +28,7 @@ fn main() -> u64 {
     server.run(&mut timer)
 }
 
-/// A request that waits, and whether for the client's periodic timer.
+/// A waiting request, and whether it is for the client's periodic timer.
 struct Waiting {
     request: Incoming,
     periodic: bool,
@@ -36,7 +36,7 @@ struct Waiting {
 
 struct Timer {
     alarms: Alarms<Waiting>,
-    /// Periodic timers, and which activity has started each: another one that has the channel later has none.
+    /// Periodic timers, and the activity that started each; another activity that has the channel later has none.
     periodic: Fixed<[Option<(u16, Periodic)>; CLIENTS]>,
 }
 
@@ -95,7 +95,7 @@ impl Service for Timer {
             if next > now {
                 return Some(next);
             }
-            // One at a time: while this is answered, a more important one may become due.
+            // One at a time: a more important alarm may become due during the answer.
             let Waiting { request, periodic } = self.alarms.take(now)?;
             if periodic {
                 let client = request.client();

@@ -90,7 +90,8 @@ struct TileMux {
 /// measures it with a program that is displaced all the time.
 const UNSEEN_CYCLES: u64 = 400;
 
-/// From a request of the kernel to the next one others have the hart for this many times as long as the request took, if they want it.
+/// After a request of the kernel, the others get the hart for this many times the duration of that request, if they want it, before
+/// the next request.
 const REST: u64 = 9;
 
 /// Nanoseconds after which TileMux tells the kernel again of ends that it had no slot for: what the kernel takes for some notifications.
@@ -105,7 +106,8 @@ fn unseen() -> u64 {
 
 impl TileMux {
     fn new(policy: Policy, (slice, distance): (u64, u64), line: u64) -> Self {
-        // Where priorities mean nothing, everybody is urgent, and no admission counts requests: all together have a share.
+        // Where priorities mean nothing, every activity is urgent and no admission counts requests: all requests together get one
+        // share.
         let (bar, distance) = match policy {
             Policy::Realtime => (1, distance),
             Policy::Throughput => (0, 0),
@@ -184,7 +186,7 @@ impl TileMux {
         }
     }
 
-    /// An activity was told that something can no longer arrive. If it waits for its pager, and that is gone, it ends.
+    /// An activity was told that something can no longer arrive. If it waits for its pager, and the pager is gone, the activity ends.
     fn abandoned(&mut self, id: u16) {
         if let Some((_, pager, reason)) = self.mux.suspended(id)
             && !tile::leads_somewhere(pager)
@@ -210,7 +212,7 @@ impl TileMux {
     /// A call of the activity.
     fn call(&mut self, id: u16, place: usize) -> Resume {
         let context = arch::context(place);
-        // Behind the `ecall`, which has 4 bytes.
+        // After the `ecall`, which has 4 bytes.
         context.registers[0] += 4;
         let (first, second) = (context.registers[A0], context.registers[A1]);
         let Some(call) = Ecall::from_code(context.registers[A7]) else {
@@ -368,7 +370,7 @@ impl TileMux {
                 }
             }
         }
-        // A second hart, if there is one, has raised this interrupt.
+        // A second hart, if there is one, raised this interrupt.
         if csr::mip() & csr::SOFTWARE != 0 {
             device::set_software_interrupt(false);
         }

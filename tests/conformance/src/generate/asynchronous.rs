@@ -1,14 +1,14 @@
 //! Timer interrupts at any moment, which the program may not notice.
 //!
-//! When they come differs from run to run and from side to side, so the handler leaves nothing behind: it saves what it uses,
-//! sets the timer a little further, and returns. Reservations are left out, since a trap may end them.
+//! Their times differ from run to run and from side to side, so the handler leaves nothing behind: it saves what it uses, sets
+//! the timer a little further, and returns. Reservations are left out, because a trap may end them.
 
 use super::{Builder, HALF, atomic, control, float, integer, memory, paging, switch};
 use crate::assembler::{self, Assembler};
 use crate::encode::{self, MRET, SFENCE, word};
 use crate::layout::*;
 
-/// Where the handler is: not in the result.
+/// Place of the handler, which is not in the result.
 const HANDLER: u64 = SPARE;
 
 pub(super) fn generate(b: &mut Builder) {
@@ -41,10 +41,10 @@ pub(super) fn generate(b: &mut Builder) {
             a.csr("csrrw", 0, 0x180, 5);
             a.push(word(SFENCE, "sfence.vma"));
         }
-        // In the runtime's handler nothing may interrupt: machine mode's own interrupts are on only in the part below.
+        // Nothing may interrupt the runtime's handler: machine mode's own interrupts are enabled only in the part below.
         switch(a, mode, alias);
     });
-    // Interrupts on: from here the program's own handler serves the timer, and everything else goes on to the runtime's.
+    // Interrupts on: from here the program's own handler serves the timer and forwards everything else to the runtime's.
     b.fixed(|a, _| {
         a.li(17, SWITCH | 3);
         a.li(16, 0);
@@ -97,8 +97,8 @@ pub(super) fn generate(b: &mut Builder) {
     });
 }
 
-/// The timer's handler; exceptions go on to the runtime's, with all registers as they were. Like that one it has the runtime's
-/// frame in `mscratch`, and saves where that does not.
+/// The timer's handler; it forwards exceptions to the runtime's, with all registers unchanged. Like that one it has the
+/// runtime's frame in `mscratch`, but it saves to another place.
 fn handler(period: i64) -> Vec<u8> {
     const SAVED: i64 = 0x700;
     let mut a = Assembler::new();

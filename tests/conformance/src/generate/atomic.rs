@@ -7,7 +7,7 @@ pub(super) fn generate(b: &mut Builder) {
     operations(b, true);
 }
 
-/// Atomic operations, with pairs of LR and SC or without.
+/// Atomic operations, with or without pairs of LR and SC.
 pub(super) fn operations(b: &mut Builder, reservations: bool) {
     for _ in 0..150 {
         let size = if b.random.one_in(2) { 4 } else { 8 };

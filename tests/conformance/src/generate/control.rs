@@ -95,7 +95,7 @@ pub(super) fn generate(b: &mut Builder) {
     }
 }
 
-/// Instructions that show whether they ran.
+/// Instructions that show whether they were executed.
 fn padding(a: &mut crate::assembler::Assembler, random: &mut crate::random::Random) {
     for _ in 0..random.range(1, 6) {
         if random.one_in(2) {

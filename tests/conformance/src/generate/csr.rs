@@ -6,9 +6,9 @@ use crate::random::Random;
 
 /// CSRs that a test may write in machine mode and restore at once: number, bits that it varies, bits that it always writes.
 ///
-/// Bits stay out where several behaviours are legal (WARL) and QEMU shows one of them, where QEMU keeps bits that are read-only
-/// zero (bit 0 of `mepc` and `sepc`, addresses beyond 56 bits in `pmpaddr`), or where the program would lose its
-/// footing (MPRV, MIE, locked PMP entries). PMP entries are never writable but not readable, which is reserved.
+/// Bits are left out where several behaviours are legal (WARL) and QEMU shows one of them, where QEMU keeps bits that are
+/// read-only zero (bit 0 of `mepc` and `sepc`, addresses beyond 56 bits in `pmpaddr`), or where the program could not continue
+/// (MPRV, MIE, locked PMP entries). PMP entries are never writable but not readable, which is reserved.
 const WRITABLE: &[(u32, u64, u64)] = &[
     (0x001, u64::MAX, 0),
     (0x002, u64::MAX, 0),
@@ -45,14 +45,14 @@ const WRITABLE: &[(u32, u64, u64)] = &[
     (0x3bf, 0x003f_ffff_ffff_ffff, 0),
 ];
 
-/// Numbers of CSRs that neither side has.
+/// Numbers of CSRs that neither side implements.
 const ABSENT: &[u32] = &[
     0x004, 0x008, 0x00f, 0x015, 0x043, 0x0ff, 0x1ff, 0x200, 0x240, 0x280, 0x2ff, 0x400, 0x5c0,
     0x600, 0x604, 0x680, 0x6c0, 0x7c0, 0x800, 0x8ff, 0x9c0, 0xac0, 0xbc0, 0xcc0, 0xdc0, 0xe12,
     0xfc0, 0xfff, 0x3a1, 0x3a3, 0xc80, 0xb80,
 ];
 
-/// CSRs whose values are the implementation's own business; only whether they can be read is compared.
+/// CSRs whose values depend on the implementation; only whether they can be read is compared.
 const PRIVATE: &[u32] = &[
     0xf11, 0xf12, 0xf13, 0xb00, 0xb02, 0xc00, 0xc02, 0xb03, 0xb12, 0x323, 0x332, 0xc03, 0xc12,
 ];
@@ -61,7 +61,7 @@ pub(super) fn generate(b: &mut Builder) {
     for _ in 0..60 {
         match b.random.below(8) {
             0 => {
-                // Not there, or read-only and written.
+                // Absent, or read-only and written.
                 let csr = *b.random.pick(ABSENT);
                 let (funct3, rd, source) = operation(&mut b.random);
                 let rd = if super::kept(rd) { 0 } else { rd };
@@ -73,7 +73,7 @@ pub(super) fn generate(b: &mut Builder) {
                     .pick(&[0xf11, 0xf12, 0xf13, 0xf14, 0xf15, 0xc00, 0xc02]);
                 let funct3 = *b.random.pick(&[1, 2, 3, 5, 6, 7]);
                 b.chunk(|a, random| {
-                    // A set or clear by a register that holds zero is a write too, but not for QEMU.
+                    // A set or clear by a register that holds zero is also a write, but not for QEMU.
                     let source = scratch(random);
                     a.li(source, random.corner() | 1);
                     a.push(encode::csr(funct3, 0, csr, source));
@@ -110,14 +110,14 @@ fn operation(random: &mut Random) -> (u32, u32, u32) {
     )
 }
 
-/// Write, set or clear; what it read and what reads back are stored, and the CSR gets its old value again.
+/// Write, set or clear; stores the value read and the value read back, and gives the CSR its old value again.
 fn writable(b: &mut Builder) {
     let (csr, bits, always) = *b.random.pick(WRITABLE);
     let (was, now) = (b.slot(), b.slot());
     b.chunk(|a, random| {
         let mut value = random.corner() & bits | always;
         if csr == 0x300 && value & 0x1800 == 0x1000 {
-            // MPP has no mode 2; what a write of it does is free.
+            // MPP has no mode 2; the effect of writing it is unspecified.
             value |= 0x1800;
         }
         a.csr("csrrs", 5, csr, 0);
@@ -151,7 +151,7 @@ fn writable(b: &mut Builder) {
     });
 }
 
-/// A translation mode that is not there: the whole write has no effect.
+/// A translation mode that does not exist: the whole write has no effect.
 fn modes(b: &mut Builder) {
     let slot = b.slot();
     b.chunk(|a, random| {

@@ -23,7 +23,8 @@ pub(super) fn generate(b: &mut Builder) {
                     b.target(),
                 );
                 b.chunk(|a, random| {
-                    // For QEMU a set or clear by a register that holds zero is no write (it leaves FS as it is).
+                    // For QEMU a set or clear by a register that holds zero is not a write (it leaves FS
+                    // unchanged).
                     let mut source = random.below(32) as u32;
                     if funct3 < 4 {
                         source = super::scratch(random);
@@ -92,7 +93,7 @@ fn operation(b: &mut Builder) {
             }
         } else {
             for &(register, offset) in &loads {
-                // Now and then a binary32 value loaded as such, or a register as it is.
+                // Occasionally a binary32 value loaded as such, or an unchanged register.
                 match random.below(8) {
                     0 => a.memory("flw", register, offset, 9),
                     1 => {}

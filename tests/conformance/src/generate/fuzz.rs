@@ -1,4 +1,4 @@
-//! Random words as instructions: what is legal, what is illegal, and what it does.
+//! Random words as instructions: whether they are legal, and what they do.
 //!
 //! In user mode under Sv39 with nothing but its own code and data mapped, so that a random store or load cannot reach
 //! anything else. Jumps and branches are left out: they have their own tests.
@@ -27,11 +27,11 @@ fn protected(b: &mut Builder) {
     });
 }
 
-/// Every 16-bit encoding that is no jump: program `seed` has 90 of them, so 550 programs have all.
+/// Every 16-bit encoding that is not a jump: program `seed` has 90 of them, so 550 programs have all.
 pub(super) fn generate_compressed(b: &mut Builder, seed: u64) {
     protected(b);
     for index in 0..90 {
-        // An odd multiplier visits all encodings, neighbours far from each other.
+        // An odd multiplier visits all encodings, with neighbours far from each other.
         let number = (seed * 90 + index) * 40_501 % 49_152;
         // Quadrants 0 to 2.
         let bits = ((number / 3) << 2) | (number % 3);
@@ -98,7 +98,7 @@ fn word(random: &mut Random) -> Instruction {
     }
 }
 
-/// Neither a jump nor something that could wait, nor a read of what only one side knows.
+/// Not a jump, nothing that could wait, and no read of something that only one side knows.
 fn straight(instruction: &Instruction) -> bool {
     let bits = instruction.bits;
     if instruction.bytes == 2 {
@@ -108,11 +108,11 @@ fn straight(instruction: &Instruction) -> bool {
         return !jump && !indirect;
     }
     if bits & 0x1f == 0x1f {
-        // Longer instructions: their length is not ours to say.
+        // Longer instructions: this test cannot know their length.
         return false;
     }
     if bits & 0xf800_007f == 0x1800_002f {
-        // SC without a reservation: QEMU does not look at its address.
+        // SC without a reservation: QEMU does not check its address.
         return false;
     }
     !matches!(bits & 0x7f, 0x63 | 0x67 | 0x6f)

@@ -1,7 +1,7 @@
-//! Interrupts: software, timer, and those that machine mode raises for supervisor mode; priority, delegation, vectors.
+//! Interrupts: software, timer, and interrupts that machine mode raises for supervisor mode; priority, delegation, vectors.
 //!
-//! A program never depends on when an interrupt arrives: it raises it while it is disabled, waits until it shows in `mip`, and
-//! then enables it; an enabled pending interrupt must be taken before the next instruction.
+//! A program never depends on when an interrupt arrives: it raises the interrupt while it is disabled, waits until `mip` shows
+//! it, and then enables it; an enabled pending interrupt must be taken before the next instruction.
 
 use super::{Builder, HALF, switch};
 use crate::assembler::{self, Assembler};
@@ -36,7 +36,7 @@ pub(super) fn generate(b: &mut Builder) {
                 bits |= 0x80;
                 a.li(5, CLINT_COMPARE);
                 if random.one_in(4) {
-                    // A moment that is still to come.
+                    // A moment in the future.
                     a.li(6, CLINT_TIME);
                     a.memory("ld", 6, 0, 6);
                     a.i("addi", 6, 6, random.range(1, 100));
@@ -45,7 +45,7 @@ pub(super) fn generate(b: &mut Builder) {
                     a.memory("sd", 0, 0, 5);
                 }
                 if random.one_in(2) {
-                    // Nothing is enabled in mstatus: WFI waits and goes on.
+                    // Nothing is enabled in mstatus: WFI waits and continues.
                     a.li(5, 0x80);
                     a.csr("csrrw", 0, 0x304, 5);
                     a.push(word(WFI, "wfi"));
@@ -53,7 +53,7 @@ pub(super) fn generate(b: &mut Builder) {
                 }
             }
             wait(a, bits, true);
-            // Those of supervisor mode by software.
+            // Supervisor-mode interrupts raised by software.
             let raised = random.bits() & 0x222;
             a.li(5, raised);
             a.csr("csrrs", 0, 0x344, 5);
@@ -123,8 +123,8 @@ pub(super) fn generate(b: &mut Builder) {
                     a.i("addi", 7, 0, 5);
                 }
             }
-            // Back in machine mode through the runtime's handler; with the test's own vectors, ecall would come to their entry 0,
-            // which understands it.
+            // Back in machine mode through the runtime's handler; with the test's own vectors, ecall would go to their entry 0,
+            // which handles it.
             let _ = vectored;
             switch(a, 3, 0);
             a.csr("csrrci", 0, 0x300, MIE as u32);

@@ -72,7 +72,7 @@ pub(super) fn generate(b: &mut Builder) {
                 });
             }
             10 => {
-                // The stack pointer moves and comes back.
+                // The stack pointer moves and returns.
                 let amount = b.random.range(1, 31) * 16;
                 b.chunk(|a, _| {
                     a.push(stack(amount));

@@ -1,4 +1,4 @@
-//! The generators, one file for each group of behaviour. The same category and seed always give the same program.
+//! The generators, one file per group of behaviour. The same category and seed always give the same program.
 
 mod asynchronous;
 mod atomic;
@@ -178,7 +178,7 @@ fn scratch(random: &mut Random) -> u32 {
     }
 }
 
-/// Puts the data pointers at the alias at which the code itself runs (see [`ALIAS`]).
+/// Moves the data pointers to the alias at which the code itself runs (see [`ALIAS`]).
 fn reload_pointers(a: &mut Assembler) {
     a.i("auipc", 2, 0, 0);
     a.i("srli", 2, 2, 17);
@@ -193,7 +193,7 @@ fn reload_pointers(a: &mut Assembler) {
     a.i("addi", 9, 9, 1024);
 }
 
-/// Goes on in `mode` (0 user, 1 supervisor, 3 machine) through the machine-mode handler; `alias` is 0 or [`ALIAS`].
+/// Continues in `mode` (0 user, 1 supervisor, 3 machine) through the machine-mode handler; `alias` is 0 or [`ALIAS`].
 fn switch(a: &mut Assembler, mode: u64, alias: u64) {
     a.li(16, alias);
     a.li(17, SWITCH | mode);

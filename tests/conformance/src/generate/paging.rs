@@ -1,7 +1,7 @@
 //! Sv39: permissions, superpages, A and D bits, SUM, MXR, MPRV, page faults of all kinds, delegated or not.
 //!
-//! Tables: page 0 is the root; entry 2 maps the memory onto itself for supervisor mode by one 2 MiB page; entry 3 maps the
-//! same by 4 KiB pages for user mode (see [`ALIAS`]). Everything else is random: entry 0 and 511 lead to tables of random
+//! Tables: page 0 is the root; entry 2 maps the memory to itself for supervisor mode with one 2 MiB page; entry 3 maps the
+//! same with 4 KiB pages for user mode (see [`ALIAS`]). Everything else is random: entry 0 and 511 lead to tables of random
 //! entries, entry 1 and some others are random leaves.
 
 use super::trap::{access, access_of_kind};
@@ -55,7 +55,7 @@ fn leaf(random: &mut Random, level: u64) -> u64 {
         physical
     };
     if random.one_in(20) {
-        // Reserved bits and those of extensions that are not there.
+        // Reserved bits, and those of extensions that are not implemented.
         flags |= 1 << random.range(54, 63);
     }
     entry(physical, flags)
@@ -64,7 +64,7 @@ fn leaf(random: &mut Random, level: u64) -> u64 {
 pub(super) fn setup(b: &mut Builder) {
     b.data.resize(DATA_BYTES as usize, 0);
     for page in 0..DATA_BYTES as usize / 4096 {
-        // Functions that tell in which page they are: at offset 64, and one whose first instruction lies in two pages.
+        // Functions that report the page in which they are: at offset 64, and one whose first instruction crosses two pages.
         let number = page as i64 + 1;
         let mut function = Assembler::new();
         function.i("addi", 30, 30, number << 4);
@@ -148,7 +148,7 @@ fn random_tables(b: &mut Builder) {
     }
 }
 
-/// A virtual address: mostly one that some entry maps.
+/// A virtual address, usually one that some entry maps.
 fn address(random: &mut Random) -> u64 {
     let low = match random.below(6) {
         0 => 4096 - random.below(9),
@@ -177,8 +177,8 @@ fn address(random: &mut Random) -> u64 {
     base.wrapping_add(low)
 }
 
-/// An access at a random address. Where code in these pages is called, stores stay away from it: the instruction cache would
-/// not have to see them.
+/// An access at a random address. Where code in these pages is called, stores avoid these pages: the instruction cache would
+/// not have to see the stores.
 fn random_access(a: &mut Assembler, random: &mut Random, calls: bool, across: bool) {
     let mut address = address(random);
     if !across {
@@ -192,9 +192,9 @@ fn random_access(a: &mut Assembler, random: &mut Random, calls: bool, across: bo
     access_of_kind(a, random, 7, kind);
 }
 
-/// Physical protection of some pages of tables and data: what it denies to a walk is an access fault. Tables are readable and
-/// writable or neither, because QEMU does not look at the rights when it sets A and D. With it no access crosses pages: QEMU
-/// would look at the rights of the next physical page.
+/// Physical protection of some pages of tables and data: a walk that it denies is an access fault. Tables are readable and
+/// writable or neither, because QEMU does not check the rights when it sets A and D. With protection no access crosses pages:
+/// QEMU would check the rights of the next physical page.
 fn protect(b: &mut Builder) {
     b.fixed(|a, random| {
         let mut configuration = 0;

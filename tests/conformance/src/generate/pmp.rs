@@ -18,7 +18,7 @@ pub(super) fn generate(b: &mut Builder) {
             for entry in 0..8 {
                 let (address, mut mode) = region(random, DATA);
                 if entry == 0 && mode == 1 {
-                    // It would begin at address 0 and take the program's own code away.
+                    // It would begin at address 0 and make the program's own code inaccessible.
                     mode = 2;
                 }
                 let permissions = match random.below(4) {
@@ -31,7 +31,7 @@ pub(super) fn generate(b: &mut Builder) {
                 a.csr("csrrw", 0, 0x3b0 + entry, 5);
                 configuration |= (mode << 3 | permissions) << (8 * entry);
             }
-            // Now and then only the code is left beside them; what no entry matches fails outside machine mode.
+            // Occasionally only the code is left besides them; an access that no entry matches fails outside machine mode.
             let everything = !random.one_in(4);
             if !everything {
                 a.li(5, CODE >> 2 | (CODE_BYTES / 8 - 1));
@@ -74,10 +74,10 @@ pub(super) fn generate(b: &mut Builder) {
     });
 }
 
-/// Locked entries: they bind machine mode too, and they and what they depend on cannot be written any more.
+/// Locked entries: they bind machine mode too, and neither they nor what they depend on can be written any more.
 pub(super) fn generate_locked(b: &mut Builder) {
     b.fixed(|a, _| {
-        // So that no region begins at address 0 and takes the program's own code away.
+        // No region may begin at address 0, which would make the program's own code inaccessible.
         a.li(5, SPARE >> 2);
         for entry in 0..8 {
             a.csr("csrrw", 0, 0x3b0 + entry, 5);
@@ -117,8 +117,8 @@ pub(super) fn generate_locked(b: &mut Builder) {
     }
 }
 
-/// An address near those at which regions begin and end. Not less aligned than four bytes and not across pages: there QEMU
-/// overlooks small regions in the middle of an access, and tells of its first byte where ours tells of the page's.
+/// An address near the ends of regions. Aligned to at least four bytes and within one page: otherwise QEMU overlooks small
+/// regions in the middle of an access, and reports its first byte where ours reports the page's.
 fn place(random: &mut Random, base: u64) -> u64 {
     let address = base + random.below(64) * 128 + random.range(-2, 2).rem_euclid(32) as u64 * 4;
     if address & 0xfff == 0xffc {

@@ -41,12 +41,12 @@ pub(super) fn generate(b: &mut Builder) {
                     privileged(a, random);
                 }
                 2 | 3 => {
-                    // SRET from machine mode, then maybe again from where it led.
+                    // SRET from machine mode, then perhaps again from its target.
                     let here = a.label();
                     a.address(6, here);
                     a.csr("csrrw", 0, 0x141, 6);
-                    // Without MPRV, which SRET clears too (volume II, "Memory Privilege in mstatus Register"), but not in QEMU
-                    // 7.2.
+                    // Without MPRV, which SRET also clears (volume II, "Memory Privilege in mstatus Register"), but not in
+                    // QEMU 7.2.
                     a.push(word(SRET, "sret"));
                     a.bind(here);
                     privileged(a, random);
@@ -78,7 +78,7 @@ pub(super) fn generate(b: &mut Builder) {
 fn privileged(a: &mut crate::assembler::Assembler, random: &mut crate::random::Random) {
     match random.below(10) {
         0 => {
-            // SRET returns to the next instruction, in the mode that SPP says.
+            // SRET returns to the next instruction, in the mode given by SPP.
             let here = a.label();
             a.address(6, here);
             a.csr("csrrw", 0, 0x141, 6);

@@ -5,7 +5,7 @@ use crate::assembler::{self, Assembler};
 use crate::encode::{self, FENCE_I, word};
 
 pub(super) fn generate(b: &mut Builder) {
-    // Room for a function in the lower half; results stay away from it.
+    // Room for a function in the lower half; results are not stored there.
     b.slot = 1024;
     for _ in 0..40 {
         if b.slot < 1024 {
@@ -37,7 +37,7 @@ pub(super) fn generate(b: &mut Builder) {
                 a.memory("sd", 20, slot, 8);
             });
         } else {
-            // An instruction a little ahead is replaced, sometimes after it ran once.
+            // An instruction a little further on is replaced, sometimes after it ran once.
             b.chunk(|a, random| {
                 let (place, again, done) = (a.label(), a.label(), a.label());
                 let register = loop {
@@ -59,7 +59,7 @@ pub(super) fn generate(b: &mut Builder) {
                 a.i("addi", 7, 7, -1);
                 a.address(5, place);
                 a.li(6, i64::from(bits as i32) as u64);
-                // The place may be aligned to two bytes only.
+                // The place may only be aligned to two bytes.
                 a.memory("sh", 6, 0, 5);
                 a.i("srli", 6, 6, 16);
                 a.memory("sh", 6, 2, 5);

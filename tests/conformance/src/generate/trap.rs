@@ -1,4 +1,4 @@
-//! Exceptions of every kind but paging's, in all modes, some delegated to supervisor mode.
+//! Exceptions of every kind except paging's, in all modes, some delegated to supervisor mode.
 
 use super::{Builder, scratch, switch};
 use crate::assembler::Assembler;
@@ -40,7 +40,7 @@ pub(super) fn generate(b: &mut Builder) {
             }
             4 | 5 => b.chunk(|a, random| {
                 let register = scratch(random);
-                // Aligned and not atomic: for others QEMU tells of the first part of the access that it makes itself.
+                // Aligned and not atomic: for others QEMU reports the first part of the access that it makes itself.
                 a.li(register, HOLE + random.below(8) * 8);
                 let kind = random.below(4);
                 access_of_kind(a, random, register, kind);
@@ -57,7 +57,7 @@ pub(super) fn generate(b: &mut Builder) {
             }),
             7 => {
                 b.chunk(|a, random| {
-                    // A short instruction in the last two bytes of memory: a return, or one behind which nothing is. (QEMU 7.2
+                    // A short instruction in the last two bytes of memory: a return, or one followed by nothing. (QEMU 7.2
                     // stops with a failed assertion at the first half of a long one.)
                     let (bits, end) = (*random.pick(&[0x0001, 0x8082]), DRAM + DRAM_BYTES);
                     a.li(6, bits);

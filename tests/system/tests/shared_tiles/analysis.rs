@@ -1,4 +1,5 @@
-//! The policy `realtime` alone, simulated, beside the response-time analysis and beside the definition of a budget.
+//! The policy `realtime` alone, simulated and compared with the response-time analysis and with the definition of a
+//! budget.
 
 use bulkhead_analysis::schedulability::fixed_priority::response_times;
 use bulkhead_analysis::schedulability::task::Task;
@@ -6,11 +7,11 @@ use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
 use proptest::prelude::*;
 
-/// Nanoseconds of a unit: far above the least run.
+/// Nanoseconds of a unit: far above the shortest run.
 const UNIT: u64 = 100_000;
 
 /// Releases jobs with random distances of at least a period and random costs of at most the budget, for this many units;
-/// gives the longest response of each task.
+/// returns the longest response of each task.
 fn simulate(tasks: &[Task], distances: &[u64], shares: &[u64], end: u64) -> Vec<u64> {
     let mut scheduler = Scheduler::<8>::new(Policy::Realtime, 1 << 40);
     for (number, task) in tasks.iter().enumerate() {
@@ -21,7 +22,7 @@ fn simulate(tasks: &[Task], distances: &[u64], shares: &[u64], end: u64) -> Vec<
         };
         assert!(scheduler.set_budget(number, budget, (tasks.len() - number) as u8, 0));
     }
-    // For each task: next release, jobs so far, work left and release of the present job.
+    // For each task: next release, number of jobs so far, remaining work and release of the present job.
     let mut states: Vec<(u64, usize, u64, u64)> = tasks.iter().map(|_| (0, 0, 0, 0)).collect();
     let mut worst = vec![0; tasks.len()];
     let mut now = 0;
@@ -60,7 +61,7 @@ fn simulate(tasks: &[Task], distances: &[u64], shares: &[u64], end: u64) -> Vec<
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-    /// An application that keeps to its budget responds within the bound, whatever distances and costs the jobs have.
+    /// An application that keeps to its budget responds within the bound, whatever distances and costs its jobs have.
     #[test]
     fn responses_are_within_the_bound(
         tasks in proptest::collection::vec((1u64..8, 0u64..50), 1..6),
@@ -76,7 +77,7 @@ proptest! {
         }
     }
 
-    /// All released together with their full cost: the bound of the most urgent ones is exact.
+    /// All are released together with their full cost: the bound of the most urgent ones is exact.
     #[test]
     fn together_the_bound_is_reached(tasks in proptest::collection::vec((1u64..8, 20u64..60), 1..4)) {
         let tasks: Vec<Task> = tasks.iter().map(|(cost, spare)| Task::new(cost * UNIT, (cost + spare) * UNIT)).collect();

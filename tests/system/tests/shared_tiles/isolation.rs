@@ -1,4 +1,4 @@
-//! What one activity of a tile does, and what the others notice of it.
+//! The effects of one activity of a tile on the others.
 
 use bulkhead_analysis::admission;
 use bulkhead_analysis::communication::Chip;
@@ -13,7 +13,7 @@ fn a_crash_harms_nobody_else() {
     assert!(alone.incidents.is_empty(), "{:?}", alone.incidents);
     for name in ["throughput", "realtime"] {
         let seen = variant(&result, name);
-        // The root manager ends with 3, because some did not end with 0.
+        // The root manager ends with 3, because some applications did not end with 0.
         let bad = seen.incidents.iter().filter(|i| i.application != "root");
         let what: Vec<_> = bad.map(|i| (i.application.as_str(), i.at)).collect();
         let at = |name| {
@@ -95,8 +95,9 @@ fn a_storm_of_messages_for_the_less_urgent_costs_nothing() {
     };
     let quiet = jobs("quiet");
     assert_eq!(quiet.len(), 40);
-    // Neither with the unit's choice of who interrupts nor with another hart that takes them. What TileMux did between two jobs may
-    // leave a branch predicted in another way: one misprediction in a job. In the first job the manager may still start the receiver.
+    // Neither with the unit's choice of the interrupting messages nor with a second hart that takes the interrupts. TileMux's work between
+    // two jobs may leave a branch predicted differently: one misprediction in a job. In the first job the manager may still start the
+    // receiver.
     for name in ["storm", "second-hart"] {
         for (quiet, stormy) in quiet.iter().zip(&jobs(name)).skip(1) {
             assert!(stormy.abs_diff(*quiet) <= 10, "{name}: {stormy}, {quiet}");
@@ -104,8 +105,8 @@ fn a_storm_of_messages_for_the_less_urgent_costs_nothing() {
     }
 }
 
-/// An attack on a control loop's tile: no job is later than `check` says, all of them together lose no more than `check` counts for
-/// what the kernel asks of TileMux, and the attackers did what they say.
+/// An attack on a control loop's tile: no job is later than `check` says, all of them together lose no more than `check` counts for the
+/// kernel's requests to TileMux, and the attackers did what they report.
 fn held(name: &str, took: &str) {
     held_with(name, took, &[]);
 }
@@ -136,7 +137,7 @@ fn held_with(name: &str, took: &str, overrides: &[&str]) {
     assert!(worst[1] <= bound, "{worst:?} above {bound}");
     let requests = admission::requests(&loaded, &Chip::new(&loaded.platform), 2);
     let requests = requests.unwrap_or_else(|error| panic!("{error}"));
-    // In a job there is at most one: between two there is more time than a job has.
+    // A job meets at most one: the time between two is longer than a job.
     let delay = worst[1].saturating_sub(worst[0]);
     println!(
         "a job takes {delay} ns longer, a request at most {}",
@@ -164,7 +165,7 @@ fn a_pager_that_takes_dirty_pages_delays_nobody_more_urgent() {
     held("soil", "all lines of 64 pages are dirty");
 }
 
-/// Where nobody is urgent, what the kernel asks of TileMux takes a tenth of a hart that somebody wants, and each request two interrupts:
+/// Where nobody is urgent, the kernel's requests to TileMux take a tenth of a hart that others want, and each request takes two interrupts:
 /// the one that announces it and the one after which it is carried out.
 #[test]
 fn a_pager_that_maps_without_faults_takes_a_share_of_a_tile_with_slices() {
@@ -184,7 +185,7 @@ fn a_pager_that_maps_without_faults_takes_a_share_of_a_tile_with_slices() {
         beside * 100 <= alone * 120,
         "{beside} beside, {alone} alone"
     );
-    // The pager asked for that. Before, the ledger named its client, which sleeps and asks for nothing.
+    // The pager asked for that. Before the fix, the ledger named its client, which sleeps and asks for nothing.
     let hart = variant(&result, "beside").interference.iter();
     let hart = hart.filter(|entry| entry.victim == "control" && entry.resource == "processor");
     let of = |name| {
@@ -206,14 +207,14 @@ fn lines_that_children_leave_behind_delay_nobody_more_urgent() {
     held("burn", " dirty pages, 0 refused");
 }
 
-/// Programs on the loop's tile and on all others, whose children end at one moment: the kernel has no slot for all of their ends. TileMux waited for
-/// one, in machine mode.
+/// Programs on the loop's tile and on all others have children that end at one moment: the kernel does not have slots for all of their
+/// ends. Before the fix, TileMux waited for a slot in machine mode.
 #[test]
 fn ends_that_the_kernel_has_no_slot_for_delay_nobody_more_urgent() {
     held("exits", " moments, ");
 }
 
-/// The unit's sleep command stops the hart, but not the interrupts that give it to somebody more urgent.
+/// The unit's sleep command stops the hart, but not the interrupts that give it to a more urgent activity.
 #[test]
 fn a_hart_that_sleeps_delays_nobody_more_urgent() {
     held("sleeps", " sleeps of the hart");

@@ -1,4 +1,4 @@
-//! Both policies of TileMux on the machine, against adversaries, beside the bounds of the analysis.
+//! Both policies of TileMux on the machine, against adversaries, compared with the bounds of the analysis.
 
 use bulkhead_analysis::admission;
 use bulkhead_analysis::communication::Chip;
@@ -11,10 +11,10 @@ fn an_endless_loop_gets_its_share_and_no_more() {
     let result = boot(system("shares"), &[]);
     let ticks = |name| elapsed(variant(&result, name), "work") as f64;
     let alone = ticks("alone");
-    // Limited to a fifth: the others have at least four fifths, switches apart, and at the end perhaps a budget more.
+    // Limited to a fifth: the others have at least four fifths, except for switches, and at the end perhaps a budget more.
     let limited = ticks("limited") / alone;
     assert!((1.15..1.30).contains(&limited), "{limited}");
-    // Two others without a limit: a third each, give or take a round of slices.
+    // Two others without a limit: a third each, within a round of slices.
     let free = ticks("free") / alone;
     assert!((2.7..3.3).contains(&free), "{free}");
 }
@@ -48,7 +48,7 @@ fn tasks_respond_within_the_bounds_of_the_analysis() {
                 "{name}, {}: {worst} above {bound}",
                 reservation.app
             );
-            // The bound is one for this system, not for any. It also counts the kernel's requests, of which none of these jobs meets one.
+            // The bound holds for this system, not for every system. It also counts the kernel's requests; none of these jobs meets one.
             let response = reservation.response.unwrap();
             let met = (response + requests.jitter).div_ceil(requests.period) * requests.cost;
             let without = bound - met as f64 / 1000.0;
@@ -63,14 +63,14 @@ fn tasks_respond_within_the_bounds_of_the_analysis() {
             );
         }
     }
-    // The endless loop with a budget slows the last task down, by its budget once or twice or three times.
+    // The endless loop with a budget slows the last task down, by its budget once, twice or three times.
     let worst = |name, app| result.microseconds(spans(variant(&result, name), app).latency.max);
     let more = worst("greedy", "slow") - worst("tasks", "slow");
     assert!((190.0..630.0).contains(&more), "{more}");
 }
 
-/// Switches and interrupts that somebody more urgent causes are in that one's budget: the task below loses no more than that budget
-/// and what it may be overrun by, and keeps its own.
+/// Switches and interrupts that a more urgent task causes are in that task's budget: the task below loses no more than that budget and
+/// its possible overrun, and keeps its own.
 #[test]
 fn who_wakes_up_often_takes_no_more_than_its_budget() {
     let result = boot(system("naps"), &[]);
@@ -101,7 +101,7 @@ fn who_wakes_up_often_takes_no_more_than_its_budget() {
             let more = most - alone;
             let overrun = 2.0 * tile.switch as f64;
             assert!(more <= other.budget as f64 + overrun, "{name}: {more}");
-            // An application that sleeps and wakes all the time uses it up.
+            // An application that sleeps and wakes all the time uses its budget up.
             let used = more * 2.0 > other.budget as f64;
             assert!(used || other.app != "naps", "{name}: {more}");
         }
@@ -115,7 +115,7 @@ fn what_cannot_be_kept_is_refused() {
         text,
         "greedy: `slow` on tile 2 may need 5927 us for its quota, later than its deadline of 5000 us"
     );
-    // Budgets contain their switches, but not what the kernel asks of TileMux: all of a tile cannot be given away.
+    // Budgets contain their switches, but not the kernel's requests to TileMux: the whole of a tile cannot be given away.
     let text = refusal(system("priorities"), &["urgent/cpu@quota=480us"]);
     assert_eq!(
         text,

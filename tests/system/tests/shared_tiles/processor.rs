@@ -1,9 +1,9 @@
-//! Processor time in the ledger: the waits are what the schedule says, and nobody can lie about them.
+//! Processor time in the ledger: the waits match the schedule, and nobody can lie about them.
 
 use bulkhead_report::result::VariantResult;
 use bulkhead_system_tests::shared_tiles::{boot, elapsed, spans, system, variant};
 
-/// Whom an activity waited for at the hart, and how long.
+/// The applications for which an activity waited at the hart, and how long.
 fn waits<'a>(seen: &'a VariantResult, victim: &str, resource: &str) -> Vec<(&'a str, u64)> {
     let all = seen.interference.iter();
     all.filter(|entry| entry.victim == victim && entry.resource == resource)
@@ -24,7 +24,7 @@ fn near(got: u64, expected: u64, percent: u64) -> bool {
 fn waits_for_the_hart_are_what_the_schedule_says() {
     let result = boot(system("processor"), &[]);
     let seen = |name| variant(&result, name);
-    // Its manager asked for what it takes to start it, a 750th of its time at most; nobody else asks for anything.
+    // Its manager's requests are what it takes to start it, a 750th of its time at most; nobody else requests anything.
     let work = |name| {
         let mut all = waits(seen(name), "work", "processor");
         let start = of(&all, "root");
@@ -40,7 +40,7 @@ fn waits_for_the_hart_are_what_the_schedule_says() {
         println!("{name}: {:?}", work(name));
         println!("patient: {:?}", waits(seen(name), "patient", "processor"));
     }
-    // Alone, nobody but TileMux is in the way: where the program starts and ends (9701 cycles, 7737 before TileMux accounted for its own time),
+    // Alone, only TileMux is in the way: where the program starts and ends (9701 cycles, 7737 before TileMux accounted for its own time),
     // and never while it computes.
     let undisturbed = &spans(seen("alone"), "work").latency;
     assert_eq!(undisturbed.min, undisturbed.max, "{undisturbed:?}");
@@ -50,11 +50,11 @@ fn waits_for_the_hart_are_what_the_schedule_says() {
         alone[0].1 * 800 < elapsed(seen("alone"), "work"),
         "{alone:?}"
     );
-    // An application that takes longer because of others' slices waits exactly for them; the rest is the caches.
+    // An application that takes longer because of others' slices waits exactly for them; the rest is due to the caches.
     let longer = elapsed(seen("spin"), "work") - elapsed(seen("alone"), "work");
     let spin = work("spin");
     assert_eq!(spin.len(), 2, "{spin:?}");
-    // While it starts, until its first span, and after its last one it waits for some slices more.
+    // While it starts, until its first span, and after its last one it waits for a few more slices.
     let slice = result.ticks_per_second / 5000;
     let waited = of(&spin, "spin") + of(&spin, mux);
     assert!(
@@ -62,7 +62,7 @@ fn waits_for_the_hart_are_what_the_schedule_says() {
         "{longer}: {spin:?}"
     );
     assert!(of(&spin, mux) * 50 < of(&spin, "spin"), "{spin:?}");
-    // An application that says that others have the hart is booked all the same, under its own name.
+    // An application that claims that others have the hart is booked all the same, under its own name.
     let liar = work("liar");
     assert_eq!(liar.len(), 2, "{liar:?}");
     assert!(
@@ -87,8 +87,8 @@ fn the_ledger_names_who_starves_others() {
         "{} of {}: {hart:?}, {budget:?}",
         seen.ticks, result.ticks_per_second
     );
-    // At most six tenths of each period. The urgent one is started when the patient one has used up its first budget, because requests
-    // of the kernel wait while somebody with a priority runs; of the second budget it takes its six tenths at least once.
+    // At most six tenths of each period. The urgent one is started when the patient one has used up its first budget, because requests of
+    // the kernel wait while an activity with a priority runs; it takes its six tenths out of the second budget at least once.
     let hungry = of(&hart, "hungry");
     let most = seen.ticks * 6 / 10;
     let period = result.ticks_per_second / 1000;
@@ -105,7 +105,7 @@ fn the_ledger_names_who_starves_others() {
         (2 * period..4 * period).contains(&budget[0].1),
         "{budget:?}"
     );
-    // Without the urgent one, nobody is in the way but TileMux, and the manager that starts it.
+    // Without the urgent one, only TileMux is in the way, and the manager that starts it.
     let alone = variant(&result, "alone");
     let alone = alone.interference.iter();
     let mut others = alone.filter(|e| e.victim == "patient" && e.resource == "processor");

@@ -1,4 +1,4 @@
-//! Processor time as a capability, on the machine: whoever may start children starts them with all that he can get.
+//! Processor time as a capability, on the machine: programs that may start children start them with all the time that they can get.
 
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_system_tests::{Report, boot_text};
@@ -8,8 +8,8 @@ const JOBS: usize = 60;
 /// Tile of the loop and of all children.
 const TILE: u16 = 2;
 
-/// The controller beside an application without `<cpu>` that starts children, beside a manager that may take 10 % of each millisecond and
-/// starts children instead of what it was given, and beside both, each with this wish.
+/// The controller next to an application without `<cpu>` that starts children; next to a manager that may take 10 % of each millisecond
+/// and starts children instead of its applications; and next to both, each with this wish.
 fn boot(wish: &str) -> Vec<Report> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/systems/heirs.xml");
     let text = std::fs::read_to_string(file).expect("the system is there");
@@ -18,10 +18,10 @@ fn boot(wish: &str) -> Vec<Report> {
     boot_text(&wished, &[])
 }
 
-/// The numbers of the children that ran: each says its own when it gets the processor.
+/// The numbers of the children that ran: each reports its own when it gets the processor.
 fn ran(report: &Report) -> Vec<u64> {
     let all = report.values(MarkerKind::Check, TILE);
-    // Theirs is their stack pointer; the loop has a check of its own at its end.
+    // Their number is their stack pointer; the loop has a check of its own at its end.
     let numbers = all.iter().map(|check| check / 16);
     let is_child = |number: &u64| (1..100).contains(number) || (201..300).contains(number);
     numbers.filter(is_child).collect()
@@ -36,7 +36,7 @@ fn unharmed(wish: &str) {
         let worst = report.spans(TILE).iter().copied().max().unwrap_or(0);
         let jobs = report.spans(TILE).len();
         println!("{wish}, {name}: {jobs} jobs, worst {worst} cycles, children {children:?}");
-        // A loop beside nobody shows nothing.
+        // A loop without neighbours shows nothing.
         for (variants, first, last) in [
             (["timeless", "both"], 1, 99),
             (["manager", "both"], 201, 299),
@@ -51,7 +51,7 @@ fn unharmed(wish: &str) {
                 report.console
             );
         }
-        // The manager tries each wish by itself, whatever the application's is.
+        // The manager tries each wish by itself, whatever the application's wish is.
         let wishes = (201..=205).all(|number| children.contains(&number));
         assert_eq!(
             wishes,
@@ -71,7 +71,7 @@ fn a_control_loop_meets_every_deadline_beside_children_that_anyone_starts() {
     unharmed("any");
 }
 
-/// 800 s of 1000 s: the rate is a fifth less than all, and the budget longer than the run.
+/// 800 s of 1000 s: the rate is a fifth less than all, and the budget is longer than the run.
 #[test]
 fn a_long_period_is_no_way_to_all_the_time() {
     unharmed("period");

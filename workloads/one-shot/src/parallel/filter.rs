@@ -14,12 +14,12 @@ pub const SAMPLES: usize = 2048;
 /// Coefficients.
 pub const TAPS: usize = 32;
 
-/// Words of a part's result, among so many cores.
+/// Words of a part's result, for this many cores.
 pub(super) const fn result(cores: usize) -> usize {
     SAMPLES / cores / IN_WORD
 }
 
-/// Words of a part's samples, with those before it that its first results need.
+/// Words of a part's samples, including the earlier ones that its first results need.
 pub(super) const fn slice(cores: usize) -> usize {
     TAPS / IN_WORD + result(cores)
 }
@@ -36,7 +36,7 @@ const COEFFICIENTS: [i16; TAPS] = {
     all
 };
 
-/// Filters samples; those that come first are only history. One piece of code, so that its time for a result is the same for all numbers of cores.
+/// Filters samples; the first ones only serve as history. One piece of code, so its time per result is the same for all numbers of cores.
 #[inline(never)]
 pub(super) fn filter(samples: &[u64], results: &mut [u64]) {
     let (Ok(samples), Ok(results)) = (
@@ -52,7 +52,7 @@ pub(super) fn filter(samples: &[u64], results: &mut [u64]) {
     }
 }
 
-/// The task whose work it is, with `HELPERS` helpers; `SLICE` and `RESULT`: words.
+/// The task that owns the work, with `HELPERS` helpers; `SLICE` and `RESULT`: words.
 pub struct Filter<const HELPERS: usize, const SLICE: usize, const RESULT: usize> {
     helpers: Helpers<[u64; SLICE], [u64; RESULT], HELPERS>,
     /// The history, and a block.
@@ -75,7 +75,7 @@ impl<const HELPERS: usize, const SLICE: usize, const RESULT: usize> Described
 }
 
 impl<const HELPERS: usize, const SLICE: usize, const RESULT: usize> Filter<HELPERS, SLICE, RESULT> {
-    /// The next block, behind the end of the last one.
+    /// Takes the next block, after the end of the last one.
     fn sample(&mut self) {
         let history = TAPS / IN_WORD;
         self.samples.copy_within(result(1).., 0);
@@ -85,7 +85,7 @@ impl<const HELPERS: usize, const SLICE: usize, const RESULT: usize> Filter<HELPE
         self.number += 1;
     }
 
-    /// Whether all parts are there.
+    /// Returns whether all parts are there.
     fn work(&mut self) -> bool {
         let Ok(mut section) = self.helpers.begin() else {
             return false;
@@ -161,7 +161,7 @@ impl<const SLICE: usize, const RESULT: usize> Task for Part<SLICE, RESULT> {
 
 macro_rules! sizes {
     ($($cores:literal: $whole:ident $part:ident;)+) => { $(
-        /// The task, for so many cores in all.
+        /// The task, for this many cores in all.
         pub type $whole = Filter<{ $cores - 1 }, { slice($cores) }, { result($cores) }>;
         /// Its helpers.
         pub type $part = Part<{ slice($cores) }, { result($cores) }>;

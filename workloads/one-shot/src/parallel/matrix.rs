@@ -14,7 +14,7 @@ pub const SIZE: usize = 48;
 /// Words of a matrix of 16 bits.
 const WHOLE: usize = SIZE * SIZE / IN_WORD;
 
-/// Words of a part's rows, among so many cores.
+/// Words of a part's rows, for this many cores.
 const fn rows(cores: usize) -> usize {
     WHOLE / cores
 }
@@ -24,7 +24,7 @@ const fn slice(cores: usize) -> usize {
     rows(cores) + WHOLE
 }
 
-/// Multiplies rows by a matrix, in units of 2^-15. A slice is the rows, and the matrix behind them. One piece of code, as the filter.
+/// Multiplies rows by a matrix, in units of 2^-15. A slice is the rows, followed by the matrix. One piece of code, like the filter.
 #[inline(never)]
 fn multiply(slice: &[u64], results: &mut [u64]) {
     let (Ok(slice), Ok(results)) = (
@@ -44,11 +44,11 @@ fn multiply(slice: &[u64], results: &mut [u64]) {
     }
 }
 
-/// The task whose work it is, with `HELPERS` helpers; `SLICE` and `ROWS`: words.
+/// The task that owns the work, with `HELPERS` helpers; `SLICE` and `ROWS`: words.
 pub struct Matrix<const HELPERS: usize, const SLICE: usize, const ROWS: usize> {
     helpers: Helpers<[u64; SLICE], [u64; ROWS], HELPERS>,
     first: [u64; WHOLE],
-    /// Some rows of the first one, and the second one.
+    /// Some rows of the first matrix, and the second matrix.
     slice: [u64; SLICE],
     product: [u64; WHOLE],
     random: u64,
@@ -77,7 +77,7 @@ impl<const HELPERS: usize, const SLICE: usize, const ROWS: usize> Matrix<HELPERS
         self.number += 1;
     }
 
-    /// Whether all parts are there.
+    /// Returns whether all parts are there.
     fn work(&mut self) -> bool {
         let Ok(mut section) = self.helpers.begin() else {
             return false;
@@ -153,7 +153,7 @@ impl<const SLICE: usize, const ROWS: usize> Task for Rows<SLICE, ROWS> {
 
 macro_rules! sizes {
     ($($cores:literal: $whole:ident $part:ident;)+) => { $(
-        /// The task, for so many cores in all.
+        /// The task, for this many cores in all.
         pub type $whole = Matrix<{ $cores - 1 }, { slice($cores) }, { rows($cores) }>;
         /// Its helpers.
         pub type $part = Rows<{ slice($cores) }, { rows($cores) }>;

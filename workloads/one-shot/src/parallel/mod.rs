@@ -1,7 +1,7 @@
-//! Work that is shared by cores: a filter and a matrix product, each by a task and its helpers.
+//! Work shared between cores: a filter and a matrix product, each done by a task and its helpers.
 //!
-//! Why it exists: a parallel section must be faster than one core and give the same numbers. What it deliberately does not know: where the helpers
-//! are; their number is that of the program, such as `Filter4` for four cores in all.
+//! Why it exists: a parallel section must be faster than one core and give the same numbers. What it deliberately does not know: the cores
+//! of the helpers; the program fixes their number, for example `Filter4` for four cores in all.
 
 pub mod filter;
 pub mod matrix;
@@ -27,10 +27,10 @@ pub fn digest(words: &[u64]) -> u64 {
     words.iter().fold(0xCBF2_9CE4_8422_2325, step)
 }
 
-/// Says on the console what is missing.
+/// Prints on the console what is missing.
 fn tell(what: &str, helper: usize, missing: Missing) {
     match missing {
-        // The first job asks nobody.
+        // The first job asks no helper.
         Missing::NotAsked => {}
         Missing::Late => console::number(what, helper as u64),
         Missing::Port(_) => {
@@ -40,7 +40,7 @@ fn tell(what: &str, helper: usize, missing: Missing) {
     }
 }
 
-/// What stays of a job whose parts are all there.
+/// The output of a job whose parts are all there.
 fn done(number: u64, words: &[u64]) {
     console::number("block ", number);
     console::number("digest ", digest(words));

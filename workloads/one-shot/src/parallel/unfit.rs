@@ -1,6 +1,7 @@
-//! Helpers that fail: nobody else may wait for ever, or take a wrong result.
+//! Helpers that fail: no other task may wait for ever or take a wrong result.
 //!
-//! Why it exists: whoever hands out work must end its job whatever its helpers do. What it deliberately does not know: who notices, and how.
+//! Why it exists: a task that hands out work must end its job whatever its helpers do. What it deliberately does not know: who notices, and
+//! how.
 
 use super::filter::{filter, result, slice};
 use bulkhead_oneshot::described::Described;
@@ -10,11 +11,11 @@ use bulkhead_oneshot::{Done, Job, Task, time};
 const SLICE: usize = slice(4);
 const RESULT: usize = result(4);
 
-/// Gives no answer to any second slice.
+/// Does not answer every second slice.
 pub const SILENT: u8 = 0;
 /// Stops for good at the third slice.
 pub const STOPPING: u8 = 1;
-/// Gives the answer to any second slice only after two milliseconds.
+/// Answers every second slice only after two milliseconds.
 pub const TARDY: u8 = 2;
 
 /// A helper of a filter on four cores.

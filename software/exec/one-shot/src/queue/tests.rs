@@ -10,7 +10,7 @@ const RECORD: u64 = 0;
 const DATA: u64 = PORT_SIZE;
 const ITEM: usize = 8;
 
-/// What an agent does, and what came of it.
+/// What an agent does, and its outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Outcome {
     Initialised(bool),
@@ -26,7 +26,7 @@ fn caller(core: u32) -> Caller {
     Caller { core, patience: 2 }
 }
 
-/// Anything that no test expects is a bug of the queue.
+/// Any outcome that no test expects is a bug in the queue.
 fn failed<O>(failure: Failure<Later>, told: impl FnOnce(Failure<Later>) -> O) -> Result<O, Later> {
     match failure {
         Failure::Memory(later) => Err(later),
@@ -90,7 +90,7 @@ fn initialises(number: u32, turn: &mut Turn<'_>) -> Result<Outcome, Later> {
         })
 }
 
-/// A queue with so many places, whose oldest item is at a place, with these items.
+/// A queue with this many places, whose oldest item is at a place, with these items.
 fn queue(slots: u64, first: u64, items: &[u8]) -> Bytes {
     let mut memory = [0; SIZE];
     let state = ITEM as u64 | slots << SLOTS_SHIFT;
@@ -120,8 +120,8 @@ fn left(memory: &Bytes) -> Vec<u8> {
         .collect()
 }
 
-/// Every end is one that the agents could have, had each done its operation at once, in some order: nothing is lost or comes twice, and order is kept.
-/// An agent that ran out of attempts did nothing. `before`: what waits.
+/// Every end is one that the agents could have reached had each performed its operation atomically, in some order: nothing is lost or
+/// duplicated, and order is kept. An agent that ran out of attempts did nothing. `before`: the items that wait.
 fn is_serial(slots: usize, before: &[u8], outcomes: &[Outcome], after: &[u8]) -> bool {
     fn tries(slots: usize, model: &VecDeque<u8>, rest: &[Outcome], after: &[u8]) -> bool {
         if rest.is_empty() {
@@ -167,7 +167,7 @@ fn check(
 fn two_writers_and_a_reader_in_every_order() {
     let (one, two) = (puts(1), puts(2));
     let all = check(2, 1, &[7], &[&one, &two, &takes]);
-    // The last place is at the end of the data, the next one at its begin; both orders of the writers happen, and so does a full queue.
+    // The last place is at the end of the data, the next one at its beginning; both orders of the writers occur, and so does a full queue.
     assert!(all.contains(&vec![Outcome::Put(1), Outcome::Put(2), Outcome::Taken(7)]));
     assert!(all.contains(&vec![Outcome::Full(1), Outcome::Put(2), Outcome::Taken(7)]));
     let full = check(1, 0, &[7], &[&one, &two, &takes]);
@@ -245,7 +245,7 @@ fn kinds_sizes_and_numbers_of_places_are_looked_at() {
         .expect("new");
     assert_eq!((made.size(), made.slots(), made.data()), (12, 3, DATA));
     assert_eq!(get(&mut chip, RECORD), Ok(Some(made)));
-    // A sampling port it is not, and the other way round.
+    // It is not a sampling port, and vice versa.
     assert_eq!(crate::port::get(&mut chip, RECORD), Ok(None));
     assert_eq!(initialise(&mut chip, RECORD, caller(1), own, 3), Ok(None));
     for size in [11, 13] {
@@ -265,7 +265,7 @@ fn kinds_sizes_and_numbers_of_places_are_looked_at() {
     assert_eq!(get(&mut other, RECORD), Ok(None));
 }
 
-/// Whatever a record says, accesses stay in the places, and every wait for a lock ends.
+/// Whatever a record says, accesses stay within the places, and every wait for a lock ends.
 #[test]
 fn a_record_that_was_written_over_leads_to_no_other_memory() {
     let mut chip = Plain(queue(2, 0, &[]));
@@ -284,7 +284,7 @@ fn a_record_that_was_written_over_leads_to_no_other_memory() {
 }
 
 proptest! {
-    /// One operation after another: a plain queue of so many places.
+    /// One operation after another: a plain queue with this many places.
     #[test]
     fn one_after_another_it_is_a_plain_queue(slots in 1u16..8, steps in prop::collection::vec(prop::option::of(0u8..255), 1..60)) {
         let mut chip = Plain([0; SIZE]);

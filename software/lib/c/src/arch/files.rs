@@ -1,6 +1,7 @@
-//! Files: paths in a tree of names, which one service or several provide.
+//! Files: paths in a tree of names, provided by one or several services.
 //!
-//! Why it exists: C has no ownership, so no file is open between two calls. What it deliberately does not know: where files lie.
+//! Why it exists: C has no ownership, so no file is open between two calls. What it deliberately does not know: where files are
+//! stored.
 
 use super::{bytes, bytes_mut, fill_text, not_given, text, with};
 use crate::tables::{NOTHING, status};

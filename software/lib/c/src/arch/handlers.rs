@@ -1,4 +1,4 @@
-//! Several threads of control on one loop: functions of C that are called when a message or a moment has come.
+//! Several threads of control on one loop: C functions that are called when a message has arrived or a moment has come.
 //!
 //! Why it exists: one hart serves several gates and timers. What it deliberately does not know: what the functions do. While one
 //! runs, nothing is borrowed, so it may call any function, also of this module.
@@ -28,7 +28,7 @@ struct Timer {
 }
 
 struct Handlers {
-    /// In the order in which they were named, which is their priority.
+    /// In the order in which they were named, which is their priority order.
     gates: Table<Gate>,
     timers: Table<Timer>,
     /// The loop must end with this result.

@@ -43,7 +43,7 @@ fn with(action: impl FnOnce(&mut Tables) -> Result<i32>) -> c_int {
     }
 }
 
-/// What a program asks for and its description does not give; the console names it, because a number cannot.
+/// A required gate or argument that the description does not give; the console names it, because a number cannot.
 fn not_given(what: core::fmt::Arguments<'_>) -> i32 {
     println!("no {what} in the description");
     NOT_FOUND

@@ -1,7 +1,7 @@
 //! Typed messages: the number of an operation, a body, and an answer that begins with a status.
 //!
 //! Why it exists: programs in C and in Rust use the same layouts for requests. What it deliberately does not know: which operations
-//! there are.
+//! exist.
 
 use super::{TABLES, bytes, bytes_mut, with};
 use crate::tables::{BAD_ARGUMENT, status};

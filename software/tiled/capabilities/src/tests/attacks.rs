@@ -1,4 +1,4 @@
-//! What a hostile activity would try.
+//! What a hostile activity might try.
 
 use super::{KERNEL, MEMORY, SMALL_TILE, TILE, activity, finish, space};
 use crate::{DEPTH_MAX, Error, HolderId, PIECES_MAX, Progress, Quota, Request, SELECTORS, Terms};
@@ -10,7 +10,7 @@ fn selectors_that_are_stale_foreign_or_senseless() {
     space.create_semaphore(a, 1, 0).unwrap();
     space.revoke(0, a, 1, false).unwrap();
     finish(&mut space, 0);
-    // Stale, and revoked twice.
+    // A stale selector, and a second revocation.
     assert_eq!(space.revoke(0, a, 1, false), Err(Error::NoCapability));
     assert_eq!(space.semaphore_up(a, 1), Err(Error::NoCapability));
     // Another object under the same selector is another object.
@@ -144,14 +144,15 @@ fn nothing_is_derived_from_what_is_being_revoked() {
     space.copy(b, (a, 2), (b, 2)).unwrap();
     space.copy(b, (b, 2), (b, 3)).unwrap();
     space.revoke(0, a, 1, false).unwrap();
-    // Before the first step already, wherever in the tree.
+    // Even before the first step, anywhere in the tree.
     assert_eq!(space.create_send(a, 1, 4, 0, 1), Err(Error::Revoked));
     assert_eq!(space.copy(b, (b, 3), (b, 4)), Err(Error::Revoked));
     assert_eq!(space.copy(a, (b, 3), (a, 4)), Err(Error::Revoked));
     assert_eq!(space.revoke(0, b, 3, false), Err(Error::Busy));
-    // The same thing again, at another level, is refused too once it is marked.
+    // A second revocation of the same node, at another level, is refused too once the node is
+    // marked.
     assert_eq!(space.revoke(1, a, 1, false), Err(Error::Revoked));
-    // Part of it may go first.
+    // A part of it may go first.
     space.revoke(1, b, 2, false).unwrap();
     assert_eq!(finish(&mut space, 1), 2);
     space.check().unwrap();
@@ -165,7 +166,8 @@ fn an_activity_that_ends_itself_is_gone() {
     let mut space = space(256);
     let a = activity(&mut space, TILE, 10, 8192);
     space.copy(KERNEL, (KERNEL, 12), (a, 0)).unwrap();
-    // Its capability is a copy: revoking that does not end it; the activity's own node does.
+    // Its capability is a copy: revoking the copy does not end the activity; revoking the
+    // activity's own node does.
     space.revoke(0, a, 0, false).unwrap();
     assert_eq!(finish(&mut space, 0), 1);
     space.create_semaphore(a, 1, 0).unwrap();

@@ -1,4 +1,4 @@
-//! Worked examples: the one of the paper, and one for each rule.
+//! Worked examples: the paper's, and one for each rule.
 
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
 use crate::{Error, Object, Progress, QUOTAS, Quota, Request, Space, Terms};
@@ -41,7 +41,7 @@ fn the_example_of_the_paper() {
     let (parent, child) = (tile(&mut space, SMALL_TILE), tile(&mut space, 10));
     assert_eq!(parent[1..4], [500_000_000, GB, 32768]);
     assert_eq!(child[1..4], [500_000_000, 3 * GB, 32768]);
-    // What is not asked for is shared.
+    // A quota that is not requested is shared.
     assert_eq!((parent[0], child[0]), (20, 0));
     space.check().unwrap();
 
@@ -51,7 +51,7 @@ fn the_example_of_the_paper() {
         space.derive_tile(KERNEL, SMALL_TILE, 11, more, every(1)),
         Err(Error::NoQuota)
     );
-    // Revocation gives all of it back.
+    // Revocation gives everything back.
     space.revoke(0, KERNEL, 10, false).unwrap();
     assert_eq!(finish(&mut space, 0), 1);
     assert_eq!(
@@ -147,7 +147,7 @@ fn everything_of_an_activity_goes_with_it() {
     let mut before = (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap());
     let buffer = space.find(KERNEL, 11).unwrap();
     space.create_receive(a, 1, 4, 64).unwrap();
-    // Nobody can send before the gate is active.
+    // No activity can send before the gate is active.
     space.create_send(a, 1, 2, 7, 3).unwrap();
     assert_eq!(
         space.activate(a, 2, a, (30, 1), None),
@@ -155,7 +155,7 @@ fn everything_of_an_activity_goes_with_it() {
     );
     space.activate(a, 1, a, (20, 5), Some(buffer)).unwrap();
     assert_eq!(space.create_send(a, 1, 3, 7, 2), Err(Error::NoCredits));
-    // b obtains the sending end and makes it active on its own account.
+    // b obtains the send gate and activates it on its own account.
     space.copy(b, (a, 2), (b, 5)).unwrap();
     space.activate(b, 5, b, (30, 1), None).unwrap();
     assert_eq!(tile(&mut space, TILE)[0], before.0[0] - 6);
@@ -177,7 +177,7 @@ fn everything_of_an_activity_goes_with_it() {
     }
     endpoints.sort();
     assert_eq!(endpoints, [(20, a), (30, b)]);
-    // And the tile has a place more.
+    // And the tile has one more place.
     before.0[Quota::Activities as usize] += 1;
     assert_eq!(
         (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap()),
@@ -198,7 +198,7 @@ fn a_purse_that_is_revoked_ends_who_lives_from_it() {
     finish(&mut space, 0);
     assert_eq!(space.find(a, 1), Err(Error::NoHolder));
     assert_eq!(space.find(b, 1), Err(Error::NoCapability));
-    // Its place is free for another.
+    // Its place is free for another activity.
     let c = activity(&mut space, TILE, 30, 4096);
     assert_eq!(c, a);
     space.check().unwrap();
@@ -237,8 +237,8 @@ fn sessions_go_with_their_service_and_services_with_their_gate() {
     space.check().unwrap();
 }
 
-/// The gate belongs to a manager; its receiver ends. What sends there must not lead there any more before the endpoint gets another owner,
-/// and keeps its number and its quota meanwhile.
+/// A manager holds the gate, and its receiver ends. A sender's endpoint must stop leading there before that endpoint number gets another
+/// owner; meanwhile it keeps its number and its quota.
 #[test]
 fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
     let mut space = space(256);
@@ -271,7 +271,7 @@ fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
                         gone.push((endpoint, false));
                     }
                 }
-                // Where it led is still known then.
+                // The place where it led is still known at that time.
                 Progress::Disconnected(gate) => gone.push((40, space.receiver(gate).is_some())),
                 Progress::Working => {}
                 Progress::Done => break,
@@ -280,7 +280,7 @@ fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
         assert_eq!(gone, [(40, true), (20, false)]);
         assert!(space.is_disconnected(sends));
         assert_eq!(senders(&mut space), (0, departed + 1));
-        // The gate itself stays, and its endpoint; neither leads anywhere.
+        // The gate itself stays, and so does its endpoint; neither leads anywhere.
         assert_eq!(
             space.activate(KERNEL, 31, sender, (41, 1), None),
             Err(Error::WrongState)
@@ -294,7 +294,7 @@ fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
         }
         space.check().unwrap();
     }
-    // It goes with its gate, and the payer has everything back.
+    // The endpoint goes with its gate, and the payer has everything back.
     let left = space.kernel_memory_left(KERNEL).unwrap();
     space.revoke(0, KERNEL, 31, true).unwrap();
     assert_eq!(finish(&mut space, 0), 1);
@@ -307,10 +307,10 @@ fn who_sends_to_an_endpoint_that_goes_is_disconnected_first() {
     space.check().unwrap();
 }
 
-/// The receiver and the gate, or the sender, go at the same time, at two levels and in every order of steps.
+/// The receiver and the gate, or the sender, are removed at the same time, at two levels and in every order of steps.
 #[test]
 fn what_is_disconnected_goes_with_its_gate_and_its_holder() {
-    // A check takes Miri most of a second: there, only the ends of a few orders are checked.
+    // One check takes Miri most of a second: under Miri, only the ends of a few orders are checked.
     let every = if cfg!(miri) { 5 } else { 1 };
     let check = |space: &Space| cfg!(miri) || space.check().is_ok();
     for at_once in [30, 31, 22] {
@@ -357,7 +357,8 @@ fn semaphores_count() {
     assert_eq!(space.semaphore_down(KERNEL, TILE), Err(Error::WrongKind));
 }
 
-/// Children of one have the places that one was given, whatever else lives there; a place comes back with its activity.
+/// Children of a tile capability share the places that it was given, whatever else lives on the tile; a place comes back with its
+/// activity's end.
 #[test]
 fn places_and_windows_are_taken_from_who_was_given_them() {
     let mut space = space(256);
@@ -370,7 +371,7 @@ fn places_and_windows_are_taken_from_who_was_given_them() {
     derive(&mut space, TILE, 40, of(2, 1)).unwrap();
     assert_eq!(derive(&mut space, 40, 41, of(3, 0)), Err(Error::NoQuota));
     assert_eq!(derive(&mut space, 40, 41, of(0, 2)), Err(Error::NoQuota));
-    // A derivation without a quota of its own shares it.
+    // A derived capability without a quota of its own shares its parent's.
     derive(&mut space, 40, 41, request(&[])).unwrap();
     activity(&mut space, 41, 5, 256);
     activity(&mut space, 40, 8, 256);
@@ -379,7 +380,7 @@ fn places_and_windows_are_taken_from_who_was_given_them() {
     assert_eq!(refused.unwrap_err(), Error::NoQuota);
     assert_eq!(tile(&mut space, 40)[Quota::Activities as usize], 0);
     assert_eq!(tile(&mut space, TILE), before);
-    // The others on the tile have their places.
+    // Others on the tile have their own places.
     activity(&mut space, TILE, 14, 256);
     assert_eq!(
         tile(&mut space, TILE)[Quota::Activities as usize],
@@ -388,7 +389,7 @@ fn places_and_windows_are_taken_from_who_was_given_them() {
     space.revoke(0, KERNEL, 10, false).unwrap();
     finish(&mut space, 0);
     space.create_activity(KERNEL, 13, 41, 5, 6).unwrap();
-    // Two windows, of which it has one.
+    // Two windows are requested; its quota is one.
     let shown = space.show(KERNEL, MEMORY, 41, 1);
     assert!(shown.is_ok());
     assert_eq!(

@@ -1,7 +1,7 @@
-//! The laws: every quota is somewhere, exactly once; every list is whole.
+//! The laws: every quota is in exactly one place; every list is intact.
 //!
-//! Why it exists: tests call this after every operation, and the kernel's tests after every call. What it deliberately does not
-//! know: how the state came about. It is no part of what runs on the chip.
+//! Why it exists: tests call this after every operation, and the kernel's tests after every call. What it deliberately does not know:
+//! how the state came about. It does not run on the chip.
 
 use crate::Error;
 use crate::gate::slots;
@@ -9,13 +9,13 @@ use crate::node::{EXTRA, EXTRA2, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot
 use crate::object::{NO_OWNER, Object, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
 
-/// Short ways for tests; the kernel knows what it removes by its number.
+/// Shortcuts for tests; the kernel removes nodes by their numbers.
 impl Space {
-    /// Begins to revoke a capability of the caller with all that depends on it; with `keep`, only what depends on it.
+    /// Begins to revoke a capability of the caller with everything that depends on it; with `keep`, only what depends on it.
     ///
     /// # Errors
-    /// [`Error::Busy`] if a revocation of this level is under way, [`Error::OutOfBounds`] for a level that there is not, and what every
-    /// operation says of its operands.
+    /// [`Error::Busy`] if a revocation of this level is in progress, [`Error::OutOfBounds`] for a level that does not exist, and the
+    /// errors that every operation has for its operands.
     pub fn revoke(
         &mut self,
         level: usize,
@@ -27,7 +27,7 @@ impl Space {
         self.remove(level, id, keep)
     }
 
-    /// Begins to end an activity: all that it holds, and all that depends on that.
+    /// Begins to end an activity: everything that it holds, and everything that depends on that.
     ///
     /// # Errors
     /// As [`revoke`](Self::revoke); [`Error::NoHolder`].
@@ -41,14 +41,14 @@ impl Space {
         self.remove(level, node, false)
     }
 
-    /// Whether a revocation of this level is under way.
+    /// Whether a revocation of this level is in progress.
     pub fn is_revoking(&self, level: usize) -> bool {
         matches!(self.revocations.get(level), Some(Some(_)))
     }
 }
 
 impl Space {
-    /// Looks at everything and says which law is broken, if one is. Takes long: for tests.
+    /// Checks everything and names the law that is broken, if any. Takes long: for tests.
     ///
     /// # Errors
     /// The law, and the node that breaks it.
@@ -146,7 +146,7 @@ impl Space {
         Ok(())
     }
 
-    /// What an owner gave away and what is left are what it was given.
+    /// What an owner gave away plus what is left is what it was given.
     fn check_quota(&self, id: NodeId) -> Result<(), (&'static str, NodeId)> {
         let node = &self.nodes[id.index()];
         if node.copy {
@@ -191,7 +191,7 @@ impl Space {
                             Object::Mapping { tables, .. } if kind == Quota::PageTables => {
                                 self.used(n.edges[EXTRA].to, quota, id, tables)
                             }
-                            // The kernel's own is nowhere.
+                            // The kernel's own activity is on no tile.
                             Object::Activity { holder }
                                 if kind == Quota::Activities && holder > 0 =>
                             {

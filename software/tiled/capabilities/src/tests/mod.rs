@@ -10,13 +10,14 @@ mod time;
 use crate::{HolderId, Progress, Space};
 
 pub(crate) const KERNEL: HolderId = Space::KERNEL;
-/// Selectors under which the kernel holds what exists at boot.
+/// Selectors under which the kernel holds the objects that exist at boot.
 pub(crate) const TILE: u16 = 1;
 pub(crate) const MEMORY: u16 = 2;
 pub(crate) const PURSE: u16 = 3;
 pub(crate) const SMALL_TILE: u16 = 4;
 
-/// A space with room for `nodes` capabilities and eight activities; one tile without regulation, one with 4 GB/s, and 1 MiB.
+/// A space with room for `nodes` capabilities and eight activities, with one tile without regulation, one with 4 GB/s, and 1 MiB of
+/// memory.
 pub(crate) fn space(nodes: usize) -> Space {
     space_of(nodes, 8)
 }
@@ -31,7 +32,7 @@ pub(crate) fn space_of(nodes: usize, holders: u16) -> Space {
     space
 }
 
-/// Runs a revocation to its end; says how many nodes went.
+/// Runs a revocation to its end; returns the number of nodes removed.
 pub(crate) fn finish(space: &mut Space, level: usize) -> usize {
     let mut removed = 0;
     loop {

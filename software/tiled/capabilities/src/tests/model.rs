@@ -1,6 +1,6 @@
 //! The model: capabilities as a plain list, every quota computed from scratch.
 //!
-//! It shares no code and no idea with the crate but the rules: no counters that are kept, no lists that are linked.
+//! It shares nothing with the crate but the rules: no stored counters, no linked lists.
 
 use crate::{QUOTAS, Quota, Request, Terms};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
@@ -31,7 +31,8 @@ pub enum Kind {
     Activity {
         holder: u16,
     },
-    /// Its own quotas; `None`: shared with the origin. What its processor time took from where it came from.
+    /// Its own quotas (`None`: shared with the origin), and the amount that its processor time took from its
+    /// origin.
     Tile {
         own: [Option<u64>; QUOTAS],
         taken: Option<u64>,
@@ -51,11 +52,11 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Capability {
     pub kind: Kind,
-    /// The one whose object this is a copy of.
+    /// The capability of which this is a copy.
     pub original: Option<Id>,
     pub origin: Option<Id>,
     pub holder: u16,
-    /// What must live for this to live, besides.
+    /// Other capabilities that must live for this one to live.
     pub needs: Vec<Id>,
     pub selector: Option<u16>,
     pub purse: Id,
@@ -338,7 +339,7 @@ impl Model {
                 else {
                     return None;
                 };
-                // Periods of it that begin in one of the owner's; a whole processor is divided by rates.
+                // Its periods that begin in one of the owner's; a whole processor is divided by rates.
                 amount = match whose.period {
                     0 => (u128::from(amount) * 1_000_000_000).div_ceil(period.into()) as u64,
                     of => (0..of).step_by(period as usize).count() as u64 * amount,
@@ -482,7 +483,7 @@ impl Model {
         if !fits || self.quota_left(tile, 5) == Some(0) {
             return None;
         }
-        // Any free place is right.
+        // Any free place is correct.
         let mut places = (0..self.places).filter(|p| !self.people.contains_key(p));
         let holder = match choice {
             Some(choice) => places.find(|place| *place == choice)?,
@@ -565,7 +566,7 @@ impl Model {
         )
     }
 
-    /// A window: endpoints that are none.
+    /// A window: an endpoint object with a count of 0.
     pub fn show(&mut self, caller: u16, memory: u16, tile: u16) -> Option<Id> {
         let origin = self.find(caller, memory)?;
         let tile = self.find(caller, tile)?;
@@ -667,7 +668,7 @@ impl Model {
         true
     }
 
-    /// All that goes if `root` goes.
+    /// Everything that goes if `root` goes.
     pub fn closure(&self, root: Id) -> BTreeSet<Id> {
         let mut gone = BTreeSet::from([root]);
         loop {
@@ -677,7 +678,7 @@ impl Model {
                 .filter(|(id, c)| {
                     !gone.contains(id)
                         && (c.origin.is_some_and(|o| gone.contains(&o))
-                            // Without its receiver, what sends stays.
+                            // A sending endpoint stays without its receiver.
                             || c.needs[..c.needs.len().min(if self.sends(c) { 1 } else { 2 })]
                                 .iter()
                                 .any(|n| gone.contains(n))

@@ -1,4 +1,4 @@
-//! Random operations against the model: the same are refused, and the same is left of everything.
+//! Random operations against the model: both refuse the same operations and have the same left of everything.
 
 use super::model::{Kind, Model, Person};
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, space};
@@ -26,7 +26,7 @@ fn model(space: &Space) -> Model {
         ..Model::default()
     };
     let given = space.kernel_memory_left(KERNEL).unwrap() + 4 * Space::NODE_COST;
-    // The kernel's own purse, from which the purse of the tests was derived, both tiles and the memory were paid.
+    // The kernel's own purse, which paid for the tests' purse, both tiles and the memory.
     let whole = given
         + match space.find_shared(PURSE) {
             Object::KernelMemory { given, .. } => given,
@@ -143,7 +143,7 @@ fn request(mask: u64, value: u64) -> Request {
     ];
     let mut request: Request = core::array::from_fn(|i| (mask >> i & 1 == 1).then_some(amounts[i]));
     if mask & 1 << QUOTAS == 0 {
-        // Rate and burst together, mostly.
+        // Usually rate and burst together.
         request[3] = request[2].map(|_| amounts[3]);
     }
     request
@@ -152,14 +152,13 @@ fn request(mask: u64, value: u64) -> Request {
 fn terms(value: u64) -> Terms {
     Terms {
         period: value % 8,
-        // The kernel's tiles have the highest priority: mostly lower ones, one after the other.
+        // The kernel's tiles have the highest priority: usually lower priorities, one after the other.
         priority: (255 - value / 8 % 3 * (value / 24 % 100)) as u8,
         idle: value / 2400 % 2 == 1,
     }
 }
 
-/// Does the same to both; an error if one took what the other refused, otherwise whether both
-/// took it.
+/// Applies a step to both; an error if one accepted what the other refused, otherwise whether both accepted it.
 fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, String> {
     let (operation, [caller, source, target, other], [a, b, c]) = step;
     let (caller, other_holder) = (caller % PLACES, other % PLACES);
@@ -207,7 +206,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
             )
         }
         5 | 6 => {
-            // Mostly what could succeed: the operands that the kernel has from the start.
+            // Usually operands that can succeed: those that the kernel has from the start.
             let (tile, purse, memory) = match b % 3 {
                 0 => (source, other, (c % u64::from(NAMES)) as u16),
                 1 => (TILE, PURSE, MEMORY),
@@ -300,7 +299,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 },
                 None => None,
             };
-            // The model's number, so that the endpoint is found again.
+            // The model's number serves to find the endpoint again.
             let place = (model.next as u16, count);
             (
                 space
@@ -395,7 +394,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
     Ok(ours)
 }
 
-/// Endpoints whose receiver is gone, with their numbers.
+/// Endpoints without a receiver, with their numbers.
 fn disconnected(space: &Space) -> Vec<(u16, NodeId)> {
     let endpoints = space.alive().filter_map(|(id, object)| match object {
         Object::Endpoint { endpoint, .. } => Some((endpoint, id)),
@@ -406,7 +405,7 @@ fn disconnected(space: &Space) -> Vec<(u16, NodeId)> {
         .collect()
 }
 
-/// Everything that can be seen is the same.
+/// Everything that can be observed is the same.
 fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
     for holder in 0..PLACES {
         for selector in 0..NAMES {
@@ -477,7 +476,7 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
         .map_err(|(law, node)| format!("{law}: {node:?}"))
 }
 
-/// A small generator of its own, so that a long run needs no memory: SplitMix64 (Steele, Lea, Flood 2014).
+/// A small generator of its own, for long runs without memory: SplitMix64 (Steele, Lea, Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -492,7 +491,7 @@ impl Random {
     fn step(&mut self) -> Step {
         let [a, b] = [self.next(), self.next()];
         let names = core::array::from_fn(|i| (a >> (16 * i)) as u16);
-        // The kernel, which has something to give, calls half of the time.
+        // The kernel, which has something to give, is the caller half of the time.
         let mut names: [u16; 4] = names;
         if b & 256 == 0 {
             names[0] = 0;
@@ -505,7 +504,7 @@ impl Random {
 fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
     let (mut operation, mut names, mut values) = step;
     if operation % OPERATIONS == 18 && random.next().is_multiple_of(2) {
-        // Somebody has to receive again.
+        // There must be receivers again.
         operation = 12;
     }
     if random.next().is_multiple_of(8) {
@@ -548,7 +547,7 @@ fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
     if let Some(other) = pick(others) {
         names[3] = other;
     }
-    // A copy goes to the other; everything else is the caller's own.
+    // A copy goes to another activity; everything else is for the caller.
     let target = match kind {
         15 | 16 => {
             values[0] &= !1;
@@ -568,14 +567,14 @@ fn sensible(model: &Model, random: &mut Random, step: Step) -> Step {
                 values[1] &= !1;
             }
         }
-        // Revocations that leave something to do.
+        // Revocations that leave some work to do.
         17 if !random.next().is_multiple_of(3) => return (6, names, values),
         _ => {}
     }
     (operation, names, values)
 }
 
-/// `steps` random operations; both sides are compared after every one, wholly after every `every`.
+/// Runs `steps` random operations; compares both sides after every one, and completely after every `every`.
 fn run(seed: u64, nodes: usize, steps: usize, every: usize) -> u32 {
     let (mut space, mut model) = start(nodes);
     let mut random = Random(seed);
@@ -593,7 +592,7 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) -> u32 {
             panic!("seed {seed}, after step {number}, {step:?}: {error}");
         }
     }
-    // Each operation was also carried out, not only refused.
+    // Each kind of operation was carried out at least once, not only refused.
     assert!(
         steps < 1000
             || done
@@ -602,7 +601,7 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) -> u32 {
                 .all(|(kind, count)| kind == 18 || *count > 0),
         "{done:?}"
     );
-    // In the end everything is given back.
+    // In the end everything has been given back.
     for holder in 1..PLACES {
         if space.end_activity(0, HolderId(holder)).is_ok() {
             super::finish(&mut space, 0);
@@ -651,7 +650,7 @@ fn thousands_of_operations() {
     let (seeds, steps) = if cfg!(miri) { (1, 300) } else { (4, 10_000) };
     let mut connected = 0;
     for seed in 0..seeds {
-        // Nearly no memory, and enough of it.
+        // Hardly any memory, and then enough of it.
         connected += run(seed, 160, steps, 16);
         connected += run(seed, 700, steps, 16);
     }
@@ -669,7 +668,7 @@ fn millions_of_operations() {
     }
 }
 
-/// Operations of others come between the steps of up to four revocations; laws hold after each, and all revocations end.
+/// Other operations come between the steps of up to four revocations; the laws hold after each, and all revocations end.
 #[test]
 fn operations_between_the_steps_of_revocations() {
     let rounds = if cfg!(miri) { 200 } else { 60_000 };
@@ -696,7 +695,7 @@ fn operations_between_the_steps_of_revocations() {
         } else {
             let step = (operation, names, values);
             let (operation, names, values) = sensible(&model, &mut random, step);
-            // The model is only the source of operations that make sense; its answers do not count here.
+            // The model only supplies sensible operations; its answers do not count here.
             let _ = apply(&mut space, &mut model, (operation, names, values));
             if number % 50 == 0 {
                 model = start(500).1;

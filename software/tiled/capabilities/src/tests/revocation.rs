@@ -1,4 +1,4 @@
-//! Revocation in small steps: bounds, nesting, and what comes between the steps.
+//! Revocation in small steps: bounds, nesting, and operations between the steps.
 
 use super::{KERNEL, PURSE, TILE, activity, finish, space, space_of};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 #[test]
 fn a_large_tree_is_removed_in_bounded_steps() {
     let mut space = space(4000);
-    // A tree: each capability is derived from one that is a seventh as far from the start.
+    // A tree: each capability is derived from the one at a seventh of its distance from the start.
     space.create_semaphore(KERNEL, 100, 0).unwrap();
     for i in 1..900u16 {
         space
@@ -31,7 +31,7 @@ fn a_large_tree_is_removed_in_bounded_steps() {
         calls += 1;
     }
     assert_eq!(removed, 900);
-    // Every node is gone to once, but the root, and removed once.
+    // Every node except the root is visited once, and every node is removed once.
     assert_eq!(calls, 900 + 899);
     space.check().unwrap();
 }
@@ -124,7 +124,7 @@ fn revocations_nest_on_overlapping_trees() {
                                 space.step(2);
                             }
                             space.check().unwrap();
-                            // The lower one may even go on first.
+                            // The lower one may even continue first.
                             if second % 2 == 0 {
                                 finish(&mut space, 1);
                                 space.check().unwrap();
@@ -156,7 +156,8 @@ fn revocations_nest_on_overlapping_trees() {
     }
 }
 
-/// Somebody derives as fast as the machine removes. What is being revoked cannot grow, so it ends.
+/// Another caller derives as fast as the machine removes. A capability that is being revoked cannot
+/// grow, so the revocation ends.
 #[test]
 fn revocation_ends_although_others_derive() {
     let mut space = space(2000);
@@ -186,7 +187,7 @@ fn operations_keep_their_bounds_in_the_deepest_tree() {
     let mut space = space(600);
     activity(&mut space, TILE, 10, 4096);
     let mut worst = 0;
-    // Purses and tiles derived in a row, each from the one before.
+    // A chain of purses and tiles, each derived from the one before.
     for i in 0..20u16 {
         let (from_tile, from_purse) = match i {
             0 => (TILE, PURSE),

@@ -1,4 +1,4 @@
-//! Processor time: whatever is derived from a budget demands no more than the budget, in every window.
+//! Processor time: everything derived from a budget together demands no more than the budget, in every window.
 
 use super::{KERNEL, TILE, finish, space};
 use crate::{Error, Object, Quota, Request, Space, Terms};
@@ -42,7 +42,7 @@ fn a_derivation_narrows_time_and_priority() {
     // The same rate, but a hundred seconds of it at once.
     let long = (100 * second, 1000 * second);
     assert_eq!(derive(&mut space, (TOP, 11), long, 7), refused);
-    // The same rate ten times as often is the same; a little more often than divides the period is more.
+    // The same budget ten times as often is the same rate; slightly more often than divides the period is more.
     let often = (10_000, 100_000);
     assert_eq!(derive(&mut space, (TOP, 11), (10_000, 99_999), 7), refused);
     assert_eq!(derive(&mut space, (TOP, 11), often, 8), refused);
@@ -56,7 +56,7 @@ fn a_derivation_narrows_time_and_priority() {
     derive(&mut space, (12, 13), none, 0).unwrap();
     assert_eq!(derive(&mut space, (13, 14), (1, 1 << 40), 0), refused);
     assert_eq!(derive(&mut space, (13, 14), none, 1), refused);
-    // A longer period pays for all that may be used at once.
+    // A longer period pays for everything that may be used at one time.
     space.revoke(0, KERNEL, 11, false).unwrap();
     finish(&mut space, 0);
     derive(&mut space, (TOP, 11), (60_000, second), 1).unwrap();
@@ -64,12 +64,12 @@ fn a_derivation_narrows_time_and_priority() {
     space.check().unwrap();
 }
 
-/// What somebody does with the time below a capability.
+/// An operation on the time below a capability.
 #[derive(Clone, Debug)]
 enum Step {
     Derive(usize, u64, u64),
     Revoke(usize),
-    /// An activity runs on a capability, as much as it may, until it ends.
+    /// An activity runs on a capability, for as long as it may, until it ends.
     Begin(usize),
     End(usize),
     Pass(u64),
@@ -88,10 +88,10 @@ fn step() -> impl Strategy<Value = Step> {
 struct Below {
     space: Space,
     now: u64,
-    /// Selectors that are there, with the activity of each and what it was derived from.
+    /// All selectors, each with its activity and the selector that it was derived from.
     all: Vec<(u16, Option<Account>, u16)>,
     next: u16,
-    /// Moments that were used, once for each activity that ran then.
+    /// Moments of use, one entry for each activity that ran at that moment.
     used: Vec<u64>,
 }
 
@@ -120,7 +120,7 @@ impl Below {
         match *step {
             Step::Derive(from, budget, period) => {
                 let (from, account, _) = &self.all[from % count];
-                // The kernel divides no time that somebody has for himself.
+                // The kernel does not divide time that an activity has for itself.
                 let free = account.is_none();
                 let (from, to) = (*from, self.next);
                 if free && derive(&mut self.space, (from, to), (budget, period), 9).is_ok() {
@@ -176,8 +176,8 @@ impl Below {
 }
 
 proptest! {
-    /// Children of children come and go, with periods of their choice, and use all that they get, each on a processor of its own: no
-    /// window of the grant's period has more of it than the grant, and none of several periods more than that.
+    /// Descendants come and go, with periods of their choice, and use all the time that they get, each on a processor of its own: no
+    /// window of the grant's period has more use than the grant, and none of several periods more than that many grants.
     #[test]
     fn no_window_has_more_than_was_granted(
         amount in 1u64..12, spare in 0u64..30, steps in prop::collection::vec(step(), 1..60)

@@ -70,7 +70,7 @@ impl System {
         })
     }
 
-    /// The activity is entered, and gets in further steps what it begins with.
+    /// Enters the activity in the table; further steps give it what every activity begins with.
     ///
     /// # Errors
     /// See `CreateActivity`.
@@ -105,7 +105,7 @@ impl System {
         let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
         let Some((id, generation)) = self.number_for_new() else {
-            // The next step tries others.
+            // The next step tries other numbers.
             return Ok(());
         };
         // From here on nothing fails.
@@ -118,7 +118,7 @@ impl System {
             activity: id,
             creator: ticket.caller,
             tile: tile.id,
-            // A creator makes one call at a time, so that stays.
+            // A creator makes one call at a time, so this stays true.
             is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
         };
         hardware.announce(begins, &plan.name);
@@ -163,10 +163,10 @@ impl System {
         Ok(())
     }
 
-    /// A number that no activity has, the one that has not been used for longest; and how often it was in use before.
+    /// The free activity number that has been unused longest, and how often it was in use before.
     ///
-    /// A message of an activity that is gone may lie unread somewhere with its number; so a number comes back only when all others
-    /// have been used. None, if those that were tried are in use or still to be heard of: there are more.
+    /// A message of an activity that is gone may still be unread somewhere under its number; so a number comes back only when all others
+    /// have been used. Returns none if the numbers tried are all in use or still mentioned somewhere: there are more.
     pub(super) fn number_for_new(&mut self) -> Option<(u16, u32)> {
         for _ in 0..TRIED_MAX {
             let (id, generation) = (self.next_activity, self.generation);
@@ -212,7 +212,7 @@ impl System {
         }
     }
 
-    /// TileMux has answered to a part of a creation.
+    /// TileMux has answered a part of a creation.
     pub(super) fn introduced(
         &mut self,
         hardware: &mut impl Hardware,
@@ -223,13 +223,13 @@ impl System {
         let ticket = creating.ticket;
         let target = self.activities.get(id);
         let Some(target) = target.filter(|a| a.state() == State::Creating) else {
-            // What it is made of was revoked meanwhile.
+            // Something that it is made of was revoked meanwhile.
             return self.answer(ticket, Err(SyscallError::Revoked));
         };
         let node = target.node;
         if let Err(error) = outcome {
             if creating.introduced {
-                // What it lived from may be another's before this is answered: no request may come before.
+                // Other activities may get its resources before TileMux answers this, so no other request may come first.
                 let (first, request) = (PRIORITIES - 1, Request::Stop { activity: id });
                 self.ask_tile(hardware, first, id, request, Then::Nothing);
             }
@@ -245,8 +245,8 @@ impl System {
             .make(ticket.level, Making::Channel(id, *creating, false));
     }
 
-    /// TileMux knows an activity and all about it: its channel to the kernel is opened, an endpoint in each step, and it can be used.
-    /// Whether there is another step.
+    /// TileMux knows the activity and everything about it: opens its channel to the kernel, one endpoint per step, and then makes it
+    /// usable. Returns whether there is another step.
     pub(super) fn settle_in(
         &mut self,
         hardware: &mut impl Hardware,
@@ -256,7 +256,7 @@ impl System {
     ) -> bool {
         let target = self.activities.get_mut(id);
         let Some(target) = target.filter(|a| a.state() == State::Creating) else {
-            // What it is made of was revoked meanwhile.
+            // Something that it is made of was revoked meanwhile.
             self.answer(creating.ticket, Err(SyscallError::Revoked));
             return false;
         };
@@ -373,7 +373,8 @@ impl System {
         Ok(())
     }
 
-    /// A tile's TileMux says that an activity stopped. Believed if the activity is there and runs: then all that it has is revoked.
+    /// A tile's TileMux reports that an activity stopped. The kernel believes it if the activity exists and runs; then everything that the
+    /// activity has is revoked.
     pub fn notified(
         &mut self,
         hardware: &mut impl Hardware,
@@ -387,7 +388,7 @@ impl System {
         self.take_device(hardware, activity);
     }
 
-    /// Its node was removed, and with it all that it had. Its creator hears of it.
+    /// The activity's node was removed, and everything that it had with it. Its creator is notified.
     pub(super) fn ended(&mut self, holder: HolderId, removed: &Removed) {
         let Some(id) = self.number(holder) else {
             return;
@@ -409,12 +410,12 @@ impl System {
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
-        // A caller that waits for just that hears it in the next step.
+        // A creator that waits for exactly this is told in the next step.
         self.jobs.heard = Some(activity.creator);
     }
 
-    /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done; then it says nothing more, and has
-    /// no device and no processor time. Whether one of the two was to do.
+    /// A stopped activity no longer waits, and its requests that have not begun are dropped; after that it loses its words, its device and
+    /// its processor time. Returns whether there was anything to do.
     pub(super) fn withdraw(&mut self, hardware: &mut impl Hardware, id: u16) -> bool {
         let Some(activity) = self.activities.get_mut(id) else {
             return false;

@@ -190,7 +190,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a table of bytes: everything that was used is found, and nothing twice without need.
+        /// Against a table of bytes: everything used is found, and nothing is cleared twice without need.
         #[test]
         fn all_that_was_used_is_found(steps in proptest::collection::vec((any::<bool>(), 0u64..4000, 1u64..60), 1..300)) {
             let mut dirty = Dirty::default();

@@ -1,11 +1,10 @@
 //! Effects of a capability outside the kernel end before the capability is removed.
 //!
-//! Why it exists: an endpoint's number, its quota and the memory behind it may get another owner as soon as its capability is gone.
-//! So the endpoint is invalidated first, and then the kernel asks the unit whether a packet that left over it is still under way;
-//! the revocation continues only when none is. No other caller waits: the kernel does more important work between two questions,
-//! and two revocations that reach the same endpoint both close it, which does no harm. What it deliberately does not know: how long
-//! a packet is under way; and rights to reply, because a unit lets no reply reach an endpoint that was configured after its message
-//! left.
+//! Why it exists: an endpoint's number, its quota and the memory behind it may get another owner as soon as its capability is gone. So the
+//! endpoint is invalidated first, and then the kernel asks the unit whether a packet that left through it is still in transit; the
+//! revocation continues only when none is. No other caller waits: the kernel does more important work between two questions, and two
+//! revocations that reach the same endpoint both close it, which does no harm. What it deliberately does not know: how long a packet is in
+//! transit; and rights to reply, because a unit lets no reply reach an endpoint that was configured after its message left.
 
 use super::System;
 use super::tiles::memory_endpoint;
@@ -18,7 +17,7 @@ use bulkhead_abi::syscall::{SELECTORS, SyscallError};
 use bulkhead_abi::tilemux::{FIRST_ENDPOINT, REQUEST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
-/// The endpoints of a TileMux's own: the first, and how many.
+/// TileMux's own endpoints: the first one, and their number.
 const TILEMUX_ENDPOINTS: (u16, u16) = (REQUEST_ENDPOINT, FIRST_ENDPOINT - REQUEST_ENDPOINT);
 
 /// Most activities that the end of one endpoint wakes: the sender, the client that waits for the pager behind it, and the receiver
@@ -28,16 +27,17 @@ const WAKES: usize = 3;
 /// Selectors among which one step looks for another copy of a semaphore, most of which name nothing.
 pub(crate) const LOOKED: usize = 16;
 
-/// What a revocation closes, one endpoint's capability at a time.
+/// The things that a revocation closes, one endpoint's capability at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Closing {
-    /// The capability, with its birth, whose endpoints are invalid already, while something may be under way that left over them.
+    /// The capability, with its birth, whose endpoints are invalid already while packets that left through them may be in transit.
     closed: Option<(NodeId, u64)>,
-    /// The mapping, with its birth, of whose memory the caches of its tile have nothing any more up to this many bytes.
+    /// The mapping, with its birth, and how many bytes of its memory its tile's caches no longer hold.
     written: Option<((NodeId, u64), u64)>,
     /// Activities that must look again.
     wakes: [Option<u16>; WAKES],
-    /// The semaphore, with its birth, of which an activity has lost a copy, and how much of what it holds has been searched for another one.
+    /// The semaphore, with its birth, of which an activity has lost a copy, and how many of that activity's selectors have been searched
+    /// for another one.
     pub(super) lost: Option<((NodeId, u64), HolderId, u16)>,
     /// The semaphore, with its birth, whose sleepers are woken, because an activity that could have raised it is gone.
     pub(super) alarmed: Option<(NodeId, u64)>,
@@ -61,8 +61,8 @@ impl Closing {
     }
 }
 
-/// One step of taking the lines of so many bytes out of a tile's caches, which hold bytes: the next command, from `done` on, unless one is
-/// under way. False if nothing is left of them.
+/// One step of evicting this many bytes from a tile's caches, which hold bytes: gives the next command, from `done` on, unless one is in
+/// progress. Returns false if no lines are left.
 pub(super) fn write_lines(
     hardware: &mut impl Hardware,
     tile: &Tile,
@@ -88,8 +88,8 @@ impl System {
         self.jobs.closing.iter().any(|c| c.alarmed == known)
     }
 
-    /// Looks whether an activity that lost a copy of a semaphore has another one; if not, its sleepers are woken. Returns false if none
-    /// lost one.
+    /// Checks whether an activity that lost a copy of a semaphore has another one; if not, wakes the activities that wait for it. Returns
+    /// false if none lost one.
     pub(super) fn search_one(&mut self, level: usize) -> bool {
         let Some((semaphore, holder, from)) = self.jobs.closing[level].lost.take() else {
             return false;
@@ -118,7 +118,7 @@ impl System {
         is_one
     }
 
-    /// One step of closing what a capability without dependents did outside of the kernel; false if there is nothing to close any more.
+    /// One step of closing what a capability without dependents did outside the kernel; returns false if nothing is left to close.
     pub(super) fn close_endpoint(
         &mut self,
         hardware: &mut impl Hardware,
@@ -153,7 +153,7 @@ impl System {
             *closed = closed.filter(|_| hardware.is_under_way(tile, endpoint));
             return closed.is_some();
         }
-        // What is on its way to a receiver came over endpoints that had to go before.
+        // Packets in transit to a receiver came through endpoints that had to go earlier.
         *closed = Some(own).filter(|_| !receives);
         let old = sends.then(|| hardware.endpoint(tile, endpoint));
         hardware.invalidate(tile, endpoint, count);
@@ -163,7 +163,7 @@ impl System {
         !receives
     }
 
-    /// Makes every activity look again that still waits for a reply over an endpoint that is gone, or for the pager behind it.
+    /// Makes every activity check again that still waits for a reply through an endpoint that is gone, or for the pager behind it.
     fn disappoint(&mut self, level: usize, index: usize, endpoint: u16, old: &SendEndpoint) {
         // TileMux may have removed it a moment ago.
         let waits = old.credits < old.credits_max;
@@ -181,7 +181,7 @@ impl System {
         self.activities.get(id).map(|a| a.state()) == Some(State::Running)
     }
 
-    /// One step of closing a window; false if it is closed. With the first window goes TileMux, and the tile is dark again.
+    /// One step of closing a window; returns false once it is closed. TileMux goes with the first window; then the tile is dark again.
     pub(super) fn close_window(
         &mut self,
         hardware: &mut impl Hardware,
@@ -190,7 +190,7 @@ impl System {
     ) -> bool {
         let tile = &mut self.tiles[index];
         if window == 0 && tile.is_lit {
-            // Until the window is closed, too, nobody can light the tile again.
+            // Nobody can light the tile again until the window is closed, too.
             tile.is_lit = false;
             tile.is_lost = false;
             tile.lies = 0;
@@ -212,10 +212,10 @@ impl System {
         if let Some(region) = region {
             let mut done = tile.written[place];
             if done == 0 {
-                // From now on nothing there becomes dirty.
+                // From now on no line there becomes dirty.
                 let shown = memory_endpoint(TILEMUX_ACTIVITY, region, TLB_READ as u8);
                 hardware.set_endpoint(tile.id, window, shown);
-                // A hart that runs may read old lines until the window is closed.
+                // A running hart may read old lines until the window is closed.
                 tile.is_stale |= tile.is_lit;
             }
             let physical = MEMORY_BASE + u64::from(window) * PMP_WINDOW_SIZE;
@@ -231,8 +231,8 @@ impl System {
         false
     }
 
-    /// One step of taking the lines of an activity's memory out of its tile's caches, now that it runs no more; false if there are none.
-    /// The next owner, which fills that memory past those caches, then finds nothing old or dirty above it.
+    /// One step of evicting the lines of an activity's memory from its tile's caches, now that it no longer runs; returns false if there
+    /// are none. The next owner fills that memory past those caches, and then finds no old or dirty line of it there.
     fn write_mapping(&mut self, hardware: &mut impl Hardware, level: usize, node: NodeId) -> bool {
         let Object::Mapping { pages: 1.., .. } = *self.space.object(node) else {
             return false;

@@ -1,4 +1,4 @@
-//! Events for activities: of those that they created, and words from their creators.
+//! Events for activities: events of the activities that they created, and words from their creators.
 //!
 //! Why it exists: an event waits until its receiver listens, and no activity may fill the kernel with events. Each event has a
 //! place that was paid for. Words are kept in the activity that they are about; the end of an activity is kept in the node that the
@@ -162,7 +162,8 @@ impl System {
         Some(waiting)
     }
 
-    /// The first activity that waits for a semaphore or a server hears that it, or another holder, is gone. Whether there was one.
+    /// Tells the first activity that waits for a semaphore or a server that the object, or another holder of it, is gone. Returns
+    /// whether there was one.
     pub(super) fn dismiss(&mut self, node: NodeId) -> bool {
         let first = self.space.line(node).and_then(|line| waiting::first(line));
         let Some(waiting) = first.and_then(|id| self.wait_no_more(id)) else {

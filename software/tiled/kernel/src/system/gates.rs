@@ -1,7 +1,7 @@
 //! Gates and memory on endpoints.
 //!
-//! Why it exists: here a capability becomes an endpoint, which the unit enforces. What it deliberately does not know: which
-//! activities may have it; the capabilities know that.
+//! Why it exists: this is where a capability becomes an endpoint, which the unit enforces. What it deliberately does not
+//! know: which activities may have it; the capabilities know that.
 
 use super::tiles::memory_endpoint;
 use super::{System, Ticket};
@@ -36,8 +36,8 @@ impl System {
         Ok(())
     }
 
-    /// Makes a gate or memory usable on an endpoint, perhaps a certain one; if it is there already, that is all (and no
-    /// bytes are said). Results: endpoint, bytes.
+    /// Makes a gate or memory usable on an endpoint, perhaps a certain one; if it already is, nothing happens (and the
+    /// result gives no bytes). Results: endpoint, bytes.
     pub(super) fn activate(
         &mut self,
         hardware: &mut impl Hardware,
@@ -90,7 +90,7 @@ impl System {
                 if !physical.is_multiple_of(64) {
                     return Err(SyscallError::BadArgument);
                 }
-                // Its own memory, so that it ends before the window through which the unit writes there.
+                // Its own memory: then the activity ends before the window through which the unit writes there.
                 let within = physical.checked_sub(own.0);
                 if within.is_none_or(|within| within + size > own.1) {
                     return Err(SyscallError::OutOfBounds);
@@ -128,7 +128,7 @@ impl System {
         Ok([endpoint.into(), bytes])
     }
 
-    /// The capability by which a gate has this endpoint of an activity, or of anybody.
+    /// The capability through which a gate has this endpoint, of this activity or of any.
     fn active(&self, gate: NodeId, holder: Option<HolderId>, wanted: u16) -> Option<NodeId> {
         let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint, .. } if endpoint == wanted && u64::from(endpoint) >= PMP_WINDOWS);
         let mut active = self.space.dependents(gate, ACTIVE_MAX);

@@ -47,7 +47,7 @@ pub(super) struct Equipping {
     /// The activity among the capabilities, with its birth.
     pub node: (NodeId, u64),
     pub holder: HolderId,
-    /// What TileMux must be told besides, the last first.
+    /// The other things that TileMux must be told, the last one first.
     pub rest: [Option<Request>; 2],
     /// How far it is.
     pub stage: u8,
@@ -73,11 +73,11 @@ pub(super) struct Lighting {
     /// The piece that was cut out, with its birth.
     pub cut: Option<(NodeId, u64)>,
     pub loading: Option<Box<Loading>>,
-    /// Bytes of the region of which the tile's caches have nothing old.
+    /// Bytes of the region for which the tile's caches hold nothing old.
     pub written: u64,
 }
 
-/// Stages of [`Equipping`] behind the four copies.
+/// Stages of [`Equipping`] after the four copies.
 const MAP: u8 = 4;
 const TABLES: u8 = 5;
 const CHANNEL: u8 = 6;
@@ -145,7 +145,7 @@ impl System {
         more.then_some(rest)
     }
 
-    /// One step; whether there is another one.
+    /// One step; returns whether there is another one.
     fn equip_step(
         &mut self,
         hardware: &mut impl Hardware,
@@ -220,8 +220,8 @@ impl System {
         Ok(true)
     }
 
-    /// An activity that cannot be made goes with all that it has got, in steps; then its creator hears why. Unless somebody is removing it
-    /// already.
+    /// An activity that cannot be completed is removed with everything that it has, in steps; then its creator is told why. Does nothing
+    /// if it is being removed already.
     pub(super) fn unmake(
         &mut self,
         ticket: Ticket,
@@ -244,7 +244,7 @@ impl System {
         self.jobs.start(ticket.level, begin);
     }
 
-    /// One step; whether there is another one.
+    /// One step; returns whether there is another one.
     fn light_step(
         &mut self,
         hardware: &mut impl Hardware,
@@ -266,7 +266,7 @@ impl System {
             KEEP if l.program.is_some() || l.tables > 0 => {
                 let mut size = l.tables * PAGE;
                 if l.program.is_some() {
-                    // TileMux must come first, and nobody may have got hold of its place before.
+                    // TileMux must come first, and nobody may have taken its place before.
                     match self.space.object(memory) {
                         Object::Memory(range) if range.free == range.size => {}
                         _ => return Err(SyscallError::NoMemory),
@@ -309,7 +309,7 @@ impl System {
         Ok(true)
     }
 
-    /// The window is there, and TileMux runs. It hears of the pages for page tables.
+    /// The window exists, and TileMux runs. TileMux is told of the pages for page tables.
     pub(super) fn shown(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
         if l.tables == 0 {
             return self.answer(l.ticket, Ok(done()));
@@ -324,7 +324,7 @@ impl System {
         self.ask_tile_at(hardware, to, KERNEL_ACTIVITY, request, then);
     }
 
-    /// What cannot be completed leaves nothing that was made for it.
+    /// A construction that cannot be completed leaves nothing behind.
     fn undo(&mut self, made: Option<(NodeId, u64)>) {
         if let Some((node, birth)) = made
             && self.space.is(node, birth)
@@ -333,7 +333,7 @@ impl System {
         }
     }
 
-    /// Closes a window whose construction failed, unless that has been done already, in steps; then its creator hears why.
+    /// Closes a window whose construction failed, in steps, unless that has been done already; then its creator is told why.
     fn undo_window(&mut self, l: &Lighting, error: SyscallError) {
         self.undo(l.cut);
         let begin = Job::Begin {

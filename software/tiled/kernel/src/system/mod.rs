@@ -2,8 +2,8 @@
 //!
 //! Why it exists: this is the kernel. What it deliberately does not know: messages, registers, boot tables.
 //!
-//! A call checks everything before it changes anything. Long work (revocation, loading TileMux) is a job that runs in small steps,
-//! so that a caller of a higher priority waits for one step.
+//! A call checks everything before it changes anything. Long work (revocation, loading TileMux) is a job that runs in small steps;
+//! a caller of a higher priority waits for one step.
 
 mod activities;
 mod clearing;
@@ -48,7 +48,7 @@ pub use tiles::{TILEMUX_NAMES, memory_endpoint};
 /// Results of a call.
 pub type Reply = Words<REPLY_WORDS>;
 
-/// A call is not answered now, but when something has happened; see [`System::take_reply`].
+/// The call is answered later, when something has happened; see [`System::take_reply`].
 const LATER: bool = false;
 
 /// A boot module: offset in the first memory tile and bytes.
@@ -130,12 +130,12 @@ impl System {
         modules: Vec<Module>,
         (timebase, purses): (u64, u64),
     ) -> Self {
-        // There is a place for each activity that somebody can pay for, and one for the kernel.
+        // There is a place for each activity that a purse can pay for, and one for the kernel.
         let places = (1 + purses / PLACE_COST).min(NUMBERS_END.into()) as u16;
         let mut space = Space::new((purses / Space::NODE_COST) as usize, places);
         space.charge_activities(ACTIVITY_COST);
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
-            // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
+            // All of this exists at boot; what does not fit cannot be given away, and its use is refused later.
             let endpoints = tile.endpoints.left() as u64;
             let _ = space.add_tile(
                 SEL_TILES + tile.id,

@@ -1,7 +1,7 @@
-//! Activities whose pages come from a pager.
+//! Activities whose pages a pager supplies.
 //!
 //! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and gets faults from the
-//! client's TileMux. What it deliberately does not know: which pages a pager gives, and when.
+//! client's TileMux. What it deliberately does not know: which pages a pager supplies, and when.
 //!
 //! A page belongs to the owner of its memory, the pager. Page tables and the endpoint belong to the client. A mapped page depends
 //! on the pager's memory: when that is revoked, as happens when the pager ends, the client is stopped before another activity can
@@ -78,7 +78,7 @@ impl System {
         if !self.space.is(p.node.0, p.node.1) {
             return Err(SyscallError::Revoked);
         }
-        // Meanwhile somebody else may have given it a pager, or started it.
+        // Meanwhile another caller may have given it a pager, or started it.
         let target = self.created(p.activity)?;
         let (holder, index) = (target.holder, target.tile);
         if target.paged.is_some() {
@@ -86,7 +86,7 @@ impl System {
         }
         let needed = table_pages(p.plan.pages * PAGE);
         if p.made.is_none() {
-            // What is made belongs to the client; it is removed again if something fails.
+            // The new objects belong to the client; they are removed again if something fails.
             let range = (p.plan.address / PAGE, p.plan.pages);
             let made = self
                 .space
@@ -177,7 +177,8 @@ impl System {
             return Err(SyscallError::BadArgument);
         }
         let window = self.tiles[index].window_at(physical);
-        // One mapping for all that an activity has of a memory through a window: it says only that the one lives from the other.
+        // One mapping for everything that an activity has of a memory through a window: it only records that one depends on the
+        // other.
         let mut mappings = self.space.dependents(node, MAPPINGS_MAX);
         let known = mappings.any(|id| {
             matches!(self.space.object(id), Object::Mapping { .. })

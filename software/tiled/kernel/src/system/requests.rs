@@ -4,8 +4,8 @@
 //! meantime, and a tile that does not answer within [`PATIENCE`] is stopped. What it deliberately does not know: how a request
 //! travels.
 //!
-//! A TileMux gets one request at a time: that of the most important caller, and of equals the first. So a request waits for the one that is
-//! under way and for those of callers that are at least as important.
+//! A TileMux gets one request at a time: the most important caller's, and among equals the first. So a request waits for the one in
+//! progress and for those of callers that are at least as important.
 
 use super::{System, done};
 use crate::activity::{Activity, State, count};
@@ -27,7 +27,7 @@ pub const LIES_MAX: i32 = 16;
 const TILE_BITS: u32 = 16;
 
 impl System {
-    /// Asks the TileMux of an activity, for somebody of a priority.
+    /// Asks the TileMux of an activity, on behalf of a caller of a priority.
     pub(super) fn ask_tile(
         &mut self,
         hardware: &mut impl Hardware,
@@ -42,7 +42,7 @@ impl System {
         }
     }
 
-    /// Asks a TileMux, for somebody of a priority.
+    /// Asks a TileMux, on behalf of a caller of a priority.
     pub(super) fn ask_tile_at(
         &mut self,
         hardware: &mut impl Hardware,
@@ -131,7 +131,7 @@ impl System {
         answer: TileMuxError,
     ) {
         let index = (number % (1 << TILE_BITS)) as usize;
-        // A tile that was lost answers nothing any more.
+        // A tile that was lost no longer answers.
         let tile = self.tiles.get_mut(index).filter(|tile| !tile.is_lost);
         let asked = tile.and_then(|tile| tile.sent.take_if(|asked| asked.number == number));
         let Some(asked) = asked else { return };
@@ -146,7 +146,7 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// Enters a tile's time limit, which is later than those of the others. There is room for each tile once.
+    /// Enters a tile's time limit, which is later than those of the others. Each tile has room for one entry.
     fn expect(&mut self, until: u64, index: usize) {
         if let Err(due) = self.due.push((until, index as u16)) {
             panic!("{due:?}: the tile has a moment already");
@@ -158,7 +158,7 @@ impl System {
         self.due.retain(|due| usize::from(due.1) != index);
     }
 
-    /// The number of an ended activity can be used again when no request about it is under way.
+    /// The number of an ended activity can be used again when no request about it is outstanding.
     fn forget_request(&mut self, asked: &Asked) {
         if self.activities.get(asked.activity).is_none() {
             count(&mut self.mentions, asked.activity, false);

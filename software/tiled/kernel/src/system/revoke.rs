@@ -1,14 +1,13 @@
-//! Long jobs: revocation, loading TileMux, clearing memory. Each priority of callers has at most one such job and one construction
-//! under way, both in small steps.
+//! Long jobs: revocation, loading TileMux, clearing memory. Each priority of callers has at most one such job and one construction in
+//! progress, both in small steps.
 //!
 //! Why it exists: every caller waits for one step, not for the job of another. What it deliberately does not know: what depends on
 //! what; the capabilities know that.
 //!
-//! A step does one of these: visit one capability; take an activity's endpoints, or a part of a tile; ask whether packets that left
-//! over them are under way; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the
-//! stop of an activity takes no steps. Effects of a capability outside the kernel end before the capability is removed
-//! ([`super::closing`]), so nothing that it gave can get another owner too early; only the caller that asked for the revocation
-//! waits for that.
+//! A step does one of these: visit one capability; take an activity's endpoints, or a part of a tile; ask whether packets that left through
+//! them are in transit; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the stop of an
+//! activity takes no steps. Effects of a capability outside the kernel end before the capability is removed ([`super::closing`]), so
+//! nothing that it gave can get another owner too early; only the caller that asked for the revocation waits for that.
 
 use super::System;
 use super::clearing::Clearing;
@@ -62,7 +61,7 @@ pub(super) struct Jobs {
     /// The construction of each priority, which runs beside the job; then those that wait, by number.
     made: [Option<Making>; PRIORITIES],
     making: [Paid<Caller, BTreeMap<u64, Making>>; PRIORITIES],
-    /// Whether it is the turn of what is being made.
+    /// Whether it is the construction's turn.
     turn: [bool; PRIORITIES],
     /// What the revocation of each priority closes at its current capability, and which activities it then wakes.
     pub(super) closing: [Closing; PRIORITIES],
@@ -123,7 +122,7 @@ impl System {
         self.has_jobs() && (self.can_run(level) || self.can_make(level))
     }
 
-    /// The highest priority of which a job can take a step now.
+    /// The highest priority with a job that can take a step now.
     #[inline]
     pub fn step_level(&self) -> Option<usize> {
         (0..PRIORITIES).rev().find(|level| self.has_step(*level))
@@ -148,13 +147,13 @@ impl System {
         };
         let activity = self.living_from(node);
         let found = activity.and_then(|id| self.activities.get(id));
-        // Everything that it had is removed at once, so that no activity takes it for alive.
+        // Everything that it had is removed at once, so no activity takes it for alive.
         let is_last = self.space.dependents(node, 1).next().is_none();
         let waits = found.is_some_and(|a| a.state() == State::Stopping || a.is_unsaid && is_last);
         self.jobs.closing[level].is_idle() && waits
     }
 
-    /// Begins to revoke a capability with all that depends on it.
+    /// Begins to revoke a capability with everything that depends on it.
     pub(super) fn revoke(
         &mut self,
         ticket: Ticket,
@@ -207,7 +206,7 @@ impl System {
         self.revoke(ticket, node.ok_or(SyscallError::NoActivity)?, false)
     }
 
-    /// Removes what was made by a call that cannot be completed: few nodes, none of which has reached the hardware.
+    /// Removes the nodes made by a call that cannot be completed: they are few, and none of them has reached the hardware.
     pub(super) fn discard(&mut self, node: NodeId) {
         // This level is the kernel's own.
         let level = PRIORITIES;
@@ -290,7 +289,7 @@ impl System {
         }
     }
 
-    /// One step of a revocation; whether it has ended.
+    /// One step of a revocation; returns whether it has ended.
     fn revoke_step(&mut self, hardware: &mut impl Hardware, level: usize) -> bool {
         if let Some(activity) = self.jobs.closing[level].next_to_wake() {
             self.wake(hardware, level, activity);
@@ -316,7 +315,7 @@ impl System {
         false
     }
 
-    /// The activity of a node, or the activity that sees memory through it or lives by what is behind its window.
+    /// The activity of a node, or the activity that sees memory through the node or depends on its window.
     fn living_from(&self, node: NodeId) -> Option<u16> {
         let holder = match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),
@@ -326,7 +325,7 @@ impl System {
         self.number(holder)
     }
 
-    /// If the node is an activity that has stopped, it waits for nothing any more. Whether there was something to do.
+    /// If the node is a stopped activity, it no longer waits for anything. Returns whether there was something to do.
     fn withdraw_from(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
         match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => {
@@ -337,7 +336,7 @@ impl System {
         }
     }
 
-    /// If the node is an activity that runs, or memory that one sees, it runs no more. Whether there was something to do.
+    /// If the node is a running activity, or memory that one sees, the activity stops. Returns whether there was something to do.
     fn silence(&mut self, hardware: &mut impl Hardware, level: usize, node: NodeId) -> bool {
         let Some(activity) = self.living_from(node) else {
             return false;
@@ -346,14 +345,14 @@ impl System {
         let Some(target) = target.filter(|a| !matches!(a.state(), State::Stopped(_))) else {
             return false;
         };
-        // Its creation, which was asked for before, comes first.
+        // Its creation was requested earlier and comes first.
         let creator = self.activities.get(target.creator);
         let level = match target.state() {
             State::Creating => creator.map_or(level, |creator| creator.priority.into()),
             _ => level,
         };
         if target.node != node {
-            // Its end begins with that of what it lives from.
+            // Its end begins with the end of what it depends on.
             let (level, own) = (usize::from(target.priority), target.node);
             self.jobs.end(level, own, self.space.birth(own));
         }
@@ -370,7 +369,8 @@ impl System {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin)
                 && !self.space.comes_from(origin, removed.holder)
             {
-                // Its holder could have raised it. Unless it still can, the activities that wait for it must hear of that; an ended one holds nothing.
+                // Its holder could have raised the semaphore. Unless it still can, the waiting activities must be told; an ended holder
+                // holds nothing.
                 let semaphore = self.space.owner(origin);
                 let semaphore = (semaphore, self.space.birth(semaphore));
                 let holder = self.activities.at(removed.holder);
@@ -399,7 +399,7 @@ impl System {
                 (endpoint..endpoint + count).for_each(|endpoint| endpoints.free(endpoint));
                 self.bereave(level, removed.origin);
             }
-            // Its device and its processor time went in a step before.
+            // Its device and its processor time went in an earlier step.
             Object::Activity { holder } => self.ended(HolderId(holder), removed),
             Object::Tile(tile) => {
                 if let Ok(index) = self.tile_index(tile.tile) {

@@ -22,8 +22,8 @@ impl System {
         self.activities.insert(activity);
     }
 
-    /// Lets an activity that is being created be found by its name and on its tile. Its creator creates no other before it has this
-    /// one.
+    /// Makes an activity that is being created known by its name and on its tile. Its creator creates no other activity before it
+    /// has this one.
     pub(super) fn list(&mut self, id: u16) {
         if let Some(tile) = self.activities.list(id, true) {
             self.tiles[tile].activities.push(id);

@@ -116,8 +116,8 @@ impl System {
         self.ask(hardware, service, ticket, Purpose::Exchange(*c, ident))
     }
 
-    /// Sends a free server the next question of the highest priority, or a notice of a closed session, in turn. Otherwise a caller
-    /// that asks without a pause would keep the server from ever giving back what it holds for clients that are gone.
+    /// Sends a free server, in turn, the next question of the highest priority or a notice of a closed session. Without turns, a
+    /// caller that asks without a pause would keep the server from ever giving back what it holds for clients that are gone.
     fn ask_next(&mut self, hardware: &mut impl Hardware, service: NodeId) {
         for _ in 0..REFUSED_MAX {
             let Some(offer) = self.space.offer(service).copied() else {
@@ -323,7 +323,7 @@ impl System {
     }
 }
 
-/// A reply that says that a server refused, and its reason.
+/// A reply that reports a server's refusal and its reason.
 fn declined(words: &[u64]) -> Reply {
     let mut reply = failed(SyscallError::Refused);
     reply.push(words.get(..1).unwrap_or_default());
@@ -338,8 +338,8 @@ mod tests {
     use crate::tests::{boot, finish, later};
     use bulkhead_abi::syscall::{StopCause, Syscall};
 
-    /// Before, a number that 255 notices to servers mentioned was never used again; if that had happened to all numbers, the kernel
-    /// would have searched forever.
+    /// Before the fix, a number that 255 notices to servers mentioned was never used again; after that had happened to all numbers,
+    /// the kernel would have searched forever.
     #[test]
     fn numbers_come_back_however_often_servers_were_to_hear_of_them() {
         let (mut system, _) = boot();
@@ -355,8 +355,8 @@ mod tests {
         assert!(system.number_for_new().is_some());
     }
 
-    /// A server chooses the numbers of its sessions. Before, it could choose numbers of future activities, and a creator of one
-    /// waited until the kernel had found another number.
+    /// A server chooses the numbers of its sessions. Before the fix, it could choose numbers of future activities, and the creator
+    /// of such an activity waited until the kernel had found another number.
     #[test]
     fn only_its_own_sessions_keep_the_number_of_an_activity_that_is_gone() {
         let (mut system, mut chip, client, _) = served();

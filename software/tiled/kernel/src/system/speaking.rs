@@ -5,7 +5,7 @@
 
 use crate::activity::Activities;
 
-/// A word or notice that is delivered to an activity.
+/// A word or notice for an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A word from its creator.
@@ -68,8 +68,8 @@ impl Activities {
         }
     }
 
-    /// The next word or notice for an activity. A word is delivered by this, a notice is not. Words from its creator, words from
-    /// its children, and notices have their turns, and so do all children with words.
+    /// The next word or notice for an activity. This delivers a word, but not a notice. Words from its creator, words from its
+    /// children, and notices take turns, and so do all children with words.
     pub fn hear(&mut self, id: u16) -> Option<Heard> {
         for _ in 0..3 {
             let post = self.post(id)?;

@@ -58,9 +58,9 @@ impl System {
         let window = target.windows.iter().position(Option::is_none);
         let window = window.ok_or(SyscallError::NoWindow)? as u16;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
-        // What can only be read is no place for TileMux and page tables.
+        // Memory that can only be read cannot hold TileMux and page tables.
         let right = range.rights == 7 || read_only && target.is_lit && tables == 0;
-        // What shows there already takes no window.
+        // Memory that the tile sees already takes no window.
         let right = right && target.physical(region, false).is_none();
         if !aligned || region.size > PMP_WINDOW_SIZE || !right {
             return Err(SyscallError::BadArgument);
@@ -86,7 +86,7 @@ impl System {
         if program.is_some() {
             self.tiles[index].is_lit = true;
             self.tiles[index].lit_by = caller;
-            // From now on TileMux can be asked; it looks when it runs.
+            // From now on TileMux can be asked; it checks when it runs.
             self.set_up(hardware, index, region, 0);
         }
         let lighting = Lighting {
@@ -140,8 +140,8 @@ impl System {
         hardware.set_endpoint(tile.id, window, endpoint);
     }
 
-    /// A part of what a TileMux needs: where it is asked, its other channels, and its configuration, which is the last. Whether there is
-    /// another one.
+    /// Sets up a part of what TileMux needs: its endpoint for requests, its other channels, and last its configuration. Returns whether
+    /// there is another part.
     pub(super) fn set_up(
         &self,
         hardware: &mut impl Hardware,
@@ -212,15 +212,15 @@ impl System {
         Ok(size)
     }
 
-    /// A boot module by the first of its names that is there.
+    /// A boot module by the first of its names that exists.
     pub fn module(&self, names: &[&str]) -> Option<Region> {
         let mut keys = names.iter().map(|name| module_key(name.as_bytes()));
         keys.find_map(|key| self.modules.iter().find(|m| m.key == key))
             .map(|module| module.region)
     }
 
-    /// Whether quotas may be taken from a tile capability whose activities run: what a bucket has left must let a chunk through, and
-    /// processor time that an activity has was promised to it.
+    /// Whether quotas may be taken from a tile capability with running activities: a bucket must keep enough for a chunk, and processor
+    /// time that an activity has was promised to it.
     pub(super) fn check_tile_request(
         &self,
         index: usize,
@@ -287,7 +287,7 @@ impl System {
         Ok(Some((bucket.ok_or(SyscallError::NoBucket)?, owner)))
     }
 
-    /// An activity has been made, and the tile capability that was to have this bucket has it from now on.
+    /// An activity has been made; the tile capability that claimed this bucket now has it.
     pub(super) fn take_bucket(
         &mut self,
         hardware: &mut impl Hardware,

@@ -1,7 +1,7 @@
 //! Activities that wait for others: for a semaphore, for a server, for an event.
 //!
-//! Why it exists: an activity has at most one call under way, so each has its own place to wait in, which no other can take. What
-//! it deliberately does not know: how an answer reaches it.
+//! Why it exists: an activity has at most one call outstanding, so each has its own place to wait in, which no other can take.
+//! What it deliberately does not know: how an answer reaches it.
 //!
 //! Activities that wait for the same object form a queue for each priority: the object has the first and the last, and each
 //! activity has its neighbours.

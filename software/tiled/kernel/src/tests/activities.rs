@@ -1,4 +1,4 @@
-//! Boot, the life of activities, their quotas, and what is left of them.
+//! Boot, the life of activities, their quotas, and what an ended activity leaves behind.
 
 use super::*;
 use crate::activity::State;
@@ -20,7 +20,7 @@ fn the_root_manager_is_loaded_and_started() {
             .collect::<Vec<u8>>()
     };
     assert_eq!(bytes(window.base, 7), b"tilemux");
-    // 16 bytes behind the file's contents are zeroed.
+    // 16 bytes after the file's contents are zeroed.
     assert_eq!(bytes(window.base + 7, 16), [0; 16]);
     let manager = system.activity(1).unwrap();
     assert!(manager.physical > MEMORY_BASE);
@@ -45,7 +45,7 @@ fn the_root_manager_is_loaded_and_started() {
     );
 }
 
-/// Free endpoints of a tile, what the manager has left of everything.
+/// Free endpoints of a tile, and what the manager has left of everything.
 fn left(system: &mut System, chip: &mut Chip) -> Vec<Vec<u64>> {
     let selectors = [
         SEL_TILES + 1,
@@ -166,7 +166,7 @@ fn a_bucket_follows_the_quota_of_the_tile_capability() {
         assert!(chip.requests.contains(&(2, bucket)));
     }
     assert_eq!(chip.buckets[&(2, 1)], (4_000_000, 8192));
-    // What is derived from it is taken out of the bucket.
+    // The rate of a derived capability comes out of the bucket.
     let mut derived = limited(31, 3_000_000, 4096);
     if let Syscall::DeriveTile { source, .. } = &mut derived {
         *source = 30;
@@ -198,7 +198,7 @@ fn a_bucket_follows_the_quota_of_the_tile_capability() {
     )
     .unwrap();
     assert_eq!(chip.buckets[&(2, 1)], (4_000_000, 8192));
-    // All four registers: the fourth limit finds none, until one is given back.
+    // All four registers are in use: the fourth limit finds none until one is given back.
     for i in 0..3 {
         call(&mut system, &mut chip, 1, limited(40 + i, 1000, 4096)).unwrap();
     }
@@ -498,7 +498,7 @@ fn a_window_that_goes_darkens_its_tile() {
 fn page_tables_are_out_of_reach_and_limited() {
     let (mut system, mut chip) = boot();
     let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
-    // They lie in the window behind TileMux, but in no memory that anybody can name and cut.
+    // They are in the window after TileMux, and in no memory that an activity can name and cut.
     let memory = system.activity(id).unwrap();
     let tables = TILEMUX_BASE + TILEMUX_MEMORY;
     assert!(chip.tables.contains(&(2, tables, 100)));
@@ -538,7 +538,8 @@ fn page_tables_are_out_of_reach_and_limited() {
     );
 }
 
-/// However many wait until the same moment, one of them is answered in a piece of work: before, a call in a higher priority waited for all.
+/// However many activities wait until the same moment, one of them is answered per piece of work: before the fix, a call of a higher
+/// priority waited for all of them.
 #[test]
 fn those_who_wait_until_one_moment_are_answered_one_by_one() {
     let (mut system, mut chip) = boot();
@@ -573,7 +574,7 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     assert_eq!(who, ticket(&system, 1));
     assert_eq!(words(&reply), Err(SyscallError::Timeout));
     assert!(!system.has_impatient());
-    // What has happened already is heard, whatever the time is; what happens later is heard at once.
+    // An earlier event is delivered whatever the time is; a later one is delivered at once.
     system.notified(&mut chip, 2, id, StopCause::Exit(0));
     finish(&mut system, &mut chip);
     let heard = later(&mut system, &mut chip, 1, wait(1));
@@ -585,7 +586,7 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     let (_, reply) = system.take_reply().expect("an answer");
     assert_eq!(words(&reply).unwrap()[1], u64::from(id));
     assert!(!system.has_impatient());
-    // An activity that waits without end is told nothing, and one that dies is forgotten.
+    // An activity that waits without end gets no timeout, and one that dies is forgotten.
     assert_eq!(later(&mut system, &mut chip, 1, wait(0)), Ok(None));
     assert_eq!(system.expire(u64::MAX), None);
     assert!(system.take_reply().is_none());

@@ -1,4 +1,4 @@
-//! The book says what things cost, and says so of this kernel.
+//! The book states what things cost, and states it for this kernel.
 
 use crate::activity::{ACTIVITY_COST, PLACE_COST};
 use bulkhead_capabilities::Space;

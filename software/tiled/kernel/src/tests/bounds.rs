@@ -1,4 +1,4 @@
-//! Every call, step and agreement costs what [`crate::bounds`] says, at most.
+//! Every call, step and agreement costs at most what [`crate::bounds`] states.
 
 use super::*;
 use crate::costs::{self as bounds, Bound};
@@ -18,7 +18,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Selectors in use, sizes, small numbers, anything.
+    /// Selectors in use, sizes, small numbers, or any number.
     pub fn word(&mut self) -> u64 {
         match self.next() % 10 {
             0..4 => 16 + self.next() % 8,
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// A call that could well succeed. Selectors 16 to 23 are those that everybody uses; the root manager has prepared 300.
+/// A call that is likely to succeed. All activities use the selectors 16 to 23; the root manager has 300 prepared.
 pub(super) fn sensible(random: &mut Random, caller: u16) -> Syscall {
     let mut some = || 16 + (random.next() % 8) as u16;
     let (a, b, c) = (some(), some(), some());
@@ -253,7 +253,7 @@ fn every_call_keeps_its_stated_cost() {
             seen.entry(name.clone())
                 .or_default()
                 .add(nodes, effects, bound, &name);
-            // What became a job, step by step.
+            // A call that became a job, step by step.
             loop {
                 while let Some((number, answer)) = chip.answer() {
                     system.tile_answered(&mut chip, number, answer);
@@ -272,7 +272,7 @@ fn every_call_keeps_its_stated_cost() {
                     Syscall::CutMemory { .. } => bounds::CLEARING,
                     _ => bounds::REVOCATION,
                 };
-                // A revocation may go on meanwhile.
+                // A revocation may continue meanwhile.
                 let largest = Bound {
                     nodes: largest.nodes.max(bounds::REVOCATION.nodes),
                     effects: largest.effects.max(bounds::REVOCATION.effects),
@@ -323,7 +323,8 @@ fn every_call_keeps_its_stated_cost() {
 
 #[test]
 fn a_large_tree_delays_a_higher_priority_by_one_step() {
-    // As many capabilities as one activity can name, all derived from one, each second of them from the one before.
+    // As many capabilities as one activity can name, all derived from one; every second one is derived from its
+    // predecessor.
     let (mut system, mut chip) = boot();
     for request in [
         Syscall::CutMemory {
@@ -391,7 +392,7 @@ fn a_large_tree_delays_a_higher_priority_by_one_step() {
         assert!(system.space().steps() - before <= bounds::REVOCATION.nodes.into());
         assert!(chip.effects <= bounds::REVOCATION.effects);
         steps += 1;
-        // Somebody more important is served between any two steps.
+        // A more important caller is served between any two steps.
         let high = ticket(&system, 1);
         let served = system.call(&mut chip, high, Syscall::Nothing {});
         assert!(matches!(served, Ok(Some(_))));

@@ -1,8 +1,9 @@
-//! Memory changes its owner through caches: a model of the worst that the caches of a tile can have, and what the kernel does about it.
+//! Memory changes its owner through caches: a model of the worst contents that a tile's caches can have, and of the kernel's
+//! countermeasures.
 //!
-//! The model believes in no TileMux: whatever a window lets a tile write may be dirty in its caches at any moment, and whatever a window lets a
-//! running hart read may be there. Only the kernel's command takes it out. So the tests here fail if the kernel leaves out a command, gives it
-//! too early or for too few lines.
+//! The model trusts no TileMux: all memory that a window lets a tile write may be dirty in its caches at any moment, and all memory that a
+//! window lets a running hart read may be in them. Only the kernel's command evicts it. So these tests fail if the kernel omits a command,
+//! gives it too early, or gives it for too few lines.
 
 use super::*;
 use bulkhead_abi::dtu::{MemoryEndpoint, TLB_WRITE};
@@ -16,7 +17,7 @@ const LINE: u64 = 64;
 /// A page of memory that a tile's caches may have lines of.
 type Cached = (u16, u64);
 
-/// What caches may have. Without a line, memory is flat, and they have nothing.
+/// What the caches may hold. Without a line size, memory is flat and they hold nothing.
 #[derive(Clone, Default)]
 pub struct Caches {
     pub line: u64,
@@ -28,7 +29,7 @@ pub struct Caches {
     /// Pages of activities that have ended, while the caches may have lines of them.
     left: BTreeSet<Cached>,
     dark: BTreeSet<u16>,
-    /// Commands that run: tile; first address, lines, and how often it will still be said that it runs.
+    /// Commands in progress: tile; first address, lines, and how often they will still be reported as running.
     commands: BTreeMap<u16, (u64, u16, u8)>,
 }
 
@@ -88,7 +89,7 @@ impl Caches {
         }
     }
 
-    /// A command begins, which is over when it has been asked for twice.
+    /// A command begins; it is over when its state has been read twice.
     pub fn write_back(&mut self, tile: u16, physical: u64, lines: u16) {
         let before = self.commands.insert(tile, (physical, lines, 2));
         assert_eq!(
@@ -175,7 +176,7 @@ impl Caches {
         self.dark.remove(&tile);
     }
 
-    /// Memory is filled past the caches, for somebody new.
+    /// Memory is filled past the caches, for a new owner.
     pub fn fills(&self, region: Region) {
         for (tile, page) in &self.left {
             assert!(
@@ -209,7 +210,7 @@ fn map(activity: u16) -> Syscall {
     }
 }
 
-/// TileMux and an activity; then the window behind which both are goes, with what they may have written.
+/// TileMux and an activity run; then the window that shows the memory of both goes, with their possible writes.
 #[test]
 fn a_window_closes_when_memory_has_its_lines() {
     let (mut system, mut chip) = boot_with(2, LINE);
@@ -222,7 +223,7 @@ fn a_window_closes_when_memory_has_its_lines() {
     assert!(chip.caches.old.is_empty());
 }
 
-/// An activity ends, and its memory is cut out for somebody else: the kernel clears it past the caches of the tile, whose window stays.
+/// An activity ends, and its memory is cut out for another one: the kernel clears it past the caches of the tile, whose window stays.
 #[test]
 fn memory_is_cleared_when_no_lines_are_above_it() {
     let (mut system, mut chip) = boot_with(2, LINE);
@@ -238,8 +239,8 @@ fn memory_is_cleared_when_no_lines_are_above_it() {
     assert!(chip.effects >= effects + 32, "it was cleared");
 }
 
-/// A window closes while the tile's hart runs, so a captured one reads its lines again before it does. When the memory is shown there anew,
-/// nobody starts on what is old.
+/// A window closes while the tile's hart runs, so a captured tile reads lines again before it closes. When the memory is shown there again,
+/// nobody starts on old contents.
 #[test]
 fn memory_that_comes_back_is_not_seen_through_old_lines() {
     let (mut system, mut chip) = boot_with(2, LINE);

@@ -5,7 +5,7 @@ use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
 use bulkhead_abi::network::CARD_ADDRESS;
 use bulkhead_abi::syscall::{SEL_MEMORY, SEL_TILE, StopCause};
 
-/// A receive gate of the manager, active for an activity at APP; gives its endpoint.
+/// A receive gate of the manager, active for an activity at APP; returns its endpoint.
 fn interrupt_gate(system: &mut System, chip: &mut Chip) -> u16 {
     let gate = Syscall::CreateReceive {
         target: 60,
@@ -44,7 +44,7 @@ fn a_device_sees_only_what_it_was_given() {
         Some((2, Request::Map { activity, address: CARD_ADDRESS, physical: NETWORK_CARD_BASE, pages: 1, rights: 3 }))
             if *activity == id
     ));
-    // Nobody else gets it while its holder lives.
+    // No other activity gets it while its holder lives.
     let again = call(&mut system, &mut chip, 1, give(endpoint));
     assert_eq!(again, Err(SyscallError::WrongState));
 }
@@ -76,7 +76,7 @@ fn whoever_ends_loses_the_device_before_his_memory() {
         }
         assert_eq!(chip.devices.last(), Some(&(2, (0, 0), (0, 0, 0))), "{way}");
         assert_eq!(system.activity(id).map(|a| a.tile), None);
-        // Another one can have it now.
+        // Another activity can have it now.
         create(&mut system, &mut chip, 300, SEL_TILES + 2);
         let request = Syscall::GiveDevice {
             tile: SEL_TILES + 2,
@@ -91,8 +91,8 @@ fn whoever_ends_loses_the_device_before_his_memory() {
     }
 }
 
-/// An application on a driver's tile has a capability for the tile, and makes an activity of its own. Before, it got the device when the driver
-/// had ended, and the driver never came back.
+/// An application on a driver's tile has a capability for the tile, and makes an activity of its own. Before the fix, this activity got the
+/// device when the driver had ended, and the driver never came back.
 #[test]
 fn a_device_is_given_by_whoever_is_in_charge_of_its_tile() {
     let (mut system, mut chip) = boot();
@@ -167,7 +167,7 @@ fn nobody_helps_himself_to_a_device() {
     let (mut system, mut chip) = boot();
     let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
     let endpoint = interrupt_gate(&mut system, &mut chip);
-    // Itself, with its own tile's capability.
+    // For itself, with its own tile's capability.
     let own = Syscall::GiveDevice {
         tile: 2,
         activity: 0,
@@ -191,7 +191,7 @@ fn nobody_helps_himself_to_a_device() {
             size,
         }
     };
-    // Memory that is not the activity's, or not in pages.
+    // Memory that is not the activity's, or not in whole pages.
     for request in [
         wrong(|m| m.1 = 0xF000),
         wrong(|m| m.2 = 0),
@@ -203,7 +203,7 @@ fn nobody_helps_himself_to_a_device() {
         let refused = call(&mut system, &mut chip, 1, request);
         assert_eq!(refused, Err(SyscallError::OutOfBounds), "{request:?}");
     }
-    // Another tile, an endpoint of nobody, one that has started.
+    // Another tile, an endpoint without an owner, and an activity that has started.
     let other = Syscall::GiveDevice {
         tile: SEL_TILES + 1,
         activity: APP,

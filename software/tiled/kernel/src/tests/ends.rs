@@ -1,18 +1,18 @@
-//! Sessions and mappings end: whatever is used after its end, or was under way when it ended, gives an error and nothing of anybody else.
+//! Sessions and mappings end: a use after the end, or one in progress at the end, gives an error and never anything of another activity.
 //!
-//! The table of endpoints, replies and grants is in the machine's tests of the unit; what TileMux and its translations do is in TileMux's.
-//! [`Chip::check_reach`] looks after each step whether a window changed behind a living activity.
+//! The table of endpoints, replies and grants is in the machine's tests of the unit; the table for TileMux and its translations is in
+//! TileMux's tests. [`Chip::check_reach`] looks after each step whether a window changed behind a living activity.
 
 use super::*;
 use bulkhead_abi::syscall::{Event, MAP_READ, MAP_WRITE, SEL_MEMORY, ServerRequest};
 
-/// Where clients have pages of others, and selectors of the manager: of a pager or server, of a neighbour, of memory that is lent.
+/// Where clients have others' pages, and selectors of the manager: of a pager or server, of a neighbour, of lent memory.
 const HEAP: u64 = 0x1002_0000;
 const OWNER: u16 = 200;
 const NEIGHBOUR: u16 = 400;
 const LENT: u16 = 303;
 const SHOWN: u16 = 304;
-/// Where somebody has a copy of a tile, and of memory, and derives from that.
+/// Where an activity has a copy of a tile and of memory, and derives from them.
 const TILE: u16 = 40;
 const COPY: u16 = 41;
 const DERIVED: u16 = 42;
@@ -66,7 +66,7 @@ fn configure(tile: u16, memory: u16, tables: u64) -> Syscall {
     }
 }
 
-/// An activity on tile 2 or 3 that runs.
+/// A running activity on tile 2 or 3.
 fn living(system: &mut System, chip: &mut Chip, at: u16, tile: u16) -> u16 {
     let id = match tile {
         2 => create(system, chip, at, SEL_TILES + 2),
@@ -126,15 +126,15 @@ enum Ends {
     Tile,
     /// The pager takes the pages back.
     Taken,
-    /// The pager dies; and begins again.
+    /// The pager dies; or it dies and begins again.
     OwnerDead,
     Restarted,
     /// The client dies.
     ClientDead,
 }
 
-/// One case: a pager on `tile` has mapped memory into a client of tile 2, through a window of its own that can be written through or of
-/// the manager's that cannot. `under_way`: TileMux has not answered when it ends.
+/// One case: a pager on `tile` has mapped memory into a client of tile 2, through its own writable window or the manager's read-only one.
+/// `under_way`: TileMux has not answered at the time of the end.
 fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool, line: u64) {
     let what = format!(
         "{ends:?}, pager on tile {tile}, written {written}, under way {under_way}, lines {line}"
@@ -209,7 +209,7 @@ fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool, line: u64
         Ends::Window if written => drop(later(system, chip, pager, revoke(DERIVED)).unwrap()),
         Ends::Window => drop(later(system, chip, 1, revoke(SHOWN)).unwrap()),
         Ends::Tile if written => drop(later(system, chip, pager, revoke(TILE)).unwrap()),
-        // The manager's own tile: nobody of it is left, its TileMux not either.
+        // The manager's own tile: nothing of it is left, not even its TileMux.
         Ends::Tile => {
             let all = Syscall::Revoke {
                 selector: SEL_TILES + 2,
@@ -228,7 +228,7 @@ fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool, line: u64
     check(system);
     let ended = ends != Ends::Taken;
     assert_eq!(system.activity(client).is_none(), ended, "{what}");
-    // The neighbour shows its memory where there is room, and nobody reaches it.
+    // The neighbour makes its memory visible in a free window, and nobody reaches it.
     if system.activity(neighbour).is_some() && chip.stopped.is_empty() {
         show(system, chip, (NEIGHBOUR, neighbour), 305);
     }
@@ -237,7 +237,7 @@ fn mapping_ends(ends: Ends, tile: u16, written: bool, under_way: bool, line: u64
         Ends::Restarted => {
             manager(system, chip, &[revoke(OWNER + 1), revoke(OWNER + 2)]);
             let again = living(system, chip, OWNER, tile);
-            // What it could name is no more.
+            // The objects that it could name no longer exist.
             let gone = call(system, chip, 1, give(OWNER, APP, 31));
             assert_eq!(gone, Err(SyscallError::NoCapability), "{what}");
             again
@@ -277,8 +277,8 @@ fn mappings_end_in_every_way() {
     println!("{cases} cases");
 }
 
-/// An activity whose own memory is seen through one window and whose page tables may lie behind another: whichever goes, it ends first.
-/// With page tables, which TileMux has given to anybody, the tile is lost.
+/// An activity's own memory is seen through one window, and its page tables may be behind another: whichever window goes, the activity
+/// ends first. When memory for page tables goes, the tile is lost, because TileMux may have used it for any activity.
 #[test]
 fn who_lives_behind_a_window_ends_before_it() {
     let (tables, own, first) = (98, 97, 96);
@@ -289,7 +289,7 @@ fn who_lives_behind_a_window_ends_before_it() {
         let (mut system, mut chip) = boot_with(3, line);
         let (system, chip) = (&mut system, &mut chip);
         let other = living(system, chip, OWNER, 2);
-        // Tables behind a second window of the manager, and behind one of somebody else the memory.
+        // The tables are behind a second window of the manager, and the memory is behind another activity's window.
         let mut of_tile = limited(own, SHARE, SHARE);
         if let Syscall::DeriveTile { source, .. } = &mut of_tile {
             *source = SEL_TILES + 3;
@@ -323,7 +323,7 @@ fn who_lives_behind_a_window_ends_before_it() {
         let made = call(system, chip, 1, creation(APP, SEL_TILES + 3, 0));
         let id = made.unwrap()[0] as u16;
         start(system, chip, APP);
-        // Receiving elsewhere than in its own memory would outlive the window there.
+        // Receiving in memory other than its own would outlive the window there.
         let gate = Syscall::CreateReceive {
             target: 20,
             slots: 2,
@@ -341,7 +341,7 @@ fn who_lives_behind_a_window_ends_before_it() {
         let is_asked = chip.requests.contains(&(3, Request::Stop { activity: id }));
         let is_lost = chip.stopped.contains(&3);
         assert_eq!((is_asked, is_lost), (gone < own, gone >= own), "{gone}");
-        // Its place is somebody else's.
+        // Another activity gets its place.
         manager(system, chip, &[cut(306), cut(307)]);
         chip.check_reach(system);
         assert!(system.activity(1).is_some() && system.activity(other).is_some());
@@ -355,11 +355,11 @@ enum Over {
     Closed,
     /// The manager takes the service from the server.
     Taken,
-    /// The server offers it no longer.
+    /// The server withdraws its offer.
     Withdrawn,
     /// The server closes the gate at which it is asked.
     Deactivated,
-    /// The server dies; and begins again.
+    /// The server dies; or it dies and begins again.
     ServerDead,
     Restarted,
     /// Its client dies.
@@ -425,7 +425,7 @@ fn exchange(own: u16) -> Syscall {
     }
 }
 
-/// How often a server was told that the session is closed, and how often something was asked of it over it.
+/// How often a server was told that the session is closed, and how often it was asked something over the session.
 fn told(chip: &Chip) -> (usize, usize) {
     let asked = chip.asked.iter();
     let asked = asked.filter_map(|(_, words, _)| ServerRequest::decode(words));
@@ -488,7 +488,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
             let endpoint = chip.asked.last().unwrap().0.1;
             let close = Syscall::Deactivate { gate: 20, endpoint };
             later(system, chip, server, close).unwrap();
-            // The unit refuses whatever is sent there.
+            // The unit refuses every message to it.
             chip.refuse = true;
         }
         Over::ServerDead | Over::Restarted => {
@@ -499,7 +499,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
     finish(system, chip);
     let uses = told(chip).1;
     if under_way && chip.asked.len() > 1 {
-        // The answer comes now: to the question, not to what the server was told since.
+        // The answer comes now: to the question, not to later notices to the server.
         let number = chip.asked.iter().rev();
         let mut number = number.filter(|(_, words, _)| {
             matches!(
@@ -543,7 +543,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
         answer(system, chip, &[0, 77]);
         assert!(system.take_reply().is_some(), "{what}");
     }
-    // Used again, by the same one and under the same name.
+    // Used again, by the same activity and under the same selector.
     let used = later(system, chip, user, exchange(51));
     let fresh = !by_copy && matches!(over, Over::Restarted | Over::Reused);
     match used {
@@ -563,7 +563,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
         }
         other => panic!("{what}: {other:?}"),
     }
-    // Nothing came of it, and the server heard of the end once, or is no more itself.
+    // Nothing came of it, and the server was told of the end once, or no longer exists.
     for selector in [50, 51] {
         let query = later(system, chip, user, Syscall::Query { selector });
         let agreed = over == Over::Deactivated && under_way && selector == 50;
@@ -576,7 +576,7 @@ fn session_ends(over: Over, tile: u16, by_copy: bool, under_way: bool) {
             over,
             Over::Closed | Over::Reused | Over::Taken | Over::ClientDead
         );
-    // The service itself goes when the manager takes it from all.
+    // The service itself goes when the manager revokes it for everybody.
     assert_eq!(told(chip).0, usize::from(hears), "{what}");
 }
 

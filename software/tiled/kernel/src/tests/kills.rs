@@ -1,5 +1,5 @@
-//! Every activity killed at every point of a scripted session: after every call, answer and step of the kernel, in every way in which
-//! an activity can end. Nothing but the victim and what it made is gone, everybody else is answered, all quota comes back.
+//! Kills every activity at every point of a scripted session: after every call, answer and step of the kernel, in every way in which
+//! an activity can end. Only the victim and what it made are gone, everybody else is answered, and all quota comes back.
 
 use super::making::{Left, left};
 use super::*;
@@ -7,12 +7,12 @@ use crate::activity::State;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY, StopCause};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Selectors of the root manager for the four: what [`creation`] needs lies behind each.
+/// Selectors of the root manager for the four activities: the parts that [`creation`] needs follow each.
 const CLIENT: u16 = APP;
 const SERVER: u16 = 200;
 const MANAGER: u16 = 300;
 const BYSTANDER: u16 = 400;
-/// What the manager below calls its child.
+/// The subordinate manager's selector for its child.
 const CHILD: u16 = 22;
 
 /// The party that acts.
@@ -31,7 +31,7 @@ use Actor::{Bystander, Child, Client, Manager, Root, Server};
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Call(Actor, Syscall),
-    /// The server answers the question that it was asked last, if there is one.
+    /// The server answers its last question, if there is one.
     Answer(&'static [u64]),
     /// The client sends a message to the server, whose unit now has a right to reply.
     Message,
@@ -49,7 +49,7 @@ enum Kill {
     Purse,
     /// Its memory is revoked.
     Memory,
-    /// Its tile does not answer any more when somebody stops it.
+    /// Its tile no longer answers when it is to be stopped.
     DeafTile,
 }
 
@@ -317,7 +317,7 @@ impl Play {
         found.is_some_and(|a| matches!(a.state(), State::Created | State::Running))
     }
 
-    /// One thing has happened; perhaps it is time to kill.
+    /// One thing has happened; it may be time to kill.
     fn event(&mut self) {
         self.events += 1;
         let Some((at, victim, kill)) = self.kill else {
@@ -349,7 +349,7 @@ impl Play {
                 Syscall::Stop { activity: selector }
             }
         };
-        // The root manager is as high as possible, so this comes between the steps of anybody's job; its other call may wait.
+        // The root manager has the highest priority, so this comes between the steps of every job; its other call may be waiting.
         let mut owner = ticket(&self.system, creator);
         owner.offset = 9999;
         match self.system.call(&mut self.chip, owner, request) {
@@ -359,7 +359,7 @@ impl Play {
         }
     }
 
-    /// Lets the kernel work until there is nothing to do, one step after the other.
+    /// Lets the kernel work, step by step, until there is nothing to do.
     fn pump(&mut self) {
         loop {
             if let Some((number, answer)) = self.chip.answer() {
@@ -367,7 +367,7 @@ impl Play {
             } else if let Some(level) = (0..3).rev().find(|level| self.system.has_step(*level)) {
                 self.system.step(&mut self.chip, level);
             } else if self.system.is_asking() {
-                // Only a tile that does not answer is left.
+                // Only a tile that does not answer is left to wait for.
                 self.chip.now += LATE;
                 expire_tiles(&mut self.system, &mut self.chip);
             } else {
@@ -437,7 +437,7 @@ impl Play {
         };
         self.event();
         if matches!(request, Syscall::CreateActivity { .. }) {
-            // The created activity is the child; it may be killed as soon as it is there.
+            // The created activity is the child; it may be killed as soon as it exists.
             let known: BTreeSet<u16> = self.numbers.values().copied().collect();
             let made =
                 (1..100).find(|id| !known.contains(id) && self.system.activity(*id).is_some());
@@ -449,7 +449,7 @@ impl Play {
         result
     }
 
-    /// An activity that has nothing to do with all this is never disturbed.
+    /// An activity that is not involved is never disturbed.
     fn bystander(&mut self) {
         if !self.is_alive(Bystander) {
             return;
@@ -495,13 +495,13 @@ impl Play {
         }
     }
 
-    /// Answers of others must not be taken for the bystander's.
+    /// Others' answers must not be taken for the bystander's.
     fn drain(&mut self) {
         self.pump();
         while self.system.reported().is_some() {}
     }
 
-    /// What the units do when a message is under way.
+    /// What the units do when a message is in transit.
     fn message(&mut self) {
         let mine = |activity: u16, e: &Endpoint| matches!(e, Endpoint::Send(s) if s.activity == activity && s.label == 9);
         let client = self.numbers[&Client];
@@ -545,7 +545,7 @@ impl Play {
         for actor in [Client, Server, Manager, Child, Bystander] {
             assert_eq!(self.is_alive(actor), expected.contains(&actor), "{actor:?}");
         }
-        // An activity that waits now waits for an event, which is its right.
+        // An activity that still waits is waiting for an event, which is allowed.
         let pending = self.pending.iter().copied();
         // An activity that is gone needs no answer, and no slot of the kernel waits for one.
         let waiting: Vec<u16> = pending
@@ -564,7 +564,7 @@ impl Play {
         for selector in [60, 61] {
             let _ = later(&mut self.system, &mut self.chip, 1, revoke(selector));
         }
-        // A lost tile is lit again by new memory.
+        // New memory lights a lost tile again.
         if self.killed && matches!(self.kill, Some((_, _, Kill::DeafTile))) {
             let _ = later(&mut self.system, &mut self.chip, 1, revoke(99));
             create(&mut self.system, &mut self.chip, 500, SEL_TILES + 2);
@@ -580,7 +580,7 @@ impl Play {
     }
 }
 
-/// Kills every victim in every way, in a run of its own for each `stride`th point.
+/// Kills every victim in every way, with a run of its own for each `stride`th point.
 fn matrix(stride: usize) {
     let (mut play, left) = Play::new(None);
     play.run();
@@ -590,7 +590,7 @@ fn matrix(stride: usize) {
     let mut first = 0;
     for victim in [Client, Server, Manager, Child] {
         for kill in KILLS {
-            // Others begin elsewhere, so that together they meet every point.
+            // The others begin elsewhere, so together they reach every point.
             first = first % stride + 1;
             for at in (first..=events).step_by(stride) {
                 let (mut play, left) = Play::new(Some((at, victim, kill)));

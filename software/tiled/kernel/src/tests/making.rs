@@ -1,4 +1,5 @@
-//! What is made in steps: nobody more important waits for the whole, and what is cut short leaves nothing.
+//! Construction in steps: no more important caller waits for the whole, and an interrupted construction leaves nothing
+//! behind.
 
 use super::*;
 use crate::costs as bounds;
@@ -34,7 +35,7 @@ const CONFIGURE: Syscall = Syscall::ConfigureTile {
     tables: 10,
 };
 
-/// One step of anything; false if there is nothing to do.
+/// One step of any kind; returns false if there is nothing to do.
 fn step(system: &mut System, chip: &mut Chip) -> bool {
     if let Some((number, answer)) = chip.answer() {
         system.tile_answered(chip, number, answer);
@@ -82,7 +83,7 @@ fn somebody_more_important_is_served_between_any_two_steps_of_a_creation() {
     assert_eq!(words(&reply).map(|words| words.len()), Ok(4));
 }
 
-/// The memory, the purse or the tile of what is being made is revoked after every number of steps.
+/// The memory, the purse or the tile of an object under construction is revoked after every number of steps.
 #[test]
 fn what_is_cut_short_leaves_nothing() {
     let (mut cut_short, mut most) = (0, 0);
@@ -147,7 +148,8 @@ fn what_is_cut_short_leaves_nothing() {
     assert!(cut_short > 60);
 }
 
-/// An activity has eight capabilities when there is no place for its page tables; all at once would keep others waiting.
+/// An activity has eight capabilities when there is no place for its page tables; removing all at once would make others
+/// wait.
 #[test]
 fn what_cannot_be_made_goes_in_small_steps() {
     let (mut system, mut chip) = boot();
@@ -193,7 +195,7 @@ fn what_cannot_be_made_goes_in_small_steps() {
         }
         was_there |= is_there;
     }
-    // A way down and a removal for each of four copies and the activity.
+    // One visit and one removal for each of four copies and the activity.
     assert!(steps >= 10, "{steps} steps");
     let (_, reply) = system.take_reply().unwrap();
     assert_eq!(words(&reply), Err(SyscallError::NoQuota));

@@ -1,4 +1,4 @@
-//! The kernel's decisions against a chip that only remembers what was done to it.
+//! The kernel's decisions, on a chip that only records what was done to it.
 
 mod activities;
 mod book;
@@ -41,7 +41,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub const MEMORY: u16 = 8;
 /// Clock of the tiles.
 const HERTZ: u64 = 2_000_000_000;
-/// When a request that was sent at the begin is late.
+/// When a request that was sent at the start is late.
 pub const LATE: u64 = PATIENCE + REQUEST_PIECES * request_distance(HERTZ);
 const KERNEL: KernelEndpoints = KernelEndpoints {
     tile: 0,
@@ -53,7 +53,7 @@ const KERNEL: KernelEndpoints = KernelEndpoints {
 /// A question of the kernel: receiver, words, label.
 pub type Asked = ((u16, u16), Vec<u64>, u64);
 
-/// Gives up what is late, to the end.
+/// Gives up everything that is late, to the end.
 pub fn expire_tiles(system: &mut System, chip: &mut Chip) {
     while system
         .expire_tiles(chip)
@@ -77,7 +77,7 @@ pub struct Chip {
     pub requests: Vec<(u16, Request)>,
     /// The asker of each of them.
     pub askers: Vec<Option<Asker>>,
-    /// Answers of TileMuxes that the kernel has not heard.
+    /// Answers of TileMuxes that the kernel has not taken.
     pub answers: VecDeque<(u64, TileMuxError)>,
     /// Tiles whose TileMux answers nothing.
     pub deaf: Vec<u16>,
@@ -91,13 +91,14 @@ pub struct Chip {
     pub now: u64,
     /// Calls whose slots were freed.
     pub parked: u32,
-    /// Endpoints of tiles over which something has left that is not answered.
+    /// Endpoints of tiles through which something has left that is not answered.
     pub under_way: Vec<(u16, u16)>,
-    /// The beginner, and the names.
+    /// The new activities, and their names.
     pub begun: Vec<(Begins, Name)>,
-    /// What TileMuxes and units reach through windows: tile, activity and tile-physical address, and what the window showed then.
+    /// The memory that TileMuxes and units reach through windows: tile, activity and tile-physical address, and what the window
+    /// showed at that time.
     pub reach: BTreeMap<(u16, u16, u64), Endpoint>,
-    /// Pages for page tables that TileMuxes got: tile, tile-physical address, how many.
+    /// Pages for page tables given to TileMuxes: tile, tile-physical address, number.
     pub tables: Vec<(u16, u64, u64)>,
     /// How many of them activities may have, by tile and activity.
     promised: BTreeMap<(u16, u16), u64>,
@@ -121,7 +122,7 @@ impl System {
 }
 
 impl Chip {
-    /// An activity reaches memory at a tile-physical address from now on.
+    /// From now on an activity reaches memory at a tile-physical address.
     fn reaches(&mut self, tile: u16, activity: u16, physical: u64) {
         let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
         let shown = self.endpoints.get(&(tile, window)).copied();
@@ -129,7 +130,7 @@ impl Chip {
         self.reach.insert((tile, activity, physical), shown);
     }
 
-    /// Whatever a living activity reaches is what it was given: no window has changed behind it.
+    /// A living activity reaches only memory that it was given: no window has changed behind it.
     fn check_reach(&self, system: &System) {
         for ((tile, id, physical), shown) in &self.reach {
             let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
@@ -236,7 +237,7 @@ impl Hardware for Chip {
                 table_pages,
                 ..
             } => {
-                // Its page tables may be anywhere where there are some.
+                // Its page tables may be in any memory given for page tables.
                 let here = self.tables.iter().filter(|given| given.0 == tile).copied();
                 let here: Vec<_> = here.collect();
                 for (_, physical, _) in &here {
@@ -356,12 +357,12 @@ pub fn boot() -> (System, Chip) {
     boot_on(2)
 }
 
-/// The same with so many user tiles.
+/// The same with this many user tiles.
 pub fn boot_on(tiles: u16) -> (System, Chip) {
     boot_with(tiles, 0)
 }
 
-/// The same on caches with lines of so many bytes; 0 if memory is flat.
+/// The same with caches whose lines have this many bytes; 0 if memory is flat.
 pub fn boot_with(tiles: u16, line: u64) -> (System, Chip) {
     let mut chip = Chip::default();
     chip.caches.line = line;
@@ -423,7 +424,7 @@ pub fn ticket(system: &System, caller: u16) -> Ticket {
     }
 }
 
-/// Drives all jobs to their ends; returns the steps.
+/// Drives all jobs to their ends; returns the number of steps.
 pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
     let mut steps = 0;
     loop {
@@ -445,7 +446,7 @@ pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
     }
 }
 
-/// A call, with all that it starts. None: it is not answered yet.
+/// A call, with everything that it starts. `None`: it is not answered yet.
 pub fn later(
     system: &mut System,
     chip: &mut Chip,
@@ -458,7 +459,7 @@ pub fn later(
         return words(&reply).map(Some);
     }
     finish(system, chip);
-    // Others may have waited for what this call did.
+    // Others may have waited for the effect of this call.
     while let Some((who, reply)) = system.take_reply() {
         if who == ticket {
             return words(&reply).map(Some);
@@ -467,12 +468,12 @@ pub fn later(
     Ok(None)
 }
 
-/// All activities whose patience has ended hear so.
+/// Tells all activities whose patience has ended.
 pub fn expire_all(system: &mut System, now: u64) {
     while system.expire(now).is_some_and(|next| next <= now) {}
 }
 
-/// An activity hears all that there is to hear. Returns how much.
+/// Delivers everything that there is for an activity. Returns the number of events.
 pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
     let mut count = 0;
     let wait = Syscall::WaitEvent { until: 1 };
@@ -503,7 +504,7 @@ pub fn call(
     result.map(|words| words.expect("an answer"))
 }
 
-/// Where the manager keeps what it makes for an activity: the capability, its memory, its purse.
+/// Where the manager keeps the parts of an activity: the capability, its memory, its purse.
 pub const APP: u16 = 100;
 
 /// An activity on tile 2 with selectors of the manager from `at` on. The first one lights the tile.

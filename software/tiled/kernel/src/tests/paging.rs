@@ -1,4 +1,4 @@
-//! Pagers: what they may map, and what becomes of clients whose memory goes.
+//! Pagers: what they may map, and what happens to clients whose memory goes.
 
 use super::*;
 use bulkhead_abi::dtu::TILEMUX_ACTIVITY;
@@ -7,7 +7,7 @@ use bulkhead_abi::syscall::StopCause;
 const HEAP: u64 = 0x1002_0000;
 const PAGER: u16 = 200;
 
-/// A pager and a client on tile 2, which the manager has brought together: the pager has the client at 31 and memory at 30.
+/// A pager and a client on tile 2, which the manager has connected: the pager has the client at 31 and memory at 30.
 fn pair(system: &mut System, chip: &mut Chip) -> (u16, u16) {
     let pager = create(system, chip, PAGER, SEL_TILES + 2);
     let client = create(system, chip, APP, SEL_TILES + 2);
@@ -78,7 +78,7 @@ fn a_pager_maps_its_own_memory_where_it_may() {
         assert_eq!(call(system, chip, pager, request), Err(error));
         assert_eq!(chip.requests.len(), before);
     };
-    // Nobody made it a client yet.
+    // It is not a client yet.
     let one = map(30, HEAP, 0, 1);
     refused(&mut system, &mut chip, one, SyscallError::WrongState);
     let none = call(&mut system, &mut chip, 1, set_pager(0));
@@ -150,7 +150,7 @@ fn a_pager_maps_its_own_memory_where_it_may() {
 
 #[test]
 fn a_client_ends_before_its_pages_can_belong_to_somebody_else() {
-    // The pager ends; or only its memory goes.
+    // Either the pager ends, or only its memory goes.
     let ends: [fn(&mut System, &mut Chip); 2] = [
         |system, chip| {
             let stop = Syscall::Stop { activity: PAGER };
@@ -188,7 +188,7 @@ fn a_client_without_pages_learns_that_its_pager_is_gone() {
     start(&mut system, &mut chip, APP);
     let stop = Syscall::Stop { activity: PAGER };
     call(&mut system, &mut chip, 1, stop).unwrap();
-    // It may wait for an answer; its TileMux looks.
+    // It may wait for an answer; its TileMux checks.
     let wake = Request::Wake { activity: client };
     assert!(chip.requests.contains(&(2, wake)), "{:?}", chip.requests);
     assert!(system.activity(client).is_some());
@@ -230,7 +230,7 @@ fn memory_that_a_tile_can_only_read_is_mapped_so_and_nothing_lives_in_it() {
     ] {
         call(&mut system, &mut chip, 1, request).unwrap();
     }
-    // What the tile sees already takes no window.
+    // Memory that the tile sees already takes no window.
     let again = call(&mut system, &mut chip, 1, configure(304));
     assert_eq!(again, Err(SyscallError::BadArgument));
     let tables = Syscall::ConfigureTile {
@@ -261,7 +261,7 @@ fn memory_that_a_tile_can_only_read_is_mapped_so_and_nothing_lives_in_it() {
         },
         other => other,
     };
-    // The pager may write it, its client's tile may not.
+    // The pager may write it; its client's tile may not.
     let written = call(&mut system, &mut chip, pager, map(40, HEAP, 0, 1));
     assert_eq!(written, Err(SyscallError::WrongState));
     let read = as_readable(map(40, HEAP, 4096, 1));

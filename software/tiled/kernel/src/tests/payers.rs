@@ -1,4 +1,4 @@
-//! Each entry is paid for by the activity that causes it, and none can take what is another's.
+//! Each entry is paid for by the activity that causes it, and no activity can take another's share.
 
 use super::*;
 use bulkhead_abi::syscall::{Event, SEL_MEMORY, SEL_TILE, StopCause};
@@ -53,7 +53,7 @@ fn money(system: &mut System, id: u16) -> u64 {
     system.space().kernel_memory_left(holder).unwrap()
 }
 
-/// What an event says: the creator's selector, the activity, and what.
+/// The contents of an event: the creator's selector, the activity, and the event.
 fn heard(results: &[u64]) -> (u64, u64, Event) {
     let event = Event::from_words(results[2..7].try_into().unwrap());
     (results[0], results[1], event.unwrap())
@@ -66,7 +66,7 @@ const STOP: Syscall = Syscall::Stop { activity: 30 };
 fn ends_that_nobody_hears_of_are_paid_by_who_does_not_listen() {
     let (mut system, mut chip) = boot();
     create(&mut system, &mut chip, APP, SEL_TILES + 2);
-    // Enough for a child and some ends that it does not hear of.
+    // Enough for a child and some ends that are not delivered to it.
     for request in [
         Syscall::CutMemory {
             source: 99,
@@ -98,14 +98,14 @@ fn ends_that_nobody_hears_of_are_paid_by_who_does_not_listen() {
         assert!(ended.len() < 1000, "nobody pays for what is not heard");
     };
     assert_eq!(refused, SyscallError::NoKernelMemory);
-    // All of them are heard, in order, and then everything is as it was.
+    // All of them are delivered, in order, and then everything is as before.
     for id in ended {
         let event = call(&mut system, &mut chip, parent, WAIT).unwrap();
         assert_eq!(heard(&event), (30, id, Event::Stopped(StopCause::Killed)));
     }
     assert_eq!(money(&mut system, parent), before);
     call(&mut system, &mut chip, parent, child()).unwrap();
-    // An activity that ends has nothing more to hear, and what it paid for that comes back.
+    // An activity that ends has nothing more to receive, and what it paid for that comes back.
     call(&mut system, &mut chip, parent, STOP).unwrap();
     let stop = Syscall::Stop { activity: 200 };
     call(&mut system, &mut chip, 1, stop).unwrap();
@@ -120,7 +120,7 @@ fn a_word_has_its_place_and_no_call_looks_at_those_of_others() {
     let report = |value| Syscall::Report { value };
     let tell = |activity, value| Syscall::Tell { activity, value };
     let about = |topic: u64| topic << bulkhead_abi::syscall::ABOUT;
-    // The last word about something counts, however much others say about other things.
+    // The last word about a topic counts, however many words come about other topics.
     for round in 0..1000 {
         for topic in [0, 1, 32] {
             call(&mut system, &mut chip, a, report(about(topic) | round)).unwrap();
@@ -141,7 +141,7 @@ fn a_word_has_its_place_and_no_call_looks_at_those_of_others() {
         assert!(said.contains(&(APP.into(), a.into(), last)));
     }
     assert_eq!(hear_all(&mut system, &mut chip, 1), 0);
-    // What an activity is told has places of its own, which only its creator fills.
+    // Words to an activity have places of their own, which only its creator fills.
     for round in 0..1000 {
         call(&mut system, &mut chip, 1, tell(APP, about(3) | round)).unwrap();
     }
@@ -182,7 +182,8 @@ fn the_last_word_of_who_ended_is_heard_before_his_end() {
     assert_eq!(later(&mut system, &mut chip, 1, WAIT), Ok(None));
 }
 
-/// Finding 6: a service is on its server's account, so a server that offers many runs out of its own memory, and others offer theirs.
+/// Finding 6: a service is on its server's account, so a server that offers many runs out of its own memory, and others can still
+/// offer theirs.
 #[test]
 fn who_offers_services_pays_for_each() {
     let (mut system, mut chip) = boot();
@@ -205,7 +206,7 @@ fn who_offers_services_pays_for_each() {
     loop {
         let left = money(&mut system, greedy);
         match call(&mut system, &mut chip, greedy, offer(21 + offered)) {
-            // The service, and what its creator hears of it.
+            // The service, and the notice about it for its creator.
             Ok(_) => assert_eq!(left - money(&mut system, greedy), 2 * Space::NODE_COST),
             Err(error) => break assert_eq!(error, SyscallError::NoKernelMemory),
         }
@@ -248,7 +249,8 @@ fn who_is_refused_late_keeps_no_bucket() {
     assert!(buckets != before.0 && claims == before.1);
 }
 
-/// Finding 8: a bucket whose activities have all ended is free for the next one; no activity keeps one by having lived with it.
+/// Finding 8: a bucket whose activities have all ended is free for the next one; an activity does not keep it just because it used it
+/// once.
 #[test]
 fn a_bucket_that_nobody_uses_is_given_on() {
     let (mut system, mut chip) = boot();
@@ -276,7 +278,7 @@ fn refused_creations_take_no_bucket() {
     }
     let before = chip.buckets.clone();
     for tile in [20, 21, 22] {
-        // The place for the capability is taken.
+        // The selector for the capability is taken.
         let mut refused = creation(200, tile, 0);
         if let Syscall::CreateActivity { target, .. } = &mut refused {
             *target = APP;
@@ -324,12 +326,12 @@ fn who_waits_takes_nobodys_place() {
         assert_eq!(later(&mut system, &mut chip, id, down), Ok(None));
         sleepers.push(id);
     }
-    // Somebody else of that priority can wait, too; and nobody waits twice.
+    // Another caller of that priority can wait, too; and nobody waits twice.
     let other = create(&mut system, &mut chip, 300, SEL_TILES + 2);
     assert_eq!(later(&mut system, &mut chip, other, WAIT), Ok(None));
     let again = later(&mut system, &mut chip, other, WAIT);
     assert_eq!(again, Err(SyscallError::Busy));
-    // No slot of the kernel is held by any of them.
+    // None of them holds a slot of the kernel.
     assert!(chip.parked >= 14);
     for id in sleepers {
         let up = Syscall::SemaphoreUp { semaphore: 70 };

@@ -6,7 +6,7 @@ use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{FIRST_ENDPOINT, NOTIFY_ENDPOINT, REQUEST_ENDPOINT};
 use proptest::prelude::*;
 
-/// Numbers that mean something: selectors that are in use, sizes, rights.
+/// Numbers with a meaning: selectors in use, sizes, rights.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0u64..8,
@@ -55,7 +55,7 @@ proptest! {
         for (number, mut words, caller, other) in calls {
             words.insert(0, number);
             if let Ok(request) = Syscall::decode(&words) {
-                // The manager may end the system's activities, but then there is nothing left to try.
+                // The manager may end the system's activities, but then nothing is left to try.
                 let ends = matches!(request, Syscall::Stop { .. } | Syscall::Revoke { .. } | Syscall::Deactivate { .. });
                 if caller == 1 && ends && other > 0 {
                     continue;
@@ -80,7 +80,7 @@ proptest! {
             while system.reported().is_some() {}
             prop_assert_eq!(system.space().check(), Ok(()));
         }
-        // Every endpoint of an activity belongs to one that is there.
+        // Every endpoint of an activity belongs to one that exists.
         for ((tile, number), endpoint) in &chip.endpoints {
             let owner = match endpoint {
                 Endpoint::Send(e) => e.activity,
@@ -91,7 +91,7 @@ proptest! {
             let place = system.tile_of(owner).map(|t| t.id);
             prop_assert!(*number < FIRST_ENDPOINT || place == Some(*tile));
         }
-        // Tile 1 is as it was, if the manager lives.
+        // Tile 1 is unchanged, if the manager lives.
         if system.activity(1).is_some() && chip.stopped.is_empty() {
             prop_assert!(matches!(chip.endpoints[&(1, REQUEST_ENDPOINT)], Endpoint::Receive(_)));
             prop_assert!(matches!(chip.endpoints[&(1, NOTIFY_ENDPOINT)], Endpoint::Send(_)));

@@ -1,12 +1,12 @@
-//! A call is checked before it changes anything: after a refusal everything is as it was, wherever it was refused.
+//! A call is checked before it changes anything: after a refusal everything is as before, wherever the refusal happened.
 
 use super::bounds::{Random, sensible};
 use super::*;
 use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeSet;
 
-/// Counters that only say how often something was done, and marks of what was least or seen once: nothing is decided by them. And whose turn
-/// it is among what is done in steps. Memory of an activity that could not be made was in other hands: it is cleared once more.
+/// Counters that only record how often something was done, and marks of minimums or of past events: no decision depends on them. Also whose
+/// turn it is in work done in steps. Memory of an activity that could not be made was in other hands: it is cleared once more.
 const HISTORY: [&str; 11] = [
     "births: ",
     "steps: Cell { value: ",
@@ -31,7 +31,7 @@ fn digest(system: &System) -> String {
             let end = at + name.len();
             kept.push_str(&rest[..end]);
             rest = &rest[end..];
-            // An array, a number, or yes or no.
+            // An array, a number, or a Boolean.
             let length = match rest.starts_with('[') {
                 true => rest.find(']'),
                 false => rest.find(|c: char| !c.is_ascii_alphanumeric()),
@@ -56,14 +56,14 @@ fn difference(a: &str, b: &str) -> String {
     format!("\n  before: {}\n  after:  {}", part(a), part(b))
 }
 
-/// All that is under way comes to its end.
+/// All work in progress comes to its end.
 fn calm_down(system: &mut System, chip: &mut Chip) {
     finish(system, chip);
     while system.take_reply().is_some() {}
     while system.reported().is_some() {}
 }
 
-/// A system in which something has happened already: places and nodes are free that were in use.
+/// A system with a history: it has free places and nodes that were in use.
 fn used() -> (System, Chip) {
     let (mut system, mut chip) = boot();
     for at in [APP, 200, 400, 500, 600] {
@@ -95,7 +95,7 @@ fn used() -> (System, Chip) {
     ] {
         call(&mut system, &mut chip, 1, request).unwrap();
     }
-    // More than any call makes, beside what random calls leave.
+    // More than any call makes, in addition to what random calls leave.
     let many = 310..350;
     for target in many.clone() {
         let make = Syscall::CreateSemaphore { target, value: 0 };
@@ -110,8 +110,8 @@ fn used() -> (System, Chip) {
     (system, chip)
 }
 
-/// Random calls in random states; each of them is tried before with every place where a node is made failing, and with a TileMux that
-/// refuses. Seeds from the environment variable `BULKHEAD_STORM_SEED` (1).
+/// Random calls in random states. Each is tried before with a failure at every place where a node is made, and with a TileMux that refuses.
+/// Seeds come from the environment variable `BULKHEAD_STORM_SEED` (1).
 #[test]
 fn what_is_refused_changes_nothing() {
     let seed = std::env::var("BULKHEAD_STORM_SEED").map_or(1, |seed| seed.parse().unwrap());

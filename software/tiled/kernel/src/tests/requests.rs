@@ -1,4 +1,4 @@
-//! Requests to a TileMux: the most important caller's comes first, and nothing comes in the wrong order for that.
+//! Requests to a TileMux: the most important caller's request comes first, and this puts nothing in the wrong order.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn map(activity: u16, address: u64) -> Syscall {
     }
 }
 
-/// A call that its TileMux has yet to answer; all that the kernel can do without that answer is done.
+/// A call that its TileMux has yet to answer; everything that the kernel can do without that answer is done.
 fn begin(system: &mut System, chip: &mut Chip, caller: u16, request: Syscall) {
     let ticket = ticket(system, caller);
     assert!(matches!(system.call(chip, ticket, request), Ok(None)));
@@ -22,8 +22,8 @@ fn begin(system: &mut System, chip: &mut Chip, caller: u16, request: Syscall) {
     }
 }
 
-/// Before, requests waited in the order in which they came: a caller that mapped without a pause, with many activities, kept a more important starter waiting
-/// for all of them.
+/// Before the fix, requests waited in the order of their arrival: a caller that mapped without a pause, with many activities, made a more
+/// important starter wait for all of them.
 #[test]
 fn a_request_waits_for_no_less_important_ones() {
     let (mut system, mut chip) = boot();
@@ -53,7 +53,8 @@ fn a_request_waits_for_no_less_important_ones() {
     check(&mut system);
 }
 
-/// An activity that is stopped while its creation waits is created first: otherwise its TileMux would know it afterwards, with page tables of another one.
+/// An activity that is stopped while its creation waits is created first: otherwise its TileMux would learn of it afterwards, with another
+/// activity's page tables.
 #[test]
 fn a_stop_comes_after_the_creation() {
     let (mut system, mut chip) = boot();
@@ -129,8 +130,8 @@ fn a_stop_comes_after_the_creation() {
     check(&mut system);
 }
 
-/// What an activity lived from is free as soon as its TileMux refuses a part of its creation, so its end there overtakes all requests that wait: one of
-/// them may be another creation, which would find no place.
+/// The resources of an activity are free as soon as its TileMux refuses a part of its creation, so the activity's end there overtakes all
+/// waiting requests: one of them may be another creation, which would find no place.
 #[test]
 fn what_is_left_of_a_refused_creation_ends_first() {
     let (mut system, mut chip) = boot();
@@ -142,7 +143,7 @@ fn what_is_left_of_a_refused_creation_ends_first() {
         let made = call(&mut system, &mut chip, 1, creation(at, SEL_TILES + 2, 1));
         made.unwrap()[0] as u16
     });
-    // Whoever creates pays for that.
+    // The creator of an activity pays for it.
     for (at, bytes) in [(400, 1 << 16), (500, 4096)] {
         let cut = Syscall::CutMemory {
             source: 99,
@@ -198,7 +199,7 @@ fn what_is_left_of_a_refused_creation_ends_first() {
     let kinds = kinds.map(|(_, request)| match request {
         Request::Create { .. } => "create",
         Request::SetBucket { .. } => "bucket",
-        // The first of them is sent before the refusal is looked at.
+        // The first of them is sent before the refusal is handled.
         Request::Map { .. } => "map",
         Request::Stop { .. } => "stop",
         other => panic!("{other:?}"),
@@ -232,14 +233,14 @@ fn the_end_of_the_most_important_is_said_first() {
     check(&mut system);
 }
 
-/// The names that went with the requests from here on.
+/// The askers of the requests from here on.
 fn askers(chip: &Chip, from: usize) -> Vec<(Request, Option<u16>)> {
     let all = chip.requests[from..].iter().zip(&chip.askers[from..]);
     all.map(|((_, request), asker)| (*request, asker.map(|asker| asker.activity)))
         .collect()
 }
 
-/// The ledger is told which activity asked the kernel, not which one the request is about; and none where none asked.
+/// The ledger is told which activity asked the kernel, not the subject of the request; and none if no activity asked.
 #[test]
 fn a_request_is_in_the_name_of_who_asked() {
     let (mut system, mut chip) = boot();
@@ -270,7 +271,7 @@ fn a_request_is_in_the_name_of_who_asked() {
     );
 }
 
-/// The asker is named, even if its request waited and it has ended since; a later activity with its number is not.
+/// The asker is named even if its request waited and it has ended since; a later activity with its number is not named.
 #[test]
 fn who_asked_and_ended_is_named() {
     let (mut system, mut chip) = boot();

@@ -1,4 +1,4 @@
-//! Who may do what, and that revocation is complete when it says so.
+//! Who may do what, and that a revocation is complete when it reports its end.
 
 use super::making::left;
 use super::*;
@@ -56,7 +56,8 @@ fn nobody_reaches_what_he_was_not_given() {
             "{request:?}"
         );
     }
-    // Its own memory is shown to the tile by the manager; it cannot show it, or a piece of it, as a window, of which there are few.
+    // The manager makes its memory visible to the tile; it cannot itself use this memory, or a piece of it, as a window, because there
+    // are few windows.
     let piece = Syscall::CutMemory {
         source: SEL_MEMORY,
         target: 20,
@@ -72,7 +73,7 @@ fn nobody_reaches_what_he_was_not_given() {
         let shown = call(&mut system, &mut chip, a, show);
         assert_eq!(shown, Err(SyscallError::BadArgument));
     }
-    // Callers that are not there.
+    // Callers that do not exist.
     for caller in [77, u16::MAX] {
         assert_eq!(
             call(&mut system, &mut chip, caller, Syscall::Nothing {}),
@@ -122,7 +123,7 @@ fn revocation_invalidates_all_that_was_derived_before_it_is_answered() {
         (endpoint.rights, endpoint.size, endpoint.activity),
         (1, 4096, b)
     );
-    // One of them is undone alone.
+    // One of them is deactivated alone.
     let undo = Syscall::Deactivate {
         gate: 21,
         endpoint: first as u16,
@@ -143,7 +144,7 @@ fn revocation_invalidates_all_that_was_derived_before_it_is_answered() {
     assert!(matches!(system.call(&mut chip, ticket, revoke), Ok(None)));
     while system.has_step(0) {
         assert_eq!(system.take_reply().map(|_| ()), None);
-        // While it goes on, nothing new comes of it.
+        // While it is in progress, nothing new is derived.
         let copy = Syscall::Obtain {
             activity: 200,
             source: 21,
@@ -181,12 +182,12 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
     assert!(made > 5);
     system.notified(&mut chip, 2, a, bulkhead_abi::syscall::StopCause::Panic);
     let mut steps = 0;
-    // It stays until that is said.
+    // It stays until its end is reported.
     while system.has_step(0) || system.reported().is_some() {
         chip.effects = 0;
         let before = system.space().steps();
         system.step(&mut chip, 0);
-        // An endpoint is read and invalidated, or TileMux asked.
+        // An endpoint is read and invalidated, or TileMux is asked.
         assert!(chip.effects <= 2);
         assert!(system.space().steps() - before <= bulkhead_capabilities::REVOKE_STEPS.into());
         // The manager, whose priority is the highest, is served at any time, and revokes something itself.
@@ -215,8 +216,8 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
     assert!(system.activity(b).is_some());
 }
 
-/// The oldest packet is held for as long as one likes: its endpoint, its quota and the memory behind it are nobody else's before it is
-/// answered; the revoking caller waits for it, and nobody else does, however unimportant that caller is.
+/// The oldest packet can be held for any time: nobody else gets its endpoint, its quota or the memory behind it before it is answered.
+/// The revoking caller waits for it, and nobody else does, even if that caller is unimportant.
 #[test]
 fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
     // A grant of memory, and a gate that sends.
@@ -262,7 +263,7 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
             keep: 0,
         };
         assert!(matches!(system.call(&mut chip, who, revoke), Ok(None)));
-        // Somebody more important revokes what it comes from and waits for the same.
+        // A more important caller revokes an ancestor and waits for the same packet.
         let mut above = ticket(&system, a);
         above.level = 1;
         let all = Syscall::Revoke {
@@ -277,10 +278,10 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
                 system.step(&mut chip, level);
                 assert!(chip.effects <= 2);
             }
-            // At once nothing leaves any more.
+            // From this moment nothing leaves any more.
             assert!(round < 3 || !chip.endpoints.contains_key(&(2, endpoint)));
             assert!(system.take_reply().is_none());
-            // Others make endpoints active at once, and never get this one; and they revoke.
+            // Others activate endpoints at the same time, and never get this one; and they revoke.
             let derive = Syscall::DeriveMemory {
                 source: SEL_MEMORY,
                 target: 30,
@@ -319,7 +320,7 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
         answered.retain(|(who, _)| who.caller == a);
         assert_eq!(answered.len(), 2);
         check(&mut system);
-        // Only now the number can be somebody else's.
+        // Only now can another activity get the number.
         let again = call(&mut system, &mut chip, a, activate(19, 0, None));
         assert!(again.is_err());
         let derive = Syscall::DeriveMemory {
@@ -389,7 +390,7 @@ fn who_waits_for_a_reply_of_the_dead_is_woken() {
     );
 }
 
-/// A piece that is cut out is cleared if somebody else had it; that is a write, so a read-only capability cannot be cut.
+/// A piece that is cut out is cleared if another activity had it; that is a write, so a read-only capability cannot be cut.
 #[test]
 fn the_kernel_writes_nothing_for_who_may_only_read() {
     let (mut system, mut chip, a, _) = pair();
@@ -414,7 +415,7 @@ fn the_kernel_writes_nothing_for_who_may_only_read() {
             let made = call(&mut system, &mut chip, a, cut);
             assert_eq!(made.is_ok(), writes, "rights {rights}: {made:?}");
             if writes {
-                // Somebody else has it for a while.
+                // Another activity has it for a while.
                 let lent = Syscall::Obtain {
                     activity: APP,
                     source: 21,
@@ -434,7 +435,7 @@ fn the_kernel_writes_nothing_for_who_may_only_read() {
             keep: 0,
         };
         call(&mut system, &mut chip, a, all).unwrap();
-        // What the next round cuts out is clean again.
+        // The piece that the next round cuts out is clean again.
         let clean = Syscall::CutMemory {
             source: SEL_MEMORY,
             target: 20,
@@ -470,7 +471,7 @@ fn a_certain_endpoint_is_had_if_it_is_free() {
         call(&mut system, &mut chip, a, on(any)),
         Ok(vec![any.into(), 0])
     );
-    // Taken by others, the system's own, and those that are not there.
+    // Endpoints taken by others, the system's own, and some that do not exist.
     for endpoint in [any, any + 40, 0, FIRST_ENDPOINT - 1, 192, u16::MAX - 1] {
         for caller in [a, b] {
             if caller == a && [any, any + 40].contains(&endpoint) {
@@ -484,7 +485,7 @@ fn a_certain_endpoint_is_had_if_it_is_free() {
         }
     }
     assert_eq!((system.books(), chip.endpoints.clone()), before);
-    // Given up, it is the next one's.
+    // Once given up, it goes to the next caller.
     let undo = Syscall::Deactivate {
         gate: SEL_MEMORY,
         endpoint: any + 40,

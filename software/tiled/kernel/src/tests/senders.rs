@@ -1,5 +1,5 @@
-//! A receiver hears when nobody is left that could send to it; an activity that waits for a semaphore hears when one of those is gone that
-//! could give it.
+//! A receiver is told when nobody is left that could send to it; an activity that waits for a semaphore is told when an activity that could
+//! raise it is gone.
 
 use super::*;
 use crate::system::LOOKED;
@@ -21,7 +21,7 @@ fn receive(system: &mut System, chip: &mut Chip, caller: u16) -> u16 {
     call(system, chip, caller, active).unwrap()[0] as u16
 }
 
-/// Gives what activity `caller` has at `source` to the one at the manager's selector `at`, as its selector 20.
+/// Gives what activity `caller` has at `source` to the activity at the manager's selector `at`, as its selector 20.
 fn pass(system: &mut System, chip: &mut Chip, (from, source): (u16, u16), own: u16, at: u16) {
     let obtain = Syscall::Obtain {
         activity: from,
@@ -54,7 +54,7 @@ fn a_receiver_hears_that_the_last_sender_is_gone() {
     let question = Syscall::Senders { endpoint };
     let senders = |system: &mut System, chip: &mut Chip| call(system, chip, receiver, question);
     assert_eq!(senders(&mut system, &mut chip), Ok(vec![0, 0]));
-    // Only the receiver may know, and only of a receive endpoint.
+    // Only the receiver may ask, and only about a receive endpoint.
     for (caller, endpoint) in [
         (sender, endpoint),
         (receiver, endpoint + 1),
@@ -99,12 +99,12 @@ fn a_receiver_hears_that_the_last_sender_is_gone() {
     call(&mut system, &mut chip, 1, stop).unwrap();
     assert_eq!(senders(&mut system, &mut chip), Ok(vec![0, 3]));
     assert_eq!(wakes(&chip, receiver), 1);
-    // Somebody is connected again.
+    // A sender is connected again.
     create(&mut system, &mut chip, 400, SEL_TILES + 2);
     let again = activate(60, 400, None);
     call(&mut system, &mut chip, 1, again).unwrap();
     assert_eq!(senders(&mut system, &mut chip), Ok(vec![1, 3]));
-    // The receiver's end is nobody's wake.
+    // The receiver's end wakes nobody.
     system.notified(&mut chip, 2, receiver, StopCause::Panic);
     finish(&mut system, &mut chip);
     assert_eq!(wakes(&chip, receiver), 1);
@@ -140,13 +140,14 @@ fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
         (who.caller, words(&reply)),
         (sleeper, Err(SyscallError::Gone))
     );
-    // The semaphore is still there.
+    // The semaphore still exists.
     let up = Syscall::SemaphoreUp { semaphore: 60 };
     call(&mut system, &mut chip, 1, up).unwrap();
     assert_eq!(call(&mut system, &mut chip, sleeper, down), Ok(vec![]));
 }
 
-/// Before, a copy that an activity gave itself and took back woke all sleepers, over and over, though none had lost the semaphore.
+/// Before the fix, a copy that an activity gave itself and took back woke all sleepers, over and over, although none had lost the
+/// semaphore.
 #[test]
 fn whoever_takes_his_own_copy_back_wakes_nobody() {
     let (mut system, mut chip) = boot();
@@ -162,7 +163,7 @@ fn whoever_takes_his_own_copy_back_wakes_nobody() {
         source: 20,
         target: 62,
     };
-    // A copy for himself; a copy of that; one that came back by way of somebody else.
+    // A copy for itself; a copy of that; one that came back through another activity.
     for (who, request) in [
         (giver, copy(SEL_ACTIVITY, 20, 70)),
         (giver, copy(SEL_ACTIVITY, 70, 71)),
@@ -175,11 +176,11 @@ fn whoever_takes_his_own_copy_back_wakes_nobody() {
         let waits = system.activity(sleeper).unwrap().waits;
         assert!(waits.is_some(), "{request:?}");
     }
-    // Now somebody has lost it.
+    // Now an activity has lost it.
     is_told(&mut system, &mut chip, (sleeper, giver), back(20));
 }
 
-/// After this call of the giver, the sleeper hears that its semaphore is gone.
+/// After this call of the giver, the sleeper is told that its semaphore is gone.
 fn is_told(system: &mut System, chip: &mut Chip, (sleeper, giver): (u16, u16), call: Syscall) {
     let ticket = ticket(system, giver);
     assert!(matches!(system.call(chip, ticket, call), Ok(None)));
@@ -192,12 +193,12 @@ fn is_told(system: &mut System, chip: &mut Chip, (sleeper, giver): (u16, u16), c
     check(system);
 }
 
-/// Before, an activity that had got a semaphore twice, separately, counted as losing it with the first of both.
+/// Before the fix, an activity that had got a semaphore twice, separately, counted as losing it with the first of both.
 #[test]
 fn whoever_has_another_copy_has_not_lost_the_semaphore() {
     let (mut system, mut chip) = boot();
     let ([sleeper, giver], _) = asleep(&mut system, &mut chip);
-    // Its second copy comes behind more capabilities than are looked at in one step.
+    // Its second copy comes after more capabilities than one step examines.
     let make = |target| Syscall::CreateSemaphore { target, value: 0 };
     for target in 100..102 + LOOKED as u16 {
         call(&mut system, &mut chip, giver, make(target)).unwrap();
@@ -260,7 +261,7 @@ fn many_sleepers_hear_it_one_in_each_step() {
         for (who, reply) in told {
             assert_eq!(words(&reply), Err(SyscallError::Gone));
             assert!(sleepers.remove(&who.caller));
-            // A sender that comes again meanwhile does not make it longer.
+            // A sender that comes again meanwhile does not lengthen this.
             if !sleepers.is_empty() {
                 let outcome = later(&mut system, &mut chip, who.caller, down);
                 assert_eq!(outcome, Err(SyscallError::Gone));
@@ -273,8 +274,8 @@ fn many_sleepers_hear_it_one_in_each_step() {
     check(&mut system);
 }
 
-/// A service ends and comes back. Meanwhile a neighbour takes all endpoints that it can get: that of the client is not among them, though it
-/// leads nowhere, and costs the client what it cost before. Then it goes in every way that there is.
+/// A service ends and comes back. Meanwhile a neighbour takes all endpoints that it can get: the client's endpoint is not among them,
+/// although it leads nowhere, and it costs the client the same as before. Then it is removed in every possible way.
 #[test]
 fn a_client_keeps_its_endpoint_while_its_service_is_away() {
     let (gate, sends) = (30, 31);
@@ -320,9 +321,9 @@ fn a_client_keeps_its_endpoint_while_its_service_is_away() {
         finish(&mut system, &mut chip);
         hear_all(&mut system, &mut chip, 1);
         assert!(!chip.endpoints.contains_key(&(2, endpoint)));
-        // The service's own are back: its channel, its gate and four rights to reply. Not the client's.
+        // The service's own endpoints are back: its channel, its gate and four rights to reply. The client's is not.
         assert_eq!(left(&mut system, &mut chip), before + 2 + 5);
-        // Nobody gets it by its number, and nobody by asking for any; not even its own client for something else.
+        // Nobody gets it by its number or by asking for any endpoint; not even its own client for another purpose.
         for (caller, activity) in [(neighbour, SEL_ACTIVITY), (client, SEL_ACTIVITY)] {
             let own = Syscall::Activate {
                 gate: SEL_MEMORY,

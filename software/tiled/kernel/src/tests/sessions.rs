@@ -1,4 +1,4 @@
-//! Services, sessions, exchange, semaphores: what is agreed, refused, late, and broken off.
+//! Services, sessions, exchange, semaphores: agreement, refusal, lateness and interruption.
 
 use super::*;
 use bulkhead_abi::syscall::{Event, SEL_MEMORY, ServerRequest, StopCause};
@@ -164,7 +164,7 @@ fn a_server_agrees_or_refuses() {
         Syscall::SemaphoreDown { semaphore: 51 },
     )
     .unwrap();
-    // Selectors that the server has not, or answers that are none.
+    // Selectors that the server does not have, and answers that are invalid.
     for words in [&[0, 99, 1, 0, 0][..], &[0, u64::MAX, 1, 0, 0], &[], &[7]] {
         assert_eq!(
             later(&mut system, &mut chip, client, exchange(0, 55, 1)),
@@ -179,7 +179,7 @@ fn a_server_agrees_or_refuses() {
         call(&mut system, &mut chip, client, exchange(0, 55, 9)),
         Err(SyscallError::BadArgument)
     );
-    // An answer to no question is nothing.
+    // An answer to no question has no effect.
     system.answered(&mut chip, 12345, &[0, 1]);
     assert!(system.take_reply().is_none());
 }
@@ -205,7 +205,7 @@ fn a_server_that_dies_ends_sessions_and_waiting() {
             Err(SyscallError::NoCapability)
         );
     }
-    // Its line is free for another.
+    // Its line is free for another client.
     assert!(!system.has_questions());
 }
 
@@ -226,7 +226,7 @@ fn a_server_that_never_answers_costs_its_clients_their_patience_only() {
     assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
     assert_eq!(chip.asked.len(), asked);
     assert_eq!(answer(&mut system, &mut chip, &[0, 1]), None);
-    // First it hears that the session of the first is none.
+    // First it is told that the first client's session does not exist.
     assert_eq!(chip.asked.len(), asked + 1);
     assert_eq!(answer(&mut system, &mut chip, &[0]), None);
     assert_eq!(chip.asked.len(), asked + 2);
@@ -255,7 +255,8 @@ fn a_session_that_is_closed_is_told() {
     assert_eq!(answer(&mut system, &mut chip, &[0]), None);
 }
 
-/// Before, a caller that asked without a pause kept a server from hearing of sessions that were closed, and from giving back what it held for them.
+/// Before the fix, a caller that asked without a pause kept a server from learning of closed sessions, and from giving back what it held
+/// for them.
 #[test]
 fn questions_and_closed_sessions_take_turns() {
     let (mut system, mut chip, client, _) = served();
@@ -282,7 +283,7 @@ fn questions_and_closed_sessions_take_turns() {
             Some(Ok(vec![]))
         );
     }
-    // The manager asks, and both go on asking; meanwhile a session is closed.
+    // The manager asks, and both continue asking; meanwhile a session is closed.
     assert_eq!(later(&mut system, &mut chip, 1, obtain(61)), Ok(None));
     let close = Syscall::Revoke {
         selector: 31,
@@ -324,7 +325,7 @@ fn a_client_that_dies_while_it_is_asked_for_leaves_nothing() {
     assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
     system.notified(&mut chip, 2, client, StopCause::Exit(0));
     finish(&mut system, &mut chip);
-    // There is nobody left to answer; the server hears that there is no session.
+    // Nobody is left to answer; the server is told that there is no session.
     assert_eq!(answer(&mut system, &mut chip, &[0, 1]), None);
     assert!(system.activity(server).is_some());
 }
@@ -436,7 +437,7 @@ fn a_server_hears_of_every_closed_session() {
         target,
         argument: 0,
     };
-    // More sessions than the server hears of at once: it leaves the first one unanswered.
+    // More sessions than the server is told of at once: it leaves the first notice unanswered.
     let mut made = 0;
     while made < 8 {
         let target = 100 + made;

@@ -1,4 +1,4 @@
-//! Tiles that do not answer, that answer late, that lie: nobody else waits, and all that was on them comes back.
+//! Tiles that do not answer, answer late, or lie: nobody else waits, and everything that was on them comes back.
 
 use super::*;
 use crate::activity::State;
@@ -36,12 +36,12 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
     start(&mut system, &mut chip, APP);
     start(&mut system, &mut chip, 200);
     chip.deaf.push(2);
-    // The manager stops one; its TileMux does not answer, and the call waits.
+    // The manager stops an activity; its TileMux does not answer, and the call waits.
     let stop = Syscall::Stop { activity: APP };
     assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(None));
     assert_eq!(system.activity(id).unwrap().state(), State::Stopping);
     assert!(!system.has_step(2) && system.is_asking());
-    // Everybody else is served, those on the same tile, too, and revocations of other priorities go on.
+    // Everybody else is served, including those on the same tile, and revocations of other priorities continue.
     assert_eq!(
         call(&mut system, &mut chip, other, Syscall::Nothing {}),
         Ok(vec![])
@@ -56,12 +56,12 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
         keep: 0,
     };
     assert_eq!(call(&mut system, &mut chip, other, own), Ok(vec![]));
-    // The one that is being stopped has no rights any more.
+    // The activity that is being stopped has no rights any more.
     assert_eq!(
         call(&mut system, &mut chip, id, Syscall::Nothing {}),
         Err(SyscallError::NotManager)
     );
-    // Its time ends: the tile is stopped, and with it all that was on it.
+    // Its time ends: the tile is stopped, and with it everything on it.
     assert_eq!(system.expire_tiles(&mut chip), Some(LATE));
     chip.now = LATE;
     expire_tiles(&mut system, &mut chip);
@@ -77,7 +77,7 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
         let event = Event::from_words(event[2..7].try_into().unwrap());
         assert_eq!(event, Some(Event::Stopped(StopCause::TileLost)));
     }
-    // Nothing can be created there before the tile is configured anew.
+    // Nothing can be created there before the tile is configured again.
     for request in [
         Syscall::CutMemory {
             source: 99,
@@ -141,7 +141,7 @@ fn a_creation_on_a_tile_that_does_not_answer_leaves_nothing() {
     let (_, reply) = system.take_reply().unwrap();
     assert_eq!(words(&reply), Err(SyscallError::TileLost));
     check(&mut system);
-    // The other one on the tile has gone, too; its endpoints are back.
+    // The other activity on the tile has gone, too; its endpoints are back.
     let mut after = left(&mut system, &mut chip);
     assert!(after[1][1] >= before[1][1]);
     after[1] = before[1].clone();
@@ -175,7 +175,7 @@ fn what_is_revoked_while_it_is_created_never_lives() {
         let owner = ticket(&system, 1);
         let plan = creation(APP, 30, 0);
         assert!(matches!(system.call(&mut chip, owner, plan), Ok(None)));
-        // A place is made for it, it is admitted, and it is begun.
+        // A place is made for it, it is admitted, and its creation begins.
         for _ in 0..3 {
             system.step(&mut chip, 2);
         }
@@ -190,7 +190,7 @@ fn what_is_revoked_while_it_is_created_never_lives() {
             keep: 0,
         };
         assert!(matches!(system.call(&mut chip, owner, gone), Ok(None)));
-        // As far as it comes without another answer.
+        // As far as it gets without another answer.
         while system.has_step(2) {
             system.step(&mut chip, 2);
         }
@@ -223,7 +223,7 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
     for number in 0..50 {
         system.tile_answered(&mut chip, number, TileMuxError::None);
     }
-    // It says that activities of others stopped, and some that there are not.
+    // It reports that activities of other tiles stopped, and some that do not exist.
     for lie in 0..LIES_MAX {
         system.notified(
             &mut chip,
@@ -244,8 +244,8 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
     check(&mut system);
 }
 
-/// Programs that end at the moment when they are stopped: their TileMux notifies, answers that there is nobody to stop, and the kernel hears
-/// the answer first. Before, a caller that did that often took the tile from everybody there.
+/// Programs that end at the moment when they are stopped: their TileMux notifies and answers that there is nothing to stop, and the kernel
+/// takes the answer first. Before the fix, a caller that did that often took the tile from everybody there.
 #[test]
 fn a_tile_has_not_told_a_lie_when_its_answer_is_heard_before_its_notification() {
     let (mut system, mut chip) = boot();
@@ -265,7 +265,7 @@ fn a_tile_has_not_told_a_lie_when_its_answer_is_heard_before_its_notification() 
         }
     }
     assert!(chip.stopped.is_empty());
-    // What comes besides is a lie.
+    // Any further report is a lie.
     for lie in 0..=LIES_MAX {
         assert_eq!(chip.stopped.is_empty(), lie <= LIES_MAX);
         system.notified(&mut chip, 2, 77, StopCause::Panic);
@@ -312,13 +312,13 @@ fn tiles_that_are_late_at_one_moment_are_given_up_one_by_one() {
         assert_eq!(later(&mut system, &mut chip, 1, start), Ok(None));
     }
     chip.now = LATE;
-    // In pieces: a tile, its activity, its caller, and that nothing is left; then the next tile.
+    // In pieces: a tile, its activity, its caller, and the end of the list; then the next tile.
     for given_up in 1..=3 {
         for step in 0..4 {
             let next = system.expire_tiles(&mut chip);
             assert_eq!(chip.stopped.len(), given_up);
             assert_eq!(next, (step < 3 || given_up < 3).then_some(LATE));
-            // What a tile that was lost answers now, to whatever it was asked, is nothing. Tiles are numbered from 1 on.
+            // An answer of a lost tile, to any request, has no effect. Tiles are numbered from 1.
             let lost = u64::from(chip.stopped[given_up - 1]) - 1;
             for number in 0..1000 {
                 system.tile_answered(&mut chip, number << 16 | lost, TileMuxError::None);
@@ -343,7 +343,7 @@ fn memory_is_cleared_before_somebody_else_gets_it() {
     call(&mut system, &mut chip, 1, Syscall::Stop { activity: APP }).unwrap();
     revoke(&mut system, &mut chip, APP + 1);
     assert_eq!(chip.memory.get(&(region.base + 100)), Some(&b's'));
-    // The same place for somebody else: in steps of the caller's priority, between which others are served.
+    // The same place for another activity: in steps of the caller's priority, between which others are served.
     let cut = Syscall::CutMemory {
         source: 99,
         target: 50,
@@ -379,7 +379,7 @@ fn memory_is_cleared_before_somebody_else_gets_it() {
     let dirty = (region.base..region.base + region.size)
         .filter(|at| chip.memory.get(at).is_some_and(|byte| *byte != 0));
     assert_eq!(dirty.count(), 0);
-    // What nobody else had is not cleared: an activity may cut its own memory in pieces.
+    // Memory that nobody else had is not cleared: an activity may cut its own memory into pieces.
     chip.write(secret, 0, b"own");
     revoke(&mut system, &mut chip, 50);
     assert!(later(&mut system, &mut chip, 1, cut).unwrap().is_some());
@@ -457,7 +457,7 @@ fn numbers_of_activities_come_back_and_confuse_nobody() {
         chip.requests.clear();
         if id == first {
             again += 1;
-            // A call that the first activity of this number left somewhere is not one of the new.
+            // A call that the first activity of this number left somewhere does not count as the new one's.
             let refused = system.call(&mut chip, old, Syscall::Nothing {});
             assert!(matches!(refused, Err(SyscallError::NotManager)));
             let own = ticket(&system, id);
@@ -468,7 +468,7 @@ fn numbers_of_activities_come_back_and_confuse_nobody() {
     check(&mut system);
 }
 
-/// What the root manager is given costs as much as there are tiles.
+/// The root manager's resources cost in proportion to the number of tiles.
 #[test]
 fn the_root_manager_starts_on_a_chip_of_any_size() {
     for tiles in [1, 2, 16, 17, 19, 20, 64, 128, 254] {
@@ -476,7 +476,7 @@ fn the_root_manager_starts_on_a_chip_of_any_size() {
     }
 }
 
-/// A manager and all that it creates have the windows that the manager was given, so managers that come later find theirs.
+/// A manager and everything that it creates share the windows that the manager was given, so later managers find theirs.
 #[test]
 fn windows_are_counted_for_whom_they_were_given_to() {
     let (mut system, mut chip) = boot();
@@ -509,7 +509,7 @@ fn windows_are_counted_for_whom_they_were_given_to() {
         call(&mut system, &mut chip, 1, give).unwrap();
     }
     call(&mut system, &mut chip, 1, show(70, 60)).unwrap();
-    // Neither the manager nor the child with a copy of the capability gets another one.
+    // Neither the manager nor the child with a copy of the capability gets another window.
     for (who, memory) in [(1, 62), (child, 61)] {
         let refused = call(&mut system, &mut chip, who, show(70, memory));
         assert_eq!(refused, Err(SyscallError::NoQuota), "{who}");
@@ -518,7 +518,7 @@ fn windows_are_counted_for_whom_they_were_given_to() {
     for memory in [62, 63] {
         call(&mut system, &mut chip, 1, show(SEL_TILES + 2, memory)).unwrap();
     }
-    // The tile's own number of them is the end for everybody.
+    // The tile's number of windows is the limit for everybody.
     let full = call(&mut system, &mut chip, 1, show(SEL_TILES + 2, 61));
     assert_eq!(full, Err(SyscallError::NoWindow));
     // A window comes back with its memory.
@@ -527,8 +527,8 @@ fn windows_are_counted_for_whom_they_were_given_to() {
     check(&mut system);
 }
 
-/// A program that makes and ends children beside an application splits no pages that it needs: when it comes back, there are as many page tables as
-/// its quota says.
+/// A program that creates and ends children next to an application does not fragment the page tables that the application needs: when it
+/// comes back, there are as many page tables as its quota says.
 #[test]
 fn children_split_no_page_tables_of_others() {
     let (mut system, mut chip) = boot();
@@ -564,7 +564,7 @@ fn children_split_no_page_tables_of_others() {
         create(&mut system, &mut chip, child(number), hostile);
     }
     revoke(&mut system, &mut chip, 300);
-    // Where it was, somebody else comes, and where that one was before there is no room for it.
+    // Another activity comes to its old place, and its own former place has no room for it.
     revoke(&mut system, &mut chip, child(1));
     let again = creation(child(1), hostile, 0);
     call(&mut system, &mut chip, 1, again).unwrap();

@@ -1,12 +1,12 @@
-//! What crosses the borders of managers: gates and regions whose ends belong to different ones.
+//! Gates and regions that cross the borders of managers: their ends belong to different managers.
 //!
-//! Why it exists: the manager above both makes them, and the parts of the description that it passes down tell those below what they got.
-//! What it deliberately does not know: system calls.
+//! Why it exists: the manager above both ends makes them, and the parts of the description that it passes down name them to the managers
+//! below. What it deliberately does not know: system calls.
 
 use super::*;
 
 impl Subsystem {
-    /// The send gate of an application; `inside` is the manager that it is below.
+    /// The send gate of an application; `inside` is the manager above that application.
     pub(super) fn send_gate(
         &mut self,
         got: &[Got],
@@ -54,7 +54,7 @@ impl Subsystem {
         })
     }
 
-    /// The receive gate below a manager is made here, unless it comes from above, and given to it.
+    /// Exports the receive gate below a manager: this manager makes the gate, unless it comes from above, and hands it down.
     fn export(&mut self, got: &[Got], below: usize, app: &str, mut gate: ReceiveGate) -> usize {
         let mut all = self.exports.iter();
         if let Some(known) = all.position(|e| e.app == app && e.gate.name == gate.name) {
@@ -73,7 +73,7 @@ impl Subsystem {
         self.exports.len() - 1
     }
 
-    /// Regions that what is below a manager shares with others outside of it.
+    /// Regions that something below a manager shares with applications outside it.
     pub(super) fn shared(&mut self, got: &[Got], below: usize) {
         let inner = self.managers[below].inner.clone();
         let is_inside = |of: &str| inner.iter().any(|app| is_of(of, &app.name));
@@ -83,7 +83,7 @@ impl Subsystem {
                 let import = find(got, &app.name, &gate.name).map(|g| g.2);
                 let own = alloc::format!("{}/{}", app.name, gate.name);
                 let (of, part) = match &gate.of {
-                    // What is shared inside is shared inside.
+                    // Sharing inside the manager stays its own affair.
                     Some(of) if import.is_none() && is_inside(of) => continue,
                     Some(of) => (of.clone(), Some((gate.size, gate.rights))),
                     None if !gate.is_own() => continue,
@@ -120,7 +120,7 @@ impl Subsystem {
         self.managers[below].imports.extend(imports);
     }
 
-    /// What an application below a manager needs from outside of it.
+    /// What an application below a manager needs from outside that manager.
     pub(super) fn border(&mut self, got: &[Got], below: usize, node: &Node) -> Result<()> {
         let name = attribute(node, "name")?;
         let inner = self.managers[below].inner.iter();
@@ -155,12 +155,12 @@ impl Subsystem {
     }
 }
 
-/// Whether a region (`APP/GATE`) is one of this application.
+/// Whether a region (`APP/GATE`) belongs to this application.
 fn is_of(of: &str, app: &str) -> bool {
     of.rsplit_once('/').is_some_and(|(owner, _)| owner == app)
 }
 
-/// The description for a manager below: its part, and the selectors of what it gets, in the order of its modules and imports.
+/// The description for a subordinate manager: its part, and the selectors of its modules and imports, in their order.
 pub fn part(manager: &Manager, modules: &[u16], selectors: &[u16]) -> String {
     let mut text = String::from("<part>");
     for (name, selector) in manager.modules.iter().zip(modules) {

@@ -114,7 +114,7 @@ const NESTED: &str = r#"<system name="x">
 #[test]
 fn gates_across_borders_are_given_down_level_by_level() {
     let top = read(NESTED).unwrap();
-    // The root makes c's gate, because a sends to it, and the sends of b and c to a.
+    // The root makes c's gate, because a sends to it, and also the gates of b and c that send to a.
     assert_eq!(top.exports.len(), 1);
     assert_eq!(
         (top.exports[0].app.as_str(), top.exports[0].gate.slot_size),
@@ -133,7 +133,8 @@ fn gates_across_borders_are_given_down_level_by_level() {
     let middle = read(&part(m, &[16, 17], &[20, 21, 22])).unwrap();
     assert_eq!(middle.apps[0].send[0].to, Target::Import(21));
     assert_eq!(middle.apps[0].send[0].slot_size, 64);
-    // b sends to c, whose gate came from above; it goes down to n, and b's send is made from it.
+    // b sends to c, whose gate came from above. The gate goes down to n, and b's send gate is made
+    // from it.
     let n = &middle.managers[0];
     assert!(n.imports.iter().any(|i| i.gate == "in"));
     assert!(n.imports.iter().any(|i| matches!(
@@ -221,7 +222,7 @@ const REGIONS: &str = r#"<system name="x">
 #[test]
 fn shared_regions_are_made_by_the_manager_above_all_who_share_them() {
     let top = read(REGIONS).unwrap();
-    // `c/frame` belongs below `m`, and is paid from there.
+    // `c/frame` belongs below `m`, and `m` pays for it.
     assert_eq!(top.regions.len(), 1);
     assert_eq!(
         (top.regions[0].of.as_str(), top.regions[0].below),
@@ -244,7 +245,7 @@ fn shared_regions_are_made_by_the_manager_above_all_who_share_them() {
     );
     let middle = read(&part(m, &[16, 17, 18], &[20, 21])).unwrap();
     assert_eq!(middle.apps[0].memory_gates[0].import, Some(20));
-    // It got the region from above, and passes it on; its own application takes a part of that.
+    // It got the region from above and passes it on; its own application takes a part of it.
     assert!(middle.regions.is_empty());
     let n: Vec<_> = middle.managers[0].imports.iter().map(memory).collect();
     assert_eq!(n, [("c/frame".into(), Some(21), None)]);

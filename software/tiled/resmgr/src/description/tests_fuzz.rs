@@ -1,4 +1,5 @@
-//! Damaged descriptions: they are read or refused with a line, and what a manager hands on is read again.
+//! Damaged descriptions: the manager reads each or refuses it with a line, and it can read again every
+//! part that it hands on.
 
 use super::tests::TEXT;
 use super::*;
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 use std::string::String;
 use std::vec::Vec;
 
-/// Pieces of the text: tags, names, values and what lies between.
+/// Pieces of the text: tags, names, values and the text between them.
 fn pieces() -> Vec<&'static str> {
     TEXT.split_inclusive(['<', '>', '"', '=', ' ', '/'])
         .collect()
@@ -74,7 +75,7 @@ proptest! {
             Err(mistake) => prop_assert!(mistake.line as usize <= text.lines().count() + 1, "{}", mistake),
             Ok(system) => {
                 for manager in &system.managers {
-                    // Selectors as the manager above would give them.
+                    // Selectors as the manager above assigns them.
                     let selectors = |count: usize| (0..count as u16).collect::<Vec<u16>>();
                     let (modules, imports) = (manager.modules.len(), manager.imports.len());
                     let part = part(manager, &selectors(modules), &selectors(imports));

@@ -1,17 +1,16 @@
 //! The payers of blocks and inodes.
 //!
-//! Why it exists: an image is a table that its clients fill, so every inode names the account that pays for it and all of its blocks, and
-//! each client has its share. What it deliberately does not know: operations.
+//! Why it exists: clients fill the image, so every inode names the account that pays for it and all of its blocks, and each client has
+//! its share. What it deliberately does not know: operations.
 //!
-//! The client that creates a file or folder pays for it. A client that lengthens one on another account, or on none, pays for all
-//! of it from then on, so no client can fill another's share. The root folder, and the files with which the image was made, are on
-//! no account.
+//! The client that creates a file or folder pays for it. A client that extends a file on another account, or on none, pays for all of it
+//! from then on, so no client can fill another's share. The root folder and the files with which the image was made are on no account.
 
 use crate::layout::Inode;
 use bulkhead_common::shares::{PRIORITIES, Sharer, Shares};
 use bulkhead_common::waiting::Client;
 
-/// On whose account something in an image is. It stays in the image, so it must name the same client at every start.
+/// The payer of something in an image. The number stays in the image, so it must name the same client after every start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Account(pub(crate) u64);
 
@@ -19,7 +18,7 @@ impl Account {
     /// No account: for the files with which an image was made.
     pub const IMAGE: Self = Self(0);
 
-    /// That of a client. Its priority is below 8.
+    /// The account of a client, whose priority is below 8.
     pub const fn of(client: Client) -> Self {
         Self(
             client
@@ -49,7 +48,7 @@ impl Sharer for Account {
     }
 }
 
-/// A file or folder on an account. Inodes are large and stacks on the chip are small, so only this part of one is passed on.
+/// A file or folder on an account. Inodes are large and stacks on the chip are small, so only this part of an inode is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charge {
     account: Account,
@@ -67,16 +66,16 @@ impl Charge {
     }
 }
 
-/// The share of each client in an image, and what it holds.
+/// Each client's share of an image, and its holdings.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     pub(crate) blocks: Shares<Account>,
     pub(crate) inodes: Shares<Account>,
-    /// Blocks and inodes that one client can have at most, by its priority.
+    /// The most blocks and inodes of one client, by its priority.
     pub(crate) most: [(usize, usize); PRIORITIES],
     /// The payer of new files.
     pub(crate) payer: Account,
-    /// An operation may have happened or not: everything must be counted again.
+    /// Whether the last operation happened is unknown: everything must be counted again.
     pub(crate) is_stale: bool,
 }
 
@@ -92,7 +91,7 @@ impl Accounts {
         }
     }
 
-    /// Blocks by which the payer can make something longer that has some already.
+    /// Blocks that the payer can add to something that has some already.
     pub(crate) fn room(&self, data: &Inode) -> u32 {
         let Self { blocks, payer, .. } = self;
         let most = self.most[payer.priority()].0;
@@ -107,7 +106,7 @@ impl Accounts {
         u32::try_from(room).unwrap_or(u32::MAX)
     }
 
-    /// Files and folders that the payer can have besides.
+    /// How many more files and folders the payer can have.
     pub(crate) fn inode_room(&self) -> usize {
         match self.payer {
             Account::IMAGE => usize::MAX,
@@ -131,9 +130,9 @@ impl Accounts {
         }
     }
 
-    /// Something has become something else.
+    /// A charge has changed.
     pub(crate) fn changed(&mut self, before: Option<Charge>, after: Option<Charge>) {
-        // Mostly it has become longer.
+        // Usually it has only grown.
         if let (Some(before), Some(after)) = (before, after)
             && before.account == after.account
             && before.blocks <= after.blocks

@@ -1,4 +1,4 @@
-//! Free blocks: finding, taking and giving back.
+//! Free blocks: finding, taking and giving them back.
 //!
 //! Why it exists: extents should be long. What it deliberately does not know: files.
 
@@ -11,11 +11,11 @@ use zerocopy::IntoBytes;
 /// Bits that are marked at once.
 const MARKED: u32 = 512;
 
-/// Looks for at most `wanted` free blocks: those from `near` on if `near` is free, or else the first run that is long enough, or
-/// else the longest one.
+/// Looks for at most `wanted` free blocks: those from `near` on if `near` is free, else the first run that is long enough, else
+/// the longest run.
 ///
 /// # Errors
-/// [`Status::NoSpace`] if there is none.
+/// [`Status::NoSpace`] if no block is free.
 #[inline(never)]
 pub fn find<S: Store>(
     store: &mut Transactions<S>,
@@ -37,7 +37,7 @@ pub fn find<S: Store>(
     anywhere(store, layout, wanted)
 }
 
-/// Free blocks from one on, at most this many: those of a few bytes of the bitmap.
+/// Free blocks from one on, at most this many, within a few bytes of the bitmap.
 fn run_at<S: Store>(
     store: &mut Transactions<S>,
     layout: &Superblock,
@@ -46,7 +46,7 @@ fn run_at<S: Store>(
 ) -> Result<u32> {
     let mut words = [[0; 8]; 8];
     let (block, bit) = (layout.bitmap + near / BITS, near % BITS);
-    // No further than is wanted, and than the block.
+    // No further than wanted, and no further than the block.
     let first = bit / 64 * 64;
     let end = bit.saturating_add(wanted).min(BITS) - first;
     let end = end.min(words.as_bytes().len() as u32 * 8);
@@ -103,7 +103,7 @@ fn runs(map: &[[u8; 8]], bits: Range<u32>) -> impl Iterator<Item = Extent> + '_ 
     })
 }
 
-/// The first one of some bits that is set (or not).
+/// The first of some bits that is set (or clear).
 fn next(map: &[[u8; 8]], bits: Range<u32>, set: bool) -> Option<u32> {
     let Range { start: from, end } = bits;
     let words = &map[..end.div_ceil(64) as usize];
@@ -126,7 +126,7 @@ fn next(map: &[[u8; 8]], bits: Range<u32>, set: bool) -> Option<u32> {
 /// Marks blocks as used or free.
 ///
 /// # Errors
-/// [`Status::Corrupt`] if one of them is marked so already.
+/// [`Status::Corrupt`] if one of them is so marked already.
 #[inline(never)]
 pub fn mark<S: Store>(
     store: &mut Transactions<S>,

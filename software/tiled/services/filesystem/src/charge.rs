@@ -1,6 +1,7 @@
 //! Charges the contents of an image to its clients.
 //!
-//! Why it exists: only counting reads the image. What it deliberately does not know: what an account is (see [`crate::accounts`]).
+//! Why it exists: counting is the only part of accounting that reads the image. What it deliberately does not know: what an
+//! account is (see [`crate::accounts`]).
 
 use crate::accounts::{Account, Accounts, Charge};
 use crate::files::FileSystem;
@@ -13,8 +14,8 @@ use bulkhead_common::shares::Shares;
 use zerocopy::FromBytes;
 
 impl<S: Store> FileSystem<S> {
-    /// Divides the image among the possible clients: an eighth of its blocks and inodes among those with a seat, at least one of
-    /// both for each; the rest is for all.
+    /// Divides the image among the possible clients: an eighth of its blocks and inodes goes to those with a seat, at least one of
+    /// both to each; the rest is for all.
     ///
     /// # Errors
     /// [`Status::NoSpace`] if there is not one for each; or the store's error.
@@ -29,8 +30,7 @@ impl<S: Store> FileSystem<S> {
                 image_inodes += 1;
             }
         })?;
-        // Files with which the image was made have no owner, and neither have the blocks that the root folder needs for all
-        // possible names.
+        // Nobody owns the files with which the image was made, or the blocks that the root folder needs for all possible names.
         let names = (self.layout.inodes as usize).div_ceil(ENTRIES);
         let root = self.inode(ROOT)?.blocks() as usize;
         let root = root.max(names.min(FOLDER_BLOCKS as usize));
@@ -48,7 +48,7 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Gives every client its share of the blocks and of the inodes, and counts those that clients hold already.
+    /// Gives every client its share of the blocks and inodes, and counts those that clients hold already.
     ///
     /// # Errors
     /// The store's error.
@@ -60,14 +60,14 @@ impl<S: Store> FileSystem<S> {
         self.count()
     }
 
-    /// Limits each client of a priority (below 8) to this many blocks, and files and folders.
+    /// Limits each client of a priority (below 8) to this many blocks, and this many files and folders.
     pub fn limit_each(&mut self, priority: usize, blocks: usize, inodes: usize) {
         if let Some(most) = self.accounts.most.get_mut(priority) {
             *most = (blocks, inodes);
         }
     }
 
-    /// Blocks for files and folders, and how many files and folders there can be.
+    /// Blocks for files and folders, and the possible number of files and folders.
     pub fn room(&self) -> (usize, usize) {
         let layout = &self.layout;
         // One inode is never used, one is the root folder.
@@ -100,7 +100,7 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// All inodes behind the root folder's, a block of them at a time.
+    /// All inodes after the root folder's, a block of them at a time.
     fn each_inode(&mut self, mut action: impl FnMut(&mut Accounts, &Inode)) -> Result<()> {
         let mut table: Block = [0; BLOCK];
         for block in self.layout.table..self.layout.data {
@@ -116,7 +116,7 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Whether counting everything again finds the same.
+    /// Whether a new count finds the same.
     #[cfg(test)]
     pub(crate) fn count_anew(&mut self) -> bool {
         let sorted = |accounts: &mut Accounts| {
@@ -132,7 +132,7 @@ impl<S: Store> FileSystem<S> {
         is_settled && counted && known == sorted(&mut self.accounts)
     }
 
-    /// There is room for `blocks` more of something.
+    /// Checks that there is room for `blocks` more blocks of something.
     pub(crate) fn afford(&self, data: &Inode, blocks: u32) -> Result<()> {
         match self.accounts.room(data) >= blocks {
             true => Ok(()),

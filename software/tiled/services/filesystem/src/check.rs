@@ -1,4 +1,4 @@
-//! Whether an image is consistent.
+//! Checks whether an image is consistent.
 //!
 //! Why it exists: tests check after every crash, and a service checks before it trusts an image. What it deliberately does not
 //! know: how to repair one.
@@ -24,11 +24,11 @@ pub struct Summary {
 }
 
 impl<S: Store> FileSystem<S> {
-    /// Reads everything but the contents of files: every inode in use has exactly one name, every block one owner, and the
-    /// bitmap says so.
+    /// Reads everything but the contents of files: every inode in use has exactly one name, every block has one owner, and the
+    /// bitmap agrees.
     ///
     /// # Errors
-    /// [`Status::Corrupt`] if it is not so.
+    /// [`Status::Corrupt`] otherwise.
     pub fn check(&mut self) -> Result<Summary> {
         let layout = self.layout;
         let mut owned = vec![false; layout.blocks as usize];

@@ -1,6 +1,6 @@
 //! The file system: making, mounting, looking things up.
 //!
-//! Why it exists: these operations change nothing. What it deliberately does not know: the log.
+//! Why it exists: these operations change nothing in the image. What it deliberately does not know: the log.
 
 use crate::accounts::Accounts;
 use crate::layout::{
@@ -15,16 +15,16 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// A mounted file system.
 ///
-/// Steps of an operation, in transfers of a block: looking up a path reads at most 64 blocks for each of at most 8 folders;
-/// an operation changes at most 12 blocks, each written twice; growing writes at most [`crate::GROW_MAX`] blocks of zeros;
-/// finding free blocks reads at most 4 blocks, a free inode at most all blocks of the table.
+/// Steps of an operation, in transfers of a block: looking up a path reads at most 64 blocks for each of at most 8 folders; an
+/// operation changes at most 12 blocks, each written twice; growing writes at most [`crate::GROW_MAX`] blocks of zeros; a
+/// search for free blocks reads at most 4 blocks, and one for a free inode at most all blocks of the table.
 #[derive(Clone, Debug)]
 pub struct FileSystem<S> {
     pub(crate) store: Transactions<S>,
     pub(crate) layout: Superblock,
     /// No inode below this one is free.
     pub(crate) first_free: u32,
-    /// Free blocks with zeros in them.
+    /// Free blocks that hold zeros.
     pub(crate) reserve: Reserve,
     /// The payer of each block and inode.
     pub(crate) accounts: Accounts,
@@ -56,7 +56,7 @@ pub struct Entry {
     pub name: Box<str>,
 }
 
-/// The place of an entry of a folder.
+/// The place of a folder's entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub block: u32,
@@ -186,7 +186,7 @@ impl<S: Store> FileSystem<S> {
         })
     }
 
-    /// The first entry that is wanted.
+    /// The first entry that matches.
     #[inline(never)]
     pub(crate) fn search(
         &mut self,
@@ -219,7 +219,7 @@ impl<S: Store> FileSystem<S> {
     /// Attributes of an inode.
     ///
     /// # Errors
-    /// [`Status::Corrupt`] if there is no such one.
+    /// [`Status::Corrupt`] if there is no such inode.
     pub fn stat(&mut self, inode: u32) -> Result<Stat> {
         let (data, kind) = self.live(inode)?;
         Ok(Stat {
@@ -231,7 +231,7 @@ impl<S: Store> FileSystem<S> {
         })
     }
 
-    /// The first entry of a folder at position `from` or behind; 0 is the begin.
+    /// The first entry of a folder at position `from` or after it; 0 is the start.
     ///
     /// # Errors
     /// [`Status::NotAFolder`].
@@ -256,10 +256,10 @@ impl<S: Store> FileSystem<S> {
         Ok(None)
     }
 
-    /// The blocks that hold a file from block `index` on, as far as they lie together.
+    /// The blocks that hold a file from block `index` on, as far as they are contiguous.
     ///
     /// # Errors
-    /// [`Status::NotFound`] if the file is not as long.
+    /// [`Status::NotFound`] if the file is shorter.
     pub fn extent(&mut self, inode: u32, index: u32) -> Result<Extent> {
         let (data, _) = self.live(inode)?;
         data.find(index).ok_or(Status::NotFound)

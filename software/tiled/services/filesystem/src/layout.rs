@@ -1,6 +1,6 @@
 //! The layout of the image.
 //!
-//! Why it exists: the format is written once. What it deliberately does not know: operations.
+//! Why it exists: the format is defined once. What it deliberately does not know: operations.
 //!
 //! | blocks | what |
 //! |---|---|
@@ -17,22 +17,22 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const BLOCK: usize = 4096;
 /// Bits of a block of the bitmap.
 pub const BITS: u32 = (BLOCK * 8) as u32;
-/// Blocks of an image at most: a bitmap of four blocks.
+/// The most blocks of an image: a bitmap of four blocks.
 pub const IMAGE_BLOCKS_MAX: u32 = 4 * BITS;
-/// Blocks that one operation can change at most.
+/// The most blocks that one operation can change.
 pub const LOG_BLOCKS: usize = 12;
-/// Extents of a file at most.
+/// The most extents of a file.
 pub const EXTENTS: usize = 29;
-/// Blocks that are added to a file at once at most; this bounds the time for their zeros.
+/// The most blocks added to a file in one step; this bounds the time for their zeros.
 pub const GROW_MAX: u32 = 16;
-/// Most blocks that are added to a file at once, as a multiple of its blocks, if they are zeroed already. Unused ones come back
+/// The most blocks added to a file in one step, as a multiple of its blocks, if they are zeroed already. Unused ones come back
 /// when the file is closed.
 pub const GROWTH: u32 = 3;
-/// Blocks of a folder at most.
+/// The most blocks of a folder.
 pub const FOLDER_BLOCKS: u32 = 64;
-/// Bytes of a name at most.
+/// The most bytes of a name.
 pub const NAME_MAX: usize = 56;
-/// Names in a path at most.
+/// The most names in a path.
 pub const DEPTH_MAX: usize = 8;
 /// Number of the root folder.
 pub const ROOT: u32 = 1;
@@ -103,14 +103,14 @@ impl Superblock {
 /// Blocks of an image with room for `data` blocks of data and this many inodes.
 pub fn size_for(data: u32, inodes: u32) -> u32 {
     let fixed = 2 + LOG_BLOCKS as u32 + inodes.max(2).div_ceil(INODES) + data;
-    // One more block of bitmap for the bitmap itself does no harm.
+    // One block of bitmap too many, for the bitmap itself, does no harm.
     fixed + fixed.div_ceil(BITS) + 1
 }
 
 /// 64-bit FNV-1a, continued.
 pub fn checksum(before: u64, bytes: &[u8]) -> u64 {
     let mut hash = before ^ 0xcbf2_9ce4_8422_2325;
-    // By words where there are some: the log is summed in every operation, and a weak sum suffices against tearing.
+    // By words where possible: every operation sums the log, and a weak sum suffices against tearing.
     let (words, rest) = bytes.as_chunks::<8>();
     for word in words {
         hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -122,19 +122,19 @@ pub fn checksum(before: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Head of the log. Valid only with the right sum over itself and the blocks.
+/// Head of the log. Valid only with the right checksum over itself and the blocks.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct LogHead {
-    /// Over all that follows, and the blocks.
+    /// Over everything that follows, and the blocks.
     pub checksum: u64,
-    /// Counts operations, so that an older head never fits newer blocks.
+    /// Counts operations; an older head never fits newer blocks.
     pub sequence: u64,
     /// Blocks that follow.
     pub count: u32,
-    /// The blocks to which they belong.
+    /// The blocks of the image where they belong.
     pub targets: [u32; LOG_BLOCKS],
-    /// Which bytes of each are in the log: the first one, and how many.
+    /// The part of each block that is in the log: the first byte, and the number of bytes.
     pub parts: [[u16; 2]; LOG_BLOCKS],
     /// Zero.
     pub reserved: u32,
@@ -219,7 +219,7 @@ impl Inode {
         lengths.fold(0, u32::saturating_add)
     }
 
-    /// The block of the image that holds block `index` of the file, with all that follow it in the same extent.
+    /// The block of the image that holds block `index` of the file, with all blocks that follow it in the same extent.
     pub fn find(&self, index: u32) -> Option<Extent> {
         let mut before = 0;
         for extent in self.used() {
@@ -250,7 +250,7 @@ pub struct RawEntry {
 }
 
 impl RawEntry {
-    /// An entry; the name was checked.
+    /// An entry with a name that was checked.
     pub fn new(inode: u32, name: &str) -> Self {
         let mut entry = Self {
             inode,

@@ -1,12 +1,11 @@
 //! A file system of extents in a region of memory, with a redo log.
 //!
-//! Why it exists: files are sequences of few large extents, so that a client can be given a memory endpoint onto each of them and
-//! transfer data without the server. What it deliberately does not know: clients, gates, handles; the place of the region (a
-//! [`Store`]).
+//! Why it exists: a file is a sequence of few large extents, so a client can get a memory endpoint onto each and transfer data
+//! without the server. What it deliberately does not know: clients, gates, handles; the place of the region (a [`Store`]).
 //!
-//! Promise: an operation that was acknowledged survives a crash of the server at any later point, and any other operation happens
-//! completely or not at all, if the store writes in order. That holds for names, sizes and extents, and for the zeros of fresh
-//! blocks; the bytes of files are written by clients, and are there when their transfer has ended.
+//! Promise: if the store writes in order, an acknowledged operation survives a crash of the server at any later point, and any
+//! other operation happens completely or not at all. That holds for names, sizes and extents, and for the zeros of fresh blocks.
+//! Clients write the bytes of files themselves; these are stored when the transfer has ended.
 //!
 //! Every operation touches a bounded number of blocks; see [`FileSystem`].
 #![no_std]
@@ -64,7 +63,7 @@ pub trait Store {
     /// If the region cannot be read there.
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
-    /// Writes. What was written by an earlier call is there before anything of a later one.
+    /// Writes. The effect of an earlier call is stored before any effect of a later one.
     ///
     /// # Errors
     /// If the region cannot be written there; a part may have been written.

@@ -1,6 +1,6 @@
 //! Operations that change the file system; each happens wholly or not at all.
 //!
-//! Why it exists: every function here ends with a commit or an abort. What it deliberately does not know: how that works.
+//! Why it exists: every function here ends with a commit or an abort. What it deliberately does not know: how these work.
 
 use crate::accounts::Charge;
 use crate::allocate;
@@ -32,10 +32,10 @@ impl<S: Store> FileSystem<S> {
         }
     }
 
-    /// Makes an empty file or folder. Gives its inode.
+    /// Makes an empty file or folder. Returns its inode.
     ///
     /// # Errors
-    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::NoSpace`], also if the payer's share is full.
+    /// [`Status::Exists`], [`Status::NotFound`] (for a folder on the way), [`Status::NoSpace`], also if the payer's share is full.
     pub fn create(&mut self, path: &Path<'_>, kind: Kind) -> Result<u32> {
         self.count()?;
         let (folder, name) = path.split_last().ok_or(Status::Exists)?;
@@ -90,7 +90,7 @@ impl<S: Store> FileSystem<S> {
         Err(Status::NoSpace)
     }
 
-    /// Adds an empty block to a folder; gives it, and the folder as it was and is.
+    /// Adds an empty block to a folder; returns the block, and the folder before and after.
     fn grow_folder(&mut self, folder: u32) -> Result<(u32, Option<Charge>, Option<Charge>)> {
         let (mut data, _) = self.live(folder)?;
         if data.blocks() >= FOLDER_BLOCKS {
@@ -98,7 +98,7 @@ impl<S: Store> FileSystem<S> {
         }
         let before = Charge::of(&data);
         if folder != ROOT {
-            // One more is needed for the new file itself.
+            // The new file itself needs one more.
             if data.account != self.accounts.payer.0 && self.accounts.inode_room() < 2 {
                 return Err(Status::NoSpace);
             }
@@ -139,8 +139,8 @@ impl<S: Store> FileSystem<S> {
         Ok(found)
     }
 
-    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by up to [`GROWTH`] times as many
-    /// as it has if that many are zeroed already. Returns the number of its blocks. Its size in bytes stays.
+    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by up to [`GROWTH`] times its
+    /// number of blocks if that many are zeroed already. Returns the number of its blocks. Its size in bytes does not change.
     ///
     /// # Errors
     /// [`Status::NoSpace`], [`Status::IsAFolder`].
@@ -181,7 +181,7 @@ impl<S: Store> FileSystem<S> {
         Ok(data)
     }
 
-    /// Sets the size of a file in bytes to at least what it was, and keeps all of its blocks.
+    /// Sets the size of a file in bytes, which must not shrink, and keeps all of its blocks.
     ///
     /// # Errors
     /// As for [`resize`](Self::resize); [`Status::BadRequest`] if it is smaller.
@@ -192,10 +192,10 @@ impl<S: Store> FileSystem<S> {
         self.change_size(inode, size, false)
     }
 
-    /// Sets the size of a file in bytes, and gives back the blocks behind it.
+    /// Sets the size of a file in bytes, and gives back the blocks after it.
     ///
     /// # Errors
-    /// [`Status::BadRequest`] if its blocks do not reach as far, [`Status::IsAFolder`].
+    /// [`Status::BadRequest`] if its blocks do not reach that far, [`Status::IsAFolder`].
     pub fn resize(&mut self, inode: u32, size: u64) -> Result<()> {
         self.change_size(inode, size, true)
     }
@@ -225,8 +225,8 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Zeros from the new end to the end of its block: a file that grows again must not show old bytes. A crash after this
-    /// leaves zeros where the shortened file would not have been read any more.
+    /// Writes zeros from the new end to the end of its block: a file that grows again must not show old bytes. A crash after this
+    /// leaves zeros only where the shortened file would not have been read any more.
     fn clear_tail(&mut self, data: &Inode, size: u64) -> Result<()> {
         let offset = (size % BLOCK as u64) as usize;
         if offset == 0 {
@@ -264,7 +264,7 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Removes a file or an empty folder. `may` is asked about exactly the inode that will be removed.
+    /// Removes a file or an empty folder. `may` is asked about exactly the inode to be removed.
     ///
     /// # Errors
     /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder; or the error of `may`.
@@ -291,7 +291,7 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Reads bytes of a file, for clients without an endpoint onto its blocks. Returns how many there were.
+    /// Reads bytes of a file, for clients without an endpoint onto its blocks. Returns the number of bytes read.
     ///
     /// # Errors
     /// [`Status::IsAFolder`].
@@ -315,8 +315,8 @@ impl<S: Store> FileSystem<S> {
         Ok(length)
     }
 
-    /// Writes bytes of a file and makes it longer if necessary, for clients without an endpoint onto its blocks, such as the maker
-    /// of an image. The bytes of a single block are written completely or not at all.
+    /// Writes bytes of a file and extends it if necessary, for clients without an endpoint onto its blocks, such as the maker of
+    /// an image. The bytes of a single block are written completely or not at all.
     ///
     /// # Errors
     /// [`Status::NoSpace`]; bytes written before that stay.

@@ -1,11 +1,10 @@
-//! Names of files: what a path may be, decided once.
+//! Names of files: one place decides what a path may be.
 //!
-//! Why it exists: any sender of a message can name a path. It is taken apart here and nowhere else; all other code takes a
-//! [`Path`], so that two places cannot read the same text in two ways. What it deliberately does not know: the contents of the file
-//! system.
+//! Why it exists: any sender of a message can name a path. Only this file parses the text; all other code takes a [`Path`], so two
+//! places cannot read the same text in two ways. What it deliberately does not know: the contents of the file system.
 //!
 //! A path is a list of names between slashes. Empty parts and `.` mean nothing and are left out; there is no `..`. A name is UTF-8
-//! without control characters, as dots, spaces and letters of any script are: `v..` is a name like every other one.
+//! without control characters; it may have dots, spaces and letters of any script: `v..` is a name like any other.
 
 use crate::layout::{DEPTH_MAX, NAME_MAX};
 use crate::{Result, Status};
@@ -31,7 +30,7 @@ impl<'a> Name<'a> {
     /// The name of an entry, as an image holds it.
     ///
     /// # Errors
-    /// [`Status::Corrupt`] if it is none.
+    /// [`Status::Corrupt`] if it is not a valid name.
     pub fn stored(bytes: &'a [u8]) -> Result<Self> {
         let text = core::str::from_utf8(bytes).map_err(|_| Status::Corrupt)?;
         Self::new(text).map_err(|_| Status::Corrupt)
@@ -43,7 +42,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// The way to a file or folder from the root folder: at most [`DEPTH_MAX`] names, none for the root folder itself.
+/// The way from the root folder to a file or folder: at most [`DEPTH_MAX`] names; none for the root folder itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
     names: [Name<'a>; DEPTH_MAX],
@@ -57,10 +56,10 @@ impl<'a> Path<'a> {
         count: 0,
     };
 
-    /// Takes a text apart.
+    /// Parses a text.
     ///
     /// # Errors
-    /// [`Status::BadRequest`] for more than [`DEPTH_MAX`] names, or for one that no entry can have.
+    /// [`Status::BadRequest`] for more than [`DEPTH_MAX`] names, or for a name that no entry can have.
     pub fn parse(text: &'a str) -> Result<Self> {
         let mut this = Self::ROOT;
         for part in text.split('/').filter(|part| !matches!(*part, "" | ".")) {
@@ -71,12 +70,12 @@ impl<'a> Path<'a> {
         Ok(this)
     }
 
-    /// Its names, the first one below the root folder.
+    /// Its names, starting below the root folder.
     pub fn names(&self) -> &[Name<'a>] {
         &self.names[..self.count]
     }
 
-    /// The folder that holds it, and its name there; nothing for the root folder.
+    /// The folder that holds it, and its name there; none for the root folder.
     pub fn split_last(&self) -> Option<(Path<'a>, Name<'a>)> {
         let (last, _) = self.names().split_last()?;
         let mut folder = *self;
@@ -116,7 +115,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any text, its names put together again mean the same path, and its parts are those of `str::split`.
+        /// For any text, the names joined again mean the same path, and they are the parts that `str::split` finds.
         #[test]
         fn any_text(text in "[/.a-cé\u{0}-\u{20}\u{7f}-\u{a0}]{0,24}|.{0,80}|([^/]{1,60}/){0,10}") {
             let parts: Vec<&str> = text.split('/').filter(|p| !p.is_empty() && *p != ".").collect();

@@ -1,8 +1,8 @@
-//! Pieces of files that clients access themselves, and which client has each, until it is taken back.
+//! Pieces of files that clients access themselves, and the client that has each, until it is taken back.
 //!
-//! Why it exists: a block that a client can still reach must not become part of another file, whatever became of the handle. So
-//! pieces are remembered by the inode that they belong to, and forgotten only when taking them back has worked. What it
-//! deliberately does not know: how access is given and taken.
+//! Why it exists: a block that a client can still reach must not become part of another file, whatever became of the handle. So each
+//! piece is recorded with its inode, and forgotten only once it has really been taken back. What it deliberately does not know: how
+//! access is given and taken.
 
 use crate::{Result, Status};
 use bulkhead_common::payer::{PaidList, Share};
@@ -12,7 +12,7 @@ use bulkhead_common::waiting::{Client, Owner};
 /// A piece of a file that a client may access without the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Where it lies in the store, in bytes.
+    /// Its place in the store, in bytes.
     pub store: u64,
     /// Its first byte in the file.
     pub offset: u64,
@@ -22,7 +22,7 @@ pub struct Grant {
     pub writable: bool,
 }
 
-/// The giver of access to pieces.
+/// Gives access to pieces.
 pub trait Lending {
     /// Gives access to a piece. Returns its number until it is taken back.
     ///
@@ -40,16 +40,16 @@ pub trait Lending {
 #[derive(Clone, Copy, Debug)]
 struct Lent {
     client: Client,
-    /// The handle for which it was given; `None`: its activity has no session any more, and the piece is taken back when there is time.
+    /// The handle for which it was given. `None`: its activity no longer has a session, and the piece is taken back when there is time.
     handle: Option<(u16, u64)>,
     inode: u32,
     number: u16,
-    /// It could not be taken back; that is tried again after somebody was refused because of it.
+    /// It could not be taken back; the next attempt comes after a request was refused because of it.
     is_stuck: bool,
 }
 
 impl Lent {
-    /// Whether it is to be taken back, of an inode or of any.
+    /// Whether it is to be taken back, and belongs to this inode, or to any.
     fn is_left(&self, inode: Option<u32>) -> bool {
         self.handle.is_none() && !self.is_stuck && inode.is_none_or(|inode| inode == self.inode)
     }
@@ -103,7 +103,7 @@ impl<L: Lending> Pieces<L> {
         all.filter_map(move |(index, lent)| (lent.handle == Some(handle)).then_some(index))
     }
 
-    /// Takes one back, if that works.
+    /// Takes a piece back, if that works.
     fn end(&mut self, index: usize) -> Result<()> {
         self.lending.take_back(self.lent[index].number)?;
         let lent = self.lent.remove(index);
@@ -111,7 +111,7 @@ impl<L: Lending> Pieces<L> {
         Ok(())
     }
 
-    /// Takes back all of a handle, or as many as can be.
+    /// Takes back all pieces of a handle, or as many as possible.
     ///
     /// # Errors
     /// Why one of them could not be taken back.
@@ -125,7 +125,7 @@ impl<L: Lending> Pieces<L> {
         }
     }
 
-    /// The activity has no session any more: its pieces are to be taken back, and stay on the account of their client until then.
+    /// The activity no longer has a session: its pieces are to be taken back, and stay on their client's account until then.
     pub fn leave(&mut self, activity: u16) {
         for lent in &mut self.lent {
             if lent.handle.is_some_and(|(of, _)| of == activity) {
@@ -134,12 +134,12 @@ impl<L: Lending> Pieces<L> {
         }
     }
 
-    /// The oldest piece that is to be taken back, of an inode or of any.
+    /// The oldest piece that is to be taken back, of this inode or of any.
     pub fn left(&self, inode: Option<u32>) -> Option<usize> {
         self.lent.iter().position(|lent| lent.is_left(inode))
     }
 
-    /// Takes back a piece that is left. Returns its inode, or `None` if that did not work.
+    /// Takes back a leftover piece. Returns its inode, or `None` if that did not work.
     pub fn take_back(&mut self, index: usize) -> Option<u32> {
         let inode = self.lent[index].inode;
         let is_back = self.end(index).is_ok();
@@ -149,13 +149,13 @@ impl<L: Lending> Pieces<L> {
         is_back.then_some(inode)
     }
 
-    /// What could not be taken back may be now. Returns whether there is any.
+    /// Allows a new attempt at the pieces that could not be taken back. Returns whether there are any.
     pub fn try_again(&mut self) -> bool {
         let stuck = self.lent.iter_mut().filter(|lent| lent.is_stuck);
         stuck.map(|lent| lent.is_stuck = false).count() > 0
     }
 
-    /// The piece that is left, if any, which must be taken back so that a handle that may have at most `most` can have another one.
+    /// The leftover piece, if any, that must be taken back before a handle that may have at most `most` pieces can get another.
     pub fn in_the_way(&self, owner: Owner, number: u64, most: usize) -> Option<usize> {
         let to = owner.client;
         if self.shares.has_room(to) || self.of((owner.activity, number)).count() >= most {
@@ -166,10 +166,10 @@ impl<L: Lending> Pieces<L> {
         self.lent.iter().position(makes_room)
     }
 
-    /// The piece that must make room, if any, for another piece of a handle that may have at most `most`.
+    /// The piece, if any, that must make room for another piece of a handle that may have at most `most`.
     ///
     /// # Errors
-    /// [`Status::TooMany`] if there is no place for this client, and no piece of this handle to make one.
+    /// [`Status::TooMany`] if this client has no place left, and this handle has no piece that could make one.
     pub fn victim(&self, owner: Owner, number: u64, most: usize) -> Result<Option<usize>> {
         let mut mine = self.of((owner.activity, number));
         let oldest = mine.next();
@@ -181,7 +181,7 @@ impl<L: Lending> Pieces<L> {
         }
     }
 
-    /// Lends a piece in the place of the victim, if there is one.
+    /// Lends a piece in the victim's place, if there is a victim.
     ///
     /// # Errors
     /// The reason for a refusal.

@@ -1,17 +1,17 @@
 //! Free blocks that were filled with zeros ahead of time.
 //!
-//! Why it exists: a block must be zeros before a client can read it, and a client that lengthens a file should not have to wait for
+//! Why it exists: a block must be zeroed before a client can read it, and a client that extends a file should not have to wait for
 //! that. What it deliberately does not know: when there is time for that.
 //!
-//! It is one run of free blocks, known only as long as the file system is mounted. Taking blocks out of its begin keeps the rest;
-//! blocks that were given back are never in it until they were filled again.
+//! The reserve is one run of free blocks, known only while the file system is mounted. Blocks are taken from its start, which keeps
+//! the rest; blocks that were given back enter it only after they are zeroed again.
 
 use crate::allocate;
 use crate::layout::{Extent, Superblock};
 use crate::transaction::{Transactions, ZEROS};
 use crate::{Result, Store};
 
-/// Most blocks of the reserve: this bounds the blocks that are zeroed in vain.
+/// The most blocks of the reserve: this bounds the blocks that are zeroed in vain.
 pub const RESERVE: u32 = 64;
 
 /// The run.
@@ -26,7 +26,7 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// The free blocks that are zeros.
+    /// The free blocks that hold zeros.
     pub fn clean(&self) -> Extent {
         self.clean
     }
@@ -49,7 +49,7 @@ impl Reserve {
         self.full = false;
     }
 
-    /// Does a step ahead of time: looks for free blocks (at most 4 transfers of a block) or fills one with zeros. Returns false if
+    /// Does one step ahead of time: looks for free blocks (at most 4 block transfers) or fills one with zeros. Returns false if
     /// there is nothing to do.
     ///
     /// # Errors

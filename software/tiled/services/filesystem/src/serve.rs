@@ -1,6 +1,6 @@
 //! How the file service handles requests: handles, rights, and changes to files that others have open.
 //!
-//! Why it exists: a client must not harm another one's open file, and that is a decision, so it is tested on the host. What
+//! Why it exists: a client must not harm another client's open file; whether it may act is a decision, and the host tests decisions. What
 //! it deliberately does not know: messages, and how access to blocks is granted.
 
 use crate::path::Path;
@@ -15,16 +15,16 @@ use bulkhead_common::sessions::Sessions;
 use bulkhead_common::shares::Shares;
 use bulkhead_common::waiting::{Client, Owner};
 
-/// Files that a client can have open at once.
+/// Files that a client can have open at one time.
 pub const HANDLES: usize = 16;
 
 /// An open file.
 #[derive(Clone, Copy, Debug)]
 struct Handle {
     client: Client,
-    /// The activity that has it open; `None`: that one has no session any more, and the file is closed when there is time.
+    /// The activity that has it open. `None`: that activity no longer has a session, and the file is closed when there is time.
     activity: Option<u16>,
-    /// Unique for its activity.
+    /// Unique within its activity.
     number: u64,
     inode: u32,
     flags: u64,
@@ -35,7 +35,7 @@ struct Handle {
 pub enum Refusal {
     /// That is the answer.
     Status(Status),
-    /// Clients whose sessions are over have left something of this inode that is in the way: [`Files::clean`] it, and ask again.
+    /// Leftovers of clients whose sessions are over are in the way, for this inode: call [`Files::clean`] for it, and ask again.
     Later(u32),
 }
 
@@ -54,7 +54,7 @@ pub struct Files<S, L> {
     handles: PaidList<Share, Handle>,
     shares: Shares<Client>,
     pieces: Pieces<L>,
-    /// Nothing is left of clients whose sessions are over, but what could not be taken back.
+    /// Nothing is left of clients whose sessions are over, except for what could not be taken back.
     is_clean: bool,
 }
 
@@ -65,7 +65,7 @@ fn path(bytes: &[u8]) -> Result<Path<'_>> {
     }
 }
 
-/// Checks that nobody has a file open with a flag; with none, that nobody can access a piece of it either, so that its blocks can be
+/// Checks that nobody has a file open with a flag. With no flag, checks that nobody can access a piece of it either; then its blocks can be
 /// given away.
 fn claim<L: Lending>(
     handles: &[Handle],
@@ -108,13 +108,13 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// An activity has opened a session: from now on files can be kept open for it.
+    /// An activity has opened a session: from now on it can have files open.
     pub fn begin(&mut self, activity: u16) {
         self.sessions.opened(activity);
     }
 
-    /// A session of an activity is over. With the last one everything ends that was kept for it: it can use nothing of that any more, but
-    /// pieces are taken back and files closed one by one, by [`clean`](Self::clean).
+    /// A session of an activity is over. With its last session, the activity loses access to everything that was kept for it;
+    /// [`clean`](Self::clean) then takes back pieces and closes files one by one.
     pub fn end(&mut self, activity: u16) {
         if !self.sessions.closed(activity) {
             return;
@@ -128,8 +128,8 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.pieces.leave(activity);
     }
 
-    /// Takes back one piece, or closes one file, of those that clients left whose sessions are over: of an inode, or of any. Returns false if
-    /// there is nothing to do.
+    /// Takes back one piece or closes one file left by clients whose sessions are over, for this inode or for any. Returns false if there
+    /// is nothing to do.
     pub fn clean(&mut self, inode: Option<u32>) -> bool {
         if self.is_clean {
             return false;
@@ -138,11 +138,11 @@ impl<S: Store, L: Lending> Files<S, L> {
             self.take_back(piece);
             return true;
         }
-        // Only when all of its pieces are back, as far as they can be, does nobody write to the file any more.
+        // Only when all of its pieces are back, as far as possible, does nobody write to the file any more.
         let is_left = |h: &Handle| h.activity.is_none() && inode.is_none_or(|i| i == h.inode);
         match self.handles.iter().position(is_left) {
             Some(index) => {
-                // A store that fails shows it to each client that asks for something.
+                // Every client sees the failure of a store at its own requests.
                 let _ = self.drop_handle(index);
                 true
             }
@@ -155,12 +155,12 @@ impl<S: Store, L: Lending> Files<S, L> {
 
     fn take_back(&mut self, piece: usize) {
         if let Some(inode) = self.pieces.take_back(piece) {
-            // A store that fails shows it to each client that asks for something.
+            // Every client sees the failure of a store at its own requests.
             let _ = self.trim(inode);
         }
     }
 
-    /// If somebody is refused because of something that could not be taken back, that is tried again.
+    /// After a refusal because of something that could not be taken back, taking it back is tried again.
     fn refused(&mut self, why: Refusal) -> Refusal {
         if why == Refusal::Status(Status::Busy) {
             self.try_again();
@@ -172,7 +172,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.is_clean &= !self.pieces.try_again();
     }
 
-    /// Forgets what only makes it quicker, for looking at the rest.
+    /// Forgets everything that only saves time, to compare the rest.
     #[cfg(test)]
     pub(crate) fn forget_hints(&mut self) {
         self.system.forget_hints();
@@ -198,7 +198,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.pieces.has_stuck()
     }
 
-    /// Inodes of the files that are open for nobody any more.
+    /// Inodes of the files that no activity has open any more.
     #[cfg(test)]
     pub(crate) fn left_now(&self) -> alloc::vec::Vec<u32> {
         let left = self.handles.iter().filter(|h| h.activity.is_none());
@@ -225,7 +225,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Whether a client has a file open, or can access a piece of it.
+    /// Whether no client has a file open or can access a piece of it.
     fn is_unused(&self, inode: u32) -> bool {
         !self.handles.iter().any(|h| h.inode == inode) && !self.pieces.any_of(inode)
     }
@@ -248,12 +248,12 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Checks that a client can have one more file open.
+    /// Checks that a client can have one more open file.
     fn has_place(&self, client: Client) -> core::result::Result<(), Refusal> {
         if self.shares.of(client) < HANDLES && self.shares.has_room(client) {
             return Ok(());
         }
-        // The places that its activities left come first.
+        // The leftover places of its former activities come first.
         let mut left = self.handles.iter().filter(|h| h.activity.is_none());
         let own = left.clone().find(|h| h.client == client);
         match own.or_else(|| left.find(|h| self.shares.makes_room(h.client, client))) {
@@ -274,9 +274,9 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`Status::Busy`] if another handle writes it, or if it would be emptied and is in use; [`Status::TooMany`];
-    /// [`Status::NoRights`] without a session, because the end of the client would not be reported; and those of lookups.
-    /// [`Refusal::Later`] if only what ended clients left is in the way.
+    /// [`Status::Busy`] if another handle writes it, or if it would be emptied and is in use; [`Status::TooMany`]; [`Status::NoRights`]
+    /// without a session, because the end of the client would not be reported; and those of lookups. [`Refusal::Later`] if only leftovers
+    /// of ended clients are in the way.
     pub fn open(
         &mut self,
         owner: Owner,
@@ -352,7 +352,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         })
     }
 
-    /// About a file or folder.
+    /// Attributes of a file or folder.
     ///
     /// # Errors
     /// Those of lookups.
@@ -385,7 +385,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Makes a folder.
     ///
     /// # Errors
-    /// Those of [`FileSystem::create`]; [`Refusal::Later`] if ended clients left something that may make room.
+    /// Those of [`FileSystem::create`]; [`Refusal::Later`] if leftovers of ended clients may make room.
     pub fn make_folder(
         &mut self,
         owner: Owner,
@@ -399,8 +399,8 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Removes a file or folder.
     ///
     /// # Errors
-    /// [`Status::Busy`] if it is open, or a client can still access a piece of it; those of [`FileSystem::remove`].
-    /// [`Refusal::Later`] if only what ended clients left is in the way.
+    /// [`Status::Busy`] if it is open, or a client can still access a piece of it; those of [`FileSystem::remove`]. [`Refusal::Later`] if
+    /// only leftovers of ended clients are in the way.
     pub fn remove(&mut self, request: &file::Remove) -> core::result::Result<u64, Refusal> {
         let path = path(&request.path)?;
         let (handles, pieces, mut refusal) = (&self.handles, &self.pieces, None);
@@ -416,10 +416,10 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Sets a file's size, which never shrinks this way: blocks that are granted to a client must not be given away.
+    /// Sets a file's size. The file never shrinks this way, because blocks granted to a client must not be given away.
     ///
     /// # Errors
-    /// [`Status::NoRights`]; [`Status::BadRequest`] if it is smaller than before, or its blocks do not reach as far.
+    /// [`Status::NoRights`]; [`Status::BadRequest`] if it is smaller than before, or its blocks do not reach that far.
     pub fn commit(&mut self, owner: Owner, request: &file::Commit) -> Result<u64> {
         let handle = self.find(owner, request.handle, WRITE)?;
         if request.size < self.system.stat(handle.inode)?.size {
@@ -445,7 +445,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Writes a few bytes.
     ///
     /// # Errors
-    /// [`Status::NoRights`], [`Status::BadRequest`], [`Status::NoSpace`]; [`Refusal::Later`] if ended clients left something that may make room.
+    /// [`Status::NoRights`], [`Status::BadRequest`], [`Status::NoSpace`]; [`Refusal::Later`] if leftovers of ended clients may make room.
     pub fn write(
         &mut self,
         owner: Owner,
@@ -455,7 +455,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.system.charge_to(Account::of(owner.client));
         let data = request.piece.data()?;
         let blocks = u64::from(self.system.stat(handle.inode)?.blocks);
-        // One step of growth at most: a far offset is a large file, which is made step by step.
+        // At most one step of growth: a far offset means a large file, which grows step by step.
         let end = request
             .offset
             .checked_add(data.len() as u64)
@@ -468,12 +468,12 @@ impl<S: Store, L: Lending> Files<S, L> {
         Ok(self.system.stat(handle.inode)?.size)
     }
 
-    /// Gives an activity access to the piece of a file at an offset, in place of its oldest one if it has as many as it may; for
+    /// Gives an activity access to the piece of a file at an offset, in place of its oldest piece if it has as many as it may have; for
     /// writing, blocks are added at the end. Returns the piece's number and the grant.
     ///
     /// # Errors
-    /// [`Status::NoRights`], [`Status::InvalidHandle`], [`Status::NotFound`] behind the end, [`Status::NoSpace`],
-    /// [`Status::TooMany`]; [`Status::Busy`] if ended clients left something that may make room, one piece of which was just taken back.
+    /// [`Status::NoRights`], [`Status::InvalidHandle`], [`Status::NotFound`] after the end, [`Status::NoSpace`], [`Status::TooMany`];
+    /// [`Status::Busy`] if leftovers of ended clients may make room and one such piece was just taken back.
     pub fn grant(
         &mut self,
         activity: u16,
@@ -516,7 +516,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         Ok((piece, grant))
     }
 
-    /// The piece of a file at an offset; for writing, blocks are added behind the end.
+    /// The piece of a file at an offset; for writing, blocks are added after the end.
     fn piece(&mut self, inode: u32, offset: u64, write: bool) -> Result<Grant> {
         let index = u32::try_from(offset / BLOCK as u64).map_err(|_| Status::BadRequest)?;
         let mut data = self.system.inode(inode)?;
@@ -525,7 +525,7 @@ impl<S: Store, L: Lending> Files<S, L> {
             if index > blocks {
                 return Err(Status::NotFound);
             }
-            // Long files grow in long steps.
+            // Long files grow by long steps.
             let step = crate::GROW_MAX.max(blocks.saturating_mul(crate::GROWTH));
             let wanted = index.saturating_add(step);
             data = self.system.grow_file(inode, data, wanted)?;

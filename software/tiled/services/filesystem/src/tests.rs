@@ -1,4 +1,4 @@
-//! Against a model, and with a crash at every write.
+//! The file system against a model, and with a crash at every write.
 
 use super::*;
 use proptest::prelude::*;
@@ -10,14 +10,14 @@ use std::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct Memory {
     bytes: Vec<u8>,
-    /// Bytes that are still written.
+    /// Bytes that can still be written.
     life: u64,
-    /// After this many accesses, one fails; of a write, this many bytes are written all the same.
+    /// After this many accesses, one fails; if it is a write, this many bytes are written all the same.
     fails: Option<(u32, usize)>,
 }
 
 impl Memory {
-    /// So many bytes are written from now on.
+    /// Only this many more bytes are written.
     pub fn dies_after(&mut self, bytes: u64) {
         self.life = bytes;
     }
@@ -30,30 +30,31 @@ impl Memory {
         self.bytes.len() as u64
     }
 
-    /// The access with this number from now on fails, once; of a write, this many bytes are written all the same.
+    /// The access with this number from now on fails once; if it is a write, this many bytes are written all the
+    /// same.
     pub fn fail_once(&mut self, access: u32, written: usize) {
         self.fails = Some((access, written));
     }
 
-    /// Nothing fails any more; whether the access came that was to fail.
+    /// Nothing fails any more; returns whether the access that was to fail came.
     pub fn has_failed(&mut self) -> bool {
         self.fails.take().is_none()
     }
 
-    /// All bytes, to look at; how often something was written is forgotten.
+    /// All bytes, for a look; forgets how often each was written.
     pub fn take(&mut self) -> Vec<u8> {
         self.life = u64::MAX;
         core::mem::take(&mut self.bytes)
     }
 
-    /// How many bytes of an access that fails now are written; none if it does not.
+    /// How many bytes of an access that fails now are written; `None` if it does not fail.
     fn failing(&mut self) -> Option<usize> {
         let (left, written) = self.fails?;
         self.fails = left.checked_sub(1).map(|left| (left, written));
         self.fails.is_none().then_some(written)
     }
 
-    /// Changes a byte, as another activity does that can reach it.
+    /// Changes a byte, as another activity with access does.
     pub fn poke(&mut self, offset: u64, byte: u8) {
         self.bytes[offset as usize] = byte;
     }
@@ -110,7 +111,7 @@ enum Step {
     Resize(String, u64),
 }
 
-/// Folders of the model have no content.
+/// Folders of the model have no contents.
 type Model = BTreeMap<String, Option<Vec<u8>>>;
 
 /// A path that is one.
@@ -122,9 +123,9 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// What a step does to the model, or why not.
+/// What a step does to the model, or why it is refused.
 fn expect(model: &mut Model, step: &Step) -> Result<()> {
-    // The first folder on the way that is none.
+    // The first part of the path that is no folder.
     let missing = |model: &Model, path: &str| {
         let ends = path.match_indices('/').map(|(end, _)| &path[..end]);
         let status = |folder| match model.get(folder) {
@@ -254,7 +255,7 @@ proptest! {
             }
             let before = model.clone();
             match (perform(&mut files, &step), expect(&mut model, &step)) {
-                // The image is small; a write that fails for it may have done a part of its work.
+                // The image is small; a write that fails for lack of space may have done a part of its work.
                 (Err(Status::NoSpace), Ok(())) => {
                     model = before;
                     let now = contents(&mut files);
@@ -267,14 +268,15 @@ proptest! {
             prop_assert!(summary.is_ok(), "{:?}", step);
         }
         prop_assert_eq!(contents(&mut files), model.clone());
-        // Another server finds the same.
+        // Another server finds the same contents.
         let store = files.into_store();
         let bytes = store.bytes.len() as u64;
         let mut again = FileSystem::mount(store, bytes).expect("it is one");
         prop_assert_eq!(contents(&mut again), model);
     }
 
-    /// The store dies after any number of bytes: what was acknowledged is there, what was not is there or not.
+    /// The store dies after any number of bytes: acknowledged operations are kept, and the others happened or did
+    /// not.
     #[test]
     fn crashes_lose_nothing(steps in prop::collection::vec(step(), 1..20), life in 0u64..600_000) {
         let mut files = fresh();
@@ -305,7 +307,7 @@ proptest! {
         match unsure {
             None => prop_assert_eq!(now, model),
             Some((Step::Write(path, ..) | Step::Resize(path, ..), before)) => {
-                // A long write is several operations; whatever happened of it, only this file is concerned.
+                // A long write is several operations; whichever of them happened, only this file is affected.
                 for (other, data) in &before {
                     if *other != path {
                         prop_assert_eq!(now.get(other), Some(data));
@@ -359,7 +361,7 @@ fn zeros_are_written_ahead_of_time_and_only_once() {
     let inode = files.create(&way("a"), Kind::File).expect("room");
     while files.prepare().expect("the store works") {}
     assert_eq!(files.reserve.clean().length, RESERVE);
-    // The log and what it changes: parts of two blocks, each written twice, and two heads. No zeros among them.
+    // The log and its changes: parts of two blocks, each written twice, and two heads. None of it is zeroing.
     files.store = {
         let mut store = files.store.into_store();
         store.life = 1024;

@@ -1,4 +1,4 @@
-//! Blocks and inodes have payers: no client can use up what others have.
+//! Blocks and inodes have payers: no client can use up another's share.
 
 use crate::tests::{Memory, fresh, memory};
 use crate::tests_serve::{Access, owner, patiently};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 type Service = Files<Memory, Access>;
 
-/// Four blocks and two inodes for each, and as many for all together.
+/// Four blocks and two inodes for each client, and as many for all together.
 fn service() -> Service {
     let mut system = fresh();
     system
@@ -70,7 +70,7 @@ fn a_full_share_refuses_only_its_owner() {
         assert!(make(&mut files, one, name).is_ok());
     }
     assert_eq!(make(&mut files, one, "e"), Err(Status::NoSpace));
-    // The other one has what is its own, and no more.
+    // The other client has its own share and no more.
     let file = make(&mut files, two, "f").expect("its own");
     for block in 0..4 {
         assert!(write(&mut files, two, file, block).is_ok(), "{block}");
@@ -78,7 +78,7 @@ fn a_full_share_refuses_only_its_owner() {
     assert_eq!(write(&mut files, two, file, 4), Err(Status::NoSpace));
     assert!(make(&mut files, two, "g").is_ok());
     assert_eq!(make(&mut files, two, "h"), Err(Status::NoSpace));
-    // What is given back can be used again, and by whom it is said after a restart, too.
+    // Blocks that were given back can be used again, and after a restart the accounts still name their payers.
     files.end(1);
     let path = file::path("a").expect("short");
     let request = file::Remove { path };
@@ -106,13 +106,13 @@ fn who_lengthens_anothers_file_pays_for_it() {
     files.end(1);
     assert_eq!(held(&files, one), (3, 1));
     let file = make(&mut files, two, "a").expect("it is there");
-    // To write what is there costs nothing.
+    // Writing existing blocks costs nothing.
     assert!(write(&mut files, two, file, 0).is_ok());
     assert_eq!((held(&files, one), held(&files, two)), ((3, 1), (0, 0)));
     assert!(write(&mut files, two, file, 3).is_ok());
     let blocks = held(&files, two).0;
     assert!(blocks >= 4 && held(&files, one) == (0, 0), "{blocks}");
-    // A client that cannot pay for all of it lengthens nothing.
+    // A client that cannot pay for the whole file cannot extend it.
     files.end(2);
     let three = client(3);
     for name in ["x", "y", "z", "w"] {
@@ -142,7 +142,7 @@ fn names_in_anothers_folder_are_paid_by_who_puts_them_there() {
             "{number}"
         );
     }
-    // The folder grew once on nobody's blocks but its filler's.
+    // The folder grew at the expense of its filler and of nobody else.
     assert_eq!(held(&files, one), (0, 0));
     assert_eq!(held(&files, two), (2, entries + 2));
 }
@@ -158,7 +158,7 @@ fn the_description_limits_clients_by_their_gates() {
     }
     assert_eq!(write(&mut files, one, file, 3), Err(Status::NoSpace));
     assert_eq!(make(&mut files, one, "b"), Err(Status::NoSpace));
-    // One of a lower priority has another limit.
+    // A client of a lower priority has another limit.
     let mut two = client(2);
     two.client.priority = 1;
     for name in ["c", "d"] {
@@ -182,8 +182,8 @@ fn fill(files: &mut Service, who: Owner) {
 }
 
 proptest! {
-    /// Whatever the image was made with, and whatever all others take, each client that there can be writes a file of its own and has a piece
-    /// of it.
+    /// Whatever the image was made with, and whatever all others take, each possible client can write a file of its own and have a piece of
+    /// it.
     #[test]
     fn every_client_has_what_is_its_own(
         blocks in 30u32..300,
@@ -205,7 +205,7 @@ proptest! {
         }
         let divided = system.divide(seats_of);
         if divided == Err(Status::NoSpace) {
-            // Something is too small for all of them, and what was made before is a part of it.
+            // Something is too small for all clients; the earlier contents count, too.
             let (room, files) = system.room();
             let taken = 2 + made.iter().map(|blocks| 1 + blocks).sum::<usize>();
             prop_assert!(room.min(files) < seats_of.count() + taken + inodes as usize / 16);

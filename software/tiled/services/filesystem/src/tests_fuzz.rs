@@ -1,8 +1,8 @@
-//! Random requests of several clients, beside a model that knows no blocks, extents or inodes: maps of bytes.
+//! Random requests of several clients, checked against a model without blocks, extents and inodes: maps of bytes.
 //!
-//! Names come from an alphabet of traps: dots, empty parts, control characters, letters of two bytes, names and paths that are too
-//! long. The power goes at any byte that is written, the service is mounted again, and the model stays what it was.
-//! More cases: `./bulkhead test --fuzz`.
+//! Names come from an alphabet of tricky cases: dots, empty parts, control characters, two-byte letters, names and paths that are
+//! too long. Power fails at any byte written, the service mounts the image again, and the model does not change. More cases:
+//! `./bulkhead test --fuzz`.
 
 use crate::tests::{Memory, fresh};
 use crate::tests_serve::{Access, owner, patiently};
@@ -18,7 +18,7 @@ use std::vec::Vec;
 type Service = Files<Memory, Access>;
 type Names = Vec<String>;
 
-/// A file of the model: what it holds, blocks that were granted behind its end too, and its size.
+/// A file of the model: its contents, including blocks granted after its end, and its size.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Content {
     bytes: Vec<u8>,
@@ -34,17 +34,17 @@ struct Opened {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
-    /// Files, and folders without content.
+    /// Files, and folders without contents.
     tree: BTreeMap<Names, Option<Content>>,
     sessions: BTreeMap<u16, u32>,
     open: BTreeMap<(u16, u64), Opened>,
-    /// Files that were open for clients whose sessions are over, as long as the service has not closed them.
+    /// Files that clients whose sessions are over had open and that the service has not closed yet.
     left: Vec<Names>,
     /// Pieces by their numbers.
     lent: BTreeMap<u16, Lent>,
 }
 
-/// A piece: the file that it belongs to, the handle for which it was given, until its session is over, and whose account it is on.
+/// A piece: its file, the handle for which it was given (until its session is over), and its account.
 #[derive(Clone, Debug, PartialEq)]
 struct Lent {
     path: Names,
@@ -52,7 +52,7 @@ struct Lent {
     label: u64,
 }
 
-/// A path read a second time, by other rules of Rust.
+/// Parses a path a second time, by other means of Rust.
 fn names(bytes: &[u8]) -> Result<Names> {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let text = String::from_utf8(bytes[..end].to_vec()).map_err(|_| Status::BadRequest)?;
@@ -73,7 +73,7 @@ fn names(bytes: &[u8]) -> Result<Names> {
 }
 
 impl Model {
-    /// Whether all folders on the way to a path are there.
+    /// Checks that all folders on the way to a path exist.
     fn way(&self, path: &[String]) -> Result<()> {
         for end in 1..path.len() {
             match self.tree.get(&path[..end]) {
@@ -103,7 +103,7 @@ impl Model {
         is_open || self.left.iter().any(|p| p == path) || self.lent.values().any(|l| l.path == path)
     }
 
-    /// Blocks behind the end are gone when nobody uses the file.
+    /// Drops the blocks after the end when nobody uses the file.
     fn trim(&mut self, path: &[String]) {
         if !self.is_used(path)
             && let Some(Some(content)) = self.tree.get_mut(path)
@@ -127,7 +127,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a handle can have no piece, because others have them whose sessions are not over.
+    /// Whether a handle can get no piece because handles with open sessions have them all.
     fn is_full(&self, handle: (u16, u64), label: u64) -> bool {
         let lent = || self.lent.values().filter(|lent| lent.handle.is_some());
         let count = |label: u64| lent().filter(|lent| lent.label == label).count();
@@ -147,7 +147,7 @@ impl Model {
     }
 }
 
-/// The service, what it stores, and the model of both.
+/// The service, its store, and the model of both.
 struct World {
     files: Service,
     model: Model,
@@ -163,7 +163,7 @@ fn serve(system: FileSystem<Memory>) -> Service {
     )
 }
 
-/// What a client would see of a model.
+/// What a client would see of the model.
 fn expected(model: &Model) -> BTreeMap<Names, Option<Vec<u8>>> {
     let seen = |content: &Content| {
         let mut bytes = content.bytes.clone();
@@ -189,7 +189,7 @@ impl World {
         self.files.system.store.inner()
     }
 
-    /// What is stored, as a client sees it.
+    /// What a client sees of the store.
     fn stored(&mut self) -> BTreeMap<Names, Option<Vec<u8>>> {
         let mut all = BTreeMap::new();
         let mut folders = std::vec![(Names::new(), ROOT)];
@@ -218,7 +218,7 @@ impl World {
         expected(&self.model)
     }
 
-    /// Every piece that somebody can reach lies in the blocks of the file for which it was given, and these are used once.
+    /// Every piece that anybody can reach is in the blocks of the file for which it was given, and each block is used once.
     fn check(&mut self) {
         let lent = self.files.access().lent.clone();
         let numbers: BTreeSet<u16> = lent.iter().map(|(number, _)| *number).collect();
@@ -238,7 +238,7 @@ impl World {
         }
     }
 
-    /// The server is gone, and with it everything that it kept for clients; another one mounts what is stored.
+    /// The server is gone with everything that it kept for clients; another one mounts the store.
     fn restart(&mut self) {
         let fresh = World::new().files;
         let old = core::mem::replace(&mut self.files, fresh);
@@ -253,7 +253,8 @@ impl World {
         self.model.lent.clear();
     }
 
-    /// Pieces that were taken back, and files that were closed because nobody has a session any more that had them open.
+    /// Follows the service: pieces that were taken back, and files that were closed because no activity with a session has them
+    /// open.
     fn follow(&mut self) {
         let lent = self.files.pieces_now();
         self.model.lent.retain(|number, _| lent.contains(number));
@@ -268,7 +269,7 @@ impl World {
         self.model.trim_all();
     }
 
-    /// Does a step; false: the power went.
+    /// Does a step; false: power failed.
     fn perform(&mut self, step: &Step) -> bool {
         let before = self.model.clone();
         let (is, expected) = self.both(step);
@@ -286,7 +287,7 @@ impl World {
         true
     }
 
-    /// The image is small, and how blocks lie in it is nothing that the model knows: nothing but this file's bytes may have changed.
+    /// The image is small, and the model does not know how its blocks are arranged: only this file's bytes may have changed.
     fn no_space(&mut self, step: &Step, before: Model) {
         let Model { lent, left, .. } = core::mem::take(&mut self.model);
         self.model = Model {
@@ -301,7 +302,7 @@ impl World {
         self.adopt(concerned);
     }
 
-    /// After a crash what was acknowledged is there, and the last step has happened or not.
+    /// After a crash, acknowledged steps are kept, and the last step happened or did not.
     fn crash(&mut self, step: &Step, before: Model) {
         let concerned = match step {
             Step::Write(who, number, ..) => before.find(OWNERS[*who], *number, WRITE).ok(),
@@ -314,7 +315,7 @@ impl World {
         let (mut now, mut old) = (self.stored(), self.expected());
         let mut new = expected(&after);
         for state in [&mut now, &mut old, &mut new] {
-            // A long write is several operations; nobody but this file is concerned.
+            // A long write is several operations; only this file is affected.
             concerned.iter().for_each(|path| drop(state.remove(path)));
         }
         if now != old {
@@ -325,11 +326,11 @@ impl World {
         self.model.trim_all();
     }
 
-    /// Takes over what is stored of one file.
+    /// Takes one file over from the store.
     fn adopt(&mut self, path: Option<Names>) {
         let Some(path) = path else { return };
         if let Some(Some(bytes)) = self.stored().remove(&path) {
-            // A file that was to be made and emptied may have been made only.
+            // A file that was to be made and emptied may only have been made.
             let made = self.model.tree.entry(path);
             let content = made.or_insert_with(|| Some(Content::default()));
             let content = content.as_mut().expect("a file");
@@ -342,7 +343,7 @@ impl World {
         }
     }
 
-    /// What the service answers, and what the model does; numbers stand for answers.
+    /// The service's answer, and the model's; numbers stand for answers.
     fn both(&mut self, step: &Step) -> (Result<u64>, Result<u64>) {
         let (files, model) = (&mut self.files, &mut self.model);
         let who = |index: usize| owner(OWNERS[index].0, OWNERS[index].1);
@@ -427,7 +428,7 @@ impl World {
                     let content = model.get(&names)?;
                     Ok(match content {
                         Some(content) => (content.size as u64) << 2 | file::FILE,
-                        // How large a folder is, the model does not know, but that it holds something.
+                        // The model does not know the size of a folder, only whether it holds something.
                         None if folder => is.unwrap_or(0).max(BLOCK as u64),
                         None => is.unwrap_or(0) | file::FOLDER,
                     })
@@ -457,7 +458,7 @@ impl World {
                                 assert!(inside.any(|k| k.last().is_some_and(|n| n == name)));
                                 Ok(0)
                             }
-                            // At the first position there is something if there is anything.
+                            // The first position has an entry if the folder has any.
                             Err(_) if *position == 0 && inside.next().is_some() => Ok(0),
                             Err(_) => Err(Status::NotFound),
                         }
@@ -481,7 +482,7 @@ impl World {
                 };
                 let request = file::Remove { path };
                 let is = patiently(files, |files| files.remove(&request));
-                // What was taken back first may be what kept it.
+                // The pieces taken back first may have been in the way.
                 self.follow();
                 (is, names(bytes).and_then(|names| self.remove(&names)))
             }
@@ -560,7 +561,7 @@ impl World {
                 let flag = if *write { WRITE } else { READ };
                 let open = model.open.get(&(*activity, *number)).cloned();
                 let had_stuck = files.has_stuck();
-                // A client asks again after each piece that was taken back so that there is space.
+                // A client asks again after each piece that was taken back to make space.
                 let is = loop {
                     let left = files.left_now().len() + files.access().lent.len();
                     let is = files.grant(*activity, *number, *offset, *write);
@@ -662,7 +663,7 @@ impl World {
         let index = offset / BLOCK as u64;
         let status = match is {
             Ok((number, grant)) => {
-                // Where it begins and how long it is, the service decides; how long the file is, it says so.
+                // The service decides the start and length of the piece; it reports the file's length itself.
                 assert!(index <= blocks && (write || offset < content.size as u64));
                 assert_eq!(
                     (grant.offset, grant.writable),
@@ -689,7 +690,7 @@ impl World {
                     "what the piece shows"
                 );
                 if write && at < grant.length {
-                    // As the client does it: without the server.
+                    // As the client does it, without the server.
                     store.poke(grant.store + at, 0xc7);
                     content.bytes[(grant.offset + at) as usize] = 0xc7;
                 }
@@ -698,7 +699,7 @@ impl World {
             Err(status) => status,
         };
         match status {
-            // These depend on who else has pieces, and on what can be taken back.
+            // These depend on the pieces of others, and on what can be taken back.
             Status::TooMany | Status::Busy if status != Status::Busy || self.is_stuck => {
                 self.resize_to_stored(open);
                 Err(status)
@@ -711,7 +712,7 @@ impl World {
         }
     }
 
-    /// A refused piece may have made the file longer, behind its end.
+    /// A piece that was refused may still have extended the file after its end.
     fn resize_to_stored(&mut self, open: &Opened) {
         let path = open.path.join("/");
         let path = Path::parse(&path).expect("it is one");
@@ -734,7 +735,7 @@ proptest! {
             world.check();
         }
         assert_eq!(world.stored(), world.expected());
-        // Everybody goes, and nothing is left but what is stored.
+        // All clients leave; only the store's contents remain.
         world.files.access().is_stuck = false;
         world.is_stuck = false;
         for activity in 0..6 {
@@ -742,7 +743,7 @@ proptest! {
                 world.perform(&Step::End(activity));
             }
         }
-        // Pieces that could not be taken back at first are taken back now.
+        // Pieces that could not be taken back before are taken back now.
         world.files.forget_hints();
         while world.files.clean(None) {
             world.follow();

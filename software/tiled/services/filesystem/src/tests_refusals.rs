@@ -1,7 +1,7 @@
-//! A request is checked before it changes anything: after a refusal everything is as it was, wherever it was refused.
+//! A request is checked before it changes anything: after a refusal everything is as before, wherever the refusal happened.
 //!
-//! Every step of a random story is tried before with each access to the store failing once (nothing, a part or nearly all of a write being
-//! there), with pieces that cannot be lent or taken back, and with hardly any blocks and inodes left to its client.
+//! Every step of a random story is first tried with each access to the store failing once (with nothing, a part, or nearly all of a write
+//! stored), with pieces that cannot be lent or taken back, and with hardly any blocks and inodes left for its client.
 
 use crate::layout::{BITS, LOG_BLOCKS};
 use crate::tests::{Memory, fresh};
@@ -16,8 +16,8 @@ use std::vec::Vec;
 
 type Service = Files<Memory, Access>;
 
-/// The whole state: all that is in memory, and all blocks in use. What lies in free blocks and in the log of operations that are over is
-/// nothing that anybody sees.
+/// The whole state: everything in memory, and all blocks in use. The contents of free blocks and the log of finished operations are left
+/// out, because nobody sees them.
 fn digest(files: &Service) -> (String, Vec<u8>) {
     let mut files = files.clone();
     files.forget_hints();
@@ -47,7 +47,7 @@ fn same(before: &(String, Vec<u8>), after: &(String, Vec<u8>)) -> core::result::
     }
 }
 
-/// A request that is for later has changed nothing, like one that is refused.
+/// A postponed request has changed nothing, like a refused one.
 fn once<T>(outcome: core::result::Result<T, Refusal>) -> Result<()> {
     match outcome {
         Ok(_) => Ok(()),
@@ -56,7 +56,7 @@ fn once<T>(outcome: core::result::Result<T, Refusal>) -> Result<()> {
     }
 }
 
-/// Does a step. None: it is no request.
+/// Does a step. `None`: it is not a request.
 fn perform(files: &mut Service, step: &Step) -> Option<Result<()>> {
     let who = |index: usize| owner(OWNERS[index].0, OWNERS[index].1);
     Some(match step {
@@ -103,7 +103,7 @@ fn perform(files: &mut Service, step: &Step) -> Option<Result<()>> {
         }
         Step::Write(index, handle, offset, length, byte) => {
             let (handle, offset) = (*handle, *offset);
-            // What crosses into a next block is several operations.
+            // A write that crosses into the next block is several operations.
             let within = BLOCK as u64 - offset % BLOCK as u64;
             let length = (*length).min(within).min(200) as usize;
             let piece = Piece::new(&std::vec![*byte; length]);
@@ -120,8 +120,8 @@ fn perform(files: &mut Service, step: &Step) -> Option<Result<()>> {
     })
 }
 
-/// Steps that are several operations, each of which happens wholly or not at all: growing and then writing; taking back pieces one by
-/// one; making a file and opening it; what could not be trimmed before.
+/// Steps that are several operations, each of which happens wholly or not at all: growing and then writing; taking back pieces one by one;
+/// making a file and opening it; trimming what could not be trimmed before.
 fn is_one(step: &Step) -> bool {
     matches!(
         step,
@@ -148,7 +148,7 @@ proptest! {
         (0..6).for_each(|activity| files.begin(activity));
         for step in &steps {
             let before = digest(&files);
-            // As it is, then with what is outside failing.
+            // As it is first, then with failures outside.
             for (refuses, stuck) in [(false, false), (true, false), (false, true)] {
                 let mut trial = files.clone();
                 trial.access().refuses = refuses;
@@ -158,7 +158,7 @@ proptest! {
                 trial.access().is_stuck = files.access().is_stuck;
                 if let (Some(Err(status)), true) = (outcome, is_one(step) || !stuck) {
                     let is = same(&before, &digest(&trial));
-                    // A long step that ended early has done a part: only that part.
+                    // A long step that ended early has done a part, and only that part.
                     let partly = matches!(step, Step::Grant(..) | Step::Write(..) | Step::Open(..));
                     prop_assert!(is.is_ok() || partly && status != Status::BadRequest, "{step:?}: {status}: {is:?}");
                 }
@@ -172,7 +172,7 @@ proptest! {
                     if !has_failed || outcome.is_none() {
                         break;
                     }
-                    // It is in doubt at most until the next request, and then it has happened or not.
+                    // It is in doubt at most until the next request; by then it has happened or has not.
                     let _ = trial.stat(&file::Stat { path: padded(b"").expect("short") });
                     trial.system.check().expect("consistent");
                     let counted = trial.system.count_anew();

@@ -7,19 +7,19 @@ use bulkhead_common::shares::Shares;
 use bulkhead_common::waiting::{Client, Owner};
 use std::vec::Vec;
 
-/// Access to pieces as the chip would give it: who can reach which bytes.
+/// Access to pieces as the chip would grant it: who can reach which bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     pub lent: Vec<(u16, Grant)>,
     next: u16,
-    /// Nothing can be taken back.
+    /// No piece can be taken back.
     pub is_stuck: bool,
     /// Nothing can be lent.
     pub refuses: bool,
 }
 
 impl Access {
-    /// Numbers that were used are nothing that anybody sees.
+    /// Forgets used numbers, which nobody can see.
     pub fn forget_numbers(&mut self) {
         self.next = 0;
     }
@@ -59,7 +59,7 @@ fn client(label: u16) -> Owner {
     owner(label.into(), label)
 }
 
-/// With sessions of the activities 1 to 9.
+/// With sessions for the activities 1 to 9.
 fn service(common: usize) -> Service {
     let shares = |each, common| Shares::new(each, common);
     let mut files = Files::new(fresh(), Access::default(), shares(1, common), shares(1, 8));
@@ -67,7 +67,7 @@ fn service(common: usize) -> Service {
     files
 }
 
-/// A request as the service performs it: it is asked again after each piece of what is in its way.
+/// A request as the service performs it: it is repeated after each obstacle that is taken back.
 pub fn patiently<T>(
     files: &mut Service,
     ask: impl Fn(&mut Service) -> core::result::Result<T, Refusal>,
@@ -95,7 +95,7 @@ fn remove(files: &mut Service, name: &str) -> Result<u64> {
     patiently(files, |files| files.remove(&file::Remove { path }))
 }
 
-/// The turns of a service without requests.
+/// The service's turns without requests.
 fn rest(files: &mut Service) {
     while files.clean(None) {}
 }
@@ -147,7 +147,7 @@ fn what_is_open_is_neither_removed_nor_shortened_by_others() {
 #[test]
 fn nobody_opens_without_end() {
     let mut files = service(17);
-    // To make a file is to write.
+    // Making a file counts as writing.
     assert_eq!(
         open(&mut files, client(1), "a", READ | CREATE),
         Err(Status::NotFound)
@@ -158,12 +158,12 @@ fn nobody_opens_without_end() {
         assert!(open(&mut files, client(1), "a", READ).is_ok());
     }
     assert_eq!(open(&mut files, client(1), "a", READ), Err(Status::TooMany));
-    // One of its own, and two of the rest that the first client has left.
+    // One place of its own, and two of those that the first client has left over.
     for _ in 0..3 {
         assert!(open(&mut files, client(2), "a", READ).is_ok());
     }
     assert_eq!(open(&mut files, client(2), "a", READ), Err(Status::TooMany));
-    // Nobody takes the place of the third.
+    // Nobody takes the place of the third client.
     assert!(open(&mut files, client(3), "a", READ).is_ok());
     assert_eq!(open(&mut files, client(3), "a", READ), Err(Status::TooMany));
     files.end(1);
@@ -209,13 +209,13 @@ fn dots_at_the_end_of_a_name_belong_to_it() {
     assert_eq!(files.make_folder(client(1), &folder("\u{e9}/a..")), Ok(0));
     assert_eq!(files.make_folder(client(1), &folder("x")), Ok(0));
     open(&mut files, client(1), "v..", WRITE | CREATE).expect("room");
-    // It would have been `v..` of the root folder.
+    // It would have been `v..` in the root folder.
     assert_eq!(remove(&mut files, "x/v.."), Err(Status::NotFound));
     assert_eq!(remove(&mut files, "v.."), Err(Status::Busy));
     assert_eq!(remove(&mut files, "\u{e9}/a.."), Ok(0));
 }
 
-/// Two activities that share a channel: what one closes was not the other's.
+/// Two activities share a channel: one cannot close the other's files.
 #[test]
 fn who_shares_a_label_shares_no_handles() {
     let mut files = service(8);
@@ -239,7 +239,7 @@ fn blocks_stay_with_their_file_until_access_has_ended() {
     let opened = open(&mut files, client(1), "a", WRITE | CREATE).expect("room");
     let (_, piece) = files.grant(1, opened.handle, 0, true).expect("room");
     files.access().is_stuck = true;
-    // A client that closes hears of it, and the file is still open.
+    // A client that closes sees the failure, and the file is still open.
     assert_eq!(files.close(client(1), opened.handle), Err(Status::Busy));
     files.end(1);
     rest(&mut files);
@@ -264,7 +264,7 @@ fn blocks_stay_with_their_file_until_access_has_ended() {
     assert_eq!(files.access().lent.len(), 1);
 }
 
-/// Issue 11, finding 12: nothing is kept of a client without a session.
+/// Issue 11, finding 12: the service keeps nothing for a client without a session.
 #[test]
 fn nothing_is_kept_without_a_session() {
     let mut files = service(200);
@@ -306,13 +306,13 @@ fn pieces_of_one_client_leave_room_for_another() {
     assert_eq!(refused, 4);
     let handle = write(&mut files, 2, "e").expect("room");
     for _ in 0..3 {
-        // Its own one, again and again.
+        // Its own place, again and again.
         assert!(files.grant(2, handle, 0, true).is_ok());
         assert_eq!(files.access().lent.len(), 10);
     }
 }
 
-/// What a writer has not committed ends when nobody uses the file any more, whichever client closes last.
+/// Uncommitted blocks end when nobody uses the file any more, whichever client closes last.
 #[test]
 fn the_last_one_gives_back_what_was_not_committed() {
     let mut files = service(8);
@@ -327,7 +327,7 @@ fn the_last_one_gives_back_what_was_not_committed() {
     assert_eq!(free(&mut files), Ok(before + GROW_MAX));
 }
 
-/// A message that wrote behind the end cut off what was granted, and the blocks were another file's next.
+/// A message that wrote after the end used to cut off granted blocks, and these then went to another file.
 #[test]
 fn writing_by_messages_keeps_what_is_granted() {
     let mut files = service(8);
@@ -362,7 +362,7 @@ fn with_much_open() -> Service {
     files
 }
 
-/// All of it was taken back in one piece of work, before anybody else was served.
+/// All of it used to be taken back in one piece of work, before any other client was served.
 #[test]
 fn the_end_of_a_client_is_many_short_pieces_of_work() {
     let mut files = with_much_open();
@@ -378,7 +378,8 @@ fn the_end_of_a_client_is_many_short_pieces_of_work() {
     assert!(!files.clean(None));
 }
 
-/// A client that comes back at once finds its files, its places and its pieces, and pays only for what is in its way.
+/// A client that comes back at once finds its files, its places and its pieces, and waits only for what is in its
+/// way.
 #[test]
 fn who_comes_back_at_once_waits_only_for_what_he_asks_for() {
     let mut files = with_much_open();
@@ -387,24 +388,24 @@ fn who_comes_back_at_once_waits_only_for_what_he_asks_for() {
     // There is no place for it, and the writer of the first file is gone.
     let again = open(&mut files, client(1), "0", READ | WRITE).expect("its own");
     assert_eq!(files.access().lent.len(), 60);
-    // All pieces are on its account. One that is left makes room for each new one.
+    // All pieces are on its account. One leftover piece makes room for each new one.
     for _ in 0..4 {
         files.grant(1, again.handle, 0, true).expect("room");
         assert!(files.access().lent.len() <= 64);
     }
-    // Reading what nobody empties or removes waits for nothing.
+    // A read waits for nothing unless the file is emptied or removed.
     let before = files.access().lent.len();
     open(&mut files, client(2), "5", READ).expect("room");
     assert_eq!(files.access().lent.len(), before);
     assert_eq!(remove(&mut files, "7"), Ok(0));
     assert_eq!(files.access().lent.len(), before - 4);
-    // One activity of its own is there and one is gone, and only that one's are taken back.
+    // One of its activities exists and one is gone, and only the latter's pieces are taken back.
     rest(&mut files);
     assert_eq!(files.access().lent.len(), 4);
     assert_eq!(files.close(client(1), again.handle), Ok(0));
 }
 
-/// Blocks that an ended client did not commit are room for others, as soon as somebody needs them.
+/// Blocks that an ended client did not commit make room for others as soon as those need it.
 #[test]
 fn what_was_not_committed_is_room_for_others() {
     let mut files = with_much_open();
@@ -425,7 +426,7 @@ fn what_was_not_committed_is_room_for_others() {
     assert_eq!(files.write(client(2), &write), none);
     files.end(1);
     assert_eq!(files.make_folder(client(3), &request), Ok(0));
-    // One is closed for the kernel's question and one for the message.
+    // One is closed because of the kernel's question, and one because of the message.
     let left = files.left_now().len();
     assert_eq!(
         files.grant(2, made.handle, end, true).map(drop),

@@ -1,7 +1,7 @@
-//! Random requests of several clients, made of traps.
+//! Random requests of several clients, full of tricky cases.
 //!
-//! Why it exists: two tests make random stories of them, one beside a model and one with failures everywhere. What it deliberately does not
-//! know: what is right.
+//! Why it exists: two tests make random stories of them, one against a model and one with failures everywhere. What it deliberately does
+//! not know: the right outcome.
 
 use crate::*;
 use bulkhead_common::file::{CREATE, PATH, READ, TRUNCATE, WRITE};
@@ -26,11 +26,11 @@ pub enum Step {
     Commit(usize, u64, u64),
     Read(usize, u64, u64, u64),
     Write(usize, u64, u64, u64, u8),
-    /// A piece is asked for and, if it may be written, written at an offset in it.
+    /// Asks for a piece and, if it may be written, writes at an offset in it.
     Grant(u16, u64, u64, bool, u64),
     /// A turn of the service between requests.
     Clean,
-    /// Taking back does not work from now on, or works again.
+    /// From now on pieces cannot be taken back, or can again.
     Stuck(bool),
     /// The next bytes that the store writes are its last.
     Power(u64),
@@ -63,7 +63,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A path as a request carries it: rarely no text at all.
+/// A path as a request carries it; a few are not text.
 fn path() -> impl Strategy<Value = Vec<u8>> {
     let joined = prop_oneof![
         8 => prop::collection::vec(name(), 1..4),

@@ -1,10 +1,10 @@
 //! Changed blocks on their way to the image: all of them or none.
 //!
-//! Why it exists: an operation changes several blocks, and a crash may come between any two writes. What it deliberately
-//! does not know: what is in the blocks.
+//! Why it exists: an operation changes several blocks, and a crash may come between any two writes. What it deliberately does not
+//! know: the contents of the blocks.
 //!
-//! The changed part of each block goes to the log, then the log's head, whose sum makes them valid; from there on the operation has
-//! happened. Then the parts go to their places, and the head is made invalid. Parts begin and end at words.
+//! The changed part of each block goes to the log, then the log's head, whose checksum makes them valid; at that moment the
+//! operation has happened. Then the parts go to their places, and the head becomes invalid. Parts begin and end at words.
 
 use crate::layout::{BLOCK, LOG_BLOCKS, LogHead, checksum};
 use crate::{Result, Status, Store};
@@ -26,14 +26,14 @@ pub static ZEROS: Block = [0; BLOCK];
 #[derive(Clone, Debug)]
 struct Changed {
     block: u32,
-    /// The contents of the part; the rest means nothing.
+    /// The bytes of the part; the others mean nothing.
     data: Box<Block>,
     /// From the first changed byte to after the last.
     part: Range<usize>,
 }
 
 impl Changed {
-    /// Makes the part reach as far as another one, too.
+    /// Extends the part to include another one.
     fn reach<S: Store>(&mut self, store: &mut S, other: &Range<usize>) -> Result<()> {
         let Range { start, end } = self.part;
         let at = place(self.block);
@@ -54,11 +54,11 @@ impl Changed {
 #[derive(Clone, Debug)]
 pub struct Transactions<S> {
     store: S,
-    /// Changed blocks, `used` of them.
+    /// Changed blocks; `used` of them are in use.
     changed: Fixed<Changed>,
     used: usize,
     sequence: u64,
-    /// The store failed while the operation became valid, so that it has happened or not.
+    /// The store failed while the operation became valid, so whether it has happened is unknown.
     in_doubt: bool,
 }
 
@@ -72,7 +72,7 @@ fn logged(index: usize) -> u64 {
 }
 
 impl<S: Store> Transactions<S> {
-    /// Over a store whose log is empty. All memory that it will ever need is taken now.
+    /// Over a store whose log is empty. Takes all memory that it will ever need.
     pub fn new(store: S) -> Self {
         let changed = (0..LOG_BLOCKS).map(|_| Changed {
             block: 0,
@@ -170,7 +170,7 @@ impl<S: Store> Transactions<S> {
                 let changed = self.changed.get_mut(self.used).ok_or(Status::TooMany)?;
                 changed.block = block;
                 changed.part = part.clone();
-                // Only the words that are not changed completely, and those between.
+                // Only the words that are not changed completely, and those between them.
                 if part != (offset..end) {
                     let at = place(block) + part.start as u64;
                     self.store.read(at, &mut changed.data[part])?;
@@ -183,12 +183,12 @@ impl<S: Store> Transactions<S> {
         Ok(())
     }
 
-    /// Writes a block at once, outside of the operation: for blocks that nothing refers to yet.
+    /// Writes a block at once, outside the operation: for blocks that nothing refers to yet.
     ///
     /// # Errors
     /// The store's error.
     pub fn write_unused(&mut self, block: u32, data: &Block) -> Result<()> {
-        // Whatever the operation changed in it is over.
+        // Any change that the operation made to it is over.
         debug_assert!(self.changed[..self.used].iter().all(|c| c.block != block));
         self.store.write(place(block), data)
     }
@@ -205,7 +205,7 @@ impl<S: Store> Transactions<S> {
         let head = match self.log() {
             Ok(head) => head,
             Err(status) => {
-                // An older head does not fit the present contents of the log.
+                // An older head does not fit the log's present contents.
                 self.abort();
                 return Err(status);
             }
@@ -220,7 +220,7 @@ impl<S: Store> Transactions<S> {
         self.in_doubt
     }
 
-    /// Finds out whether the operation in doubt has happened; completes it if so, and otherwise forgets it.
+    /// Finds out whether the operation in doubt has happened; if so, completes it, otherwise forgets it.
     ///
     /// # Errors
     /// The store's error; then it is still in doubt.
@@ -230,7 +230,7 @@ impl<S: Store> Transactions<S> {
         }
         let mut head = LogHead::new_zeroed();
         self.store.read(LOG * BLOCK as u64, head.as_mut_bytes())?;
-        // The sum is over all of it, so a head of which a part was written is none.
+        // The checksum covers the whole head, so a partly written head is invalid.
         let known = head.sequence == self.sequence && head.count as usize == self.used;
         if known && head.checksum != 0 && sum(&head, &self.changed[..self.used]) == head.checksum {
             return self.apply();
@@ -242,7 +242,7 @@ impl<S: Store> Transactions<S> {
         Ok(())
     }
 
-    /// Writes the changed parts to the log; gives the head that makes them valid.
+    /// Writes the changed parts to the log; returns the head that makes them valid.
     fn log(&mut self) -> Result<LogHead> {
         let mut head = LogHead::new_zeroed();
         head.sequence = self.sequence;
@@ -250,7 +250,7 @@ impl<S: Store> Transactions<S> {
         for (index, changed) in self.changed[..self.used].iter().enumerate() {
             let part = changed.part.clone();
             head.targets[index] = changed.block;
-            // A block has fewer bytes than such a number can say.
+            // A block has fewer bytes than such a number can hold.
             head.parts[index] = [part.start as u16, part.len() as u16];
             let place = logged(index) + part.start as u64;
             self.store.write(place, &changed.data[part])?;
@@ -275,7 +275,7 @@ impl<S: Store> Transactions<S> {
         self.used = 0;
     }
 
-    /// Drops what is left of completed operations.
+    /// Drops the remains of completed operations.
     #[cfg(test)]
     pub fn forget_hints(&mut self) {
         self.changed = self.changed[..self.used].iter().cloned().collect();
@@ -298,6 +298,6 @@ fn sum(head: &LogHead, blocks: &[Changed]) -> u64 {
     let sum = blocks
         .iter()
         .fold(start, |before, c| checksum(before, &c.data[c.part.clone()]));
-    // 0 means that there is nothing.
+    // 0 means an empty log.
     sum.max(1)
 }

@@ -3,9 +3,9 @@
 //! Why it exists: see the crate. What it deliberately does not know: messages; a request has an item that comes back with its
 //! answer.
 //!
-//! A client owns at most a fixed number of sockets, each with buffers of a fixed size. What the memory suffices for is divided at the start, and
-//! each client has some sockets that no other gets. The remains of a closed connection have no owner, but are still somebody's: there are
-//! at most [`ORPHANS`] of these, then the client with the most loses its oldest.
+//! A client owns at most a fixed number of sockets, each with buffers of a fixed size. What the memory suffices for is divided at the
+//! start, and each client has some sockets that no other gets. The remains of a closed connection have no owner but still count for a
+//! client: there are at most [`ORPHANS`] of these; beyond that, the client with the most loses its oldest.
 
 mod arrivals;
 mod backlog;
@@ -38,9 +38,9 @@ use smoltcp::wire::{
     EthernetRepr, IpAddress, IpCidr, IpEndpoint, Ipv4Address, Ipv4Cidr,
 };
 
-/// Sockets of all clients at most: as many as the card takes frames, so that each gets its turn (see `Stack::send`).
+/// Maximum sockets of all clients: as many as the card takes frames, so that each gets its turn (see `Stack::send`).
 pub const SOCKETS: usize = 32;
-/// Bytes of a socket beside its two buffers.
+/// Bytes of a socket besides its two buffers.
 const OF_A_SOCKET: usize = 1024;
 /// Closed connections that still have something to say.
 const ORPHANS: usize = 16;
@@ -72,7 +72,7 @@ pub struct Options {
     pub address: ([u8; 4], u8),
     /// The gateway for frames to other networks.
     pub gateway: Option<[u8; 4]>,
-    /// Sockets of a client at most.
+    /// Maximum sockets of a client.
     pub sockets: usize,
     /// The clients that there can be.
     pub seats: Seats,
@@ -160,7 +160,7 @@ enum Kind {
 struct Entry {
     /// The activity; or, if the socket was closed, the latest time at which it is dropped.
     owner: Result<u16, u64>,
-    /// On whose account its memory is, as long as it has an owner.
+    /// The account for its memory, as long as it has an owner.
     client: Client,
     kind: Kind,
     handle: SocketHandle,
@@ -416,8 +416,8 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// Asks for the hardware address of the next one on the way to where a request sends, on behalf of its socket. The protocols ask, too, but
-    /// only once a second for all sockets, so one that sends to addresses which nobody has would keep the others from asking.
+    /// Asks for the hardware address of the next hop to where a request sends, on behalf of its socket. The protocols ask, too, but only
+    /// once a second for all sockets, so a socket that sends to nonexistent addresses would keep the others from asking.
     fn meet(&mut self, owner: u16, request: &Request, now: u64) {
         let kind = match request.operation {
             CONNECT => Kind::Tcp,
@@ -637,7 +637,7 @@ impl<C: Card, T> Stack<C, T> {
         if orphans.clone().count() <= self.room.orphans {
             return;
         }
-        // The client with the most makes room; of several the one that closes now.
+        // The client with the most makes room; in a tie, the one that closes now.
         let count = |of: Client| orphans.clone().filter(|o| o.2 == of).count();
         let most = orphans.clone().map(|o| o.2);
         let most = most.max_by_key(|of| (count(*of), *of == client));
@@ -694,7 +694,7 @@ impl<C: Card, T> Stack<C, T> {
                 Ok(Progress::Wait) => Answer::failed(Status::Timeout),
                 Err(status) => Answer::failed(status),
             };
-            // Its place may be another one's by now.
+            // Its place may belong to another one by now.
             let socket = waiter.request.socket;
             if waiter.request.operation == CONNECT
                 && answer.reply.status != 0

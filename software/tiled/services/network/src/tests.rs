@@ -64,7 +64,7 @@ impl Card for Wire {
 }
 
 std::thread_local! {
-    /// The time, and by how much it goes on each time somebody looks.
+    /// The time, and how much it advances with each reading.
     static CLOCK: Cell<(u64, u64)> = const { Cell::new((1_000_000, 0)) };
 }
 

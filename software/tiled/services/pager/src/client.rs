@@ -9,12 +9,12 @@ use bulkhead_common::payer::{Fixed, PaidList, PaidQueue, Share};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// Files of a client at most.
+/// The most files of a client.
 pub const FILES: usize = 32;
-/// Most pages that come with one fault.
+/// The most pages that one fault brings.
 const RUN: u64 = 64;
 
-/// A range of addresses: the first one, and pages.
+/// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// First address, page aligned.
@@ -24,7 +24,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Number of the page at an address in it.
+    /// The number of the page at an address, if the address is in the range.
     fn page(&self, address: u64) -> Option<u64> {
         let page = address.checked_sub(self.start)? / PAGE;
         (page < self.pages).then_some(page)
@@ -36,7 +36,7 @@ impl Range {
 pub enum Source {
     /// Zeros.
     Zeros,
-    /// A page of a file: its number, and the page's.
+    /// A page of a file: the file's number and the page's.
     File(usize, u64),
 }
 
@@ -44,11 +44,11 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Page {
     Absent,
-    /// As in its file; it may be read only.
+    /// As in its file, and read-only.
     Clean(u32),
     /// The client's own.
     Changed(u32),
-    /// A frame that others use, too.
+    /// A frame shared with others.
     Shared,
 }
 
@@ -69,7 +69,7 @@ pub struct Client {
     frames: Frames,
     /// The pages of the heap, then those of the area.
     pages: Fixed<Page>,
-    /// Unchanged pages of its own in the order of their coming; some have been changed or lost since.
+    /// Its own unchanged pages, oldest first; some entries are of pages that have been changed or lost since.
     clean: PaidQueue<Share, u32>,
     placed: PaidList<Share, Placed>,
 }
@@ -89,18 +89,18 @@ impl Client {
         }
     }
 
-    /// Nothing is there any more.
+    /// Forgets everything.
     pub(crate) fn reset(&mut self) {
         *self = Self::new(self.heap, self.area, self.limit);
     }
 
-    /// Pages that were given and can still be.
+    /// Pages given to the client, and those that still can be.
     pub const fn count(&self) -> (u64, u64) {
         let (all, used) = self.frames.count();
         (used, all - used)
     }
 
-    /// The frame that should be filled with zeros next, if fewer than `enough` hold zeros.
+    /// The frame to fill with zeros next, if fewer than `enough` hold zeros.
     pub fn wants_zeros(&self, enough: u64) -> Option<u64> {
         self.frames.wants_zeros(enough)
     }
@@ -110,7 +110,7 @@ impl Client {
         self.frames.zeroed(frame);
     }
 
-    /// Finds room for a file of this many bytes: its address. `file` is its number for the pager.
+    /// Finds room for a file of this many bytes and returns its address. `file` is its number for the pager.
     pub fn place(&mut self, bytes: u64, file: usize) -> Option<u64> {
         let pages = bytes.div_ceil(PAGE).max(1);
         let first = self.placed.last().map_or(0, |last| last.first + last.pages);
@@ -177,19 +177,19 @@ impl Client {
         }
     }
 
-    /// A page of its own will be written.
+    /// A page of its own is about to be written.
     pub(crate) fn changes(&mut self, page: u64) {
         if let Page::Clean(frame) = self.state(page) {
             self.set(page, Page::Changed(frame));
         }
     }
 
-    /// A page is one that others use, too.
+    /// A page is now shared with others.
     pub(crate) fn share(&mut self, page: u64) {
         self.set(page, Page::Shared);
     }
 
-    /// A page is not there any more.
+    /// A page is gone.
     pub(crate) fn lose(&mut self, page: u64) {
         if let Some((frame, _)) = self.own(page) {
             self.frames.free(frame);
@@ -197,12 +197,13 @@ impl Client {
         self.set(page, Page::Absent);
     }
 
-    /// A frame: a free one, or that of the oldest unchanged page, whose address is then given, too.
+    /// A frame: a free one, or that of the oldest unchanged page; then also that page's address.
     fn frame(&mut self, zeros: bool) -> Result<(u64, bool, Option<u64>), Refusal> {
         if let Some((frame, zero)) = self.frames.take(zeros) {
             return Ok((frame, zero, None));
         }
-        // Pages before it have been changed or lost since; without one nothing is changed.
+        // The entries before it are of pages that have been changed or lost since; without an unchanged page nothing is
+        // changed.
         let mut clean = self.clean.iter().copied().enumerate();
         let oldest = clean.find_map(|(at, page)| match self.state(page.into()) {
             Page::Clean(frame) => Some((at, page.into(), frame)),
@@ -220,7 +221,7 @@ impl Client {
             self.set(page, Page::Changed(frame));
             return;
         }
-        // Entries of pages that were changed or lost since are dropped before there are many.
+        // Entries of pages that have been changed or lost since are dropped before they pile up.
         if self.clean.len() >= 2 * self.limit as usize {
             let pages = &self.pages;
             let is_clean = |page: &u32| matches!(pages[*page as usize], Page::Clean(_));
@@ -232,14 +233,14 @@ impl Client {
         self.clean.push_back(page as u32);
     }
 
-    /// Takes a frame for a page with contents. Returns it, and the address of the page that was there before.
+    /// Takes a frame for a page with contents. Returns it, and the address of the page that had it before.
     pub(crate) fn take(&mut self, page: u64, changed: bool) -> Result<(u64, Option<u64>), Refusal> {
         let (frame, _, taken) = self.frame(false)?;
         self.hold(page, frame, changed);
         Ok((frame, taken))
     }
 
-    /// The number of pages of a file, from an unchanged one on, that can come together.
+    /// How many pages of a file, from an unchanged one on, can come together.
     pub(crate) fn more(&mut self, page: u64, frame: u64, most: u64) -> u64 {
         let end = self.placed(page).map_or(0, |f| f.first + f.pages) + self.heap.pages;
         let mut pages = 1;
@@ -254,8 +255,8 @@ impl Client {
         pages
     }
 
-    /// Takes frames for a page of the heap and those after it. Returns the first one, how many, which must be zeroed, and the
-    /// address of the page that was there before.
+    /// Takes frames for a page of the heap and those after it. Returns the first frame, how many there are, which of them
+    /// must be zeroed, and the address of the page that had a frame before.
     pub(crate) fn take_zeros(
         &mut self,
         page: u64,

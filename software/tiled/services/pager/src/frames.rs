@@ -32,7 +32,7 @@ impl Frames {
         }
     }
 
-    /// All that there are, and those in use.
+    /// All frames, and those in use.
     pub const fn count(&self) -> (u64, u64) {
         (self.count, self.used)
     }
@@ -48,7 +48,7 @@ impl Frames {
         word.is_some_and(|word| word >> (frame % 64) & 1 == 1)
     }
 
-    /// The first free one that holds zeros, or does not.
+    /// The first free frame that holds zeros, or that does not.
     fn first(&self, zeros: bool) -> Option<u64> {
         let words = self.free.iter().zip(&self.zeros);
         let mut found = words.map(|(free, zero)| free & if zeros { *zero } else { !zero });
@@ -61,7 +61,7 @@ impl Frames {
         Some(word as u64 * 64 + u64::from((self.free[word] & zero).trailing_zeros()))
     }
 
-    /// Takes a frame, if possible with or without zeros as `zeros` says. Returns whether it holds zeros.
+    /// Takes a frame, with or without zeros as `zeros` says if possible. Returns whether it holds zeros.
     pub fn take(&mut self, zeros: bool) -> Option<(u64, bool)> {
         let frame = self.first(zeros).or_else(|| self.first(!zeros))?;
         self.take_this(frame).map(|zero| (frame, zero))
@@ -87,7 +87,7 @@ impl Frames {
         }
     }
 
-    /// The free one that should be filled with zeros next, if fewer than `enough` free ones hold zeros.
+    /// The free frame to fill with zeros next, if fewer than `enough` free ones hold zeros.
     pub fn wants_zeros(&self, enough: u64) -> Option<u64> {
         let mut there = 0;
         for (free, zero) in self.free.iter().zip(&self.zeros) {
@@ -99,7 +99,7 @@ impl Frames {
         self.first(false)
     }
 
-    /// This free one holds zeros now.
+    /// This free frame holds zeros now.
     pub fn zeroed(&mut self, frame: u64) {
         if self.is_free(frame)
             && let Some(word) = self.zeros.get_mut((frame / 64) as usize)

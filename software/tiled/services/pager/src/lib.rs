@@ -1,13 +1,13 @@
-//! Decisions of the pager: which page of its memory a client gets, with which contents, and when it gets none.
+//! Decisions of the pager: which page of its memory a client gets, the page's contents, and when the client gets none.
 //!
 //! Why it exists: they are pure and tested on the host. What it deliberately does not know: messages, memory, and how a page gets
 //! into an address space.
 //!
-//! Every client has a pool of its own, so that none takes pages from another, and a limit. A page of the heap is zeros; one of a
-//! file is a copy of the file's contents there, which is read-only until the client writes it. So the pager knows which pages of
-//! files are unchanged: they are taken back, the oldest first, when a client has as many pages as it may, and come again from their
-//! file. With memory for that, clients share the unchanged pages of a file; a client that writes one gets a copy. A fault also
-//! brings the pages after it, as many as configured, if they have not been used yet.
+//! Every client has a limit and a pool of its own, so no client takes pages from another. A page of the heap holds zeros; a page of
+//! a file is a copy of the file's contents and read-only until the client writes it. So the pager knows which file pages are
+//! unchanged. When a client has reached its limit, the pager takes its unchanged pages back, oldest first, and later reads them
+//! again from their file. If the pager has memory for it, clients share the unchanged pages of a file; a client that writes one
+//! gets a copy. A fault also brings the pages after it, as many as configured, if they have not been used yet.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -38,16 +38,16 @@ pub enum Place {
     Shared(u64),
 }
 
-/// What must be put into a frame first.
+/// What the pager must first put into a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Nothing: it is there.
     Nothing,
-    /// Zeros, into the frames whose bits are set: the first one's is the lowest.
+    /// Zeros, into the frames whose bits are set; the lowest bit is the first frame's.
     Zeros(u64),
     /// A file from an offset on, then zeros.
     File {
-        /// Its number: the first path that was placed has 0.
+        /// Its number: the first path that was placed has number 0.
         file: usize,
         /// Offset in bytes.
         offset: u64,
@@ -59,11 +59,11 @@ pub enum Fill {
 /// Pages for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Pages of clients that must be taken back before: the client and the address. Their frames are used for something else.
+    /// Pages that must first be taken back from clients: client and address. Their frames get a new use.
     pub taken: PaidList<Share, (usize, u64)>,
     /// Address of the first page.
     pub address: u64,
-    /// The first one's frame; the others follow it.
+    /// The frame of the first page; the other frames follow it.
     pub place: Place,
     /// How many.
     pub pages: u64,
@@ -73,18 +73,18 @@ pub struct Given {
     pub writable: bool,
 }
 
-/// The reason why there is no page.
+/// Why there is no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing is at this address, or the access is not allowed there.
+    /// Nothing is at this address, or it does not allow the access.
     NotThere,
     /// The page was given already.
     Given,
-    /// The client has as many as it may.
+    /// The client has as many pages as it may have.
     NoQuota,
 }
 
-/// The clients of a pager and their shared pages.
+/// The clients of a pager and the pages that they share.
 #[derive(Debug)]
 pub struct Pages {
     clients: Fixed<Client>,
@@ -92,7 +92,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// For these clients, with this many frames for unchanged pages that they share.
+    /// For these clients, with this many frames for shared unchanged pages.
     pub fn new(clients: Vec<Client>, shared: u64) -> Self {
         Self {
             clients: clients.into(),
@@ -105,8 +105,8 @@ impl Pages {
         self.clients.get_mut(number)
     }
 
-    /// Whether a client has this file in its area. If not, the number can be used for another file, and kept pages of the old one
-    /// are forgotten.
+    /// Whether a client has this file in its area. If none has it, the number can be used for another file, and the kept pages of
+    /// the old one are forgotten.
     pub fn keeps(&mut self, file: usize) -> bool {
         let kept = self.clients.iter().any(|client| client.has(file));
         if !kept {
@@ -120,7 +120,7 @@ impl Pages {
         self.shared.uses(number)
     }
 
-    /// A client begins anew: it has nothing.
+    /// A client starts afresh, with nothing.
     pub fn reset(&mut self, number: usize) {
         self.shared.leave(number);
         if let Some(client) = self.clients.get_mut(number) {
@@ -135,7 +135,7 @@ impl Pages {
         }
     }
 
-    /// The pages for a fault of a client at an address: at least one, at most `most`.
+    /// The pages for a client's fault at an address: at least one, at most `most`.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -170,7 +170,7 @@ impl Pages {
             if !write {
                 return Err(Refusal::Given);
             }
-            // It gets a copy, and leaves the one that others may use.
+            // The client gets a copy; the shared page stays for the others.
             let (frame, taken) = client.take(page, true)?;
             let copied = self.shared.part(user).ok_or(Refusal::Given)?;
             let taken = taken.map(|address| (number, address));
@@ -228,11 +228,11 @@ impl Pages {
         })
     }
 
-    /// A client gives pages back: the heap is then zero there, a file has its contents. The pages must be unmapped before they are
-    /// used for something else.
+    /// A client gives pages back: afterwards its heap reads as zeros there, and its files have their contents. The pages must be
+    /// unmapped before their frames get a new use.
     ///
     /// # Errors
-    /// [`Refusal::NotThere`] if not all of them are heap or area.
+    /// [`Refusal::NotThere`] if not all of them belong to the heap or the area.
     pub fn give_back(&mut self, number: usize, address: u64, pages: u64) -> Result<(), Refusal> {
         let client = self.clients.get_mut(number).ok_or(Refusal::NotThere)?;
         let first = client.page(address).ok_or(Refusal::NotThere)?;

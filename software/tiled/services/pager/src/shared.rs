@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bulkhead_common::payer::{Fixed, Paid, PaidList, Share};
 
-/// A page of a file: its number, the page's.
+/// A page of a file: the file's number and the page's.
 pub type Key = (usize, u64);
 
 /// A page of a client that shows a frame.
@@ -31,12 +31,12 @@ struct Frame {
 pub struct Shared {
     frames: Fixed<Frame>,
     known: Paid<Share, BTreeMap<Key, u64>>,
-    /// The one that is used next for something else.
+    /// The frame to be reused next.
     hand: u64,
 }
 
 impl Shared {
-    /// This many frames, perhaps none.
+    /// With this many frames, possibly none.
     pub fn new(frames: u64) -> Self {
         Self {
             frames: (0..frames).map(|_| Frame::default()).collect(),
@@ -61,9 +61,9 @@ impl Shared {
         self.frames.iter().filter(of).count() as u64
     }
 
-    /// Shows a page of a file at a page of a client. Returns the frame, whether it must be filled, and the users that had another
-    /// page there and lose it. Unused frames go first, then those of the client with the most frames: a client with no more than an
-    /// equal part keeps its frames, whatever others do.
+    /// Shows a page of a file at a page of a client. Returns the frame, whether it must be filled, and the users that lose the page
+    /// that they had there. Unused frames are taken first, then those of the client with the most frames: a client with no more
+    /// than an equal part keeps its frames, whatever others do.
     pub fn join(&mut self, key: Key, user: User) -> (u64, bool, PaidList<Share, User>) {
         if let Some(frame) = self.find(key) {
             self.frames[frame as usize].users.push(user);
@@ -83,8 +83,8 @@ impl Shared {
         (frame, true, users)
     }
 
-    /// The next frame of the client that uses the most; of several such clients, the one that asks. A frame that no other client
-    /// uses is preferred.
+    /// The next frame of the client that uses the most frames; among several such clients, the one that asks. A frame that no other
+    /// client uses is preferred.
     fn victim(&self, asks: usize) -> u64 {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for user in self.frames.iter().flat_map(|frame| &frame.users) {
@@ -105,7 +105,7 @@ impl Shared {
             .unwrap_or(self.hand)
     }
 
-    /// A page of a client does not show its frame any more: which one that was.
+    /// A page of a client no longer shows its frame; returns the frame.
     pub fn part(&mut self, user: User) -> Option<u64> {
         let uses = |frame: &Frame| frame.users.contains(&user);
         let frame = self.frames.iter().position(uses)?;
@@ -113,14 +113,14 @@ impl Shared {
         Some(frame as u64)
     }
 
-    /// A client uses nothing any more.
+    /// A client no longer uses any frame.
     pub fn leave(&mut self, client: usize) {
         for frame in &mut self.frames {
             frame.users.retain(|user| user.client != client);
         }
     }
 
-    /// No client shows pages of a file any more, and its number will be used for another one.
+    /// No client shows pages of a file any more; its number is about to be used for another file.
     pub fn forget(&mut self, file: usize) {
         self.known.retain(|key, _| key.0 != file);
         for frame in &mut self.frames {
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// A frame does not have its contents.
+    /// A frame does not hold its contents.
     pub fn drop_frame(&mut self, frame: u64) {
         if let Some(place) = self.frames.get_mut(frame as usize)
             && let Some(key) = place.key.take()

@@ -1,4 +1,4 @@
-//! What clients see in their pages, against memory as everybody knows it.
+//! What clients see in their pages, compared with ordinary memory.
 
 use super::*;
 use bulkhead_common::payer::PaidList;
@@ -34,7 +34,7 @@ fn a_heap_page_is_given_once() {
     };
     assert_eq!(all.fault(0, at + 77, Write, 1), Ok(first));
     assert_eq!(all.fault(0, at, Read, 1), Err(Refusal::Given));
-    // Those behind it come, too, but not the one that is there, and not more than the limit.
+    // The pages after it come, too, but not the one that is there already, and no more than the limit.
     let client = all.client(0).unwrap();
     assert_eq!(client.wants_zeros(1), Some(1));
     client.zeroed(1);
@@ -45,7 +45,7 @@ fn a_heap_page_is_given_once() {
     assert_eq!(all.client(0).unwrap().count(), (3, 0));
     let none = Err(Refusal::NoQuota);
     assert_eq!(all.fault(0, HEAP.start, Read, 1), none);
-    // What is given back is there again, and the page is zeros.
+    // Pages that were given back can be had again, and the page holds zeros.
     assert_eq!(all.give_back(0, at - PAGE, 2), Ok(()));
     let again = all.fault(0, at, Read, 1).unwrap();
     assert_eq!(again.fill, Fill::Zeros(1));
@@ -93,13 +93,13 @@ fn the_oldest_unchanged_page_of_a_file_goes_first() {
         let given = all.fault(0, at(page), Read, 1).unwrap();
         assert_eq!((given.place, &given.taken[..]), (Place::Own(page), &[][..]));
     }
-    // The first one is written, and stays.
+    // The first page is written, and stays.
     let written = all.fault(0, at(0), Write, 1).unwrap();
     assert_eq!((written.fill, written.writable), (Fill::Nothing, true));
     let third = all.fault(0, at(2), Read, 4).unwrap();
     assert_eq!(third.taken[..], [(0, at(1))]);
     assert_eq!((third.place, third.pages), (Place::Own(1), 1));
-    // The heap takes its place; then nothing is left to be taken.
+    // A heap page takes the frame of the other; then nothing is left to take back.
     let heap = all.fault(0, HEAP.start, Read, 1).unwrap();
     assert_eq!(
         (&heap.taken[..], heap.fill),
@@ -130,7 +130,7 @@ fn unchanged_pages_are_shared_until_somebody_writes() {
     // The next page needs the only frame; its user loses it.
     let other = all.fault(1, AREA.start + PAGE, Read, 1).unwrap();
     assert_eq!(other.taken[..], [(0, AREA.start)]);
-    // If its file cannot be read, nobody gets what is there.
+    // If its file cannot be read, nobody gets the frame's old contents.
     all.failed(&other);
     let again = all.fault(0, AREA.start + PAGE, Read, 1).unwrap();
     assert_eq!(
@@ -182,7 +182,7 @@ impl Memory {
         }
     }
 
-    /// What the pager's program does with a decision.
+    /// Does what the pager's program does with a decision.
     fn carry_out(&mut self, client: usize, given: &Given) {
         for (other, address) in &given.taken {
             assert!(self.mapped[*other].remove(address).is_some());
@@ -207,7 +207,7 @@ impl Memory {
 }
 
 proptest! {
-    /// Two clients with two files, the second of which both have, few frames, and everything that they can do: each sees what it
+    /// Two clients with two files (both clients have the second one), few frames, and all operations: each client sees what it
     /// would see in memory of its own.
     #[test]
     fn everybody_sees_what_it_wrote_and_what_the_files_hold(
@@ -233,7 +233,7 @@ proptest! {
                 None => HEAP.start + page * PAGE,
                 Some(page) => AREA.start + page * PAGE,
             };
-            // What a page of its own memory would hold before anybody writes it.
+            // The contents of the page in ordinary memory before the first write.
             let fresh = match in_area {
                 None => Some(0),
                 Some(page @ 0..3) => Some(of_file(client, page)),
@@ -256,7 +256,7 @@ proptest! {
                                 continue;
                             }
                             Err(Refusal::NoQuota) => {
-                                // All that it has was changed.
+                                // All of its pages were changed.
                                 let own = memory.mapped[client].values().filter(|(p, _)| matches!(p, Place::Own(_)));
                                 let changed = own.clone().filter(|(_, writable)| *writable).count();
                                 prop_assert_eq!(changed as u64, limits[client]);
@@ -278,7 +278,7 @@ proptest! {
                 Does::GivesBack(count) => {
                     let end = if in_area.is_none() { HEAP.pages } else { HEAP.pages + AREA.pages };
                     let done = all.give_back(client, address, count);
-                    // The heap and the area are two pieces.
+                    // The heap and the area are two ranges.
                     prop_assert_eq!(done.is_ok(), page + count <= end);
                     if done.is_ok() {
                         for next in 0..count {
@@ -300,7 +300,7 @@ proptest! {
                     plain[client].clear();
                 }
             }
-            // No frame of a pool is in two places, nobody writes what others see, and the numbers are right.
+            // No frame of a pool is in two places, nobody writes what others see, and the counts are right.
             for (client, limit) in limits.iter().enumerate() {
                 let mut frames = BTreeSet::new();
                 for (place, writable) in memory.mapped[client].values() {

@@ -1,4 +1,4 @@
-//! Hostile clients of a pager: addresses, sizes and numbers that nobody should say, and clients that want all the frames.
+//! Hostile clients of a pager: invalid addresses, sizes and numbers, and clients that want all the frames.
 
 use super::*;
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
     use PagerAccess::{Execute, Read, Write};
     let access = prop::sample::select([Read, Read, Write, Execute].to_vec());
     let count = || prop_oneof![4 => 0u64..5, 1 => any::<u64>()];
-    // One client more than there is.
+    // One client more than exists.
     let client = || 0usize..4;
     prop_oneof![
         10 => (client(), address(), access, count()).prop_map(|(c, a, x, n)| Step::Fault(c, a, x, n)),
@@ -57,8 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// No request brings the pager down, gives a page outside of heap and area, or a client more than its limit; no two clients get
-    /// the same frame of a pool, which are apart anyway, and who is taken a page from had one.
+    /// No request brings the pager down, maps a page outside heap and area, or gives a client more than its limit. No two clients
+    /// get the same frame, because their pools are separate, and a client from which a page is taken had that page.
     #[test]
     fn hostile_requests(steps in prop::collection::vec(step(), 0..150), limit in 0u64..5, shared in 0u64..5) {
         let mut all = pages(3, limit, shared);
@@ -68,7 +68,7 @@ proptest! {
             match step {
                 Step::Fault(client, address, access, most) => {
                     let Ok(given) = all.fault(client, address, access, most) else {
-                        // Checked first, changed then.
+                        // Requests are checked first and change the state only then.
                         prop_assert_eq!(before, digest(&all));
                         continue;
                     };
@@ -123,7 +123,7 @@ proptest! {
         }
     }
 
-    /// A client that has changed all the pages that it may have is refused, and what was noted of its pages stays.
+    /// A client that has changed all the pages that it may have is refused, and the records of its pages stay.
     #[test]
     fn who_has_all_he_may_have_is_refused_and_nothing_else(pages_ in 1u64..4) {
         let mut all = pages(1, pages_, 0);
@@ -141,7 +141,7 @@ proptest! {
         prop_assert_eq!(before, digest(&all));
     }
 
-    /// A client that reads one page after the other takes no shared page from one that has no more than its part.
+    /// A client that reads one page after the other takes no shared page from a client that has no more than its part.
     #[test]
     fn shared_frames_stay_with_who_has_few(frames in 2u64..9, mine in 1u64..5, reads in prop::collection::vec((1usize..3, 0u64..30), 0..200)) {
         let mut all = pages(3, 4, frames);

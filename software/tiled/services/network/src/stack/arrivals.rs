@@ -25,7 +25,7 @@ use smoltcp::wire::{
 #[derive(Debug)]
 pub(super) struct Accounts {
     strangers: Account,
-    /// Of no client either, but a client listens for them.
+    /// Also of no client, but a client listens for them.
     openings: Account,
     /// Of each channel on which somebody has had a session: a new session pays the debt of the one before.
     clients: Paid<Own, BTreeMap<(usize, u64), Account>>,

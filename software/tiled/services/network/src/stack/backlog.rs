@@ -11,7 +11,7 @@ use bulkhead_common::waiting::Client;
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::Socket;
 
-/// Of all clients together at most.
+/// Maximum of all clients together.
 pub(super) const PENDING: usize = 16;
 
 /// A connection that no socket of its client has taken yet.
@@ -96,7 +96,7 @@ impl<C: Card, T> Stack<C, T> {
         owners.max_by_key(|owner| (places(*owner), u16::MAX - owner))
     }
 
-    /// A segment that opens a connection was seen: it is being opened, or there was something wrong with the segment.
+    /// A segment that opens a connection was seen: the connection is being opened, or something was wrong with the segment.
     pub(super) fn note_half_open(&mut self, owner: u16, port: u16, now: u64) {
         for entry in self.entries.iter_mut().flatten() {
             if entry.kind == Kind::Tcp && entry.port == port && entry.owner == Ok(owner) {

@@ -1,7 +1,7 @@
-//! A request is checked before it changes anything: after a refusal everything is as it was.
+//! A request is checked before it changes anything: after a refusal nothing has changed.
 //!
-//! Every request of a random story is tried before with no memory for buffers. What is refused may wait nowhere, take no place, port or
-//! number, and leave every socket as it was.
+//! Every request of a random story is first tried without memory for buffers. A refused request may wait nowhere, take no place, port
+//! or number, and leaves every socket unchanged.
 
 use super::*;
 use crate::tests::{HERE, Wire, cases, options, request};
@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use proptest::prelude::*;
 
-/// The whole state but the card's, and what was answered.
+/// The whole state except the card's, and the answers.
 fn digest(stack: &Stack<Wire, u32>) -> String {
     let waiting = stack.waiting.iter();
     let waiting: Vec<_> = waiting
@@ -50,7 +50,7 @@ proptest! {
                 Step::Ask(activity, operation, socket, port, length, bytes) => {
                     let socket = handles.get(socket).copied().unwrap_or(socket as u64 * 0x101);
                     let until = if port % 2 == 0 { 0 } else { now + 1_000_000 };
-                    // Nobody's address and port among them.
+                    // An unused address and port are among them.
                     let address = [[10, 0, 0, 2], [0; 4]][usize::from(length % 5 == 0)];
                     let asked = Request { port, length, until, address, ..request(operation, socket) };
                     let data = alloc::vec![7; bytes];
