@@ -55,9 +55,27 @@ pub mod table {
     pub const CORE_SHIFT: u32 = 48;
 }
 
+/// What an image's symbol `bulkhead_system` names, for whoever looks at the image's file: offsets in bytes.
+pub mod system {
+    /// Address of the tasks' descriptors, the most urgent one first; their number is in the next word.
+    pub const TASKS: u64 = 8;
+    /// Handlers of software and external interrupts, for the time when no task is ready, for the start, and for a task that stops; 0: none.
+    pub const HANDLERS: [u64; 5] = [40, 48, 56, 64, 72];
+    /// Bytes of all.
+    pub const SIZE: u64 = 80;
+    /// Bytes of a descriptor, which begins with the address of the function that runs a job.
+    pub const DESCRIPTOR: u64 = 16;
+}
+
+/// Bytes of the stack that a job must leave for interrupts: registers, the kernel's way to a message, and a small handler. The kernel refuses an interrupt
+/// of a job that has left less.
+pub const ROOM_FOR_INTERRUPTS: u64 = 448;
+/// Least bytes of a stack.
+pub const STACK: u64 = 768;
+
 /// Offsets in a port record. All words are little endian; a record that nobody initialised is zero.
 pub mod port {
-    /// Spinlock, 4 bytes: 0 is free, 1 is held.
+    /// Spinlock, 4 bytes: 0 is free, 1 is held, [`CLOSED`].
     pub const LOCK: u64 = 0;
     /// 4 bytes: [`NEVER_WRITTEN`], [`NEW_DATA`] or [`WAS_READ`].
     pub const NEWS: u64 = 4;
@@ -70,6 +88,8 @@ pub mod port {
     pub const ADDRESS: u64 = 16;
     /// 4 bytes: number of the core that took the lock last.
     pub const HOLDER: u64 = 24;
+    /// Value of [`LOCK`]: the task that reads the port has stopped for good.
+    pub const CLOSED: u32 = 2;
     /// Value of [`NEWS`]: no data was written yet.
     pub const NEVER_WRITTEN: u32 = 0;
     /// Value of [`NEWS`]: data that has not been read.
@@ -114,7 +134,7 @@ pub mod marker {
     pub const BEGIN: u16 = 0x7E1;
     /// Its job has ended.
     pub const END: u16 = 0x7E2;
-    /// A job ran longer than its budget.
+    /// A job ran longer than its budget. From bit 8 on: the address that it had reached, or 0 if it has ended.
     pub const OVERRUN: u16 = 0x7E3;
     /// A task stopped for good.
     pub const STOPPED: u16 = 0x7E4;

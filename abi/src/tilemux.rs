@@ -49,6 +49,9 @@ pub const fn request_distance(hertz: u64) -> u64 {
     (2_000_000 * 1_000_000_000_u64).div_ceil(if hertz == 0 { 1 } else { hertz })
 }
 
+/// Pieces of a request at most: one for each page table that it makes. Pages that lie around a border of the top level need four.
+pub const REQUEST_PIECES: u64 = 4;
+
 /// Most activities of a TileMux.
 pub const ACTIVITIES: usize = 16;
 
@@ -82,7 +85,7 @@ pub struct TileMuxConfig {
     pub harts: u64,
     /// [`request_distance`] of the tile.
     pub distance: u64,
-    /// Bytes of a line of its caches, if these hold the bytes of memory; 0 if memory is flat.
+    /// Bytes of a line of its caches, which hold the bytes of memory.
     pub line: u64,
 }
 
@@ -116,6 +119,8 @@ codes! {
         WrongState = 5,
         /// TileMux does not answer; only the kernel uses this code. Its tile is lost, the others continue.
         NoAnswer = 6,
+        /// A page table was made, and more is to do; only TileMux uses this code. It carries out the same request again, as the next one.
+        Again = 7,
     }
 }
 

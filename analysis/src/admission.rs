@@ -54,7 +54,8 @@
 //!
 //! **The kernel's requests** start, stop and wake activities and map pages, on any tile and caused by anybody. TileMux carries them out one
 //! at a time. One costs a switch, at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`] more, because it maps at most
-//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages, and later the timer's interrupt with which TileMux listens again.
+//! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages and makes at most one page table, and later the timer's interrupt with
+//! which TileMux listens again. (What needs more tables is carried out in as many pieces, as if each were a request.)
 //! After each, whoever wanted the hart, the next waits until nobody with a priority wants the hart, or
 //! until [`request_distance`] is over. So all of them together take no more than one sporadic task above everybody
 //! does, and the one that began before a job was released is the first of them: as release jitter of its own length. Of answers of
@@ -90,8 +91,9 @@ pub const INTERRUPT_CYCLES: u64 = 400;
 pub const RECEIVED_CYCLES: u64 = 800;
 /// Cycles of a request of the kernel that finds everything in the caches, at most, besides the way to TileMux and back.
 pub const REQUEST_CYCLES: u64 = 6000;
-/// Cache lines that it touches, at most: three page tables of 64 that are cleared, the entries of the pages, what TileMux itself uses.
-pub const REQUEST_LINES: u64 = 256;
+/// Cache lines that it touches, at most: a page table of 64 that is cleared or a page of 64 that leaves, the entries of the pages, what
+/// TileMux itself uses. A request that needs more page tables is carried out in pieces, each of which counts as a request.
+pub const REQUEST_LINES: u64 = 128;
 /// Pieces of a budget at most (`exec::account`).
 pub const REFILLS: u64 = 8;
 /// Pieces that are shorter come back with the next one, in nanoseconds (`exec::tile`).

@@ -102,6 +102,8 @@ impl<'a> Simulation<'a> {
                 Arbitration::ArrivalOrder | Arbitration::LimitedPassing | Arbitration::AnyOrder => {
                     [0].into()
                 }
+                // `memory_bounds` compares those with the machine's controller.
+                Arbitration::Turns { .. } => unreachable!("no simulated resource has turns"),
             };
             let inputs = inputs.into_iter().map(|i| (i, VecDeque::new())).collect();
             Queue {
@@ -300,6 +302,7 @@ impl<'a> Simulation<'a> {
                     Arbitration::RoundRobin => step.input,
                     Arbitration::ArrivalOrder
                     | Arbitration::LimitedPassing
+                    | Arbitration::Turns { .. }
                     | Arbitration::AnyOrder => 0,
                 };
                 let queue = &mut self.queues[resource];
@@ -429,6 +432,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                                 input: (s / 2) as u16 + if r > first { 10 } else { 0 },
                                 occupancy,
                                 passed: 0,
+                                queued: 0,
                                 tail: 0,
                                 elsewhere: false,
                                 latency: if r % 2 == 0 { occupancy } else { 3 },
@@ -754,10 +758,11 @@ proptest! {
     fn no_scenario_panics(n in prop::collection::vec(edge(), 24), slots in prop::collection::vec(any::<u32>(), 3), flags: [bool; 4]) {
         let resource = |i: usize| Resource {
             name: format!("r{i}"),
-            arbitration: match (flags[i], n[5] % 3) {
+            arbitration: match (flags[i], n[5] % 4) {
                 (true, _) => Arbitration::RoundRobin,
                 (_, 0) => Arbitration::AnyOrder,
                 (_, 1) => Arbitration::LimitedPassing,
+                (_, 2) => Arbitration::Turns { least: n[4] },
                 _ => Arbitration::ArrivalOrder,
             },
             backlog: 0, outage: flags[i + 2].then_some(Outage { period: n[3 * i], jitter: n[3 * i + 1], duration: n[3 * i + 2] }),
@@ -771,8 +776,8 @@ proptest! {
             least_round_trip: n[9 + i],
             demand: None,
             steps: vec![
-                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], passed: n[18 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
-                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], passed: 0, tail: 0, elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], passed: n[18 + i], queued: n[15 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], passed: 0, queued: 0, tail: 0, elsewhere: false, latency: n[18 + i] },
             ],
         };
         let scenario = NetworkScenario {

@@ -143,7 +143,7 @@ fn who_gets_pages_from_a_pager_is_not_judged() {
     let why = unjudged(&verdict);
     assert_eq!(
         why,
-        "`z` gets its pages from `pages`, whose work for others is not bounded here"
+        "`z` gets its pages from `pages`, whose work for others is not bounded here; with pages from the start it would be judged"
     );
 }
 

@@ -112,6 +112,18 @@ fn time(text: &str) -> Result<Time, String> {
     time.map_err(|error| format!("{error}; write a number and ns, us, ms or s, such as 4ms"))
 }
 
+/// Number of a tile.
+fn tile(text: &str) -> Result<u16, String> {
+    let number = text.trim().parse();
+    number.map_err(|_| "a tile is a number; write some with commas between them: 2,5".to_owned())
+}
+
+/// A number of things.
+fn count(text: &str) -> Result<u64, String> {
+    let number = text.parse();
+    number.map_err(|_| "write a whole number in digits, such as 1000000".to_owned())
+}
+
 /// Arguments of `run`.
 #[derive(Args)]
 pub struct Run {
@@ -141,6 +153,7 @@ pub struct Run {
         long,
         value_name = "TILES",
         value_delimiter = ',',
+        value_parser = tile,
         conflicts_with = "no_trace"
     )]
     pub trace_tiles: Vec<u16>,
@@ -194,7 +207,7 @@ pub struct Audit {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub searches: u32,
     /// Seed of the search
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub seed: u64,
     /// Simulated time to compare, counted from the start of the attack
     #[arg(long, value_name = "TIME", default_value = "10ms")]
@@ -309,7 +322,7 @@ pub struct Boot {
     #[arg(long, value_name = "TILES=ELF", value_parser = tiles_and_program)]
     pub on: Vec<(u16, u16, PathBuf)>,
     /// Stop after this many cycles of the hart (exit code 4)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub max_cycles: Option<u64>,
     /// Write a trace for Perfetto
     #[arg(long, value_name = "FILE")]
@@ -378,7 +391,7 @@ pub struct StudyMc2 {
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
     /// Seed of all random numbers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub seed: Option<u64>,
     /// Print the summary as JSON
     #[arg(long)]

@@ -117,7 +117,10 @@ fn a_system_without_costs_is_not_called_good() {
         assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
         let said = text(&said.stdout);
         assert!(said.contains("Nothing was judged, of "), "{said}");
-        assert!(said.contains("because its <task> has no cost"), "{said}");
+        assert!(
+            said.contains("because its <task> has no cost, from which `check` would bound it"),
+            "{said}"
+        );
         assert!(!said.contains("holds"), "{said}");
         let judged = json(&bulkhead(folder.path(), &[command, "quickstart", "--json"]));
         assert_eq!(judged["verdict"]["outcome"], "nothing-judged", "{judged}");

@@ -8,6 +8,7 @@
 pub mod cluster;
 pub mod dma;
 pub mod dram;
+mod memory_map;
 
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
@@ -20,8 +21,9 @@ use bulkhead_abi::memory_map::{
 };
 use thiserror::Error;
 
-pub use cluster::ClusterConfig;
+pub use cluster::{ClusterConfig, CoreConfig};
 pub use dma::DmaConfig;
+pub use memory_map::MemoryMap;
 
 /// Memories begin at multiples of this for the caches, and protection windows do in their memories. So the low bits of
 /// both kinds of address are equal, and a hart chooses the lines that it remembers by these bits.
@@ -53,7 +55,7 @@ pub struct PlatformConfig {
 /// How harts reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlatformKind {
-    /// No DTUs: the first memory tile is every tile's memory, at `abi::memory_map::MEMORY_BASE`.
+    /// No DTUs: every tile has all memory tiles at the same addresses ([`MemoryMap`]), the first one at `abi::memory_map::MEMORY_BASE`.
     Bare,
     /// Each tile's memory windows are backed by memory endpoints of its DTU.
     Tiled,
@@ -492,6 +494,9 @@ impl PlatformConfig {
                 ));
             }
         }
+        if let Err(what) = crate::noc::validate(n, self.tiles.len() + self.memories.len()) {
+            return fail(format!("network: {what}"));
+        }
         for tile in &self.tiles {
             if tile.dma.is_some() && self.kind != PlatformKind::Mesh {
                 return fail(format!("tile {}: a dma engine needs a mesh", tile.id));
@@ -504,7 +509,8 @@ impl PlatformConfig {
                 return fail(format!("tile {}: {what}", tile.id));
             }
         }
-        self.validate_cluster()?;
+        self.validate_clusters()?;
+        self.validate_map()?;
         for (i, cable) in self.cables.iter().enumerate() {
             if let Err(what) = self.validate_cable(i, cable) {
                 return fail(format!("cable of tile {}: {what}", cable.from));

@@ -1,10 +1,10 @@
-//! The simulator's copy of a crashed program: registers and stack at the trap.
+//! The simulator's copy of a program that crashed, or that ran when a run ended: its registers and its stack.
 //!
 //! Why it exists: the callers of the function that crashed are on its stack, and that memory gets another owner soon after. What it
 //! deliberately does not know: programs, and the names of programs and functions.
 
 use crate::hart::UnhandledTrap;
-use crate::types::{Owner, Tick};
+use crate::types::{Owner, Tick, TileId};
 
 /// Bytes of the stack that are kept, from the stack pointer up.
 pub const STACK: u64 = 64 * 1024;
@@ -31,13 +31,39 @@ pub struct Crashed {
 impl Crashed {
     /// A word at a virtual address of the program, if it was kept.
     pub fn word(&self, address: u64) -> Option<u64> {
-        let mut word = [0; 8];
-        for (byte, at) in word.iter_mut().zip(address..address.checked_add(8)?) {
-            let page = self.stack.iter().find(|page| page.0 == at & !(PAGE - 1))?;
-            *byte = *page.1.get((at & (PAGE - 1)) as usize)?;
-        }
-        Some(u64::from_le_bytes(word))
+        word(&self.stack, address)
     }
+}
+
+/// A program that is in user mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Tile and activity.
+    pub owner: Owner,
+    /// Where it is.
+    pub pc: u64,
+    /// Integer registers `x0` to `x31`.
+    pub registers: [u64; 32],
+    /// Pages of its stack that are mapped: virtual address and contents.
+    pub stack: Vec<(u64, Vec<u8>)>,
+    /// Tiles to which it can send nothing, because it has no credits left for a receive endpoint there.
+    pub spent: Vec<TileId>,
+}
+
+impl Running {
+    /// A word at a virtual address of the program, if it is on the stack.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        word(&self.stack, address)
+    }
+}
+
+fn word(stack: &[(u64, Vec<u8>)], address: u64) -> Option<u64> {
+    let mut word = [0; 8];
+    for (byte, at) in word.iter_mut().zip(address..address.checked_add(8)?) {
+        let page = stack.iter().find(|page| page.0 == at & !(PAGE - 1))?;
+        *byte = *page.1.get((at & (PAGE - 1)) as usize)?;
+    }
+    Some(u64::from_le_bytes(word))
 }
 
 /// The physical address of a byte that a program in user mode may read, by Sv39 (privileged specification 20211203, section 4.4);

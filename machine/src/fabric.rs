@@ -8,7 +8,7 @@ use crate::dram::MemoryController;
 use crate::engine::EventQueue;
 use crate::hart::RemoteOperation;
 use crate::ledger::Ledger;
-use crate::noc::{Account, Delivery, Network, Packet, PacketKind};
+use crate::noc::{Account, Delivery, Network, PLANES_MAX, Packet, PacketKind};
 use crate::observe::Observer;
 use crate::reservations::Reservations;
 use crate::types::{LINE_MAX, Tick, TileId};
@@ -23,6 +23,14 @@ pub struct MemoryTile {
     pub dram: MemoryController,
     /// Reservations of harts on a mesh.
     reservations: Reservations,
+}
+
+/// Sources of a memory tile's requests besides the networks: the second accesses of its own atomic operations.
+const OWN: u32 = PLANES_MAX as u32;
+
+/// The order of requests that arrive in one tick: by memory tile, then by network, then the memory's own.
+fn arrival_order(memory: u16, source: u32) -> u32 {
+    u32::from(memory) * (OWN + 1) + source
 }
 
 /// Where an access lies in a memory, if it does.
@@ -166,8 +174,9 @@ impl Fabric {
             return Some(delivery);
         }
         let memory = (delivery.position - self.processing) as u16;
+        let order = arrival_order(memory, delivery.plane.into());
         self.arrivals
-            .push(delivery.at, memory as u32, (memory, delivery.packet));
+            .push(delivery.at, order, (memory, delivery.packet));
         None
     }
 
@@ -361,7 +370,9 @@ impl Fabric {
             return self.respond(at, packet, account, kind);
         }
         (packet.kind, packet.account) = (kind, account);
-        self.arrivals.push(at, index as u32, (index as u16, packet));
+        let index = index as u16;
+        self.arrivals
+            .push(at, arrival_order(index, OWN), (index, packet));
     }
 
     fn respond(&mut self, at: Tick, mut packet: Box<Packet>, account: Account, kind: PacketKind) {

@@ -13,16 +13,16 @@
 //! Engineering 5, 1979) with the network's latency as lookahead.
 
 mod cables;
-mod cluster;
 mod counters;
 mod ended;
 mod ledger;
 mod mesh;
+mod parts;
 
 pub use cables::Outgoing;
 
 use crate::cluster_tile::ClusterTile;
-use crate::config::{ConfigError, PlatformConfig, PlatformKind};
+use crate::config::{ConfigError, MemoryMap, PlatformConfig, PlatformKind};
 use crate::crash::Crashed;
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
@@ -35,6 +35,7 @@ use crate::types::{Owner, Tick, TileId, later};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
 use mesh::Mesh;
+use parts::Parts;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -127,8 +128,8 @@ pub struct Machine {
     /// Tiles with caches; none on a mesh.
     tiles: Vec<Tile>,
     mesh: Mesh,
-    /// The only processing tile of a chip that has it.
-    cluster: Option<ClusterTile>,
+    /// Clusters, and the order of them and of the tiles beside them.
+    parts: Parts,
     fabric: Fabric,
     /// Of each tile, kept together because every window looks at all of them.
     times: Vec<Times>,
@@ -168,16 +169,18 @@ impl Machine {
             fabric.network.exit_lookahead(),
         );
         let across = entry + fabric.network.turn_lookahead() + exit;
+        let places = (0..).map(|position| fabric.network.place(position));
         let tiles = config
             .tiles
             .iter()
-            .filter_map(|t| Tile::new(t, config, kinds.clone()))
+            .zip(places)
+            .filter_map(|(tile, place)| Tile::new(tile, place, config, kinds.clone()))
             .collect();
         Ok(Self {
             config: config.clone(),
             tiles,
             mesh: Mesh::new(config, across),
-            cluster: ClusterTile::new(config),
+            parts: Parts::new(config),
             times: Vec::new(),
             fabric,
             now: 0,
@@ -268,8 +271,8 @@ impl Machine {
         for tile in &mut self.tiles {
             tile.reload((index, address), bytes);
         }
-        if let Some(cluster) = &mut self.cluster {
-            cluster.reload(address, bytes);
+        for cluster in &mut self.parts.clusters {
+            cluster.reload((index, address), bytes);
         }
         Ok(())
     }
@@ -281,7 +284,9 @@ impl Machine {
             PlatformKind::Bare => {
                 let offset = physical.checked_sub(MEMORY_BASE)?;
                 let reach = PMP_WINDOWS * PMP_WINDOW_SIZE;
-                (offset < reach).then(|| (self.config.memories[0].id, offset))
+                let map = MemoryMap::new(&self.config);
+                let place = map.find(physical).filter(|_| offset < reach);
+                place.map(|(memory, offset)| (map.id(memory), offset))
             }
             PlatformKind::Mesh => None,
             PlatformKind::Tiled => {
@@ -486,8 +491,9 @@ impl Machine {
     pub fn unkept_markers(&self) -> Vec<(u16, u64)> {
         let tiles = self.tiles.iter().map(|t| (t.id(), t.markers_lost()));
         let mesh = self.mesh.tiles.iter().map(|t| (t.id(), t.markers_lost()));
-        let cluster = self.cluster.iter().map(|c| (c.id(), c.markers_lost()));
-        let all = tiles.chain(mesh).chain(cluster);
+        let clusters = self.parts.clusters.iter();
+        let clusters = clusters.map(|c| (c.id(), c.markers_lost()));
+        let all = tiles.chain(mesh).chain(clusters);
         all.filter(|(_, lost)| *lost > 0).collect()
     }
 
@@ -501,7 +507,8 @@ impl Machine {
         for tile in &self.mesh.tiles {
             all.extend_from_slice(tile.markers());
         }
-        all.extend(self.cluster.iter().flat_map(ClusterTile::markers));
+        let clusters = self.parts.clusters.iter();
+        all.extend(clusters.flat_map(ClusterTile::markers));
         all.sort_by_key(|m| (m.tick, m.tile));
         all
     }
@@ -610,9 +617,10 @@ impl Machine {
         self.times.clear();
         self.times.extend(self.tiles.iter().map(Times::of));
         self.mesh.begin();
-        if let Some(cluster) = &mut self.cluster {
-            cluster.clear_end();
-        }
+        self.parts
+            .clusters
+            .iter_mut()
+            .for_each(ClusterTile::clear_end);
         let is_mesh = self.config.kind == PlatformKind::Mesh;
         let mut windows = 0u32;
         loop {
@@ -624,7 +632,7 @@ impl Machine {
             }
             let outcome = match is_mesh {
                 true => self.mesh_window(limit.ticks),
-                false if self.cluster.is_some() => self.cluster_window(limit.ticks),
+                false if self.parts.exist() => self.parts_window(limit.ticks),
                 false => self.window(limit.ticks),
             };
             if let Some(outcome) = outcome {
@@ -654,7 +662,7 @@ impl Machine {
                 continue;
             };
             let (at, position) = (delivery.at, delivery.position);
-            self.tiles[position].deliver(at, delivery.packet);
+            self.tiles[position].deliver(delivery);
             let times = &mut self.times[position];
             times.next = times.next.min(at);
             times.packet = times.packet.min(at);
@@ -707,7 +715,7 @@ impl Machine {
         if ended { self.ended() } else { None }
     }
 
-    /// The first end, by time and tile.
+    /// The first end, by time and place.
     fn ended(&mut self) -> Option<Outcome> {
         let ends = self
             .tiles
@@ -715,12 +723,14 @@ impl Machine {
             .filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
         let locals = self.mesh.tiles.iter();
         let locals = locals.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
-        let clusters = self.cluster.iter();
+        let clusters = self.parts.clusters.iter();
         let clusters = clusters.filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
+        let network = &self.fabric.network;
+        let place = |tile| network.position(tile).map(|at| network.place(at));
         let (at, tile, end) = ends
             .chain(locals)
             .chain(clusters)
-            .min_by_key(|(at, tile, _)| (*at, *tile))?;
+            .min_by_key(|(at, tile, _)| (*at, place(*tile)))?;
         self.now = self.now.max(at);
         Some(match end {
             End::Exit(code) => Outcome::Exit { at, tile, code },

@@ -19,7 +19,7 @@ mod second;
 
 use crate::accelerator::Accelerator;
 use crate::cache::{Done, Hierarchy};
-use crate::config::{PlatformConfig, PlatformKind, TileConfig};
+use crate::config::{MemoryMap, PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
@@ -28,13 +28,13 @@ use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
 use crate::ledger::{Ledger, Processor};
-use crate::noc::Packet;
+use crate::noc::{Delivery, PLANES_MAX, Packet};
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId, later};
 use accelerator::Accesses;
 use below::Below;
-use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::{TileBus, UNNAMED};
 use card::CardPlace;
 use env::TileEnv;
@@ -60,9 +60,11 @@ const MARKERS_KEPT: usize = MARKERS_MAX / 4;
 
 /// Sources of events of one tick, in their order.
 const FROM_NETWORK: u32 = 0;
-const FROM_UNIT: u32 = 1;
-const FROM_CARD: u32 = 2;
-const FROM_CABLE: u32 = 3;
+/// Refusals by the tile's own interface to the networks; those have one number each.
+const FROM_INTERFACE: u32 = FROM_NETWORK + PLANES_MAX as u32;
+const FROM_UNIT: u32 = FROM_INTERFACE + 1;
+const FROM_CARD: u32 = FROM_UNIT + 1;
+const FROM_CABLE: u32 = FROM_CARD + 1;
 
 /// What a device wants from the hart, to be done when the hart does not run.
 #[derive(Clone, Copy, Debug)]
@@ -180,9 +182,11 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// A tile whose hart is halted. The configuration is valid. `None`: the tile has other parts.
+    /// A tile whose hart is halted, at a place of the network (router and port). The configuration is valid. `None`: the tile has
+    /// other parts.
     pub fn new(
         config: &TileConfig,
+        place: (u16, u16),
         platform: &PlatformConfig,
         kinds: Arc<[TileKind]>,
     ) -> Option<Self> {
@@ -190,7 +194,9 @@ impl Tile {
         if config.cluster.is_some() {
             return None;
         }
-        let seed = platform.seed ^ (config.id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        // Numbers of tiles change no tick, so what is random depends on the place.
+        let place = u64::from(place.0) << 16 | u64::from(place.1);
+        let seed = platform.seed ^ (place + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let unit = match platform.kind {
             PlatformKind::Bare | PlatformKind::Mesh => None,
             PlatformKind::Tiled => Some(Dtu::new(
@@ -215,18 +221,19 @@ impl Tile {
         }
         let homes = Homes::new(&platform.memories);
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
-        if unit.is_none()
-            && let Some(memory) = platform.memories.first()
-        {
-            for (i, window) in windows.iter_mut().enumerate() {
-                let base = i as u64 * PMP_WINDOW_SIZE;
-                let size = memory.size.saturating_sub(base).min(PMP_WINDOW_SIZE);
+        if unit.is_none() {
+            let map = MemoryMap::new(platform);
+            for (window, i) in windows.iter_mut().zip(0..) {
+                let Some((memory, base)) = map.find(MEMORY_BASE + i * PMP_WINDOW_SIZE) else {
+                    continue;
+                };
+                let size = (platform.memories[memory].size - base).min(PMP_WINDOW_SIZE);
                 *window = Window {
                     readable: size,
                     writable: size,
-                    memory: 0,
+                    memory,
                     base,
-                    home: homes.of(0, base),
+                    home: homes.of(memory, base),
                 };
             }
         }
@@ -410,17 +417,19 @@ impl Tile {
         self.runnable |= !self.hart.is_halted();
     }
 
-    /// Takes a packet that will have arrived at `at`.
-    pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
+    /// Takes a packet that will have arrived.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        let Delivery {
+            at, plane, packet, ..
+        } = delivery;
         debug_assert!(
             at >= self.local.past,
             "tile {} is at {}, and at {at} comes {packet:?}",
             self.local.id,
             self.local.past
         );
-        self.local
-            .queue
-            .push(at, FROM_NETWORK, TileEvent::Packet(packet));
+        let source = FROM_NETWORK + u32::from(plane);
+        self.local.queue.push(at, source, TileEvent::Packet(packet));
     }
 
     /// Takes over what changed in the unit: windows, owner.

@@ -55,7 +55,9 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         "tiled-star-ooo",
         include_str!("../../catalog/platforms/tiled-star-ooo.xml"),
     ),
+    ("tx2", include_str!("../../catalog/platforms/tx2.xml")),
     ("virt", include_str!("../../catalog/platforms/virt.xml")),
+    ("zcu102", include_str!("../../catalog/platforms/zcu102.xml")),
 ];
 
 /// Names that entries had before, which lead to them wherever a name may stand: the old one, then the entry's.
@@ -72,8 +74,16 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/accelerators-files.xml"),
     ),
     (
+        "bare/clusters",
+        include_str!("../../catalog/systems/bare/clusters.xml"),
+    ),
+    (
         "bare/partitions",
         include_str!("../../catalog/systems/bare/partitions.xml"),
+    ),
+    (
+        "bare/ports",
+        include_str!("../../catalog/systems/bare/ports.xml"),
     ),
     (
         "m3/attack-buffers",

@@ -371,10 +371,13 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
     };
     let time = || {
         let picoseconds = quantity(Dimension::Time)?;
-        if picoseconds == 0 || !picoseconds.is_multiple_of(1000) {
+        if picoseconds == 0 {
+            return Err(bad("a time above 0", "write at least 1ns".into()));
+        }
+        if !picoseconds.is_multiple_of(1000) {
             return Err(bad(
                 "a time in whole nanoseconds",
-                "write at least 1ns, without fractions of a nanosecond".into(),
+                "write it without fractions of a nanosecond".into(),
             ));
         }
         Ok(Time(picoseconds))

@@ -159,6 +159,16 @@ fn malformed(source: &Arc<Source>, error: &roxmltree::Error) -> Diagnostic {
         }
         Error::InvalidAttributeValue(_) => "write `<` as `&lt;` inside quotes".to_owned(),
         Error::DtdDetected => "remove the <!DOCTYPE>; descriptions use none".to_owned(),
+        Error::InvalidComment(_) => {
+            "a comment begins with `<!--`, ends with the first `-->`, and has no `--` between them"
+                .to_owned()
+        }
+        Error::UnknownToken(_) if !source.text.trim_start().starts_with('<') => {
+            "this is no XML: a description begins with <system ...> or <platform ...>".to_owned()
+        }
+        Error::UnknownToken(_) if after_the_root(source, start) => {
+            "a file holds one description: remove what follows it".to_owned()
+        }
         Error::NodesLimitReached => {
             format!("a description has at most {ELEMENT_LIMIT} elements and texts")
         }
@@ -166,6 +176,11 @@ fn malformed(source: &Arc<Source>, error: &roxmltree::Error) -> Diagnostic {
             .to_owned(),
     };
     Diagnostic::new(Problem::Malformed(message), &span, help)
+}
+
+/// Whether everything before an offset is a whole document.
+fn after_the_root(source: &Source, offset: usize) -> bool {
+    roxmltree::Document::parse(&source.text[..offset]).is_ok()
 }
 
 /// Byte offset of a line and column (both from 1, columns in characters).
@@ -212,6 +227,15 @@ mod tests {
         let error = read("<a>\n  <b>\n</a>").unwrap_err();
         assert_eq!(error.position(), Some((3, 1)));
         assert!(error.help.contains("</b>"), "{error}");
+        for (text, what) in [
+            ("int main() {}", "no XML"),
+            ("<a/>\n<b/>", "one description"),
+            ("<a><!-- x -- y --></a>", "no `--`"),
+            ("<a b=c/>", "attributes"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.help.contains(what), "{text}: {error}");
+        }
         assert_eq!(read("").unwrap_err().position(), Some((1, 1)));
         assert_eq!(read("<a>\n").unwrap_err().position(), Some((1, 4)));
         assert_eq!(

@@ -40,9 +40,7 @@ impl Crash {
         match (address, above) {
             (0..0x1000, _) => ", near 0: a null pointer?".to_owned(),
             (_, Some(above @ 0..NEAR)) => {
-                format!(
-                    ", {above} bytes above the stack pointer: is the application's `stack` too small?"
-                )
+                format!(", {above} bytes above the stack pointer: is the stack too small?")
             }
             _ => String::new(),
         }
@@ -117,7 +115,7 @@ mod tests {
             address: Some(0x2062),
             ..crash.clone()
         };
-        let said = "address 0x2062, 8288 bytes above the stack pointer: is the application's `stack` too small?\n";
+        let said = "address 0x2062, 8288 bytes above the stack pointer: is the stack too small?\n";
         assert!(large.text().contains(said), "{}", large.text());
         let back: Crash = serde_json::from_str(&serde_json::to_string(&crash).unwrap()).unwrap();
         assert_eq!(back, crash);

@@ -366,7 +366,11 @@ mod tests {
             Promise::not_judged("b", "bound of message of actuator", why),
             Promise::not_judged("c", "bound of message of actuator", why),
             Promise::not_judged("d", "bound of message of actuator", why),
-            Promise::not_judged("d", "task sensor", "its <task> has no cost"),
+            Promise::not_judged(
+                "d",
+                "task sensor",
+                "its <task> has no cost, from which `check` would bound it",
+            ),
         ])
     }
 
@@ -383,7 +387,7 @@ mod tests {
         Not judged: 7 promises
           b: bound of cache miss of sensor; bound of message of sensor; bound of write-back of sensor and 1 more, because `hog` has no limit
           c, d: bound of message of actuator, because `hog` has no limit
-          d: task sensor, because its <task> has no cost
+          d: task sensor, because its <task> has no cost, from which `check` would bound it
         Held: 2 promises
         ");
         let page = all().markup(&happened).into_string();

@@ -4,7 +4,7 @@
 //! image runs.
 
 use crate::error::Error;
-use crate::one_stack;
+use crate::one_stack::{self, Declared};
 use crate::place;
 use object::{Object as _, ObjectSymbol as _};
 use std::ffi::OsStr;
@@ -21,6 +21,7 @@ const UNITS: &[&str] = &[
     "s-tarest.adb",
     "a-retide.adb",
     "s-tposen.adb",
+    "s-tpobop.adb",
     "a-sytaco.adb",
 ];
 
@@ -69,7 +70,16 @@ pub fn body(file: &str, task: &str, kind: &str) -> String {
     format!("{unit}__{task}{kind}")
 }
 
-/// Compiles files of tasks and what they need, in `folder`, which is made and removed; gives one object file. `tasks`: files and tasks that must be there.
+/// Compiled files.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// One object file.
+    pub object: Vec<u8>,
+    /// What they say of their tasks, by the names of [`body`].
+    pub declared: Declared,
+}
+
+/// Compiles files of tasks and what they need, in `folder`, which is made and removed. `tasks`: files and tasks that must be there.
 ///
 /// # Errors
 /// If there is no GNAT, it refuses, a task is not there, or one needs its stack behind a statement at which it waits.
@@ -78,7 +88,7 @@ pub fn object(
     sources: &[PathBuf],
     tasks: &[(&str, &str)],
     folder: &Path,
-) -> Result<Vec<u8>, Error> {
+) -> Result<Compiled, Error> {
     let first = sources.first().map_or(root, PathBuf::as_path);
     if !is_there() {
         return Err(Error::input(
@@ -91,12 +101,12 @@ pub fn object(
     }
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    let bytes = compile(root, sources, first, folder).and_then(|bytes| {
-        has_tasks(&bytes, tasks)?;
-        Ok(bytes)
+    let compiled = compile(root, sources, first, folder).and_then(|compiled| {
+        has_tasks(&compiled.object, tasks)?;
+        Ok(compiled)
     });
     std::fs::remove_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-    bytes
+    compiled
 }
 
 /// Refuses names of tasks that no file declares.
@@ -127,7 +137,7 @@ fn compile(
     sources: &[PathBuf],
     first: &Path,
     folder: &Path,
-) -> Result<Vec<u8>, Error> {
+) -> Result<Compiled, Error> {
     let library = root.join("software/oneshot/ada/rts");
     let include = |path: &Path| format!("-I{}", path.display());
     let configuration = format!("-gnatec={}", library.join("gnat.adc").display());
@@ -156,11 +166,11 @@ fn compile(
         finish(command, folder, first)
     };
     let units: Vec<&OsStr> = UNITS.iter().map(OsStr::new).collect();
-    make(&units, &["-a", "-gnatg", "-gnatyN", "-gnatws"])?;
+    make(&units, &["-a", "-gnatp", "-gnatg", "-gnatyN", "-gnatws"])?;
     let names = sources.iter().filter_map(|source| source.file_name());
     let names: Vec<&OsStr> = names.collect();
     make(&names, &[])?;
-    check(folder, first)?;
+    let declared = check(folder, first)?;
     let mut bind = command("gnatbind");
     bind.args([
         "-n",
@@ -192,11 +202,14 @@ fn compile(
     link.args(["-r", "-nostdlib", "-o", "all.o", "binder.o"])
         .args(objects.lines());
     finish(link, folder, first)?;
-    place::read(&folder.join("all.o"))
+    Ok(Compiled {
+        object: place::read(&folder.join("all.o"))?,
+        declared,
+    })
 }
 
-/// Refuses tasks that need their stack behind a statement at which they wait.
-fn check(folder: &Path, first: &Path) -> Result<(), Error> {
+/// Refuses tasks that need their stack behind a statement at which they wait. Gives what the assembly says of the others.
+fn check(folder: &Path, first: &Path) -> Result<Declared, Error> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
         .map_err(|error| Error::file(folder, error))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
@@ -204,15 +217,20 @@ fn check(folder: &Path, first: &Path) -> Result<(), Error> {
         .collect();
     all.sort();
     let mut refused = String::new();
+    let mut declared = Declared::default();
     for path in all {
         let text = place::read(&path)?;
-        for one in one_stack::refusals(&String::from_utf8_lossy(&text)) {
+        let text = String::from_utf8_lossy(&text);
+        for one in one_stack::refusals(&text) {
             // Writing to a string cannot fail.
             let _ = writeln!(refused, "{one}");
         }
+        let mut of_file = one_stack::declared(&text);
+        declared.priorities.append(&mut of_file.priorities);
+        declared.kept.append(&mut of_file.kept);
     }
     if refused.is_empty() {
-        return Ok(());
+        return Ok(declared);
     }
     refused.push_str(
         "help: all tasks share one stack, and nothing on it is there behind `delay until` or another statement at which a task waits; declare in the \

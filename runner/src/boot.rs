@@ -57,9 +57,8 @@ pub fn boot_on(
     }
     for start in &image.starts {
         let [first, second] = start.arguments;
-        let is_cluster = config
-            .cluster()
-            .is_some_and(|(tile, _)| tile.id == start.tile);
+        let mut clusters = config.clusters();
+        let is_cluster = clusters.any(|(tile, _)| tile.id == start.tile);
         let started = match is_cluster {
             true => {
                 let hart = (start.tile, start.hart.into());

@@ -212,7 +212,7 @@ impl Chips {
             markers: observed::markers(machine),
             unkept: machine.unkept_markers(),
             crashes: machine.crashes(),
-            running: observed::running(machine),
+            running: machine.running(),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
             carried: machine.carried(),

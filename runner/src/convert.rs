@@ -6,9 +6,9 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, ClusterConfig, DmaConfig, DramConfig, DtuConfig, LocalMemoryConfig,
-    MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, Replacement, TileConfig, Topology,
-    UnitPort,
+    CacheConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig, DtuConfig,
+    LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, Replacement,
+    TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::dram::banks::Timing;
@@ -43,11 +43,11 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                 let core = cycle(&tile.pipeline.clock);
                 TileConfig {
                     id: tile.id,
-                    hart: hart(tile, core),
+                    hart: hart(&tile.pipeline, line(tile), core),
                     l1i: tile.l1i.as_ref().map(|c| cache(c, core)),
                     l1d: tile.l1d.as_ref().map(|c| cache(c, core)),
                     l2: tile.l2.as_ref().map(|c| cache(c, core)),
-                    cluster: tile.cluster.as_ref().map(cluster),
+                    cluster: tile.cluster.as_ref().map(|one| cluster(one, cycle)),
                     local_memory: tile
                         .local_memory
                         .as_ref()
@@ -153,17 +153,20 @@ fn network_card(card: &platform::NetworkCard, chip: u8, tile: u16) -> NetworkCar
     }
 }
 
-fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
-    let p = &tile.pipeline;
+/// Bytes of a tile's lines, or of a fetch.
+fn line(tile: &platform::Tile) -> u32 {
+    let cache = tile.l1d.as_ref().or(tile.l1i.as_ref());
+    let local = tile.local_memory.as_ref();
+    cache
+        .map(|cache| cache.line)
+        .or(local.map(|memory| memory.fetch))
+        .unwrap_or(64)
+}
+
+fn hart(p: &platform::Pipeline, line: u32, ticks_per_cycle: u64) -> HartConfig {
     HartConfig {
         ticks_per_cycle,
-        line: tile
-            .l1d
-            .as_ref()
-            .or(tile.l1i.as_ref())
-            .map(|c| c.line)
-            .or(tile.local_memory.as_ref().map(|memory| memory.fetch))
-            .unwrap_or(64),
+        line,
         load_to_use: p.load_to_use,
         multiply: p.multiply,
         divide: p.divide,
@@ -214,7 +217,20 @@ fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
     }
 }
 
-fn cluster(cluster: &platform::Cluster) -> ClusterConfig {
+fn cluster(cluster: &platform::Cluster, cycle: impl Fn(&platform::Clock) -> u64) -> ClusterConfig {
+    let core = |port| {
+        let core = cluster.core(port)?;
+        let cycle = cycle(&core.pipeline.clock);
+        Some(CoreConfig {
+            hart: hart(&core.pipeline, core.l1d.line, cycle),
+            l1i: cache(&core.l1i, cycle),
+            l1d: cache(&core.l1d, cycle),
+        })
+    };
+    let cores = match cluster.cores.is_empty() {
+        true => Vec::new(),
+        false => (0..cluster.harts).map(core).collect(),
+    };
     ClusterConfig {
         harts: (0..8).take(cluster.harts as usize).collect(),
         up: cluster.up.into(),
@@ -223,6 +239,7 @@ fn cluster(cluster: &platform::Cluster) -> ClusterConfig {
         occupancy: cluster.occupancy.into(),
         hold: cluster.hold.into(),
         fills: (0..cluster.harts).map(|hart| cluster.fills(hart)).collect(),
+        cores,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Why it exists: the place of a fault is rarely the mistake; its callers lead there. What it deliberately does not know: how a program
 //! was run, and what its memory looks like.
 
+use crate::places::is_own;
 use crate::programs::source;
 use crate::trap;
 use bulkhead_machine::hart::UnhandledTrap;
@@ -75,12 +76,30 @@ pub fn of(
     }
 }
 
+/// The innermost place in the program's own sources, from which others' code that it is in was called. `None`: it is in its own, or nothing
+/// is known.
+pub fn called_in(
+    elf: &[u8],
+    pc: u64,
+    registers: &[u64; 32],
+    read: &dyn Fn(u64) -> Option<u64>,
+) -> Option<String> {
+    let resolver = Resolver::new(elf);
+    let frames = Unwinder::new(elf, &resolver).walk(pc, registers, read, FRAMES);
+    let places = frames.iter().flat_map(|pc| resolver.inlined(*pc));
+    let mut places = places.map(named).enumerate();
+    let own = places.find(|(_, place)| place.file.as_deref().is_some_and(is_own))?;
+    (own.0 > 0).then(|| own.1.to_string())
+}
+
+/// A place with its file as users know it.
+fn named(mut place: Location) -> Location {
+    place.file = place.file.map(|file| source(&file).to_owned());
+    place
+}
+
 /// The functions that an address is in: those inlined into each other, the innermost first.
 fn places(resolver: &Resolver, pc: u64) -> Vec<String> {
-    let named = |mut place: Location| {
-        place.file = place.file.map(|file| source(&file).to_owned());
-        place
-    };
     let mut outer = named(resolver.resolve(pc));
     let mut inlined: Vec<Location> = resolver.inlined(pc);
     // The last one is the function itself, which has a name even without debug information. What resolves is its name, and the line of the

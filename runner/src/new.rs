@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use crate::place;
+use bulkhead_model::grammar::NAME_MAX;
 use std::path::{Path, PathBuf};
 
 /// A file of a template: its place in the folder, and its text.
@@ -154,11 +155,11 @@ pub fn create(
         && name
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        && name.len() <= 32;
+        && name.len() <= NAME_MAX;
     if !good {
         return Err(Error::input(
             format!("`{name}` is not a name for an application"),
-            "use small letters, digits and hyphens, a letter first, 32 at most",
+            format!("use small letters, digits and hyphens, a letter first, {NAME_MAX} at most"),
         ));
     }
     if folder.exists() {
@@ -268,7 +269,8 @@ mod tests {
 
     #[test]
     fn odd_names_are_refused() {
-        for name in ["", "Upper", "a b", "a/..", "0day"] {
+        let long = "a".repeat(NAME_MAX + 1);
+        for name in ["", "Upper", "a b", "a/..", "0day", &long] {
             assert!(
                 create(Path::new(name), &root(), Language::C, Kind::One).is_err(),
                 "{name}"

@@ -5,9 +5,8 @@
 
 use crate::measure::MarkerEvent;
 use crate::watch::Log;
-use bulkhead_machine::crash::Crashed;
+use bulkhead_machine::crash::{Crashed, Running};
 use bulkhead_machine::device::network::CardCounters;
-use bulkhead_machine::hart::Privilege;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::local_tile::Refusals;
 use bulkhead_machine::machine::{Machine, Outcome};
@@ -53,8 +52,8 @@ pub struct Observed {
     pub unkept: Vec<(u16, u64)>,
     /// Registers and stacks of programs that crashed.
     pub crashes: Vec<Crashed>,
-    /// The activities that ran in user mode when the run ended, each with its address.
-    pub running: Vec<(Owner, u64)>,
+    /// The activities that were in user mode when the run ended.
+    pub running: Vec<Running>,
     /// Victims and culprits of all waits.
     pub ledger: Ledger,
     /// Counters.
@@ -104,17 +103,6 @@ pub fn markers(machine: &Machine) -> Vec<MarkerEvent> {
             value: marker.value,
         })
         .collect()
-}
-
-/// The activities that run in user mode now, each with its address.
-pub fn running(machine: &Machine) -> Vec<(Owner, u64)> {
-    let tiles = machine.config().tiles.iter().map(|tile| tile.id);
-    let on = |tile| {
-        let hart = machine.hart(tile).ok()?;
-        let owner = machine.unit(tile).ok()?.current_owner();
-        (hart.privilege() == Privilege::User && !hart.is_halted()).then(|| (owner, hart.pc()))
-    };
-    tiles.filter_map(on).collect()
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

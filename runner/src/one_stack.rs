@@ -7,6 +7,14 @@
 //! of the control flow, feasible or not, so the analysis may refuse too much and never too little: an instruction that it does not know, a jump to somewhere
 //! else, or the address of a variable of the frame in a register are refused, and a return needs the return address and what the caller wants to find again.
 //! What other procedures had on the stack cannot be needed: they have not returned, so their return is behind a return of a procedure that was checked.
+//!
+//! A task's body that calls an entry with parameters, which are in its frame, keeps its frame wherever it waits; then only registers are gone. What may be done
+//! with addresses of such a frame is in `addresses`.
+
+mod addresses;
+mod declared;
+
+pub use declared::{Declared, declared};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -15,8 +23,13 @@ use std::fmt;
 pub const ENDS: &[&str] = &[
     "bulkhead_ada_delay_until",
     "bulkhead_ada_wait",
+    "bulkhead_ada_wait_kept",
     "bulkhead_ada_wait_for",
+    "bulkhead_ada_next",
 ];
+
+/// The one of them that makes a procedure keep its frame.
+const KEEPS: &str = "bulkhead_ada_wait_kept";
 
 /// A procedure that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +109,14 @@ struct Instruction {
     next: Next,
     /// Calls something that ends the job.
     ends: bool,
+    /// What it calls by name, if it is a call.
+    calls: Option<String>,
+    /// The number or name that it puts into a register.
+    loaded: Option<String>,
+    /// What it does with addresses of the frame.
+    effect: addresses::Effect,
+    /// It makes an address of the frame, which is wrong if the frame is not kept.
+    makes_address: bool,
     /// Why it must not be in a procedure whose job ends there.
     wrong: Option<String>,
 }
@@ -158,6 +179,12 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         moves: 0,
         next: Next::Behind,
         ends: false,
+        calls: None,
+        loaded: ["li", "la", "lla"]
+            .contains(&mnemonic)
+            .then(|| operand(1).to_owned()),
+        effect: addresses::effect(mnemonic, &operands),
+        makes_address: false,
         wrong: None,
     };
     let last = operands.last().copied().unwrap_or("").to_owned();
@@ -181,6 +208,7 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
             }
         }
         if !is_load && first == SP {
+            it.makes_address = true;
             it.wrong = Some("the address of a local variable is stored".to_owned());
         }
         return it;
@@ -192,10 +220,12 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         "call" => {
             it.writes = CHANGED;
             it.ends = ENDS.contains(&operand(0));
+            it.calls = Some(last);
         }
         "jalr" if operands.len() == 1 || operand(0) == "ra" => {
             it.reads = all(usize::from(operands.len() > 1));
             it.writes = CHANGED;
+            it.calls = Some(String::new());
         }
         "j" if operand(0).starts_with('.') => it.next = Next::Label(last),
         "ret" | "jr" | "tail" | "j" => {
@@ -216,6 +246,7 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
         _ => it.wrong = Some(format!("`{line}` is not known to this check")),
     }
     if it.reads & SP != 0 {
+        it.makes_address = matches!(it.effect, addresses::Effect::Make { .. });
         it.wrong = Some("the address of a local variable is used".to_owned());
     } else if it.writes & SP != 0 {
         it.wrong = Some("the frame has no fixed size".to_owned());
@@ -228,12 +259,20 @@ fn instruction(line: &str, place: (String, u32)) -> Instruction {
 struct Procedure {
     instructions: Vec<Instruction>,
     labels: BTreeMap<String, usize>,
+    /// It is the body of a single task.
+    is_body: bool,
 }
 
 /// What is needed before an instruction: registers, and bytes of the frame from its end on.
 type Needed = (Registers, BTreeSet<i64>);
 
 impl Procedure {
+    /// Whether its frame is there again behind all calls that end a job.
+    fn is_kept(&self) -> bool {
+        let mut calls = self.instructions.iter().map(|it| it.calls.as_deref());
+        calls.any(|call| call == Some(KEEPS))
+    }
+
     fn next(&self, at: usize) -> Vec<usize> {
         let Some(it) = self.instructions.get(at) else {
             return Vec::new();
@@ -295,6 +334,7 @@ impl Procedure {
 
     /// The first instruction on a path from `from` that reads what is needed there.
     fn reader(&self, from: usize, depths: &[i64]) -> Option<usize> {
+        let is_kept = self.is_kept();
         let mut seen = BTreeSet::new();
         let mut open = VecDeque::from([(from, 0, BTreeSet::new())]);
         while let Some((at, mut written, mut bytes)) = open.pop_front() {
@@ -304,7 +344,7 @@ impl Procedure {
                 from + depths[at]..to + depths[at]
             };
             if it.reads & !written & !FIXED != 0
-                || range(it.reads_frame).any(|byte| !bytes.contains(&byte))
+                || !is_kept && range(it.reads_frame).any(|byte| !bytes.contains(&byte))
             {
                 return Some(at);
             }
@@ -334,11 +374,17 @@ impl Procedure {
             what,
         };
         let mut all: Vec<Refusal> = Vec::new();
+        let is_kept = self.is_kept();
+        if is_kept && !self.is_body {
+            let what = "an entry with parameters is called outside of a task's body: call it in the body itself".to_owned();
+            return vec![refuse(first, what)];
+        }
         for (at, it) in self.instructions.iter().enumerate() {
             let outside = match &it.next {
                 Next::Either(name) | Next::Label(name) if !self.labels.contains_key(name) => {
                     Some("a jump out of the procedure".to_owned())
                 }
+                _ if is_kept && it.makes_address => None,
                 _ => it.wrong.clone(),
             };
             if let Some(wrong) = outside {
@@ -356,13 +402,19 @@ impl Procedure {
                 return all;
             }
         };
+        if is_kept && all.is_empty() {
+            all.extend(
+                self.leaks(&depths)
+                    .map(|at| refuse(at, "the address of a local variable leaves a task's body that waits: declare the variable in the package".to_owned())),
+            );
+        }
         let needed = self.needed(&depths);
         for at in ends {
             let line = self.instructions[at].place.1;
             let Some((registers, bytes)) = needed.get(at + 1) else {
                 continue;
             };
-            if registers & !FIXED == 0 && bytes.is_empty() {
+            if registers & !FIXED == 0 && (is_kept || bytes.is_empty()) {
                 continue;
             }
             let reader = self.reader(at + 1, &depths).unwrap_or(at);
@@ -386,8 +438,19 @@ impl Procedure {
     }
 }
 
+/// How names of the bodies of single tasks end.
+const BODY: &str = "TKB";
+
 /// What of a file of assembly is refused.
 pub fn refusals(assembly: &str) -> Vec<Refusal> {
+    let (procedures, mut all) = procedures(assembly);
+    all.extend(procedures.iter().flat_map(|one| one.1.refusals()));
+    all
+}
+
+/// The procedures of a file of assembly by their names, and what is refused outside of them.
+fn procedures(assembly: &str) -> (Vec<(String, Procedure)>, Vec<Refusal>) {
+    let mut found = Vec::new();
     let mut files: BTreeMap<u32, String> = BTreeMap::new();
     let mut place = (String::from("?"), 0);
     let mut procedure: Option<(String, Procedure)> = None;
@@ -429,12 +492,7 @@ pub fn refusals(assembly: &str) -> Vec<Refusal> {
             [".size", name, ..] => {
                 let name = name.trim_end_matches(',');
                 if procedure.as_ref().is_some_and(|one| one.0 == name) {
-                    all.extend(
-                        procedure
-                            .take()
-                            .map(|one| one.1.refusals())
-                            .unwrap_or_default(),
-                    );
+                    found.extend(procedure.take());
                 }
                 continue;
             }
@@ -458,7 +516,14 @@ pub fn refusals(assembly: &str) -> Vec<Refusal> {
                     it.labels.insert(label.to_owned(), it.instructions.len());
                 }
                 None if procedures.contains(label) => {
-                    procedure = Some((label.to_owned(), Procedure::default()));
+                    let is_body = label.ends_with(BODY);
+                    procedure = Some((
+                        label.to_owned(),
+                        Procedure {
+                            is_body,
+                            ..Procedure::default()
+                        },
+                    ));
                 }
                 None => {}
             }
@@ -480,10 +545,8 @@ pub fn refusals(assembly: &str) -> Vec<Refusal> {
             None => {}
         }
     }
-    if let Some((_, procedure)) = procedure {
-        all.extend(procedure.refusals());
-    }
-    all
+    found.extend(procedure);
+    (found, all)
 }
 
 #[cfg(test)]

@@ -100,3 +100,98 @@ fn names_of_registers_are_those_of_the_convention() {
     assert_eq!(seen, u64::MAX);
     assert_eq!(SAVED.count_ones(), 24);
 }
+
+/// A body like those that the compiler makes of an entry with a parameter `out`: the parameter's address is in a record of the frame.
+fn body_with(call: &str, odd: &str) -> String {
+    format!(
+        "\t.file 1 \"./t.adb\"\n\t.type t__aTKB, @function\nt__aTKB:\n\t.loc 1 1 0\n\taddi\tsp,sp,-32\n\tsd\tra,24(sp)\n.L9:\n\taddi\ta2,sp,8\n\
+         \taddi\ta5,sp,16\n\tsd\ta5,8(sp)\n{odd}\tlla\ta0,box\n\tcall\tsystem__tasking__protected_objects__operations__waits\n\tbeq\ta0,zero,.L7\n\
+         \t.loc 1 3 0\n\tcall\t{call}\n.L7:\n\tld\ta5,8(sp)\n\tld\ta0,0(a5)\n\tcall\tprint\n{WAIT}\tj\t.L9\n\t.size\tt__aTKB, .-t__aTKB\n"
+    )
+}
+
+fn said(text: &str) -> Vec<String> {
+    refusals(text).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_body_that_calls_an_entry_with_parameters_keeps_its_frame() {
+    let kept = body_with("bulkhead_ada_wait_kept", "");
+    assert_eq!(said(&kept), [""; 0], "{kept}");
+    assert_eq!(declared(&kept).kept, [("t__aTKB".to_owned(), 32)].into());
+    let gone = body_with("bulkhead_ada_wait", "");
+    assert!(!said(&gone).is_empty());
+    assert!(declared(&gone).kept.is_empty());
+    // In the frame only: a register is gone, whatever is kept.
+    let register = kept.replace("ld\ta0,0(a5)", "mv\ta0,s2");
+    assert_eq!(
+        said(&register),
+        [
+            "t.adb:3: error: this needs a local value from before the task waited in line 3, and it is gone"
+        ]
+    );
+    let procedure = kept.replace("t__aTKB", "t__p");
+    assert_eq!(
+        said(&procedure),
+        [
+            "t.adb:3: error: an entry with parameters is called outside of a task's body: call it in the body itself"
+        ]
+    );
+}
+
+#[test]
+fn addresses_of_a_kept_frame_stay_in_it() {
+    for odd in [
+        "\tlla\ta4,box\n\tsd\ta5,0(a4)\n",
+        "\tlla\ta4,box\n\tsd\tsp,0(a4)\n",
+        "\tmv\ta0,a5\n\tcall\tkeeper\n",
+        "\tli\ta1,0\n\tmv\ta0,a1\n\tmv\ta1,a5\n\tcall\tkeeper\n",
+        "\tlla\ta3,box\n\tadd\ta4,a5,a3\n\tsd\ta4,0(a3)\n",
+        "\tlla\ta3,box\n\tld\ta4,8(sp)\n\tsd\ta4,0(a3)\n",
+        "\tlla\ta3,box\n\tamoswap.d\ta4,a5,(a3)\n",
+        "\tld\ta4,0(a2)\n\tlla\ta3,box\n\tsd\ta4,0(a3)\n",
+    ] {
+        let all = said(&body_with("bulkhead_ada_wait_kept", odd));
+        assert!(
+            all.len() == 1 && all[0].contains("the address of a local variable leaves"),
+            "{odd}: {all:?}"
+        );
+    }
+    for fine in [
+        "\tsd\tsp,16(sp)\n\tsd\tzero,16(sp)\n",
+        "\tlla\ta3,box\n\tsd\tzero,0(a3)\n",
+        "\tlla\ta4,box\n\tmv\ta3,a5\n\tli\ta3,0\n\tsd\ta3,0(a4)\n",
+        // What is behind a gap is no argument.
+        "\tli\ta0,1\n\tli\ta1,1\n\tcall\tg\n\taddi\ta5,sp,16\n\tli\ta1,1\n\tcall\tg\n\taddi\ta2,sp,8\n",
+        "\tlw\ta4,0(a2)\n\tlla\ta3,box\n\tsw\ta4,0(a3)\n",
+    ] {
+        let all = said(&body_with("bulkhead_ada_wait_kept", fine));
+        assert_eq!(all, [""; 0], "{fine}");
+    }
+}
+
+#[test]
+fn priorities_are_those_of_the_calls_that_declare_tasks() {
+    let create = |before: &str| {
+        format!(
+            "\t.type t__vip, @function\nt__vip:\n\taddi\tsp,sp,-32\n{before}\tcall\tsystem__tasking__restricted__stages__create_restricted_task_sequential\n\
+             \tret\n\t.size\tt__vip, .-t__vip\n"
+        )
+    };
+    let of = |before: &str| declared(&create(before)).priorities;
+    let one = |priority| [("t__aTKB".to_owned(), priority)].into();
+    assert_eq!(of("\tlla\ta7,t__aTKB\n\tli\ta0,5\n"), one(5));
+    assert_eq!(
+        of("\tli\ta5,200\n\tlla\ta7,t__aTKB\n\taddi\ta0,a5,-60\n"),
+        one(140)
+    );
+    // What is not a constant of the way to the call is not known.
+    for unknown in [
+        "\tlla\ta7,t__aTKB\n\tlw\ta0,8(a1)\n",
+        "\tli\ta0,5\n.L1:\n\tlla\ta7,t__aTKB\n",
+        "\tli\ta0,5\n\tcall\tg\n\tlla\ta7,t__aTKB\n",
+        "\tli\ta0,5\n\tld\ta7,8(sp)\n",
+    ] {
+        assert!(of(unknown).is_empty(), "{unknown}");
+    }
+}

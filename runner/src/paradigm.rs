@@ -10,6 +10,7 @@ use crate::measure::{Lives, MarkerEvent};
 use crate::names::{Names, Naming};
 use crate::observed::{Observed, console_text};
 use crate::programs::{Library, Program};
+use bulkhead_machine::crash::Running;
 use bulkhead_machine::local_tile::Refusals;
 use bulkhead_machine::machine::Machine;
 use bulkhead_machine::types::Owner;
@@ -114,8 +115,9 @@ pub trait Paradigm: Sync {
         false
     }
 
-    /// Runs that bounds need beside the chosen ones (the first argument); the second: every variant of the system.
-    fn besides(&self, _: &[(String, System)], _: &[(String, System)]) -> Vec<BesideRun> {
+    /// Runs that bounds need beside the chosen ones (the first argument); the second: every variant of the system; the third: whether the chosen
+    /// runs are watched, so that they can serve themselves.
+    fn besides(&self, _: &[(String, System)], _: &[(String, System)], _: bool) -> Vec<BesideRun> {
         Vec::new()
     }
 
@@ -140,8 +142,8 @@ pub struct Said<'a> {
     pub console: &'a str,
     /// Every marker.
     pub markers: &'a [MarkerEvent],
-    /// The activities that ran in user mode at the end, each with its address.
-    pub running: &'a [(Owner, u64)],
+    /// The activities that were in user mode at the end.
+    pub running: &'a [Running],
     /// Tiles whose doorbell another one has rung, that one, and how often.
     pub rings: &'a [(u16, u16, u64)],
     /// What guards of local memories refused: the tile with the guard, and what it refused to another one.

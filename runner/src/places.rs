@@ -14,6 +14,14 @@ const KERNEL: &str = "kernel";
 /// Sources of the compiler and of packages of others, as [`source`] names them.
 const OTHERS: [&str; 3] = ["/", "cargo/", "library/"];
 
+/// The chip's own libraries and operating systems, as [`source`] names them.
+const OURS: &str = "software/";
+
+/// Whether a file is one of a program's own sources.
+pub fn is_own(file: &str) -> bool {
+    !OTHERS.iter().any(|others| file.starts_with(others)) && !file.starts_with(OURS)
+}
+
 /// The program of an application, a manager or the kernel; none of what only its creator knows.
 pub fn program_of<'p>(
     paradigm: &dyn Paradigm,

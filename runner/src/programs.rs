@@ -214,7 +214,11 @@ impl Library {
     ///
     /// # Errors
     /// If there is no such file or no GNAT, the compiler refuses, or a task needs its stack where it must not.
-    pub fn ada_tasks(&self, files: &[&str], tasks: &[(&str, &str)]) -> Result<Vec<u8>, Error> {
+    pub fn ada_tasks(
+        &self,
+        files: &[&str],
+        tasks: &[(&str, &str)],
+    ) -> Result<ada_programs::Compiled, Error> {
         let paths: Result<Vec<PathBuf>, Error> =
             files.iter().map(|file| self.task_file(file)).collect();
         let folder = format!("ada-{}", std::process::id());

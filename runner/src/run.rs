@@ -22,13 +22,14 @@ use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::unseen;
 use crate::watch::{Log, Watcher};
+use bulkhead_machine::types::Owner;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system, load_system_text};
 use bulkhead_report::crash::Crash;
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
-    End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, VariantResult,
+    AddedRun, End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, VariantResult,
 };
 use bulkhead_report::verdict::{Promise, Verdict};
 use sha2::{Digest, Sha256};
@@ -242,10 +243,14 @@ fn whole(
         paradigm.admit(name, variant)?;
     }
     // A bound that counts for itself has runs of its own.
-    let besides = match look.slices {
-        None => paradigm.besides(&variants, &self::variants(&system, &[])?),
-        Some(_) => Vec::new(),
-    };
+    let (mut besides, mut far) = (Vec::new(), Vec::new());
+    if look.slices.is_none() {
+        let all = self::variants(&system, &[])?;
+        besides = paradigm.besides(&variants, &all, true);
+        far = far_besides(&variants, &all)?;
+    }
+    let own = besides.len();
+    besides.append(&mut far);
     let what = "building the programs of the chip";
     progress.stage(Stage::Work { what });
     let added = besides.iter().map(|run| &run.system);
@@ -318,7 +323,13 @@ fn whole(
         });
     }
     let finished = finish(
-        paradigm, &system, options, &programs, &jobs, observed, besides,
+        paradigm,
+        &system,
+        options,
+        &programs,
+        &jobs,
+        observed,
+        (besides, own),
     )?;
     Ok((finished, seen))
 }
@@ -357,10 +368,9 @@ fn finish(
     programs: &[Program],
     jobs: &[Job<'_>],
     observed: Vec<Observed>,
-    besides: Vec<(BesideRun, Job<'_>, Observed)>,
+    (besides, own_besides): (Vec<(BesideRun, Job<'_>, Observed)>, usize),
 ) -> Result<Finished, Error> {
     let mut variants = Vec::new();
-    let mut peers = Vec::new();
     let mut names = Vec::new();
     for (job, seen) in jobs.iter().zip(&observed) {
         let own = paradigm.names(&job.system, &seen.markers);
@@ -368,10 +378,6 @@ fn finish(
         variant
             .incidents
             .extend(peer_incidents(&job.system, programs, seen, &variant.end)?);
-        if let (Some(peer), Some(other)) = (&job.system.peer, &seen.other) {
-            let variant = peer_variant(&job.name, &peer.system, programs, &other.observed)?;
-            peers.push((peer, variant));
-        }
         variants.push(variant);
         names.push(own);
     }
@@ -401,7 +407,18 @@ fn finish(
             (run.clone(), ran)
         })
         .collect();
-    let added = paradigm.bound(&runs, &besides, &mut variants);
+    let (besides, far) = besides.split_at(own_besides);
+    let added = paradigm.bound(&runs, besides, &mut variants);
+    let mut peers = Vec::new();
+    let mut far_added = Vec::new();
+    for (job, seen) in jobs.iter().zip(&observed) {
+        if let (Some(peer), Some(other)) = (&job.system.peer, &seen.other) {
+            let variant;
+            (variant, far_added) =
+                peer_variant(&job.name, &peer.system, programs, &other.observed, far)?;
+            peers.push((peer, variant));
+        }
+    }
     let cycle = reference_cycle(system);
     let mut promises = Vec::new();
     for (job, variant) in jobs.iter().zip(&variants) {
@@ -428,7 +445,7 @@ fn finish(
             variants,
             added,
             verdict: Verdict::of(promises),
-            peer: peer_result(options, programs, peers, &stops)?.map(Box::new),
+            peer: peer_result(options, programs, (peers, far_added), &stops)?.map(Box::new),
         },
         consoles,
         traces,
@@ -551,7 +568,12 @@ fn incidents(
     let locate = |application: &str, pc: u64| {
         let program = program_of(paradigm, system, programs, application)?;
         let by = paradigm.moved(system, application, program);
-        Some(place_of(program, pc.wrapping_sub(by)))
+        let place = place_of(program, pc.wrapping_sub(by));
+        let called = called_in(program, said.names, seen, (application, pc));
+        Some(match called.filter(|_| by == 0) {
+            Some(own) => format!("{place}, called in {own}"),
+            None => place,
+        })
     };
     let mut all = paradigm.incidents(system, said, &locate);
     for incident in &mut all {
@@ -559,6 +581,24 @@ fn incidents(
         incident.crash = program.and_then(|program| crash_of(program, incident, seen));
     }
     all
+}
+
+/// Where an application's own sources called the code of others in which it crashed, or was when the run ended.
+fn called_in(
+    program: &Program,
+    names: &Names,
+    seen: &Observed,
+    (application, pc): (&str, u64),
+) -> Option<String> {
+    let is_it = |owner: Owner, at: u64| at == pc && names.owner(owner) == application;
+    let elf = &program.elf;
+    let mut running = seen.running.iter();
+    if let Some(one) = running.find(|one| is_it(one.owner, one.pc)) {
+        return crash::called_in(elf, pc, &one.registers, &|address| one.word(address));
+    }
+    let mut crashes = seen.crashes.iter();
+    let one = crashes.find(|one| is_it(one.owner, one.trap.pc))?;
+    crash::called_in(elf, pc, &one.registers, &|address| one.word(address))
 }
 
 /// The backtrace of a crash, if the machine kept what it needs.
@@ -597,13 +637,36 @@ fn console(system: &System, own: String, other: Option<&OtherSeen>) -> String {
     }
 }
 
+/// Runs that bounds of flows on the second chip need: each of that chip alone. `chosen` and `all`: variants of the whole.
+///
+/// # Errors
+/// If no paradigm runs that chip.
+pub fn far_besides(
+    chosen: &[(String, System)],
+    all: &[(String, System)],
+) -> Result<Vec<BesideRun>, Error> {
+    let far = |whole: &[(String, System)]| -> Vec<(String, System)> {
+        let peers = whole.iter();
+        let peers = peers.filter_map(|(name, one)| Some((name.clone(), one.peer.as_ref()?)));
+        peers
+            .map(|(name, peer)| (name, (*peer.system).clone()))
+            .collect()
+    };
+    let chosen = far(chosen);
+    match chosen.first() {
+        Some((_, system)) => Ok(paradigm_of(system)?.besides(&chosen, &far(all), false)),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// What the peer did in a variant. What went wrong there is listed with the first chip.
 fn peer_variant(
     name: &str,
     system: &System,
     programs: &[Program],
     seen: &Observed,
-) -> Result<VariantResult, Error> {
+    besides: &[(BesideRun, Ran<'_>)],
+) -> Result<(VariantResult, Vec<AddedRun>), Error> {
     let paradigm = paradigm_of(system)?;
     let names = paradigm.names(system, &seen.markers);
     let mut variant = read(paradigm, name, system, &names, programs, seen);
@@ -613,15 +676,15 @@ fn peer_variant(
         names: &names,
         seen,
     };
-    paradigm.bound(&[ran], &[], std::slice::from_mut(&mut variant));
-    Ok(variant)
+    let added = paradigm.bound(&[ran], besides, std::slice::from_mut(&mut variant));
+    Ok((variant, added))
 }
 
 /// The results of the peer's chip.
 fn peer_result(
     options: &Options,
     programs: &[Program],
-    peers: Vec<(&Peer, VariantResult)>,
+    (peers, added): (Vec<(&Peer, VariantResult)>, Vec<AddedRun>),
     stops: &[Option<String>],
 ) -> Result<Option<RunResult>, Error> {
     let Some((first, _)) = peers.first() else {
@@ -643,7 +706,7 @@ fn peer_result(
         provenance: provenance(system, options, programs),
         placement: Placement::of(system),
         variants: peers.into_iter().map(|(_, variant)| variant).collect(),
-        added: Vec::new(),
+        added,
         verdict: Verdict::of(promises),
         peer: None,
     }))

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::named_tracer::NamedTracer;
 use crate::names::Naming;
-use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers, running};
+use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
 use crate::watch::{Both, Watcher};
@@ -268,7 +268,7 @@ pub fn execute_beside(
         markers: markers(machine),
         unkept: machine.unkept_markers(),
         crashes: machine.crashes(),
-        running: running(machine),
+        running: machine.running(),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         carried: machine.carried(),

@@ -75,7 +75,7 @@ impl Stays {
 
     /// Of all commands that pass a token bucket.
     pub fn new(scenario: &NetworkScenario) -> Self {
-        let mut waits: BTreeMap<(usize, u16, u64), Option<u128>> = BTreeMap::new();
+        let mut waits: BTreeMap<(usize, u16, [u64; 3]), Option<u128>> = BTreeMap::new();
         let mut stays = BTreeMap::new();
         let regulated = scenario.sources.iter().enumerate();
         for (index, source) in regulated.filter(|(_, source)| source.regulator.is_some()) {
@@ -90,7 +90,11 @@ impl Stays {
                         continue;
                     };
                     let wait = *waits
-                        .entry((resource, step.input, step.passed))
+                        .entry((
+                            resource,
+                            step.input,
+                            [step.passed, step.queued, step.occupancy],
+                        ))
                         .or_insert_with(|| longest_by_order(scenario, resource, step));
                     stay = stay.zip(wait).map(|(a, b)| a.saturating_add(b));
                 }
@@ -377,6 +381,23 @@ pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], step: &Ste
             });
             before.saturating_add(step.passed.into())
         }
+        // The same of those in its own queue. Beside each of them and beside it goes as much of the acknowledged work, in turns.
+        Arbitration::Turns { least } => {
+            let beside = |own: u128| own.saturating_add(own.div_ceil(u128::from(least.max(1))));
+            let before = at_once(rivals, |u| {
+                let own = u.inputs.iter().filter(|(i, _)| *i == input);
+                let own = own.fold(0u128, |sum, (_, o)| sum.saturating_add(*o));
+                let all = match own {
+                    0 => 0,
+                    _ => own.saturating_add(beside(own)).saturating_add(u.passed),
+                };
+                u128::from(u.outstanding).saturating_mul(all)
+            });
+            [step.passed, step.queued]
+                .iter()
+                .fold(before, |sum, &part| sum.saturating_add(part.into()))
+                .saturating_add(beside(step.occupancy.into()))
+        }
         Arbitration::AnyOrder if rivals.iter().all(|r| r.users.is_empty()) => 0,
         Arbitration::AnyOrder => u128::MAX,
         Arbitration::RoundRobin => {
@@ -450,6 +471,7 @@ mod tests {
                 input,
                 occupancy,
                 passed: 0,
+                queued: 0,
                 tail: 0,
                 elsewhere: false,
                 latency: occupancy,

@@ -93,7 +93,7 @@ fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
     let any = |r: &Resource| {
         matches!(
             r.arbitration,
-            Arbitration::AnyOrder | Arbitration::LimitedPassing
+            Arbitration::AnyOrder | Arbitration::LimitedPassing | Arbitration::Turns { .. }
         )
     };
     if scenario.resources.iter().any(any) {

@@ -8,20 +8,31 @@
 //! **Controllers with a queue.** Let `row` be the longest from one column access to the next, if that needs another row: the last
 //! access ends (tRTP, or tCWL + burst + tWR) or tRAS passes, the row is closed (tRP), activations before it use up the four of their
 //! window (tRRD, tFAW), the row is opened (tRCD), and each of the three commands finds the command bus taken once by a younger
-//! request (what else such a command costs is its request's own). Let `turn` be the longest from one column access to the next in an
-//! open row: the burst, or the turn-around of the bus.
+//! request (what else such a command costs is its request's own). Where younger requests are waited for, one that has just come may
+//! spend all of its front end meanwhile, if that takes longer than the row has to stay open. Let `turn` be the longest from one column
+//! access to the next in an open row: the burst, or the turn-around of the bus.
 //! - `fcfs`: columns are accessed in order of arrival, so nobody comes between the bursts of an access: `row + turn` for its first
 //!   burst of each row, a burst for each other.
 //! - `fr-fcfs`: columns of others may come between its bursts: `turn` for each but the first of a row. From when nothing older is left until it
 //!   is served, at most `cap` bursts pass that hits of its bank or the bus let pass; until each of them, the longer of `turn` and the
 //!   last access of the bank to its precharge goes by, and `turn`. Bursts that pass while its row is closed and opened cost nothing else.
-//! - any policy with a write queue: what is drained and what is read come in turns, so only the window bound holds, with `row + turn` for
-//!   each burst. Of the writes that were acknowledged before, a full queue may be drained.
+//! - any policy with a write queue: each burst takes `row + turn`, whatever was moved before it. See below.
 //! - `slots`: each burst takes one slot, in turns of the tiles.
+//!
+//! **Write queues.** Reads and drained writes come in turns. While reads wait, a drain moves at most as many bursts as the queue holds (`s`), and the
+//! next one begins only when as many bursts of the oldest read as it moved, `s` at most, have followed.
+//! - A read comes when `n` bursts of older reads and of itself are left. All drains but the last are followed by as many of those bursts, so
+//!   all of them together move at most `n + s`.
+//! - A write waits until there is room: until the posted bursts (`s`, or one write that is longer) and the older waiting ones, `b` in all,
+//!   are drained. Meanwhile every drain moves `s` (or no read waits), and `s` bursts of the oldest reads follow each, and one that was
+//!   under way when the write came: at most `b + s`, each with the bursts that may pass it.
+//! - A write that comes can begin a drain just before the oldest read would have moved its burst, and its row must be opened again
+//!   afterwards: `row + turn` more for each such drain. While reads wait, it moves at least from the high to the low mark (or from where
+//!   the longest write finds no room). A read that comes can end a drain in the same way if that has moved `s` bursts.
 
 use super::scenario::{Arbitration, Outage, Step, Ticks};
 use bulkhead_abi::dtu::CHUNK_MAX;
-use bulkhead_model::platform::{Controller, Dram, MemoryPolicy, Spread};
+use bulkhead_model::platform::{Controller, Dram, MemoryPolicy, Spread, WriteQueue};
 
 /// A memory's parameters, in ticks.
 pub struct MemoryTiming<'a> {
@@ -60,30 +71,74 @@ impl<'a> MemoryTiming<'a> {
     pub fn arbitration(&self) -> Arbitration {
         match &self.dram.controller {
             Some(controller) if controller.policy == MemoryPolicy::Slots => Arbitration::RoundRobin,
-            Some(controller) if controller.write_queue.is_some() => Arbitration::AnyOrder,
+            Some(Controller {
+                write_queue: Some(queue),
+                ..
+            }) => Arbitration::Turns {
+                least: self.drained(*queue),
+            },
             Some(controller) if cap(controller).is_some() => Arbitration::LimitedPassing,
             _ => Arbitration::ArrivalOrder,
         }
+    }
+
+    /// Bursts of the longest access.
+    fn longest(&self) -> u64 {
+        CHUNK_MAX as u64 / u64::from(self.dram.burst).max(1) + 1
+    }
+
+    /// Bursts that may be posted at once: what is larger than the queue has it alone.
+    fn posted(&self, queue: WriteQueue) -> u64 {
+        u64::from(queue.size).max(self.longest())
+    }
+
+    /// Bursts that a drain which begins while reads wait moves at least.
+    fn drained(&self, queue: WriteQueue) -> u64 {
+        let no_room = (u64::from(queue.size) + 1).saturating_sub(self.longest());
+        let from = u64::from(queue.high).min(no_room);
+        from.saturating_sub(queue.low.into()).max(1)
+    }
+
+    /// What `work` of drained writes takes with the rows that are opened in vain where drains begin and end.
+    fn in_turns(&self, queue: WriteQueue, work: Ticks) -> Ticks {
+        work + (2 * work).div_ceil(self.drained(queue))
     }
 
     /// Work that was acknowledged before it was done, at most.
     pub fn backlog(&self) -> Ticks {
         let queue = self.dram.controller.as_ref().and_then(|controller| {
             let queue = controller.write_queue?;
-            // What is larger than the queue has it alone.
-            let bursts =
-                u64::from(queue.size).max(CHUNK_MAX as u64 / u64::from(self.dram.burst).max(1) + 1);
-            Some(bursts * (self.row(controller) + self.turn(controller)))
+            let each = self.row(controller) + self.turn(controller);
+            Some(self.in_turns(queue, self.posted(queue) * each) + 2 * each)
         });
         queue.unwrap_or(0)
     }
 
-    /// What a row may have to stay open, from its last column access or the moment at which it was opened.
+    /// What a write queue lets go before an access, whatever is under way: before a read, a row that is opened in vain; before a write that
+    /// finds no room, the reads between the drains of a full queue, and those of one that was under way. (The full queue itself is the
+    /// resource's backlog.)
+    fn queued(&self, controller: &Controller, write: bool) -> Ticks {
+        let Some(queue) = controller.write_queue else {
+            return 0;
+        };
+        let each = self.row(controller) + self.turn(controller);
+        match write {
+            false => each,
+            true => 2 * self.posted(queue) * (each + self.passed(controller)),
+        }
+    }
+
+    /// What a row may have to stay open, from its last column access or the moment at which it was opened. Where younger requests may have
+    /// to be waited for, not less than the front end of one that has just come.
     fn left(&self, controller: &Controller) -> Ticks {
         let written = controller.write_cas + self.dram.write_recovery;
         let read = controller.read_to_precharge;
         let left = (self.ticks(written) + self.burst()).max(self.ticks(read));
-        left.max(self.ticks(controller.row_active))
+        let left = left.max(self.ticks(controller.row_active));
+        match (cap(controller), controller.write_queue) {
+            (None, None) => left,
+            _ => left.max(self.ticks(self.dram.frontend + 1)),
+        }
     }
 
     /// One column access to the next that needs another row.
@@ -145,6 +200,7 @@ impl<'a> MemoryTiming<'a> {
             input: 0,
             occupancy,
             passed: 0,
+            queued: 0,
             tail,
             elsewhere: false,
             latency,
@@ -206,7 +262,11 @@ impl<'a> MemoryTiming<'a> {
                     Some(_) => self.turn(controller),
                     None => burst.max(self.ticks(controller.column_gap)) + self.cycle,
                 };
-                let occupancy = rows * each + (bursts - rows) * gap;
+                let moved = rows * each + (bursts - rows) * gap;
+                let occupancy = match controller.write_queue {
+                    Some(queue) if write => self.in_turns(queue, moved),
+                    _ => moved,
+                };
                 let data = self.ticks(cas(controller)) + burst;
                 // What is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
@@ -215,6 +275,9 @@ impl<'a> MemoryTiming<'a> {
                 };
                 let mut all = step(occupancy, 0, occupancy + data);
                 all.passed = rows * self.passed(controller);
+                all.queued = self.queued(controller, write);
+                // Reads and writes have a queue each.
+                all.input = u16::from(write && controller.write_queue.is_some());
                 (vec![all], least)
             }
         };

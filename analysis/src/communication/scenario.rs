@@ -53,6 +53,12 @@ pub enum Arbitration {
     ArrivalOrder,
     /// In order of arrival, but for [`Step::passed`] of what came later; not preemptive.
     LimitedPassing,
+    /// As [`Arbitration::LimitedPassing`] within a queue; whenever work of one input has gone, at most as much of what was acknowledged
+    /// before follows, in turns of at least `least` units of it.
+    Turns {
+        /// Each turn costs at most one unit more.
+        least: u64,
+    },
     /// In any order, not preemptive: nothing but limits on what others send bounds a wait.
     AnyOrder,
 }
@@ -159,12 +165,14 @@ impl Demand {
 pub struct Step {
     /// The resource that must be won, if any: an index into [`NetworkScenario::resources`].
     pub resource: Option<usize>,
-    /// The resource's input that the transaction comes through (round robin); any number, equal for the same queue.
+    /// The resource's input that the transaction comes through (round robin, turns); any number, equal for the same queue.
     pub input: u16,
     /// Longest time for which the resource then serves nobody else.
     pub occupancy: Ticks,
     /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): longest time that this costs one that all older ones have left.
     pub passed: Ticks,
+    /// Under [`Arbitration::Turns`]: longest time that goes to others before it in any case, beside the backlog.
+    pub queued: Ticks,
     /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
     /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
     pub tail: Ticks,
@@ -183,6 +191,7 @@ impl Step {
             input: 0,
             occupancy: 0,
             passed: 0,
+            queued: 0,
             tail: 0,
             elsewhere: false,
             latency,

@@ -646,7 +646,7 @@ pub fn sent_from_outside(system: &System, members: &[usize]) -> Option<String> {
         let to = &system.apps.get(gate.to)?.name;
         let from = &app.name;
         Some(format!(
-            "`{from}` may send to `{to}`, whose work on its messages is not bounded here"
+            "`{from}` may send to `{to}`, whose work on its messages is not bounded here; without that gate it would be judged"
         ))
     })
 }

@@ -72,7 +72,9 @@ fn in_order(scenario: &NetworkScenario, tandem: &Tandem) -> bool {
         let order = match resource.arbitration {
             Arbitration::ArrivalOrder => true,
             Arbitration::RoundRobin => one_input(behind),
-            Arbitration::LimitedPassing | Arbitration::AnyOrder => false,
+            Arbitration::LimitedPassing | Arbitration::Turns { .. } | Arbitration::AnyOrder => {
+                false
+            }
         };
         order && resource.outage.is_none() && resource.backlog == 0
     };

@@ -113,7 +113,7 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
     }
     for app in system.apps.iter().filter(|app| app.task.is_some()) {
         let because = if cost(app).is_none() {
-            "its <task> has no cost".to_owned()
+            "its <task> has no cost, from which `check` would bound it".to_owned()
         } else if comes_last(system, app) {
             format!(
                 "it has no <cpu>: on tile {}, whose policy is realtime, it comes last and gets what others leave",
@@ -138,7 +138,7 @@ fn without_kernel(system: &System) -> Verdict {
         .iter()
         .map(|flow| format!("flow {}", flow.name));
     for what in tasks.chain(flows) {
-        let because = "nothing limits what programs without a kernel do to each other";
+        let because = "nothing limits what programs without a kernel do to each other; under a kernel they would be judged";
         verdict.leave(what, because.to_owned());
     }
     verdict
@@ -333,9 +333,9 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
         };
         if let Some(&lacking) = members.iter().find(|&&app| !profiled(app)) {
             let why = if cost(&system.apps[lacking]).is_none() {
-                "has no <task> with a cost"
+                "has no <task> with a cost, with which the bound of a flow begins"
             } else {
-                "shares its tile"
+                "shares its tile; on a tile of its own it would be judged"
             };
             let app = &system.apps[lacking].name;
             verdict.leave(what, format!("`{app}` {why}"));

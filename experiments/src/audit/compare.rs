@@ -471,7 +471,7 @@ pub fn first_difference(
 }
 
 /// Worst latencies of flows over all attacks beside their bounds. A bound starts from what the flow did in a run of its own, as `run`
-/// has it; where there is none (on the second chip), from what it did here while the attackers slept.
+/// has it, on the same chip; where there is none, from what it did here while the attackers slept.
 pub fn flows(
     stand: &Stand,
     (seen, measured): (&Seen, &[Alone]),
@@ -485,13 +485,15 @@ pub fn flows(
         if let Some(why) = bounds::obstacle(system, &members) {
             return Err(why);
         }
-        let mut measured = measured.iter().filter(|_| stand.chip == 0);
+        let mut measured = measured.iter();
         let known = measured
             .find(|known| known.is_of(system, &flow.name))
             .cloned();
         let ended = seen.ledger.transactions();
         let known = known.or_else(|| alone::alone(system, &names, flow, ended, None));
-        let known = known.ok_or("its requests alone were not counted")?;
+        let known = known.ok_or(
+            "its requests alone were not counted: no sample ended while the attackers slept",
+        )?;
         bounds::flow_bound(system, &members, &known)
     };
     let flows = alone.flows.iter().filter(|flow| flow.latency.count > 0);

@@ -222,13 +222,13 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
         .iter()
         .map(|&(chip, domain)| Stand::new(&system, chip, domain))
         .collect();
-    let besides = besides(&whole, &system, &stands)?;
+    let [near, far] = besides(&whole, &system, &stands)?;
     let mut names: Vec<&str> = run::needed(&system)?;
     names.extend(adversaries);
     for stand in &stands {
         names.extend(catalogue::programs(&stand.can()).map(|name| -> &str { name }));
     }
-    for run in &besides {
+    for run in near.iter().chain(&far) {
         names.extend(run::needed(&run.system)?);
     }
     let programs = library.build(names);
@@ -240,15 +240,17 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
         let here = attacked::on_chip(&system, chip);
         collect::ticks(options.time, here.platform.ticks_per_second()).max(1)
     };
-    let alone = lonely::measure(&besides, &programs, progress)?;
+    let near = lonely::measure(&near, &programs, progress)?;
+    let far = lonely::measure(&far, &programs, progress)?;
     let mut results = Vec::new();
     for stand in stands {
+        let alone = if stand.chip == 0 { &near } else { &far };
         let checking = Checking {
             window: window(stand.chip),
             stand,
             programs: &programs,
             options,
-            alone: &alone,
+            alone,
             progress,
         };
         results.push(checking.check(&system)?);
@@ -271,25 +273,40 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
             searches: options.searches,
             provenance: run::provenance(&whole, &run_options, &programs),
             chips: both_chips(&system, window),
-            added: alone.runs,
+            added: near.runs.into_iter().chain(far.runs).collect(),
             domains: results,
         },
     })
 }
 
-/// The runs in which flows inside the checked domains are alone: those that `run` makes for the same bounds.
-fn besides(whole: &System, system: &System, stands: &[Stand]) -> Result<Vec<BesideRun>, Error> {
+/// The runs in which flows inside the checked domains are alone, of each chip: those that `run` makes for the same bounds.
+fn besides(
+    whole: &System,
+    system: &System,
+    stands: &[Stand],
+) -> Result<[Vec<BesideRun>; 2], Error> {
     let mut system = system.clone();
-    let apps = &system.apps;
-    let checked = |app: usize| {
-        let mut own = stands.iter().filter(|stand| stand.chip == 0);
-        own.any(|stand| apps[app].domain == stand.domain)
+    let inside = |here: &mut System, chip: usize| {
+        let apps = &here.apps;
+        let checked = |app: usize| {
+            let mut own = stands.iter().filter(|stand| stand.chip == chip);
+            own.any(|stand| apps[app].domain == stand.domain)
+        };
+        here.flows
+            .retain(|flow| checked(flow.from) && apps[flow.from].domain == apps[flow.to].domain);
     };
-    system
-        .flows
-        .retain(|flow| checked(flow.from) && apps[flow.from].domain == apps[flow.to].domain);
+    inside(&mut system, 0);
+    if let Some(peer) = &mut system.peer {
+        inside(&mut peer.system, 1);
+    }
     let chosen = [(system.name.clone(), system)];
-    Ok(lonely::plan(&chosen, &run::variants(whole, &[])?))
+    let all = run::variants(whole, &[])?;
+    let mut far = run::far_besides(&chosen, &all)?;
+    for run in &mut far {
+        let chip = attacked::chip_name(whole, 1).unwrap_or_default();
+        run.about = format!("chip {chip}: {}", run.about);
+    }
+    Ok([lonely::plan(&chosen, &all, true), far])
 }
 
 /// The chips of a system that has two.
@@ -314,7 +331,7 @@ struct Checking<'a> {
     stand: Stand,
     programs: &'a [Program],
     options: &'a Options,
-    /// What flows did in runs of their own.
+    /// What flows of its chip did in runs of their own.
     alone: &'a Added,
     window: u64,
     progress: &'a dyn Progress,

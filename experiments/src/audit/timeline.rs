@@ -98,7 +98,7 @@ fn said(system: &System, core: u16, events: &[MarkerEvent]) -> String {
             let names: Vec<&str> = released.map(name).collect();
             format!("{} is released", names.join(", "))
         }
-        marker::BEGIN => format!("{} begins", job(last.value)),
+        marker::BEGIN => format!("{} begins", job(last.value & 0xFF)),
         marker::END => format!("{} ends", running()),
         marker::OVERRUN => format!("{} is over its budget", job(last.value)),
         marker::STOPPED => format!("{} stops for good", name(last.value)),

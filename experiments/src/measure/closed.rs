@@ -46,9 +46,13 @@ impl<'a> Costs<'a> {
         self.tile.l2.as_ref().or(self.tile.l1d.as_ref())
     }
 
-    /// A load that memory serves whose row is open, or another one is.
+    /// A load that the first memory serves whose row is open, or another one is.
     pub fn memory(&self, is_open: bool) -> Option<f64> {
-        let memory: &Memory = self.platform.memories.first()?;
+        self.memory_of(self.platform.memories.first()?, is_open)
+    }
+
+    /// The same of any memory.
+    pub fn memory_of(&self, memory: &Memory, is_open: bool) -> Option<f64> {
         let (dram, line) = (&memory.dram, self.last()?.line);
         let row = if is_open {
             0
@@ -95,12 +99,18 @@ impl<'a> Costs<'a> {
 
     /// A load of a chain in random order over `bytes`, each line once a round; `rows`: the rows of each bank that the set has.
     pub fn chain(&self, bytes: u64, rows: f64) -> Option<f64> {
-        let (l1, l2) = (self.tile.l1d.as_ref()?, self.tile.l2.as_ref()?);
+        let l1 = self.tile.l1d.as_ref()?;
         let open = 1.0 / rows.max(1.0);
         let memory = open * self.memory(true)? + (1.0 - open) * self.memory(false)?;
         let memory = self.refreshed(memory);
-        let (first, second) = (hits(l1, bytes), hits(l2, bytes));
-        let below = second * self.second()? + (1.0 - second) * memory;
+        let first = hits(l1, bytes);
+        let below = match (&self.tile.l2, self.second()) {
+            (Some(l2), Some(cost)) => {
+                let second = hits(l2, bytes);
+                second * cost + (1.0 - second) * memory
+            }
+            _ => memory,
+        };
         Some(first * self.first() + (1.0 - first) * below)
     }
 

@@ -9,6 +9,7 @@
 //! twice the last cache, so they miss on every line.
 
 pub mod closed;
+mod parts;
 #[cfg(test)]
 mod tests;
 
@@ -57,7 +58,11 @@ pub struct Options {
 /// One program of a point.
 #[derive(Clone, Debug, Default)]
 struct Part {
+    /// The platform's first one, if none is named.
+    tile: Option<u16>,
     hart: u32,
+    /// The same.
+    memory: Option<u16>,
     arguments: Vec<(&'static str, String)>,
     /// Bytes of its working set, with what is skipped between its lines.
     bytes: u64,
@@ -79,6 +84,8 @@ struct Run {
 enum Unit {
     /// Cycles of the hart for each load or store.
     Cycles,
+    /// Nanoseconds for each load.
+    Nanoseconds,
     /// Gigabytes in a second.
     Bandwidth,
 }
@@ -207,6 +214,7 @@ impl Stand<'_> {
                 let hertz = self.tile()?.pipeline.clock.frequency.0 as f64;
                 ticks * hertz / per_second / count
             }
+            Unit::Nanoseconds => ticks * 1e9 / per_second / count,
             Unit::Bandwidth => count * per_second / ticks / 1e9,
         })
     }
@@ -223,6 +231,11 @@ fn describe(platform: &Platform, reference: &Path, run: &Run) -> String {
             "<app name=\"p{index}\" harts=\"{}\" program=\"{PROGRAM}\"",
             part.hart
         ));
+        for (name, number) in [("tile", part.tile), ("memory-tile", part.memory)] {
+            if let Some(number) = number {
+                text.push_str(&format!(" {name}=\"{number}\""));
+            }
+        }
         if platform.kind != PlatformKind::Mesh {
             text.push_str(&format!(" memory=\"{}B\"", part.bytes + ROOM));
         }
@@ -303,6 +316,11 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
     ];
     all.extend(chip.rivals_in_cache());
     all.extend(chip.rivals_in_memory());
+    if platform.kind == PlatformKind::Bare {
+        all.extend(chip.tiles());
+        all.extend(chip.memories());
+        all.extend(chip.beside_all());
+    }
     all
 }
 

@@ -34,6 +34,15 @@ fn closed_forms_are_those_of_the_pages() {
         .expect("blocks");
     let by_hand = 27.0 * 800.0 / 528.0 / (1.0 - 85.0 / 4118.0);
     assert!((cycle - by_hand).abs() < 1e-9, "{cycle}");
+    // 15 cycles of 1.2 GHz, 6 and 10 of the switch's 500 MHz, and 38 + 2 + 4 (or 20 + 2 + 4) of 250 MHz.
+    let zcu102 = load("zcu102");
+    let costs = Costs::new(&zcu102, &zcu102.tiles[0]);
+    let nanoseconds = |memory: usize| {
+        let cycles = costs.memory_of(&zcu102.memories[memory], true);
+        cycles.expect("a second level") / 1.2
+    };
+    assert!((nanoseconds(3) - 220.5).abs() < 1e-6, "{}", nanoseconds(3));
+    assert!((nanoseconds(1) - 148.5).abs() < 1e-6, "{}", nanoseconds(1));
     let mesh = load("epiphany3");
     let costs = Costs::new(&mesh, &mesh.tiles[0]);
     // The table of the page of local memories: 9 + 3 h.

@@ -21,7 +21,7 @@ use super::write_back_buffer::WriteBackBuffer;
 use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
 use crate::hart::CacheEvents;
-use crate::ledger::{Ledger, Level, Resource};
+use crate::ledger::{Ledger, Level};
 use crate::noc::Account;
 use crate::types::{Line, Owner, Tick};
 use bulkhead_abi::dtu::WRITE_BACKS;
@@ -150,14 +150,35 @@ struct Miss {
     waiters: Vec<Waiter>,
 }
 
+/// An access that needs a miss register, or room for what it may push out.
 #[derive(Clone, Copy, Debug)]
 struct Blocked {
-    since: Tick,
+    /// It has been looked up where it asks, and goes on not before this moment.
+    ready: Tick,
+    /// Up to when its wait is booked.
+    booked: Tick,
+    /// Ticks that are booked.
+    waited: Tick,
     line: u64,
     owner: Owner,
     waiter: Waiter,
     /// The unit writes the whole line.
     whole: bool,
+}
+
+impl Blocked {
+    /// An access that goes on at `ready`, or waits from then on.
+    fn new(ready: Tick, line: u64, owner: Owner, waiter: Waiter, whole: bool) -> Self {
+        Self {
+            ready,
+            booked: ready,
+            waited: 0,
+            line,
+            owner,
+            waiter,
+            whole,
+        }
+    }
 }
 
 /// Most lines that an arriving line pushes out to memory.
@@ -174,14 +195,22 @@ pub struct Arrived {
     pub level: Level,
 }
 
+/// A line on its way from the second level. It holds a miss register until it arrives.
+#[derive(Clone, Copy, Debug)]
+struct Coming {
+    line: u64,
+    at: Tick,
+    owner: Owner,
+}
+
 /// A first-level cache with the lines that are on their way to it from the second level.
 #[derive(Debug)]
 struct First {
     cache: Cache,
     latency: Tick,
     mshrs: usize,
-    /// (line, moment of arrival) of second-level hits.
-    fills: Vec<(u64, Tick)>,
+    /// Second-level hits.
+    fills: Vec<Coming>,
     /// The last of these moments: after it every hit is immediate.
     fills_until: Tick,
 }
@@ -211,16 +240,34 @@ impl First {
     #[inline(never)]
     fn hit_among_fills(&self, now: Tick, address: u64) -> Outcome {
         let line = self.cache.line_of(address);
-        let ready = self.fills.iter().find(|f| f.0 == line && f.1 > now);
-        ready.map_or(Outcome::Hit, |f| Outcome::Ready(f.1))
+        self.arrives(now, line).map_or(Outcome::Hit, Outcome::Ready)
     }
 
+    /// When a line that is here already arrives, if it is still on its way. (One that was pushed out and came again is there twice.)
+    fn arrives(&self, now: Tick, line: u64) -> Option<Tick> {
+        let coming = self.fills.iter().filter(|f| f.line == line && f.at > now);
+        coming.map(|f| f.at).max()
+    }
+
+    /// Forgets the lines that have arrived. `now` must be the present: until then, an access may hit a line that is on its way.
     fn forget_fills(&mut self, now: Tick) {
         if now >= self.fills_until {
             self.fills.clear();
         } else {
-            self.fills.retain(|f| f.1 > now);
+            self.fills.retain(|f| f.at > now);
         }
+    }
+
+    /// When a register is free for an access that is ready at `ready`, if `under_way` of them wait for memory. The lines that give
+    /// theirs back until then are the first ones. `None`: none becomes free before a line comes from memory.
+    fn register(&mut self, ready: Tick, under_way: usize) -> Option<Tick> {
+        let others = (self.mshrs - 1).checked_sub(under_way)?;
+        if self.fills.len() <= others {
+            return Some(ready);
+        }
+        self.fills.sort_by_key(|f| f.at);
+        let last = self.fills[self.fills.len() - 1 - others];
+        Some(last.at.max(ready))
     }
 }
 
@@ -413,7 +460,8 @@ impl Hierarchy {
         lower: &mut L,
     ) -> Outcome {
         let token = self.token();
-        self.miss(now, address, owner, Waiter::Fetch { token }, lower)
+        let waiter = Waiter::Fetch { token };
+        self.miss(now, now, address, owner, waiter, lower)
     }
 
     /// Continues an access that [`Hierarchy::data_hit`] did not answer.
@@ -426,7 +474,8 @@ impl Hierarchy {
         lower: &mut L,
     ) -> Outcome {
         let token = self.token();
-        self.miss(now, address, owner, Waiter::Data { token, write }, lower)
+        let waiter = Waiter::Data { token, write };
+        self.miss(now, now, address, owner, waiter, lower)
     }
 
     fn token(&mut self) -> u32 {
@@ -443,9 +492,11 @@ impl Hierarchy {
         }
     }
 
+    /// An access that the first level has not answered, at `now`, and that goes on at `ready`.
     fn miss<L: Lower>(
         &mut self,
         now: Tick,
+        ready: Tick,
         address: u64,
         owner: Owner,
         waiter: Waiter,
@@ -456,33 +507,17 @@ impl Hierarchy {
         if self.join(line, waiter) {
             return Outcome::Pending(token);
         }
-        let mut start = now;
-        loop {
-            let under_way = self.under_way(waiter);
-            let (first, level, _) = self.first(waiter);
-            first.forget_fills(start);
-            if first.fills.len() + under_way < first.mshrs {
-                if !self.may_push_out() {
-                    self.block(start, line, owner, waiter, false);
-                    return Outcome::Pending(token);
-                }
-                break;
-            }
-            // All miss registers are taken. One that waits for the second level becomes free at a known moment.
-            match first.fills.iter().map(|f| f.1).min() {
-                Some(free) => {
-                    lower
-                        .ledger()
-                        .book(owner, owner, Resource::Mshr(level), free - start);
-                    start = free;
-                }
-                None => {
-                    self.block(start, line, owner, waiter, false);
-                    return Outcome::Pending(token);
-                }
-            }
-        }
-        match self.second_level(start, start, line, owner, waiter, lower) {
+        let mut access = Blocked::new(ready, line, owner, waiter, false);
+        let start = match self.may_push_out() {
+            true => self.first_register(now, &access),
+            false => None,
+        };
+        let Some(start) = start else {
+            self.blocked.push_back(access);
+            return Outcome::Pending(token);
+        };
+        self.book_until(start, &mut access, lower);
+        match self.second_level(start, &access, lower) {
             Some(at) => Outcome::Ready(at),
             None => Outcome::Pending(token),
         }
@@ -492,16 +527,6 @@ impl Hierarchy {
     #[inline]
     fn may_push_out(&self) -> bool {
         PUSHED_OUT * (self.busy + 1) + self.buffer.under_way() <= WRITE_BACKS as usize
-    }
-
-    fn block(&mut self, since: Tick, line: u64, owner: Owner, waiter: Waiter, whole: bool) {
-        self.blocked.push_back(Blocked {
-            since,
-            line,
-            owner,
-            waiter,
-            whole,
-        });
     }
 
     /// Misses under way.

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::config::{Replacement, UnitPort};
+use crate::ledger::Resource;
 
 const A: Owner = Owner::new(0, 1);
 const B: Owner = Owner::new(0, 2);
@@ -214,7 +215,7 @@ fn full_miss_registers_make_wait_in_order() {
     assert_eq!(b.data(30, 0x3008, false, B), Outcome::Pending(4));
     assert_eq!(b.below.reads.len(), 2);
     b.complete(200);
-    // The third starts at 200, 24 ticks for the second level; it waited 180 ticks for A. The fourth joins it.
+    // The third starts at 200, 24 ticks for the second level; it waited 180 ticks for A. The fourth joins it, and waited 170.
     assert_eq!(b.below.reads[1], (224, 0x3000, 0));
     assert_eq!(
         b.below.accounts[2],
@@ -226,7 +227,8 @@ fn full_miss_registers_make_wait_in_order() {
     );
     let all = b.below.ledger.bookings();
     assert_eq!(all.len(), 1);
-    assert_eq!((all[0].victim, all[0].culprit, all[0].ticks), (B, A, 180));
+    assert_eq!((all[0].victim, all[0].culprit, all[0].ticks), (B, A, 350));
+    assert_eq!((all[0].count, all[0].longest), (2, 180));
     b.complete(300);
     b.complete(400);
     assert_eq!(
@@ -249,7 +251,84 @@ fn full_registers_with_known_end_delay_the_access() {
     assert_eq!(b.data(5000, 0x1000, false, A), Outcome::Ready(5024));
     assert_eq!(b.data(5002, 0x1040, false, A), Outcome::Ready(5026));
     // Both registers are taken until 5024: the third starts then.
-    assert_eq!(b.data(5004, 0x1080, false, A), Outcome::Ready(5048));
+    assert_eq!(b.data(5004, 0x1080, false, B), Outcome::Ready(5048));
+    // The two are on their way until then, whoever waits for their registers.
+    assert_eq!(b.data(5010, 0x1000, false, A), Outcome::Ready(5024));
+    assert_eq!(b.data(5012, 0x1040, false, A), Outcome::Ready(5026));
+    assert_eq!(b.data(5024, 0x1000, false, A), Outcome::Hit);
+    // The first one's arrival ended the wait.
+    assert_eq!(waits(&b, B), [(A, 20)]);
+}
+
+/// For which owners' miss registers of the data cache an owner waited.
+fn waits(b: &Bench, victim: Owner) -> Vec<(Owner, Tick)> {
+    let all = b.below.ledger.bookings();
+    let own = all.iter().filter(|booking| booking.victim == victim);
+    let registers = own.filter(|booking| booking.resource == Resource::Mshr(Level::L1d));
+    registers
+        .map(|booking| (booking.culprit, booking.ticks))
+        .collect()
+}
+
+#[test]
+fn each_stretch_of_a_wait_is_booked_to_whom_ended_it() {
+    let mut b = Bench::new();
+    let c = Owner::new(0, 3);
+    b.data(0, 0x1000, false, A);
+    b.data(10, 0x2000, false, B);
+    b.data(20, 0x3000, false, c);
+    b.data(30, 0x4000, false, c);
+    // A's line comes: the first one of C goes on, and the second one comes to the front.
+    b.complete(200);
+    assert_eq!(waits(&b, c), [(A, 180 + 170)]);
+    // B's line comes: the second one goes on.
+    b.complete(300);
+    assert_eq!(waits(&b, c), [(A, 180 + 170), (B, 100)]);
+    let waited: Vec<Tick> = b.below.accounts.iter().map(|one| one.waited).collect();
+    assert_eq!(waited, [0, 0, 180, 270]);
+}
+
+/// A bench whose second level has these lines of different sets, and the first level has not.
+fn only_in_the_second(lines: &[u64]) -> Bench {
+    let mut b = Bench::new();
+    for &line in lines {
+        for (i, address) in [line, line + 0x200, line + 0x400].into_iter().enumerate() {
+            b.fill(1000 * i as Tick, address, false, A);
+        }
+    }
+    b.done.clear();
+    b
+}
+
+#[test]
+fn what_waited_for_a_register_forgets_no_line_on_its_way() {
+    let mut b = only_in_the_second(&[0x0, 0x40]);
+    b.data(10_000, 0x8_0100, false, A);
+    b.data(10_000, 0x8_0140, false, A);
+    // Both registers wait for memory. One line for the first one, twice, and another line.
+    for address in [0x0, 0x8, 0x40] {
+        b.data(10_010, address, false, B);
+    }
+    b.complete(10_500);
+    let times: Vec<Tick> = b.done.iter().map(|done| done.at).collect();
+    // The second access to the first line finds it on its way; the other line uses the same register after it.
+    assert_eq!(times, [10_500, 10_524, 10_524, 10_548]);
+    // So does a later hit.
+    assert_eq!(b.data(10_510, 0x10, false, A), Outcome::Ready(10_524));
+    // Until the answer all three waited for A's line, and the third one then for B's.
+    assert_eq!(waits(&b, B), [(A, 3 * 490), (B, 24)]);
+}
+
+#[test]
+fn a_register_that_becomes_free_shortens_no_look_up() {
+    let mut b = Bench::with(UnitPort::First);
+    b.data(0, 0x8000, false, A);
+    b.data(0, 0x8040, false, A);
+    // The first level takes 2 cycles of 2 ticks. A register is free before.
+    assert_eq!(b.unit(100, (0x9000, 16), false, B, 1), None);
+    b.complete(102);
+    assert_eq!(b.below.reads[1].0, 100 + 4 + 24);
+    assert_eq!(waits(&b, B), []);
 }
 
 #[test]
@@ -414,6 +493,49 @@ fn a_unit_at_the_first_level_takes_its_miss_registers() {
         .map(|booking| (booking.culprit, booking.resource, booking.ticks))
         .collect();
     assert_eq!(waits, [(B, Resource::Mshr(Level::L1d), 290)]);
+}
+
+proptest::proptest! {
+    /// Misses of different lines in a data cache alone: each answer gives the first one that waits a register. The waits of all and for whom are those of a
+    /// queue, and those in the accounts.
+    #[test]
+    fn waits_for_registers_are_those_of_a_queue(
+        mshrs in 1u32..5,
+        steps in proptest::collection::vec((proptest::prelude::any::<bool>(), 0u16..4, 1u64..50), 1..80),
+    ) {
+        let (l1, mut b) = (cache(1 << 16, 4, 2, mshrs), Bench::new());
+        b.tile = Hierarchy::new(&l1, &l1, None, UnitPort::Second, 1);
+        let (mut now, mut line) = (0, 0);
+        let (mut under_way, mut queue) = (VecDeque::new(), VecDeque::new());
+        let mut expected = std::collections::BTreeMap::<(Owner, Owner), Tick>::new();
+        let drain = steps.len();
+        for (comes, who, gap) in steps.into_iter().chain(vec![(true, 0, 5); drain]) {
+            now += gap;
+            if !comes {
+                let owner = Owner::new(0, who);
+                line += 64;
+                b.data(now, line, false, owner);
+                match under_way.len() < mshrs as usize {
+                    true => under_way.push_back(owner),
+                    false => queue.push_back((owner, now)),
+                }
+            } else if let Some(holder) = under_way.pop_front() {
+                b.complete(now);
+                // All of them have come one place further.
+                for (victim, since) in &mut queue {
+                    *expected.entry((*victim, holder)).or_default() += now - *since;
+                    *since = now;
+                }
+                under_way.extend(queue.pop_front().map(|(owner, _)| owner));
+            }
+        }
+        let booked = b.below.ledger.bookings();
+        let booked: std::collections::BTreeMap<_, _> =
+            booked.iter().map(|b| ((b.victim, b.culprit), b.ticks)).collect();
+        proptest::prop_assert_eq!(&booked, &expected);
+        let waited: Tick = b.below.accounts.iter().map(|account| account.waited).sum();
+        proptest::prop_assert_eq!(waited, expected.values().sum::<Tick>());
+    }
 }
 
 mod conservation {

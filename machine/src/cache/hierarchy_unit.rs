@@ -135,25 +135,17 @@ impl Hierarchy {
         // A line that enters the second level, from below or from the first level, may push out others.
         let there = self.second.as_ref().is_some_and(|(c, _)| c.contains(line));
         let comes = !there || write && self.data.cache.contains(line);
+        let access = Blocked::new(ready, line, owner, waiter, whole);
         if comes && !self.may_push_out() {
-            self.block(ready, line, owner, waiter, whole);
+            self.blocked.push_back(access);
             return None;
         }
-        let access = Blocked {
-            since: ready,
-            line,
-            owner,
-            waiter,
-            whole,
-        };
-        self.unit_second(ready, ready, &access, lower)
+        self.unit_second(ready, &access, lower)
     }
 
-    /// An access through the second level that looked up its line at `ready` and has waited since `since`. `Some`: the time at
-    /// which it is done.
+    /// An access through the second level that looks up its line at `ready`. `Some`: the time at which it is done.
     pub(super) fn unit_second<L: Lower>(
         &mut self,
-        since: Tick,
         ready: Tick,
         access: &Blocked,
         lower: &mut L,
@@ -197,7 +189,7 @@ impl Hierarchy {
             .second
             .as_mut()
             .and_then(|(c, _)| c.culprit(line, owner));
-        self.request(since, ready, line, owner, waiter, culprit, lower)
+        self.request(ready, access, culprit, lower)
     }
 
     /// Takes a line out of the hart's caches; what is newer there goes to the second level. Whether it was.
@@ -273,14 +265,15 @@ impl Hierarchy {
         }
         if whole {
             if !self.may_push_out() {
-                self.block(ready, line, owner, waiter, true);
+                let access = Blocked::new(ready, line, owner, waiter, true);
+                self.blocked.push_back(access);
                 return None;
             }
             self.fill_whole_first(now, line, owner, waiter, lower);
             return Some(ready);
         }
         // The cache has looked up the line and asks the next level.
-        match self.miss(ready, line, owner, waiter, lower) {
+        match self.miss(now, ready, line, owner, waiter, lower) {
             Outcome::Ready(at) => Some(at),
             Outcome::Hit => Some(ready),
             Outcome::Pending(_) => None,

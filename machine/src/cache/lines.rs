@@ -3,14 +3,14 @@
 //! Why it exists: a line's bytes go where the line goes, at the moment at which its tag does. It does not know what anything costs.
 
 use super::super::{Evicted, HARTS, HeldLine};
-use super::{First, Harts, Hierarchy, Lower, Waiter};
+use super::{Coming, First, Harts, Hierarchy, Lower, Waiter};
 use crate::types::{LINE_MAX, Owner, Tick};
 
 impl First {
-    /// Notes that the line, whose tag is already here, arrives from the second level at `ready`.
-    pub(super) fn comes(&mut self, line: u64, ready: Tick) {
-        self.fills.push((line, ready));
-        self.fills_until = self.fills_until.max(ready);
+    /// Notes that the line, whose tag is already here, arrives from the second level at `at`.
+    pub(super) fn comes(&mut self, line: u64, at: Tick, owner: Owner) {
+        self.fills.push(Coming { line, at, owner });
+        self.fills_until = self.fills_until.max(at);
     }
 }
 
@@ -93,7 +93,9 @@ impl Hierarchy {
             bytes.unwrap_or_else(|| panic!("the line at {line:#x} is not in the data cache"));
         instructions.cache.fill_absent(line, false, owner, bytes);
         let ready = now + self.second.as_ref().map_or(data.latency, |s| s.1);
-        instructions.comes(line, ready);
+        // It may be on its way to the data cache itself.
+        let ready = data.arrives(now, line).map_or(ready, |at| at.max(ready));
+        instructions.comes(line, ready, owner);
         ready
     }
 

@@ -3,7 +3,7 @@
 //! Why it exists: where caches are not coherent, nothing else makes a store visible to another tile or drops an old line. It does
 //! not know which modes may do that.
 
-use super::{Hierarchy, Lower, Outcome, WRITE_BACKS, Waiter};
+use super::{Blocked, Hierarchy, Lower, Outcome, WRITE_BACKS, Waiter};
 use crate::types::{LINE_MAX, Owner, Tick};
 
 /// An operation on a line.
@@ -59,7 +59,8 @@ impl Hierarchy {
             });
         let waits = self.blocked.iter().any(|b| b.line == line);
         if waits || written.is_some() && !self.may_write() {
-            self.block(now, line, owner, waiter, false);
+            let access = Blocked::new(now, line, owner, waiter, false);
+            self.blocked.push_back(access);
             return Err(token);
         }
         let ready = now + self.second.as_ref().map_or(0, |(_, latency)| *latency);
@@ -124,7 +125,7 @@ impl Hierarchy {
         let coming = self.misses.iter().any(|m| m.busy && m.line == line);
         let register = self.misses.iter().any(|m| !m.busy);
         if !there && free && !coming && register && self.may_push_out() && self.blocked.is_empty() {
-            self.miss(now, line, owner, waiter, lower);
+            self.miss(now, now, line, owner, waiter, lower);
         }
     }
 }

@@ -3,10 +3,20 @@
 //! Why it exists: everything that takes time below the first level passes here. It does not know how lines move between the levels
 //! ([`super::lines`]).
 
-use super::{Arrived, Blocked, Done, Harts, Hierarchy, Lower, Waiter};
-use crate::ledger::{Level, Resource};
+use super::{Arrived, Blocked, Done, Harts, Hierarchy, Lower, Outcome, Waiter};
+use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick};
+
+impl Blocked {
+    /// A decision of `holder` ends a stretch of its wait.
+    fn book(&mut self, until: Tick, holder: Owner, level: Level, ledger: &mut Ledger) {
+        let ticks = until - self.booked;
+        ledger.book(self.owner, holder, Resource::Mshr(level), ticks);
+        self.waited += ticks;
+        self.booked = until;
+    }
+}
 
 impl Hierarchy {
     /// The line of `owner` with this tag has been written to memory, or was lost on the way. Adds to `done` every waiter that the
@@ -67,18 +77,20 @@ impl Hierarchy {
             .count()
     }
 
-    /// Asks the second level at `now`, for an access that has waited since `since`. `Some`: the time at which it is done.
+    /// Asks the second level at `now`. `Some`: the time at which the access is done.
     pub(super) fn second_level<L: Lower>(
         &mut self,
-        since: Tick,
         now: Tick,
-        line: u64,
-        owner: Owner,
-        waiter: Waiter,
+        access: &Blocked,
         lower: &mut L,
     ) -> Option<Tick> {
+        let &Blocked {
+            line,
+            owner,
+            waiter,
+            ..
+        } = access;
         let mut request_at = now;
-        let mut request_since = since;
         if let Waiter::Fetch { .. } = waiter
             && self.data.cache.contains(line)
         {
@@ -98,50 +110,54 @@ impl Hierarchy {
                 }
                 // The first level has been looked up: the line is not there.
                 self.second_to_first(now, line, owner, waiter, lower);
-                self.first(waiter).0.comes(line, ready);
+                self.first(waiter).0.comes(line, ready, owner);
                 return Some(ready);
             }
             culprit = cache.culprit(line, owner);
             request_at += latency;
-            request_since += latency;
         }
         if let Some(&bytes) = self.buffer.line(line) {
             // The line is on its way to memory: a read would overtake it.
             let bytes = &bytes[..self.line as usize];
             self.fill_second(request_at, line, false, owner, bytes, lower);
             self.fill_first(request_at, line, owner, waiter, bytes, lower);
-            self.first(waiter).0.comes(line, request_at);
+            self.first(waiter).0.comes(line, request_at, owner);
             return Some(request_at);
         }
-        self.request(
-            request_since,
-            request_at,
-            line,
-            owner,
-            waiter,
-            culprit,
-            lower,
-        )
+        self.request(request_at, access, culprit, lower)
     }
 
-    /// Reads a line from below, at `now`, for an access that has needed it since `since`.
-    #[allow(clippy::too_many_arguments)]
+    /// Reads the line of an access from below, at `now`.
     pub(super) fn request<L: Lower>(
         &mut self,
-        since: Tick,
         now: Tick,
-        line: u64,
-        owner: Owner,
-        waiter: Waiter,
+        access: &Blocked,
         culprit: Option<Owner>,
         lower: &mut L,
     ) -> Option<Tick> {
+        let &Blocked {
+            line,
+            owner,
+            waiter,
+            waited,
+            ..
+        } = access;
         let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
-            self.block(since, line, owner, waiter, false);
+            // A hart's access looks the line up again when it goes on.
+            let again = match (waiter, &self.second) {
+                (Waiter::Unit { .. }, _) if !self.unit_first => 0,
+                (_, second) => second.as_ref().map_or(0, |(_, latency)| *latency),
+            };
+            self.blocked.push_back(Blocked {
+                ready: now - again,
+                booked: now,
+                ..*access
+            });
             return None;
         };
-        let mut account = Account::new(since);
-        account.waited = now - since;
+        // The wait up to now is part of the account.
+        let mut account = Account::new(now - waited);
+        account.waited = waited;
         lower.read(now, line, owner, slot as u32, account);
         let miss = &mut self.misses[slot];
         self.busy += 1;
@@ -222,7 +238,58 @@ impl Hierarchy {
         }
     }
 
-    /// A miss register of `holder` became free: waiting accesses take it in order.
+    /// When an access gets a register of its first-level cache, if no answer of memory is needed for that. Lines on their way from the
+    /// second level hold registers, too, and their arrival calls nothing; but its moment is known.
+    pub(super) fn first_register(&mut self, now: Tick, access: &Blocked) -> Option<Tick> {
+        let under_way = self.under_way(access.waiter);
+        let (first, ..) = self.first(access.waiter);
+        first.forget_fills(now);
+        first.register(now.max(access.ready), under_way)
+    }
+
+    /// Books the wait of an access that gets a register at `start` ([`Hierarchy::first_register`]): each stretch to the owner of the line
+    /// whose arrival ends it.
+    pub(super) fn book_until<L: Lower>(
+        &mut self,
+        start: Tick,
+        access: &mut Blocked,
+        lower: &mut L,
+    ) {
+        if access.booked >= start {
+            return;
+        }
+        let (first, level, _) = self.first(access.waiter);
+        // They are in the order of their arrivals, because some of them are waited for.
+        for coming in first.fills.iter().filter(|coming| coming.at <= start) {
+            if coming.at > access.booked {
+                access.book(coming.at, coming.owner, level, lower.ledger());
+            }
+        }
+        assert_eq!(
+            access.booked, start,
+            "nothing on its way gives a register at {start}: {:?}",
+            first.fills
+        );
+    }
+
+    /// A decision of `holder` (its line has come, or has been written) lets the first of those that wait go on: it ends a stretch of
+    /// the wait of each of them.
+    fn book_blocked<L: Lower>(&mut self, now: Tick, holder: Owner, lower: &mut L) {
+        let Some(first) = self.blocked.front() else {
+            return;
+        };
+        let unit = matches!(first.waiter, Waiter::Unit { .. }) && !self.unit_first;
+        let level = match first.waiter {
+            _ if unit => Level::L2,
+            Waiter::Fetch { .. } => Level::L1i,
+            _ => Level::L1d,
+        };
+        for waiting in self.blocked.iter_mut().filter(|b| b.booked < now) {
+            waiting.book(now, holder, level, lower.ledger());
+        }
+    }
+
+    /// A miss register of `holder` became free, or room for what a miss pushes out: waiting accesses go on in order.
     fn retry<L: Lower>(
         &mut self,
         now: Tick,
@@ -231,55 +298,48 @@ impl Hierarchy {
         harts: &mut impl Harts,
         done: &mut Vec<Done>,
     ) {
-        while let Some(&b) = self.blocked.front() {
-            let waiter = self.unless_forgotten(b.waiter);
-            let whole = b.whole && matches!(waiter, Waiter::Unit { write: true, .. });
-            let b = Blocked { waiter, whole, ..b };
-            if self.join(b.line, b.waiter) {
+        while let Some(&first) = self.blocked.front() {
+            let waiter = self.unless_forgotten(first.waiter);
+            let whole = first.whole && matches!(waiter, Waiter::Unit { write: true, .. });
+            if self.join(first.line, waiter) {
+                self.book_blocked(now, holder, lower);
                 self.blocked.pop_front();
                 continue;
             }
-            let unit = matches!(b.waiter, Waiter::Unit { .. }) && !self.unit_first;
-            let under_way = self.under_way(b.waiter);
-            let (first, level, write) = self.first(b.waiter);
-            // Lines on their way from the second level hold miss registers, too, and their arrival calls nothing: the access
-            // continues at the known moment at which a register becomes free. Only completed misses call this function.
-            let mut start = now;
-            first.forget_fills(start);
-            while !unit && !b.whole && first.fills.len() + under_way >= first.mshrs {
-                let Some(free) = first.fills.iter().map(|f| f.1).min() else {
-                    return;
-                };
-                start = free;
-                first.forget_fills(start);
-            }
-            if self.misses.iter().all(|m| m.busy) || !self.may_push_out() {
+            let unit = matches!(waiter, Waiter::Unit { .. }) && !self.unit_first;
+            // Its line may have come, or be on its way from the second level, for somebody else.
+            let there = !unit && self.first(waiter).0.cache.contains(first.line);
+            let full = || self.misses.iter().all(|m| m.busy) || !self.may_push_out();
+            if !there && full() {
                 return;
             }
-            self.blocked.pop_front();
-            let level = if unit { Level::L2 } else { level };
-            // The wait up to now is part of the account of the request that may follow.
-            let since = b.since.min(start);
-            lower
-                .ledger()
-                .book(b.owner, holder, Resource::Mshr(level), start - since);
+            let start = match unit || whole || there {
+                true => Some(now.max(first.ready)),
+                false => self.first_register(now, &first),
+            };
+            let Some(start) = start else { return };
+            self.book_blocked(now, holder, lower);
+            let access = self.blocked.pop_front();
+            let mut access = access.expect("the first one waits");
+            (access.waiter, access.whole) = (waiter, whole);
+            let (line, owner) = (access.line, access.owner);
             let ready = if unit {
-                self.unit_second(since, start, &b, lower)
-            } else if b.whole {
-                self.fill_whole_first(start, b.line, b.owner, b.waiter, lower);
-                Some(start)
-            } else if self.first(b.waiter).0.cache.access(b.line, write) {
+                self.unit_second(start, &access, lower)
+            } else if whole && !there {
+                self.fill_whole_first(start, line, owner, waiter, lower);
                 Some(start)
             } else {
-                self.second_level(since, start, b.line, b.owner, b.waiter, lower)
+                self.book_until(start, &mut access, lower);
+                let (first, _, write) = self.first(waiter);
+                match first.hit(start, line, write) {
+                    Some(Outcome::Ready(at)) => Some(at),
+                    Some(_) => Some(start),
+                    None => self.second_level(start, &access, lower),
+                }
             };
             if let Some(at) = ready {
-                self.hand_over(b.line, b.waiter, harts);
-                done.push(Done {
-                    waiter: b.waiter,
-                    line: b.line,
-                    at,
-                });
+                self.hand_over(line, waiter, harts);
+                done.push(Done { waiter, line, at });
             }
         }
     }

@@ -116,9 +116,7 @@ impl Bus for ClusterBus<'_> {
     }
 
     fn allows(&self, physical: u64, bytes: u64, _: bool) -> bool {
-        let size = self.fabric.ram[0].len() as u64;
-        let offset = physical.wrapping_sub(MEMORY_BASE);
-        offset < size && offset + bytes <= size
+        self.second.map.has(physical, bytes)
     }
 
     #[inline]

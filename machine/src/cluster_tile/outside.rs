@@ -4,7 +4,6 @@
 
 use super::ClusterTile;
 use crate::fabric::Fabric;
-use bulkhead_abi::memory_map::MEMORY_BASE;
 
 /// The parts of a range in lines of `length` bytes: the line, the part's offset in it, and the part in the range.
 fn pieces(
@@ -33,16 +32,16 @@ impl ClusterTile {
 
     /// Reads memory as the harts find it. False: there is none.
     pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
-        let memory = &fabric.ram[0];
-        let offset = physical.checked_sub(MEMORY_BASE);
-        let end = offset.and_then(|offset| offset.checked_add(buffer.len() as u64));
-        if end.is_none_or(|end| end > memory.len() as u64) {
+        let map = &self.second.map;
+        let place = map.find(physical);
+        let Some((memory, first)) = place.filter(|_| map.has(physical, buffer.len() as u64)) else {
             return false;
-        }
+        };
+        let memory = &fabric.ram[memory];
         for (line, offset, range) in pieces(physical, buffer.len(), self.line) {
             let from = match self.newest(line) {
                 Some(bytes) => &bytes[offset..],
-                None => &memory[(line - MEMORY_BASE) as usize + offset..],
+                None => &memory[(line + offset as u64 - physical + first) as usize..],
             };
             let count = range.len();
             buffer[range].copy_from_slice(&from[..count]);
@@ -50,9 +49,10 @@ impl ClusterTile {
         true
     }
 
-    /// Memory has got other bytes from this offset on: so has every copy.
-    pub fn reload(&mut self, offset: u64, bytes: &[u8]) {
-        for (line, offset, range) in pieces(MEMORY_BASE + offset, bytes.len(), self.line) {
+    /// A memory has got other bytes from this offset on: so has every copy.
+    pub fn reload(&mut self, (memory, offset): (usize, u64), bytes: &[u8]) {
+        let from = self.second.map.base(memory) + offset;
+        for (line, offset, range) in pieces(from, bytes.len(), self.line) {
             let from = &bytes[range];
             self.second.poke(line, offset, from);
             for hart in &mut self.harts {

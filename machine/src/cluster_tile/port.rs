@@ -80,7 +80,8 @@ pub(super) struct Side {
     pub host_line: u64,
     /// Events at the second level, counted when its answers come.
     counted: CacheEvents,
-    cycle: Tick,
+    /// Ticks of a cycle of the hart.
+    pub cycle: Tick,
     line: u64,
     pub markers: Vec<Marker>,
     pub markers_lost: u64,
@@ -193,9 +194,10 @@ impl Side {
 impl HartPort {
     /// A halted hart with empty caches. `None`: the tile has none.
     pub fn new(config: &TileConfig, cluster: &ClusterConfig, port: Port) -> Option<Self> {
-        let (l1i, l1d) = (config.l1i.as_ref()?, config.l1d.as_ref()?);
+        let core = cluster.core(config, port.into())?;
+        let (l1i, l1d) = (core.l1i, core.l1d);
         let owner = Owner::new(config.id, port.into());
-        let mut hart = Hart::new(&config.hart, cluster.harts[usize::from(port)].into());
+        let mut hart = Hart::new(core.hart, cluster.harts[usize::from(port)].into());
         hart.set_data_sets((l1d.size / (u64::from(l1d.ways) * u64::from(l1d.line))) as u32);
         Some(Self {
             hart,
@@ -212,12 +214,12 @@ impl HartPort {
                 others: Vec::new(),
                 recall: false,
                 reserved_at: 0,
-                hold: cluster.hold * config.hart.ticks_per_cycle,
+                hold: cluster.hold * core.hart.ticks_per_cycle,
                 waiting: None,
                 wanted: NO_LINE,
                 host_line: NO_LINE,
                 counted: CacheEvents::default(),
-                cycle: config.hart.ticks_per_cycle,
+                cycle: core.hart.ticks_per_cycle,
                 line: l1d.line.into(),
                 markers: Vec::new(),
                 markers_lost: 0,

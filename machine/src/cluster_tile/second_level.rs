@@ -8,12 +8,11 @@ use super::Directory;
 use super::directory::Fill;
 use super::messages::{Ask, Below, Down, Port, Reply};
 use super::queue::Queue;
-use crate::config::{ClusterConfig, TileConfig};
+use crate::config::{ClusterConfig, MemoryMap, TileConfig};
 use crate::fabric::Fabric;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Packet, PacketKind, Transaction};
 use crate::types::{Owner, Tick, TileId, align};
-use bulkhead_abi::memory_map::MEMORY_BASE;
 use std::collections::VecDeque;
 
 /// What comes to the second level.
@@ -93,14 +92,14 @@ pub(super) struct SecondLevel {
     occupancy: Tick,
     cycle: Tick,
     line: u32,
-    memory: TileId,
+    pub map: MemoryMap,
     /// Nothing that this tile has asked for since the window of time began can come back before this tick.
     pub limit: Tick,
 }
 
 impl SecondLevel {
     /// `None`: the tile has no second level.
-    pub fn new(config: &TileConfig, cluster: &ClusterConfig, memory: TileId) -> Option<Self> {
+    pub fn new(config: &TileConfig, cluster: &ClusterConfig, map: MemoryMap) -> Option<Self> {
         let l2 = config.l2.as_ref()?;
         let bank = || Bank {
             turns: VecDeque::with_capacity(64),
@@ -121,7 +120,7 @@ impl SecondLevel {
             occupancy: config.second_level(cluster.occupancy),
             cycle: l2.cycle,
             line: l2.line,
-            memory,
+            map,
             limit: Tick::MAX,
         })
     }
@@ -232,7 +231,10 @@ impl SecondLevel {
                 Below::Read { line, port, .. } => (*line, *port, Transaction::CacheRead),
                 Below::Write { line, port, .. } => (*line, *port, Transaction::CacheWrite),
             };
-            let (address, bytes) = (line - MEMORY_BASE, self.line);
+            let place = self.map.find(line);
+            let (memory, address) =
+                place.unwrap_or_else(|| panic!("line {line:#x} is in no memory"));
+            let (memory, bytes) = (self.map.id(memory), self.line);
             let (kind, account, data) = match below {
                 Below::Read { account, .. } => (
                     PacketKind::ReadRequest { address, bytes },
@@ -252,8 +254,7 @@ impl SecondLevel {
             };
             let owner = Owner::new(self.tile, port.into());
             let tag = (line / u64::from(self.line)) as u32;
-            let mut packet =
-                Packet::request(now, self.tile, self.memory, owner, tag, transaction, kind);
+            let mut packet = Packet::request(now, self.tile, memory, owner, tag, transaction, kind);
             packet.account = account.unwrap_or(packet.account);
             packet.line = data;
             match fabric.send(now, Box::new(packet)) {

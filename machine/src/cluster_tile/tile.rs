@@ -14,7 +14,7 @@ use super::messages::Port;
 use super::port::{FROM_DEVICE, FROM_SECOND_LEVEL, HartPort, Inbound};
 use super::second_level::{SecondLevel, account};
 use crate::cache::CacheStatistics;
-use crate::config::PlatformConfig;
+use crate::config::{ClusterConfig, MemoryMap, PlatformConfig, TileConfig};
 use crate::device::{Htif, Uart};
 use crate::fabric::Fabric;
 use crate::hart::Hart;
@@ -29,8 +29,6 @@ pub struct ClusterTile {
     pub(super) harts: Vec<HartPort>,
     pub(super) second: SecondLevel,
     devices: Devices,
-    /// Ticks a cycle of the harts.
-    cycle: Tick,
     pub(super) line: u64,
     /// The host visits the harts in the other order, which must change nothing.
     #[cfg(test)]
@@ -75,18 +73,19 @@ impl Moments {
 }
 
 impl ClusterTile {
-    /// The cluster of a chip, with halted harts and empty caches. `None`: the chip has none. The configuration is valid.
-    pub fn new(platform: &PlatformConfig) -> Option<Self> {
-        let (tile, cluster) = platform.cluster()?;
-        let memory = platform.memories.first()?.id;
+    /// A cluster of a chip, with halted harts and empty caches. The configuration is valid. `None`: the tile has other parts.
+    pub fn new(
+        tile: &TileConfig,
+        cluster: &ClusterConfig,
+        platform: &PlatformConfig,
+    ) -> Option<Self> {
         let harts = (0..cluster.harts.len() as Port)
             .map(|port| HartPort::new(tile, cluster, port))
             .collect::<Option<Vec<_>>>()?;
         Some(Self {
             harts,
-            second: SecondLevel::new(tile, cluster, memory)?,
+            second: SecondLevel::new(tile, cluster, MemoryMap::new(platform))?,
             devices: Devices::new(tile, cluster, platform),
-            cycle: tile.hart.ticks_per_cycle,
             line: tile.hart.line.into(),
             #[cfg(test)]
             backwards: false,
@@ -101,6 +100,11 @@ impl ClusterTile {
     /// The harts, by port.
     pub fn harts(&self) -> impl Iterator<Item = &Hart> {
         self.harts.iter().map(|port| &port.hart)
+    }
+
+    /// The harts, each with the ticks of its cycle, by port.
+    pub fn clocked(&self) -> impl Iterator<Item = (&Hart, Tick)> {
+        self.harts.iter().map(|port| (&port.hart, port.side.cycle))
     }
 
     /// The hart at a port.
@@ -213,7 +217,6 @@ impl ClusterTile {
             harts,
             second,
             devices,
-            cycle,
             ..
         } = self;
         let mut acted = false;
@@ -228,13 +231,15 @@ impl ClusterTile {
             }
             acted = true;
             let now = second.step(fabric);
-            let there = align(now + second.down, *cycle);
+            let there = now + second.down;
             for (port, mut down) in second.directory.out.drain(..) {
+                let side = &mut harts[usize::from(port)].side;
+                let there = align(there, side.cycle);
                 if let Some(account) = account(&mut down) {
                     account.service += there - now;
                 }
-                let inbox = &mut harts[usize::from(port)].side.inbox;
-                inbox.push(there, FROM_SECOND_LEVEL, Inbound::Down(down));
+                side.inbox
+                    .push(there, FROM_SECOND_LEVEL, Inbound::Down(down));
                 earliest = earliest.min(there);
             }
         }
@@ -260,9 +265,9 @@ impl ClusterTile {
             acted |= harts[i].run(horizon, devices_until, second, devices, fabric);
             let effects = std::mem::take(&mut harts[i].side.others);
             for &(port, at, effect) in &effects {
-                let at = align(at, *cycle);
-                let inbox = &mut harts[port].side.inbox;
-                inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
+                let side = &mut harts[port].side;
+                let at = align(at, side.cycle);
+                side.inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
                 reach.all[port] = harts[port].reaches(second);
                 next.all[port] = harts[port].next_time();
             }

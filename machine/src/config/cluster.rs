@@ -2,7 +2,8 @@
 //!
 //! What it deliberately does not know: the protocol.
 
-use super::{ConfigError, PlatformConfig, PlatformKind, TileConfig};
+use super::{CacheConfig, ConfigError, PlatformConfig, PlatformKind, TileConfig, validate_cache};
+use crate::hart::HartConfig;
 use crate::types::Tick;
 
 /// Harts of a cluster, at most.
@@ -27,6 +28,19 @@ pub struct ClusterConfig {
     /// For each port the ways of the second level that its requests may fill when the machine starts: bit i is way i. Ports without an
     /// entry, and those whose entry is 0, may fill all. Programs change them ([`bulkhead_abi::memory_map::LOCKDOWN_BASE`]).
     pub fills: Vec<u64>,
+    /// For each port a core of another kind than the tile's. Ports without an entry, and those with `None`, have the tile's.
+    pub cores: Vec<Option<CoreConfig>>,
+}
+
+/// A hart with its first levels, of another kind than the tile's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreConfig {
+    /// The hart. Its lines are as long as those of the second level.
+    pub hart: HartConfig,
+    /// First-level instruction cache.
+    pub l1i: CacheConfig,
+    /// First-level data cache.
+    pub l1d: CacheConfig,
 }
 
 impl ClusterConfig {
@@ -50,69 +64,130 @@ impl Default for ClusterConfig {
             occupancy: 2,
             hold: 80,
             fills: Vec::new(),
+            cores: Vec::new(),
         }
     }
 }
 
 impl PlatformConfig {
-    /// The tile with a cluster, if the chip has one.
-    pub fn cluster(&self) -> Option<(&TileConfig, &ClusterConfig)> {
-        let mut all = self.tiles.iter();
-        all.find_map(|tile| Some((tile, tile.cluster.as_ref()?)))
+    /// The tiles with a cluster.
+    pub fn clusters(&self) -> impl Iterator<Item = (&TileConfig, &ClusterConfig)> {
+        let all = self.tiles.iter();
+        all.filter_map(|tile| Some((tile, tile.cluster.as_ref()?)))
     }
 
-    /// Checks what the machine relies on for a cluster.
-    pub(super) fn validate_cluster(&self) -> Result<(), ConfigError> {
-        let Some((tile, cluster)) = self.cluster() else {
-            return Ok(());
-        };
-        let fail = |what: &str| {
+    /// Checks what the machine relies on for clusters and the tiles beside them.
+    pub(super) fn validate_clusters(&self) -> Result<(), ConfigError> {
+        let fail = |tile: &TileConfig, what: &str| {
             Err(ConfigError {
                 platform: self.name.clone(),
-                what: format!("tile {}: cluster: {what}", tile.id),
+                what: format!("tile {}: {what}", tile.id),
             })
         };
-        if self.kind != PlatformKind::Bare || self.tiles.len() != 1 || self.memories.len() != 1 {
-            return fail("needs a bare platform with no other processing tile and one memory tile");
+        for (tile, cluster) in self.clusters() {
+            if self.kind != PlatformKind::Bare {
+                return fail(tile, "cluster: needs a bare platform");
+            }
+            if let Err(what) = validate_cluster(tile, cluster) {
+                return fail(tile, &format!("cluster: {what}"));
+            }
         }
-        let other = tile.dtu.is_some() || tile.second_hart || tile.accelerator.is_some();
-        if other || tile.network_card.is_some() || tile.local_memory.is_some() {
-            return fail("has harts and caches, and no other unit, card or memory");
+        // Chips with a cluster have no cables: a part that ends the run lets the others come as far.
+        let cards = self.tiles.iter().find(|tile| tile.network_card.is_some());
+        match (self.clusters().next(), cards) {
+            (Some(_), Some(tile)) => fail(tile, "a chip with a cluster has no network cards"),
+            _ => Ok(()),
         }
-        let Some(l2) = &tile.l2 else {
-            return fail("needs an l2 cache, which the harts share");
-        };
-        if l2.cycle == 0 || l2.latency == 0 {
-            return fail("the l2 cache has a latency of at least 1");
+    }
+}
+
+fn validate_cluster(tile: &TileConfig, cluster: &ClusterConfig) -> Result<(), String> {
+    let fail = |what: &str| Err(what.to_owned());
+    let other = tile.dtu.is_some() || tile.second_hart || tile.accelerator.is_some();
+    if other || tile.network_card.is_some() || tile.local_memory.is_some() {
+        return fail("has harts and caches, and no other unit, card or memory");
+    }
+    let Some(l2) = &tile.l2 else {
+        return fail("needs an l2 cache, which the harts share");
+    };
+    if l2.cycle == 0 || l2.latency == 0 {
+        return fail("the l2 cache has a latency of at least 1");
+    }
+    if !(1..=CLUSTER_HARTS).contains(&cluster.harts.len()) {
+        return fail("1 to 8 harts are possible");
+    }
+    let mut numbers = cluster.harts.clone();
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.len() != cluster.harts.len() || numbers.last().is_some_and(|n| *n >= 4096) {
+        return fail("the numbers of the harts differ and are below 4096");
+    }
+    if cluster.up == 0 || cluster.down == 0 || cluster.hold == 0 {
+        return fail("up, down and hold must be at least 1");
+    }
+    if !cluster.banks.is_power_of_two() || cluster.banks > 64 {
+        return fail("banks must be a power of two, at most 64");
+    }
+    let ways = u64::MAX >> (64 - l2.ways.clamp(1, 64));
+    if cluster.fills.len() > cluster.harts.len() {
+        return fail("ways are given to more harts than there are");
+    }
+    if cluster.fills.iter().any(|fills| fills & !ways != 0) {
+        return fail("a hart may fill ways that the l2 cache has only");
+    }
+    if cluster.cores.len() > cluster.harts.len() {
+        return fail("more cores than harts");
+    }
+    for (port, core) in cluster.cores.iter().enumerate() {
+        let Some(core) = core else { continue };
+        if core.hart.ticks_per_cycle == 0 {
+            return Err(format!("hart {port}: its clock has no ticks"));
         }
-        if !(1..=CLUSTER_HARTS).contains(&cluster.harts.len()) {
-            return fail("1 to 8 harts are possible");
+        for (name, cache) in [("l1i", &core.l1i), ("l1d", &core.l1d)] {
+            validate_cache(cache).map_err(|what| format!("hart {port}: {name}: {what}"))?;
+            if cache.line != l2.line || core.hart.line != l2.line {
+                return Err(format!(
+                    "hart {port}: {name}: lines of {} bytes, but the l2 cache's have {}",
+                    cache.line, l2.line
+                ));
+            }
         }
-        let mut numbers = cluster.harts.clone();
-        numbers.sort_unstable();
-        numbers.dedup();
-        if numbers.len() != cluster.harts.len() || numbers.last().is_some_and(|n| *n >= 4096) {
-            return fail("the numbers of the harts differ and are below 4096");
+    }
+    let all = (0..cluster.harts.len()).filter_map(|port| cluster.core(tile, port));
+    if all.into_iter().any(|core| core.hart.hardware_ad) {
+        return fail(
+            "the walker must leave accessed and dirty bits to traps (it reads shared lines)",
+        );
+    }
+    Ok(())
+}
+
+/// What is at a port of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Core<'a> {
+    /// The hart.
+    pub hart: &'a HartConfig,
+    /// First-level instruction cache.
+    pub l1i: &'a CacheConfig,
+    /// First-level data cache.
+    pub l1d: &'a CacheConfig,
+}
+
+impl ClusterConfig {
+    /// The core at a port of this cluster, which is `tile`'s. `None`: the tile has no first levels.
+    pub fn core<'a>(&'a self, tile: &'a TileConfig, port: usize) -> Option<Core<'a>> {
+        if let Some(Some(core)) = self.cores.get(port) {
+            return Some(Core {
+                hart: &core.hart,
+                l1i: &core.l1i,
+                l1d: &core.l1d,
+            });
         }
-        if cluster.up == 0 || cluster.down == 0 || cluster.hold == 0 {
-            return fail("up, down and hold must be at least 1");
-        }
-        if !cluster.banks.is_power_of_two() || cluster.banks > 64 {
-            return fail("banks must be a power of two, at most 64");
-        }
-        let ways = u64::MAX >> (64 - l2.ways.clamp(1, 64));
-        if cluster.fills.len() > cluster.harts.len() {
-            return fail("ways are given to more harts than there are");
-        }
-        if cluster.fills.iter().any(|fills| fills & !ways != 0) {
-            return fail("a hart may fill ways that the l2 cache has only");
-        }
-        if tile.hart.hardware_ad {
-            return fail(
-                "the walker must leave accessed and dirty bits to traps (it reads shared lines)",
-            );
-        }
-        Ok(())
+        Some(Core {
+            hart: &tile.hart,
+            l1i: tile.l1i.as_ref()?,
+            l1d: tile.l1d.as_ref()?,
+        })
     }
 }
 

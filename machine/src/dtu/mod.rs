@@ -206,6 +206,11 @@ impl Dtu {
         self.endpoints.get(index)
     }
 
+    /// Number of endpoints.
+    pub fn endpoint_count(&self) -> u16 {
+        self.endpoints.len()
+    }
+
     /// Configures a token bucket as the chip's boot ROM does. Numbers that do not exist are ignored.
     pub fn set_bucket(&mut self, now: Tick, index: u8, rate: u64, amount: u64, limit: u64) {
         let greatest = self.config.bucket_limit;

@@ -45,6 +45,7 @@ pub use bus::{
 };
 pub use config::{HartConfig, IntervalConfig};
 pub use isa::a::modify;
+pub use isa::{Kind, Op, SINK, decode};
 pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
 

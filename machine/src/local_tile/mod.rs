@@ -23,7 +23,7 @@ use crate::device::{Clint, Htif, Uart};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop};
-use crate::noc::Packet;
+use crate::noc::{Delivery, Packet};
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
 use crate::types::{Owner, Tick, TileId, align};
@@ -44,6 +44,7 @@ enum Event {
 
 /// Sources of events of one tick, in their order.
 const FROM_PORT: u32 = 0;
+/// One number for each network.
 const FROM_NETWORK: u32 = 1;
 
 /// A register's effect on the hart, applied when the hart does not run.
@@ -285,11 +286,11 @@ impl LocalTile {
         self.runnable |= self.parts.started;
     }
 
-    /// Takes a packet that will have arrived at `at`.
-    pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
-        self.parts
-            .queue
-            .push(at, FROM_NETWORK, Event::Packet(packet));
+    /// Takes a packet that will have arrived.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        let source = FROM_NETWORK + u32::from(delivery.plane);
+        let packet = Event::Packet(delivery.packet);
+        self.parts.queue.push(delivery.at, source, packet);
     }
 
     /// The next moment at which something happens here. A packet may leave then.

@@ -133,8 +133,10 @@ impl Machine {
     pub fn next_time(&self) -> Tick {
         let tiles = self.tiles.iter().map(|t| t.next_time());
         let locals = self.mesh.tiles.iter().map(|t| t.next_time());
+        let clusters = self.parts.clusters.iter().map(|t| t.next_time());
         tiles
             .chain(locals)
+            .chain(clusters)
             .min()
             .unwrap_or(Tick::MAX)
             .min(self.fabric.next_time())

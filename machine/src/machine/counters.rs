@@ -3,6 +3,7 @@
 //! Why it exists: reports and tests compare runs. It does not know how a machine runs.
 
 use super::Machine;
+use crate::config::TileConfig;
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use sha2::{Digest, Sha256};
 
@@ -24,14 +25,14 @@ impl Machine {
         let mut harts: Vec<HartReport> = self
             .tiles
             .iter()
-            .zip(&self.config.tiles)
+            .zip(self.single())
             .map(|(tile, config)| HartReport {
                 tile: tile.id(),
                 cycle: config.hart.ticks_per_cycle,
                 counters: *tile.hart().statistics(),
             })
             .collect();
-        for (tile, config) in self.tiles.iter().zip(&self.config.tiles) {
+        for (tile, config) in self.tiles.iter().zip(self.single()) {
             harts.extend(tile.second_hart().map(|hart| HartReport {
                 tile: tile.id(),
                 cycle: config.hart.ticks_per_cycle,
@@ -73,12 +74,23 @@ impl Machine {
                     .iter()
                     .map(|t| t.markers_lost())
                     .sum::<u64>()
-                + self.cluster.iter().map(|c| c.markers_lost()).sum::<u64>(),
+                + self
+                    .parts
+                    .clusters
+                    .iter()
+                    .map(|c| c.markers_lost())
+                    .sum::<u64>(),
             harts,
             caches,
             memories,
             links,
         }
+    }
+
+    /// The configuration of each tile with one hart's caches, in the order of the tiles.
+    fn single(&self) -> impl Iterator<Item = &TileConfig> {
+        let all = self.config.tiles.iter();
+        all.filter(|tile| tile.cluster.is_none())
     }
 
     /// SHA-256 over statistics, ledger, latencies, markers, consoles and, if there is an observer, its trace. Equal runs
@@ -100,7 +112,7 @@ impl Machine {
             }
         }
         self.mesh.observations().for_each(&mut add);
-        if let Some(cluster) = &self.cluster {
+        for cluster in &self.parts.clusters {
             add(format!("{:?}", cluster.uart().map(|u| u.output())));
         }
         if let Some(observer) = &self.fabric.observer {

@@ -1,11 +1,14 @@
-//! Whose hart ended a run, and what it had in its registers and on its stack.
+//! Whose hart ended a run, and what harts have in their registers and on their stacks.
 //!
-//! Why it exists: a trap that nobody handles ends the run, and its reader wants the chain of calls. What it deliberately does not know:
+//! Why it exists: the reader of a trap that nobody handled, or of a program that did not finish, wants the chain of calls. What it deliberately does not know:
 //! programs.
 
 use super::{Machine, Outcome};
-use crate::crash::{Crashed, PAGE, STACK};
-use crate::types::Owner;
+use crate::crash::{Crashed, PAGE, Running, STACK, physical};
+use crate::dtu::Dtu;
+use crate::hart::{Hart, Privilege};
+use crate::types::{Owner, TileId};
+use bulkhead_abi::dtu::Endpoint;
 
 /// The register that turns address translation on (privileged specification, section 4.1.11).
 const SATP: u16 = 0x180;
@@ -39,27 +42,12 @@ impl Machine {
             None => self.hart(owner.tile),
         };
         let hart = hart.ok()?;
-        let registers: [u64; 32] = std::array::from_fn(|number| hart.register(number));
         let translates = hart.csr(SATP).is_some_and(|satp| satp != 0);
-        let first = registers[SP] & !(PAGE - 1);
-        let mut stack = Vec::new();
-        let pages = (0..STACK / PAGE).map_while(|page| first.checked_add(page * PAGE));
-        for address in pages.filter(|_| !translates) {
-            let mut bytes = vec![0; PAGE as usize];
-            // A stack that was overrun begins below memory.
-            if self.peek(owner.tile, address, &mut bytes).is_ok() {
-                stack.push((address, bytes));
-            }
-        }
-        // The run ended before what was stored last had a line to be stored in.
-        for (store, bytes, value) in hart.waiting_stores() {
-            for (at, byte) in (store..).zip(value.to_le_bytes()).take(bytes.into()) {
-                let mut pages = stack.iter_mut();
-                if let Some(page) = pages.find(|page| page.0 == at & !(PAGE - 1)) {
-                    page.1[(at & (PAGE - 1)) as usize] = byte;
-                }
-            }
-        }
+        let registers = std::array::from_fn(|number| hart.register(number));
+        let stack = match translates {
+            true => Vec::new(),
+            false => self.stack(owner.tile, hart, 0),
+        };
         Some(Crashed {
             at,
             owner,
@@ -68,4 +56,64 @@ impl Machine {
             stack,
         })
     }
+
+    /// The programs that are in user mode now, on tiles with a unit.
+    pub fn running(&self) -> Vec<Running> {
+        let tiles = self.config.tiles.iter().map(|tile| tile.id);
+        let on = |tile| {
+            let (hart, unit) = (self.hart(tile).ok()?, self.unit(tile).ok()?);
+            if hart.privilege() != Privilege::User || hart.is_halted() {
+                return None;
+            }
+            let owner = unit.current_owner();
+            Some(Running {
+                owner,
+                pc: hart.pc(),
+                registers: std::array::from_fn(|number| hart.register(number)),
+                stack: self.stack(tile, hart, hart.csr(SATP).unwrap_or(0)),
+                spent: spent(unit, owner),
+            })
+        };
+        tiles.filter_map(on).collect()
+    }
+
+    /// The pages above a hart's stack pointer that are mapped, as its loads would find them.
+    fn stack(&self, tile: TileId, hart: &Hart, translation: u64) -> Vec<(u64, Vec<u8>)> {
+        let word = |address: u64| {
+            let mut bytes = [0; 8];
+            self.peek(tile, address, &mut bytes).ok()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        let first = hart.register(SP) & !(PAGE - 1);
+        let pages = (0..STACK / PAGE).map_while(|page| first.checked_add(page * PAGE));
+        let pages = pages.filter_map(|address| {
+            let from = physical(translation, address, &word)?;
+            let mut bytes = vec![0; PAGE as usize];
+            // A stack that was overrun begins below memory.
+            self.peek(tile, from, &mut bytes).ok()?;
+            // What was stored last may have no line yet to be stored in.
+            for (store, length, value) in hart.waiting_stores() {
+                for (at, byte) in (store..).zip(value.to_le_bytes()).take(length.into()) {
+                    if at & !(PAGE - 1) == from {
+                        bytes[(at & (PAGE - 1)) as usize] = byte;
+                    }
+                }
+            }
+            Some((address, bytes))
+        });
+        pages.collect()
+    }
+}
+
+/// Tiles to which an activity may send at some endpoint, and has no credits left.
+fn spent(unit: &Dtu, owner: Owner) -> Vec<TileId> {
+    let all = (0..unit.endpoint_count()).filter_map(|index| match unit.endpoint(index) {
+        Endpoint::Send(gate) if gate.activity == owner.activity && !gate.reply => Some(gate),
+        _ => None,
+    });
+    let empty = all.filter(|gate| gate.credits == 0 && gate.credits_max != 0);
+    let mut tiles: Vec<TileId> = empty.map(|gate| gate.target_tile).collect();
+    tiles.sort_unstable();
+    tiles.dedup();
+    tiles
 }

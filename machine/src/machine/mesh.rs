@@ -275,7 +275,7 @@ impl Machine {
                 continue;
             };
             let (at, position) = (delivery.at, delivery.position);
-            mesh.tiles[position].deliver(at, delivery.packet);
+            mesh.tiles[position].deliver(delivery);
             mesh.note(position as u32, mesh.next[position].min(at));
             first = first.min(at);
         }

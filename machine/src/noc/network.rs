@@ -5,8 +5,11 @@
 //! Rules. A link sends one packet at a time, `width` bytes a cycle, and is not interrupted: larger transfers are divided into
 //! packets of at most one chunk, which is the unit of preemption. Heads that arrive at a busy link wait in a queue for each input
 //! port; when the link becomes free, it takes the next non-empty port in round-robin order. An idle link takes the first head at
-//! once. A router forwards a head before the tail has arrived (virtual cut-through: Kermani and Kleinrock, Computer Networks 3,
-//! 1979).
+//! once; of heads that come in one tick, the one at the lowest port. A router forwards a head before the tail has arrived (virtual
+//! cut-through: Kermani and Kleinrock, Computer Networks 3, 1979).
+//!
+//! Order of one tick. Events are sorted by kind, link and port ([`order`]): the numbers of tiles decide nothing, and neither does what happened to a
+//! packet before it came to a link.
 //!
 //! Credits. A router has an input buffer of so many packets for each link that comes in, and a link sends a packet only with a credit: a free place
 //! there. The place is free when the packet's tail has left the router, and the credit needs the time of a link to come back. While a link has none, packets
@@ -18,7 +21,7 @@
 
 use super::packet::{Account, Packet, PacketKind, Transaction};
 use super::topology::{LinkShape, Node, Shape};
-use crate::config::{Channels, NetworkConfig};
+use crate::config::{Channels, NetworkConfig, Topology};
 use crate::engine::EventQueue;
 use crate::ledger::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId, align};
@@ -32,6 +35,8 @@ const INTERFACE_PORTS: usize = 3;
 const READS: usize = 0;
 const WRITES: usize = 1;
 const ACKNOWLEDGEMENTS: usize = 2;
+/// Most networks of a chip.
+pub const PLANES_MAX: usize = 3;
 
 /// Statistics of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +77,8 @@ pub struct Delivery {
     pub at: Tick,
     /// The tile, as position in the list of tiles.
     pub position: usize,
+    /// The network that it came over: of packets that arrive at a tile in one tick, that of the first network comes first.
+    pub plane: u8,
     /// The packet.
     pub packet: Box<Packet>,
 }
@@ -93,10 +100,26 @@ enum Event {
     },
 }
 
+/// Kinds of events, in their order within a tick.
+const HEAD_CLASS: u32 = 0;
 /// Free events come after all heads of the same tick, so that round robin sees them all.
-const FREE_CLASS: u32 = 1 << 16;
+const FREE_CLASS: u32 = 1;
 /// Credits come after that: a link that became free in the same tick has found out that it waits for one.
-const CREDIT_CLASS: u32 = 1 << 17;
+const CREDIT_CLASS: u32 = 2;
+
+/// Bits of an event's order that have the port.
+const PORT_BITS: u32 = 14;
+/// Most links of all networks of a chip.
+const LINKS_MAX: usize = 1 << 16;
+/// Most input ports of a router.
+const PORTS_MAX: usize = 1 << PORT_BITS;
+
+/// The order of an event within its tick: kind, link, port. Only parts of one packet, and packets of one tile for one port, are equal; they stay in the
+/// order in which the tile sent them.
+fn order(class: u32, link: u16, port: u16) -> u32 {
+    debug_assert!(usize::from(port) < PORTS_MAX);
+    class << (16 + PORT_BITS) | u32::from(link) << PORT_BITS | u32::from(port)
+}
 
 #[derive(Debug)]
 struct Flight {
@@ -161,6 +184,41 @@ impl Carried {
     }
 }
 
+/// Networks of a chip.
+fn planes(config: &NetworkConfig) -> usize {
+    match config.channels {
+        Channels::Shared => 1,
+        Channels::Split => 2,
+        Channels::Acknowledged { .. } => 3,
+    }
+}
+
+/// Whether the numbers of links and ports have room for so many tiles.
+///
+/// # Errors
+/// What is too much.
+pub fn validate(config: &NetworkConfig, tiles: usize) -> Result<(), String> {
+    let between = match config.topology {
+        Topology::Crossbar => 0,
+        Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => {
+            let (columns, rows) = (usize::from(columns), usize::from(rows));
+            2 * ((columns - 1) * rows + columns * (rows - 1))
+        }
+    };
+    let links = planes(config) * (between + 2 * tiles);
+    if links > LINKS_MAX {
+        return Err(format!(
+            "{tiles} tiles need {links} links, at most {LINKS_MAX} are possible"
+        ));
+    }
+    // A router has up to four neighbours besides tiles.
+    let most = PORTS_MAX - 4;
+    match tiles > most {
+        true => Err(format!("at most {most} tiles are possible, not {tiles}")),
+        false => Ok(()),
+    }
+}
+
 /// All links and the packets on them.
 #[derive(Debug)]
 pub struct Network {
@@ -181,11 +239,7 @@ impl Network {
     pub fn new(config: &NetworkConfig, tiles: &[(TileId, u16, bool)]) -> Self {
         let places: Vec<(TileId, u16)> = tiles.iter().map(|t| (t.0, t.1)).collect();
         let shape = Shape::new(config.topology, &places);
-        let planes = match config.channels {
-            Channels::Shared => 1,
-            Channels::Split => 2,
-            Channels::Acknowledged { .. } => 3,
-        };
+        let planes = planes(config);
         let highest = tiles.iter().map(|t| t.0).max().unwrap_or(0) as usize;
         let mut positions = vec![None; highest + 1];
         for (i, t) in tiles.iter().enumerate() {
@@ -245,6 +299,11 @@ impl Network {
             .copied()
             .flatten()
             .map(|p| p as usize)
+    }
+
+    /// The place of a tile, by its position in the list of tiles: its router, and its port there.
+    pub fn place(&self, position: usize) -> (u16, u16) {
+        self.shape.place(position)
     }
 
     /// Least time from the injection of a packet ([`Network::inject`]) to its first event here.
@@ -344,8 +403,9 @@ impl Network {
                 buffer: None,
                 packet: if rest == 0 { packet.take() } else { None },
             });
+            let order = order(HEAD_CLASS, link, port);
             self.queue
-                .push(head, link as u32, Event::Head { link, port, flight });
+                .push(head, order, Event::Head { link, port, flight });
             if rest == 0 {
                 return Ok(head);
             }
@@ -399,8 +459,8 @@ impl Network {
                 }
                 if l.waiting == 0 && !is_idle {
                     // No packet waited, so no event for the moment when the link becomes free exists yet.
-                    self.queue
-                        .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
+                    let order = order(FREE_CLASS, link, 0);
+                    self.queue.push(l.busy_until, order, Event::Free { link });
                 }
                 l.queues[port as usize].push_back(flight);
                 l.waiting += 1;
@@ -458,8 +518,11 @@ impl Network {
         let delivery = self.grant(now, link, port as u16, flight, observe);
         let l = &mut self.links[link as usize];
         if l.waiting > 0 {
-            self.queue
-                .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
+            self.queue.push(
+                l.busy_until,
+                order(FREE_CLASS, link, 0),
+                Event::Free { link },
+            );
             let wait = l.busy_until - now;
             l.statistics.waited += wait * l.waiting as u64;
             for &waiting in l.queues.iter().flatten() {
@@ -504,7 +567,7 @@ impl Network {
                 link: left,
                 owner: f.owner,
             };
-            self.queue.push(back, CREDIT_CLASS + left as u32, credit);
+            self.queue.push(back, order(CREDIT_CLASS, left, 0), credit);
         }
         l.statistics.packets += 1;
         l.statistics.bytes += f.wire as u64;
@@ -524,20 +587,19 @@ impl Network {
                 let hop = (self.config.link + self.config.router) * cycle;
                 f.account.service += hop;
                 let next = self.shape.routes[router as usize][f.destination as usize] + l.plane;
-                self.queue.push(
-                    now + hop,
-                    next as u32,
-                    Event::Head {
-                        link: next,
-                        port: l.shape.port,
-                        flight,
-                    },
-                );
+                let port = l.shape.port;
+                let head = Event::Head {
+                    link: next,
+                    port,
+                    flight,
+                };
+                self.queue
+                    .push(now + hop, order(HEAD_CLASS, next, port), head);
                 None
             }
             Node::Tile(_) => {
                 let last = ticks + (self.config.link + self.config.interface) * cycle;
-                let position = l.tile;
+                let (position, plane) = (l.tile, l.plane);
                 let f = self.flights[flight as usize].take();
                 let f = f.expect("a packet arrives once");
                 self.free_flights.push(flight);
@@ -548,6 +610,7 @@ impl Network {
                 Some(Delivery {
                     at: now + last,
                     position,
+                    plane: (usize::from(plane) / self.shape.links.len()) as u8,
                     packet,
                 })
             }

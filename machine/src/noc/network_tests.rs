@@ -212,7 +212,118 @@ fn topology() -> impl Strategy<Value = Topology> {
     ]
 }
 
+#[test]
+fn of_two_heads_in_one_tick_the_lower_port_goes_first() {
+    // Heads of two tiles come to the idle link to tile 2 at cycle 12. One of them has waited at its tile's link for a packet of 5 cycles to tile 3
+    // (4 + 5 + 3), the other one's tile sent it at cycle 5 (5 + 4 + 3). Whichever it is, tile 0 is at the lower port: the first
+    // packet arrives at 12 + 5 + 1 + 4, the second one 5 cycles later.
+    for (waits, other) in [(0, 1), (1, 0)] {
+        let mut network = Network::new(&config(Topology::Crossbar), &tiles(4));
+        network.inject(0, write(0, waits, 3, 64)).unwrap();
+        network.inject(0, write(0, waits, 2, 64)).unwrap();
+        network.inject(20, write(20, other, 2, 64)).unwrap();
+        let mut ledger = Ledger::new();
+        let mut arrivals = run(&mut network, &mut ledger);
+        arrivals.retain(|one| *one != (17 * 4, waits));
+        assert_eq!(arrivals, [(22 * 4, 0), (27 * 4, 1)], "tile {waits} waits");
+        // Tile 1 waits for 5 cycles of tile 0 there.
+        let bookings = ledger.bookings();
+        let shared = bookings.iter().filter(|b| b.victim != b.culprit);
+        let shared: Vec<_> = shared.map(|b| (b.victim.tile, b.ticks)).collect();
+        assert_eq!(shared, [(1, 5 * 4)]);
+    }
+}
+
+#[test]
+fn heads_come_before_a_credit_of_the_same_tick() {
+    // The link from router 1 to router 2 has one place behind it, which comes back at cycle 23: tile 1's first packet takes it at cycle 7, leaves for
+    // tile 2 from 10 to 15, and the place needs one cycle more: 16. Tile 1's second packet has waited for it since cycle 12. A head of tile 0 comes
+    // to the same link in that very tick (9 + 4 + 3): after tile 1, which had the last turn, it is tile 0's, although it waited for nothing.
+    let mut network = line_with_one_credit();
+    network.inject(0, write(0, 1, 2, 64)).unwrap();
+    network.inject(0, write(0, 1, 2, 64)).unwrap();
+    // From router 0 a head needs 4 cycles to its link, 3 to router 0's link, 3 to router 1's: 6 + 10 = 16.
+    network.inject(24, write(24, 0, 2, 64)).unwrap();
+    let arrivals = run(&mut network, &mut Ledger::new());
+    // Head at the link at 7; 3 to the last link; then 5 + 1 + 4. The others follow at 16 and, the place again 9 cycles later, at 25.
+    let at = |cycle: u64| (cycle + 3 + 10) * 4;
+    assert_eq!(arrivals, [(at(7), 1), (at(16), 0), (at(25), 1)]);
+}
+
+fn line_with_one_credit() -> Network {
+    let config = NetworkConfig {
+        credits: Some(1),
+        ..config(Topology::Mesh {
+            columns: 3,
+            rows: 1,
+        })
+    };
+    Network::new(&config, &tiles(3))
+}
+
+#[test]
+fn chips_with_too_many_links_are_refused() {
+    let mut shape = config(Topology::Mesh {
+        columns: 64,
+        rows: 64,
+    });
+    assert_eq!(validate(&shape, 4096), Ok(()));
+    shape.channels = Channels::Acknowledged { read_interval: 1 };
+    // 2 * 2 * 63 * 64 links between routers.
+    let links = 3 * (2 * 2 * 63 * 64 + 2 * 4096);
+    let expected = format!("4096 tiles need {links} links, at most 65536 are possible");
+    assert_eq!(validate(&shape, 4096), Err(expected));
+}
+
 proptest! {
+    /// The numbers of tiles, and the order in which tiles at different routers are listed, decide nothing.
+    #[test]
+    fn numbers_of_tiles_decide_nothing(
+        topology in topology(),
+        split in any::<bool>(),
+        credits in prop::option::of(1u32..4),
+        places in prop::collection::vec(0u16..9, 2..8),
+        numbers in Just((0u16..8).collect::<Vec<_>>()).prop_shuffle(),
+        traffic in prop::collection::vec((0u64..40, 0usize..8, 0usize..8, 0u32..513), 1..80),
+    ) {
+        let routers = match topology {
+            Topology::Crossbar => 1,
+            Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => columns * rows,
+        };
+        let mut c = config(topology);
+        c.channels = if split { Channels::Split } else { Channels::Shared };
+        c.credits = credits;
+        let run_with = |number: &dyn Fn(usize) -> u16, sorted: bool| {
+            let mut tiles: Vec<_> = places.iter().enumerate().map(|(i, p)| (number(i), p % routers, false)).collect();
+            if sorted {
+                // Tiles of one router stay in their order, so each keeps its port.
+                tiles.sort_by_key(|tile| tile.1);
+            }
+            let mut network = Network::new(&c, &tiles);
+            let mut now = 0;
+            for (tag, &(gap, source, destination, bytes)) in traffic.iter().enumerate() {
+                now += gap;
+                let ends = [source, destination].map(|end| number(end % places.len()));
+                let mut packet = write(now, ends[0], ends[1], bytes);
+                packet.tag = tag as u32;
+                if split && bytes % 2 == 0 {
+                    packet.kind = PacketKind::ReadRequest { address: 0, bytes };
+                }
+                network.inject(now, packet).unwrap();
+            }
+            let mut arrivals = Vec::new();
+            let mut ledger = Ledger::new();
+            while network.next_time() != Tick::MAX {
+                arrivals.extend(network.step(&mut ledger, None).map(|d| (d.packet.tag, d.at)));
+            }
+            arrivals.sort_unstable();
+            arrivals
+        };
+        let as_listed = run_with(&|i| i as u16, false);
+        prop_assert_eq!(&as_listed, &run_with(&|i| numbers[i], false));
+        prop_assert_eq!(&as_listed, &run_with(&|i| numbers[i], true));
+    }
+
     /// On random traffic over random shapes every packet arrives, its delay is service + waits, the waits are the ledger's, and the
     /// service is the time that the packet would take alone.
     #[test]

@@ -128,6 +128,15 @@ impl Shape {
         }
     }
 
+    /// The place of a tile (position): its router, and its port there.
+    pub fn place(&self, position: usize) -> (u16, u16) {
+        let link = self.links[usize::from(self.injection[position])];
+        match link.to {
+            Node::Router(router) => (router, link.port),
+            Node::Tile(tile) => panic!("tile {tile} sends to itself"),
+        }
+    }
+
     /// The links from one tile (position) to another.
     pub fn path(&self, from: usize, to: usize) -> Vec<u16> {
         let mut link = self.injection[from];

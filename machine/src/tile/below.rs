@@ -4,7 +4,7 @@
 //! with the answer. Nothing waits for tokens here: the hart has waited before it asked the caches (`TileBus::admit`), and
 //! what nobody waits for is charged on credit.
 
-use super::{FROM_NETWORK, Local, TileEvent};
+use super::{FROM_INTERFACE, Local, TileEvent};
 use crate::cache::Lower;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
@@ -96,7 +96,7 @@ impl Lower for Below<'_> {
             let mut refusal = self.request(at, self.local.id, owner, tag, transaction, kind);
             refusal.account = account;
             let refusal = TileEvent::Packet(Box::new(refusal));
-            return self.local.queue.push(at, FROM_NETWORK, refusal);
+            return self.local.queue.push(at, FROM_INTERFACE, refusal);
         };
         let kind = PacketKind::ReadRequest {
             address: target,

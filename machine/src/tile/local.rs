@@ -2,7 +2,7 @@
 //!
 //! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
 
-use super::{Below, End, FROM_NETWORK, Local, TileEvent, Window};
+use super::{Below, End, FROM_INTERFACE, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
 use crate::config::HOME_ALIGNMENT;
 use crate::device::HtifEffect;
@@ -192,7 +192,7 @@ impl Local {
                 response.account.service += delay;
                 self.queue.push(
                     at + delay,
-                    FROM_NETWORK,
+                    FROM_INTERFACE,
                     TileEvent::Packet(Box::new(response)),
                 );
             }

@@ -337,11 +337,39 @@ pub fn cluster(harts: u16) -> PlatformConfig {
     config
 }
 
+/// A chip of several such tiles with clusters of so many harts each, numbered from 0 on; 0: a tile with one hart and private caches.
+pub fn clusters(harts: &[u16]) -> PlatformConfig {
+    let mut config = platform(PlatformKind::Bare, harts.len() as u16);
+    for (tile, harts) in config.tiles.iter_mut().zip(harts) {
+        tile.cluster = (*harts > 0).then(|| ClusterConfig::of(*harts));
+        tile.hart.hardware_ad = false;
+        (tile.uart, tile.exit) = (true, true);
+    }
+    config
+}
+
 /// Puts a program into memory at this offset and starts it on the hart at a port of the cluster, with the port in `A0`.
 pub fn start_port(machine: &mut Machine, port: usize, program: &Program, offset: u64) {
+    start_hart(machine, (0, port), program, offset);
+}
+
+/// The same for a tile with a cluster or one hart (port 0).
+pub fn start_hart(
+    machine: &mut Machine,
+    (tile, port): (TileId, usize),
+    program: &Program,
+    offset: u64,
+) {
     let at = MEMORY_BASE + offset;
-    machine.load_tile(0, at, &program.bytes()).expect("memory");
-    let started = machine.start_cluster_hart((0, port), at, port as u64, 0);
+    machine
+        .load_tile(tile, at, &program.bytes())
+        .expect("memory");
+    let mut config = machine.config().tiles.iter();
+    let found = config.find(|one| one.id == tile).expect("a tile");
+    let started = match found.cluster {
+        Some(_) => machine.start_cluster_hart((tile, port), at, port as u64, 0),
+        None => machine.start_hart(tile, at, port as u64, 0),
+    };
     started.expect("a hart");
 }
 

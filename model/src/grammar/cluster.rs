@@ -1,8 +1,8 @@
 //! The element of a cluster of harts.
 
-use super::Kind::{Integer, Name};
+use super::Kind::{Boolean, Integer, Name};
 use super::platform::{CYCLES, LATENCY, SOURCE};
-use super::{ElementRule, any, required};
+use super::{ElementRule, any, default, required};
 
 /// See [`super::PLATFORM`].
 pub const CLUSTER: ElementRule = ElementRule {
@@ -36,9 +36,28 @@ pub const CLUSTER: ElementRule = ElementRule {
             LATENCY,
             "Cycles after a load-reserved for which it holds its line against other harts.",
         ),
+        default(
+            "coherent",
+            Boolean,
+            "false",
+            "Its caches are coherent with those of other clusters and tiles. No chip of this machine has that yet, so `true` is refused.",
+        ),
         SOURCE,
     ],
-    children: &[any("partition"), any("origin")],
+    children: &[any("core"), any("partition"), any("origin")],
+};
+
+/// See [`super::PLATFORM`].
+pub const CORE: ElementRule = ElementRule {
+    name: "core",
+    about: "A hart of a cluster that is of another kind than the tile says. Its lines are as long as those of the second level; the latencies of the cluster and the second level stay in cycles of the tile's pipeline.",
+    attributes: &[
+        required("hart", Integer { min: 0, max: 7 }, "The hart."),
+        required("pipeline", Name, "Its pipeline."),
+        required("l1i", Name, "Its first-level instruction cache."),
+        required("l1d", Name, "Its first-level data cache."),
+    ],
+    children: &[],
 };
 
 /// See [`super::PLATFORM`].

@@ -4,7 +4,7 @@
 //! clock of the tile's pipeline).
 
 use super::Kind::{Boolean, Choice, Credits, Frequency, Integer, Name, Rate, Size};
-use super::cluster::{CLUSTER, PARTITION};
+use super::cluster::{CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
@@ -226,6 +226,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[any("origin")],
     },
     CLUSTER,
+    CORE,
     PARTITION,
     ElementRule {
         name: "network-card",

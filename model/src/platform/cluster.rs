@@ -6,6 +6,8 @@
 use super::{Platform, PlatformKind};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
+use crate::units::Size;
+use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
 
 /// Reports every rule that the clusters of `platform`, read from `root`, break.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
@@ -21,11 +23,124 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
     for node in root.all("cluster") {
         partitions(node, errors);
+        cores(root, node, errors);
+        if node.boolean("coherent") {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "cluster `{}` is coherent with other clusters and tiles, which the machine cannot do",
+                    node.text("name")
+                )),
+                node.place("coherent"),
+                "remove it: harts of one cluster are coherent; between clusters and tiles, programs flush lines (cbo.flush)",
+            ));
+        }
+    }
+    let tiles = root.all("tile");
+    let clusters = tiles.filter(|node| node.maybe_text("cluster").is_some());
+    let mut any = false;
+    for node in clusters {
+        tile(platform, root, node, errors);
+        any = true;
     }
     for node in root.all("tile") {
-        if node.maybe_text("cluster").is_some() {
-            tile(platform, root, node, errors);
+        if any && node.maybe_text("network-card").is_some() {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "tile {} has a network card on a chip with a cluster",
+                    node.integer("id")
+                )),
+                node.place("network-card"),
+                "remove it, or the cluster",
+            ));
         }
+    }
+    several_memories(platform, root, errors);
+}
+
+/// All memories of a bare chip with several of them are in windows of every tile.
+fn several_memories(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    if platform.kind != PlatformKind::Bare || platform.memories.len() < 2 {
+        return;
+    }
+    let mut needed = 0;
+    for node in root.all("memory") {
+        needed += node.size("size").0.div_ceil(PMP_WINDOW_SIZE);
+        if needed > PMP_WINDOWS {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "memory {} does not fit the addresses that harts have for several memories, which are {PMP_WINDOWS} windows of {}",
+                    node.integer("id"),
+                    Size(PMP_WINDOW_SIZE)
+                )),
+                node.place("size"),
+                "write smaller memories, or fewer: each one begins at a window of its own",
+            ));
+            return;
+        }
+    }
+}
+
+/// Each hart has one kind; a core has lines of the second level's length and a walker that writes nothing.
+fn cores(root: &Node, cluster: &Node, errors: &mut Vec<Diagnostic>) {
+    let name = cluster.text("name");
+    let tiles = root.all("tile");
+    let mut tiles = tiles.filter(|tile| tile.maybe_text("cluster").as_ref() == Some(&name));
+    let second = tiles.find_map(|tile| tile.maybe_text("l2"));
+    let line = |cache: &str| {
+        let mut caches = root.all("cache");
+        let found = caches.find(|node| node.text("name") == cache);
+        found.map(|node| node.size("line"))
+    };
+    let mut seen = Vec::new();
+    for node in cluster.all("core") {
+        let (hart, harts) = (node.integer("hart"), cluster.integer("harts"));
+        let mut wrong = |cause: String, attribute: &str, help: &str| {
+            let place = node.place(attribute);
+            errors.push(Diagnostic::new(Problem::Inconsistent(cause), place, help));
+        };
+        let one =
+            "write one <core> for each hart that is of another kind; harts are numbered from 0";
+        if hart >= harts {
+            wrong(format!("a core for hart {hart} of {harts}"), "hart", one);
+        } else if seen.contains(&hart) {
+            wrong(format!("two cores for hart {hart}"), "hart", one);
+        }
+        seen.push(hart);
+        let below = second.as_deref().and_then(line);
+        for attribute in ["l1i", "l1d"] {
+            let own = line(&node.text(attribute));
+            if let (Some(own), Some(below)) = (own, below)
+                && own != below
+            {
+                wrong(
+                    format!("hart {hart} has lines of {own}, and the second level of {below}"),
+                    attribute,
+                    "use caches with lines of equal size in a cluster",
+                );
+            }
+        }
+        walker(
+            root,
+            &node.text("pipeline"),
+            &format!("hart {hart} is in a cluster"),
+            errors,
+        );
+    }
+}
+
+/// The walker of a hart in a cluster leaves accessed and dirty bits to traps.
+fn walker(root: &Node, pipeline: &str, who: &str, errors: &mut Vec<Diagnostic>) {
+    let mut pipelines = root.all("pipeline");
+    if let Some(pipeline) = pipelines.find(|other| other.text("name") == pipeline)
+        && pipeline.boolean("hardware-ad")
+    {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "{who}, but the page-table walker of its harts sets accessed and dirty bits"
+            )),
+            pipeline.place("hardware-ad"),
+            "write hardware-ad=\"false\": a walker reads shared lines, and a trap sets the bits",
+        ));
     }
 }
 
@@ -95,13 +210,6 @@ fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnost
             "remove cluster=\"...\", or write kind=\"bare\" at the platform",
         );
     }
-    if platform.tiles.len() != 1 || platform.memories.len() != 1 {
-        wrong(
-            "the chip has another processing tile or not one memory tile",
-            "cluster",
-            "keep one <tile> and one <memory>",
-        );
-    }
     if node.maybe_text("l2").is_none() {
         wrong(
             "no second level for its harts",
@@ -116,24 +224,6 @@ fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnost
             "remove harts=\"...\": the <cluster> says how many there are",
         );
     }
-    if node.maybe_text("network-card").is_some() {
-        wrong(
-            "a network card, which only a tile with one hart can have",
-            "network-card",
-            "remove it",
-        );
-    }
-    let pipeline = node.text("pipeline");
-    let mut pipelines = root.all("pipeline");
-    if let Some(pipeline) = pipelines.find(|other| other.text("name") == pipeline)
-        && pipeline.boolean("hardware-ad")
-    {
-        errors.push(Diagnostic::new(
-            Problem::Inconsistent(format!(
-                "tile {id} has a cluster, but the page-table walker of its harts sets accessed and dirty bits"
-            )),
-            pipeline.place("hardware-ad"),
-            "write hardware-ad=\"false\": a walker reads shared lines, and a trap sets the bits",
-        ));
-    }
+    let who = format!("tile {id} has a cluster");
+    walker(root, &node.text("pipeline"), &who, errors);
 }

@@ -18,6 +18,7 @@ pub(crate) use read::read;
 pub(crate) use write::write;
 
 use crate::units::{Frequency, Rate, Size};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 
 /// Granularity in which memory is given away.
 pub const PAGE: u64 = 4096;
@@ -228,9 +229,25 @@ pub struct Cluster {
     pub occupancy: u32,
     /// For how long a reservation holds its line.
     pub hold: u32,
+    /// Harts of another kind than the tile says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<ClusterCore>,
     /// Harts whose fills take some ways of the second level only, when the machine starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Partition>,
+}
+
+/// A hart of a cluster that is of another kind than the tile says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClusterCore {
+    /// The hart.
+    pub hart: u32,
+    /// Its pipeline.
+    pub pipeline: Pipeline,
+    /// First-level instruction cache.
+    pub l1i: Cache,
+    /// First-level data cache.
+    pub l1d: Cache,
 }
 
 /// The ways of the second level that a hart's fills may take.
@@ -244,7 +261,26 @@ pub struct Partition {
     pub ways: u32,
 }
 
+impl Platform {
+    /// The first address of a memory as harts of a bare platform have it: each memory but the first one begins at the next window.
+    pub fn memory_base(&self, id: u16) -> Option<u64> {
+        let mut base = MEMORY_BASE;
+        for memory in &self.memories {
+            if memory.id == id {
+                return Some(base);
+            }
+            base += memory.size.0.next_multiple_of(PMP_WINDOW_SIZE);
+        }
+        None
+    }
+}
+
 impl Cluster {
+    /// The hart of another kind at a place, if there is one.
+    pub fn core(&self, hart: u32) -> Option<&ClusterCore> {
+        self.cores.iter().find(|core| core.hart == hart)
+    }
+
     /// Bit i: the hart's fills may take way i; 0: they may take all.
     pub fn fills(&self, hart: u32) -> u64 {
         let mut all = self.partitions.iter();

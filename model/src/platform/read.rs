@@ -4,9 +4,10 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Cluster, Controller, Dma, Dram, Dtu, Interval, LocalMemory, Memory,
-    MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition, Pipeline, PipelineModel,
-    Platform, PlatformKind, Replacement, Spread, Tile, Topology, WriteQueue,
+    Accelerator, Cache, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Interval,
+    LocalMemory, Memory, MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition,
+    Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Spread, Tile, Topology,
+    WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -63,7 +64,10 @@ impl Reader<'_> {
             .filter_map(|node| self.pipeline(node, &clocks))
             .collect();
         let caches: Vec<_> = root.all("cache").map(cache).collect();
-        let clusters: Vec<_> = root.all("cluster").map(cluster).collect();
+        let clusters: Vec<_> = root
+            .all("cluster")
+            .filter_map(|node| self.cluster(node, &pipelines, &caches))
+            .collect();
         let local_memories: Vec<_> = root
             .all("local-memory")
             .filter_map(|node| self.local_memory(node, &clocks))
@@ -453,6 +457,54 @@ impl Reader<'_> {
         })
     }
 
+    fn cluster(
+        &mut self,
+        node: &Node,
+        pipelines: &[Pipeline],
+        caches: &[Cache],
+    ) -> Option<Cluster> {
+        let number = |attribute| narrow(node.integer(attribute));
+        let before = self.errors.len();
+        let cores: Vec<ClusterCore> = node
+            .all("core")
+            .filter_map(|core| self.core(core, pipelines, caches))
+            .collect();
+        if self.errors.len() > before {
+            return None;
+        }
+        Some(Cluster {
+            name: node.text("name"),
+            harts: number("harts"),
+            up: number("up"),
+            down: number("down"),
+            banks: number("banks"),
+            occupancy: number("occupancy"),
+            hold: number("hold"),
+            cores,
+            partitions: node.all("partition").map(partition).collect(),
+        })
+    }
+
+    fn core(
+        &mut self,
+        node: &Node,
+        pipelines: &[Pipeline],
+        caches: &[Cache],
+    ) -> Option<ClusterCore> {
+        let pipeline = self.find(node, "pipeline", "pipeline", pipelines, |item| &item.name);
+        let mut cache = |attribute| {
+            self.find(node, attribute, "cache", caches, |item| &item.name)
+                .cloned()
+        };
+        let (l1i, l1d) = (cache("l1i"), cache("l1d"));
+        Some(ClusterCore {
+            hart: narrow(node.integer("hart")),
+            pipeline: pipeline?.clone(),
+            l1i: l1i?,
+            l1d: l1d?,
+        })
+    }
+
     fn memory(&mut self, node: &Node, drams: &[Dram]) -> Option<Memory> {
         Some(Memory {
             id: node.integer("id") as u16,
@@ -527,20 +579,6 @@ fn network_card(node: &Node) -> NetworkCard {
         queue: narrow(node.integer("queue")),
         buffer: narrow(node.size("buffer").0),
         parallel: narrow(node.integer("parallel")),
-    }
-}
-
-fn cluster(node: &Node) -> Cluster {
-    let number = |attribute| narrow(node.integer(attribute));
-    Cluster {
-        name: node.text("name"),
-        harts: number("harts"),
-        up: number("up"),
-        down: number("down"),
-        banks: number("banks"),
-        occupancy: number("occupancy"),
-        hold: number("hold"),
-        partitions: node.all("partition").map(partition).collect(),
     }
 }
 

@@ -362,6 +362,15 @@ fn write_clusters(writer: &mut Writer, platform: &Platform) {
             .attribute("banks", part.banks)
             .attribute("occupancy", part.occupancy)
             .attribute("hold", part.hold);
+        for core in &part.cores {
+            writer
+                .start("core")
+                .attribute("hart", core.hart)
+                .attribute("pipeline", &core.pipeline.name)
+                .attribute("l1i", &core.l1i.name)
+                .attribute("l1d", &core.l1d.name)
+                .end();
+        }
         for partition in &part.partitions {
             writer
                 .start("partition")

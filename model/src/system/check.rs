@@ -292,9 +292,11 @@ fn task(app: &App, policy: TilePolicy, node: &Node, errors: &mut Vec<Diagnostic>
         for attribute in ["core", "priority", "threshold"] {
             if element.maybe_integer(attribute).is_some() {
                 errors.push(Diagnostic::new(
-                    Problem::Inconsistent(format!("`{attribute}` of an application's task")),
+                    Problem::Inconsistent(format!(
+                        "the task of an application cannot have `{attribute}`"
+                    )),
                     element.place(attribute),
-                    "remove it: the tile is the application's, and TileMux has no priorities",
+                    "remove it: an application is one task on its tile; <cpu priority=\"...\"/> beside it orders applications that share a tile",
                 ));
             }
         }

@@ -164,13 +164,13 @@ fn add(
         (at - ENVIRONMENT, environment.as_bytes().to_vec()),
     ];
     for (address, bytes) in segments.chain(beside) {
-        match (system.platform.kind, system.platform.memories.first()) {
-            (PlatformKind::Tiled | PlatformKind::Bare, Some(memory)) => boot.pieces.push(Piece {
-                memory: memory.id,
+        match system.platform.kind {
+            PlatformKind::Tiled | PlatformKind::Bare => boot.pieces.push(Piece {
+                memory: app.memory_tile,
                 offset: placed.offset + (address - placed.base),
                 bytes,
             }),
-            _ => boot.tiles.push(TilePiece {
+            PlatformKind::Mesh => boot.tiles.push(TilePiece {
                 tile: app.tile,
                 address,
                 bytes,

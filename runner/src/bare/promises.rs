@@ -100,7 +100,10 @@ impl Judge<'_> {
         let observed = match (task.jobs, task.misses) {
             (0, 0) => {
                 let what = format!("task {name}: its deadline");
-                self.not_judged(what, "its program marks no jobs")
+                self.not_judged(
+                    what,
+                    "its program marks no jobs: their releases and ends must be marked",
+                )
             }
             (jobs, misses) => {
                 let settled = jobs.saturating_sub(task.open);

@@ -4,8 +4,10 @@
 //! tasks in the same order have the same image: what differs, periods and ports, is in the table of the layout. What it deliberately does not
 //! know: where images lie.
 
+use super::stack;
 use crate::ada_programs;
 use crate::error::Error;
+use crate::one_stack::Declared;
 use crate::place;
 use crate::programs::{Library, Program, TaskPackage, is_ada, is_c};
 use bulkhead_analysis::one_shot::Bounds;
@@ -26,8 +28,10 @@ const RING: u64 = 1024;
 pub struct Recipe {
     /// Programs of the tasks, the most urgent one first, and what a job of each may take, in cycles.
     tasks: Vec<(String, u64)>,
-    /// Bytes.
+    /// Bytes. Nobody states them: at least so many.
     stack: u64,
+    /// A task of the description says how many.
+    is_stated: bool,
     /// Counts of the timer in a tick.
     timer: u64,
     /// A task is released by messages, or releases others on other cores.
@@ -42,11 +46,14 @@ impl Recipe {
     /// Of a core.
     pub fn of(system: &System, one_shot: &OneShot, bounds: &Bounds, core: u16) -> Self {
         let here = one_shot.on_core(core);
-        let stack = here.iter().map(|&task| one_shot.programs[task].stack.0);
+        let stack = here.iter().map(|&task| one_shot.programs[task].stack().0);
         let timebase = u128::from(system.platform.timebase.0);
         let timer = timebase * u128::from(TICK.0) / 1_000_000_000_000;
         Self {
             stack: stack.max().unwrap_or(0),
+            is_stated: here
+                .iter()
+                .any(|&task| one_shot.programs[task].stack.is_some()),
             tasks: here
                 .iter()
                 .map(|&task| (one_shot.programs[task].name.clone(), bounds.jobs[task]))
@@ -100,15 +107,100 @@ impl Recipe {
         (files, tasks)
     }
 
-    /// The source of the image; `packages`: the crate of each folder.
-    fn source(&self, packages: &BTreeMap<String, (String, TaskPackage)>) -> String {
+    /// Refuses priorities in sources that do not agree with the description's: a greater one is more urgent, and equals may have any order.
+    fn agrees(&self, declared: &Declared) -> Result<(), Error> {
+        let mut above: Option<(&str, &str, i64)> = None;
+        for (file, task) in self.ada_tasks().1 {
+            let body = ada_programs::body(file, task, "TKB");
+            let Some(&priority) = declared.priorities.get(&body) else {
+                continue;
+            };
+            if priority < 0 {
+                continue;
+            }
+            if let Some((other_file, other, least)) = above
+                && priority > least
+            {
+                return Err(Error::input(
+                    format!(
+                        "{file}::{task} has the priority {priority} in its source and {other_file}::{other} has {least}, but the description has {other} as \
+                         the more urgent one of their core"
+                    ),
+                    "change the priorities in the description, where 1 is the most urgent, or those in the source, where a greater one is more urgent",
+                ));
+            }
+            above = Some((file, task, priority));
+        }
+        Ok(())
+    }
+
+    /// The stack that its image must have, if its own is too small.
+    ///
+    /// # Errors
+    /// If a stated one is too small, or the image needs a stack without bound and nobody states one.
+    fn larger_stack(&self, elf: &[u8]) -> Result<Option<u64>, Error> {
+        let in_ada = self.tasks.iter().enumerate().filter_map(|(number, one)| {
+            let (file, task) = one.0.split_once("::").filter(|one| is_ada(one.0))?;
+            Some((number, ada_programs::body(file, task, "TKB")))
+        });
+        let in_ada: Vec<(usize, String)> = in_ada.collect();
+        let needs = match stack::needs(&self.name(), elf, &in_ada) {
+            // Whoever states a stack says that it suffices.
+            Err(_) if self.is_stated => return Ok(None),
+            needs => needs?,
+        };
+        let total = needs.total();
+        if total <= self.stack {
+            return Ok(None);
+        }
+        if !self.is_stated {
+            return Ok(Some(total));
+        }
+        let jobs = needs.jobs.iter().zip(&self.tasks);
+        let jobs =
+            jobs.map(|(deepest, task)| (deepest.bytes, format!("a job of {}", task.0), deepest));
+        let kernel = (needs.kernel.bytes, "the kernel".to_owned(), &needs.kernel);
+        let mut parts: Vec<_> = jobs.chain([kernel]).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.0));
+        let way = parts
+            .first()
+            .map_or(String::new(), |part| part.2.way.join(" > "));
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|part| format!("{} {}", part.1, part.0))
+            .collect();
+        Err(Error::input(
+            format!(
+                "{}: its stack has {} bytes and needs {total}: an interrupt {} on top of the deepest of {}; the deepest way is {way}",
+                self.name(),
+                self.stack,
+                needs.interrupts,
+                parts.join(", ")
+            ),
+            format!("write stack=\"{total}B\", or none: the build makes it large enough then"),
+        ))
+    }
+
+    /// The source of the image; `packages`: the crate of each folder; `declared`: what its files in Ada say of their tasks.
+    fn source(
+        &self,
+        packages: &BTreeMap<String, (String, TaskPackage)>,
+        declared: &Declared,
+    ) -> String {
         let mut tasks = String::new();
         let (mut ada, mut first) = (String::new(), Vec::new());
         let in_ada = self.ada_tasks().1;
         if !in_ada.is_empty() {
             let bodies: Vec<String> = in_ada
                 .iter()
-                .map(|(file, task)| ada_programs::body(file, task, "TKB"))
+                .map(|(file, task)| {
+                    let body = ada_programs::body(file, task, "TKB");
+                    let kept = declared
+                        .kept
+                        .get(&body)
+                        .map_or(0, |bytes| bytes.div_ceil(8));
+                    format!("{body} [{kept}]")
+                })
                 .collect();
             ada = format!(
                 "bulkhead_oneshot_ada::tasks!(ADA: {});\n\n",
@@ -131,11 +223,12 @@ impl Recipe {
             let begin = format!("bulkhead_oneshot::notify::begin(&TOLD, {})", self.rings);
             first.push(begin);
         }
-        let mut configured = match &first[..] {
+        let first = match &first[..] {
             [] => String::new(),
             [one] => format!(".at_first(|| {one})"),
             all => format!(".at_first(|| {{ {} }})", all.join("; ")),
         };
+        let mut configured = format!(".when_gone(bulkhead_oneshot::described::close){first}");
         if !self.told.is_empty() {
             configured.push_str(".on_software_interrupt(bulkhead_oneshot::notify::rung)");
         }
@@ -202,7 +295,25 @@ pub fn build(library: &Library, systems: &[&System]) -> Result<Vec<Program>, Err
     let mut programs = Vec::new();
     // A kernel with notification is another library than one without.
     for (recipes, notifies) in [(without, false), (with, true)] {
-        programs.extend(build_package(library, name, &recipes, notifies)?);
+        let built = build_package(library, name, &recipes, notifies)?;
+        let (mut larger, mut names) = (Vec::new(), Vec::new());
+        for (recipe, program) in recipes.iter().zip(&built) {
+            if let Some(stack) = recipe.larger_stack(&program.elf)? {
+                let recipe = recipe.clone();
+                names.push(recipe.name());
+                larger.push(Recipe { stack, ..recipe });
+            }
+        }
+        let again = build_package(library, name, &larger, notifies)?;
+        let again = names.into_iter().zip(again);
+        let again: BTreeMap<String, Vec<u8>> = again.map(|(name, one)| (name, one.elf)).collect();
+        programs.extend(built.into_iter().map(|one| match again.get(&one.name) {
+            Some(elf) => Program {
+                name: one.name,
+                elf: elf.clone(),
+            },
+            None => one,
+        }));
     }
     Ok(programs)
 }
@@ -226,9 +337,15 @@ fn build_package(
             packages.insert(folder.to_owned(), (krate, package));
         }
     }
-    let sources: Vec<String> = recipes.iter().map(|one| one.source(&packages)).collect();
     let objects = objects(library, recipes, notifies)?;
-    let in_ada = objects_in_ada(library, recipes)?;
+    let (in_ada, declared) = objects_in_ada(library, recipes)?;
+    let mut sources = Vec::new();
+    for recipe in recipes {
+        let declared = declared.get(&recipe.ada_tasks().0);
+        let declared = declared.cloned().unwrap_or_default();
+        recipe.agrees(&declared)?;
+        sources.push(recipe.source(&packages, &declared));
+    }
     let mark = mark(&sources, &packages, &objects, &in_ada, notifies);
     let folder = library.generated().join("one-shot").join(&mark);
     // Descriptions in different folders can say the same, and then their images have one name.
@@ -339,11 +456,14 @@ fn objects<'r>(
     Ok(all)
 }
 
+/// By the files in Ada of an image.
+type InAda<'r, T> = BTreeMap<Vec<&'r str>, T>;
+
 /// The files in Ada of all images, compiled, by the files of an image: the order in which they are elaborated is that of all together.
 fn objects_in_ada<'r>(
     library: &Library,
     recipes: &'r [Recipe],
-) -> Result<BTreeMap<Vec<&'r str>, Object>, Error> {
+) -> Result<(InAda<'r, Object>, InAda<'r, Declared>), Error> {
     let mut tasks: BTreeMap<Vec<&str>, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for recipe in recipes {
         let (files, of_core) = recipe.ada_tasks();
@@ -359,14 +479,15 @@ fn objects_in_ada<'r>(
             tasks.entry(files).or_default().extend(of_core);
         }
     }
-    let mut all = BTreeMap::new();
+    let (mut all, mut declared) = (BTreeMap::new(), BTreeMap::new());
     for (files, tasks) in tasks {
         let name = format!("ada_{}.o", all.len());
         let tasks: Vec<_> = tasks.into_iter().collect();
-        let bytes = library.ada_tasks(&files, &tasks)?;
-        all.insert(files, (name, bytes));
+        let compiled = library.ada_tasks(&files, &tasks)?;
+        declared.insert(files.clone(), compiled.declared);
+        all.insert(files, (name, compiled.object));
     }
-    Ok(all)
+    Ok((all, declared))
 }
 
 /// A name for what is made of these sources. The compiler mixes it into symbols, so no folder of this machine is part of it: packages have the

@@ -158,7 +158,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                 }
             }
             marker::OVERRUN => {
-                if let Some(task) = task(event.value) {
+                if let Some(task) = task(event.value & 0xFF) {
                     seen.jobs[task].overruns += 1;
                 }
             }

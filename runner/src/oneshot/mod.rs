@@ -15,5 +15,6 @@ mod layout;
 pub mod measured;
 mod paradigm;
 pub mod results;
+pub mod stack;
 
 pub use paradigm::OneShot;

@@ -161,10 +161,7 @@ fn incidents(
     for event in seen.markers {
         let (kind, what) = match event.kind {
             marker::STOPPED => (IncidentKind::Crash, "stopped"),
-            marker::OVERRUN => (
-                IncidentKind::Stopped,
-                "over its budget: a job took longer than its cost, its waits and the kernel's interrupts",
-            ),
+            marker::OVERRUN => (IncidentKind::Stopped, OVER),
             marker::RINGS => {
                 let what = rung(event.tile, event.value, seen);
                 // Told once for a core, however often.
@@ -183,7 +180,11 @@ fn incidents(
             }
             _ => continue,
         };
-        let number = usize::try_from(event.value).unwrap_or(usize::MAX);
+        let (number, place) = match event.kind {
+            marker::OVERRUN => (event.value & 0xFF, event.value >> 8),
+            _ => (event.value, 0),
+        };
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
         let task = one_shot.on_core(event.tile).get(number).copied();
         let name = match task {
             Some(task) => one_shot.tasks.tasks[task].name.clone(),
@@ -204,12 +205,19 @@ fn incidents(
                     Some(place) => format!(": {cause} in {place}"),
                     None => format!(": {cause}"),
                 });
-                format!("{what}: {line}{}", trap.unwrap_or_default())
+                let closed = task.map_or_else(String::new, |task| closed(one_shot, task));
+                format!("{what}: {line}{}{closed}", trap.unwrap_or_default())
             }
-            None => what.to_owned(),
+            None => match locate(&name, place).filter(|_| place != 0) {
+                Some(place) => format!("{what}; a tick found it in {place}"),
+                None => what.to_owned(),
+            },
         };
-        // A task that is over its budget again and again is told once.
-        let same = |one: &Incident| one.application == name && one.what == what;
+        // A task that is over its budget again and again is told once, with the first place.
+        let same = |one: &Incident| {
+            let is_over = what.starts_with(OVER) && one.what.starts_with(OVER);
+            one.application == name && (one.what == what || is_over)
+        };
         if all.iter().any(same) {
             continue;
         }
@@ -236,6 +244,32 @@ fn incidents(
         }
     }
     all
+}
+
+/// What is said of a job that has had more than its budget.
+const OVER: &str =
+    "over its budget: a job took longer than its cost, its waits and the kernel's interrupts";
+
+/// Whose writes fail from now on, because the reader has stopped.
+fn closed(one_shot: &Described, task: usize) -> String {
+    let inputs: Vec<String> = one_shot
+        .inputs(task)
+        .into_iter()
+        .map(|channel| &one_shot.tasks.channels[channel])
+        .map(|channel| {
+            let writer = &one_shot.tasks.tasks[channel.from];
+            format!(
+                "`{}` of `{}` on core {}",
+                channel.name,
+                writer.name,
+                one_shot.core(channel.from)
+            )
+        })
+        .collect();
+    match inputs.is_empty() {
+        true => String::new(),
+        false => format!("; nobody reads {} any more", inputs.join(", ")),
+    }
 }
 
 /// A core that heard no more rings in some tick. Its kernel cannot know who rang; the machine does.

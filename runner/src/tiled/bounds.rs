@@ -70,7 +70,10 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone], missin
                 let why =
                     missing.find(|one| one.flow == flow.name && one.platform == system.platform);
                 Err(why.map_or_else(
-                    || "its applications were not measured alone".to_owned(),
+                    || {
+                        "its applications were not measured alone: this run made no runs besides"
+                            .to_owned()
+                    },
                     |missing| missing.why.clone(),
                 ))
             }
@@ -86,7 +89,7 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone], missin
 pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
     if shares_a_tile(system, members) {
         return Some(
-            "its applications share tiles with others, and waits for a processor are not in these bounds"
+            "its applications share tiles with others, and waits for a processor are not in these bounds; on tiles of their own they would be judged"
                 .to_owned(),
         );
     }
@@ -96,14 +99,14 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
         let mut gates = app.sgates.iter();
         if let (true, Some(gate)) = (inside, gates.find(|gate| !members.contains(&gate.to))) {
             return Some(format!(
-                "`{}` asks `{}`, whose work for others is not bounded here",
+                "`{}` asks `{}`, whose work for others is not bounded here; only flows that ask nobody beside their way are judged",
                 app.name,
                 name(gate.to)
             ));
         }
         if let (true, Some(pager)) = (inside, app.pager.filter(|pager| !members.contains(pager))) {
             return Some(format!(
-                "`{}` gets its pages from `{}`, whose work for others is not bounded here",
+                "`{}` gets its pages from `{}`, whose work for others is not bounded here; with pages from the start it would be judged",
                 app.name,
                 name(pager)
             ));
@@ -125,7 +128,7 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
     };
     let per_second = system.platform.ticks_per_second();
     let rest = alone.rest.as_ref();
-    let rest = rest.ok_or("nobody saw whether its applications are at rest before each sample")?;
+    let rest = rest.ok_or("nobody saw whether its applications are at rest before each sample: it had none alone on its chip")?;
     if alone.count > 1 {
         let longer = of(rest.busy, &rest.jobs)?.whole().saturating_sub(rest.busy);
         if longer > rest.shortest {

@@ -43,8 +43,12 @@ pub struct Missing {
 }
 
 /// Plans a run for each flow of the chosen variants that may have a bound and that no chosen variant runs alone on the same chip. A variant of the
-/// description that was not chosen serves, too.
-pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
+/// description that was not chosen serves, too. Unless the chosen runs are `watched` (those of a second chip are not), none of them serves.
+pub fn plan(
+    chosen: &[(String, System)],
+    all: &[(String, System)],
+    watched: bool,
+) -> Vec<BesideRun> {
     let mut runs: Vec<BesideRun> = Vec::new();
     for (name, system) in chosen {
         for flow in &system.flows {
@@ -52,7 +56,8 @@ pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<Beside
                 |run: &BesideRun| run.flow == flow.name && run.system.platform == system.platform;
             let serves =
                 |other: &System| other.platform == system.platform && has_alone(other, flow);
-            if runs.iter().any(known) || chosen.iter().any(|(_, other)| serves(other)) {
+            let seen = watched && chosen.iter().any(|(_, other)| serves(other));
+            if runs.iter().any(known) || seen {
                 continue;
             }
             let members = bounds::members_of(system, flow);
@@ -61,10 +66,13 @@ pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<Beside
             }
             let described = all.iter().find(|(_, other)| serves(other));
             let (about, system) = match described {
-                Some((name, system)) => (
-                    format!("variant {name}, which was not asked for"),
-                    system.clone(),
-                ),
+                Some((name, system)) => {
+                    let about = match watched {
+                        true => format!("variant {name}, which was not asked for"),
+                        false => format!("variant {name}, without the other chip"),
+                    };
+                    (about, system.clone())
+                }
                 None => {
                     let mut system = system.clone();
                     quiet::others(&mut system, |app| members.contains(&app));
@@ -183,7 +191,7 @@ mod tests {
         let system = load_system("quickstart", &options).expect("valid");
         let wanted: Vec<String> = wanted.iter().map(|one| (*one).to_owned()).collect();
         let chosen = run::variants(&system, &wanted).expect("known");
-        plan(&chosen, &run::variants(&system, &[]).expect("all"))
+        plan(&chosen, &run::variants(&system, &[]).expect("all"), true)
     }
 
     #[test]
@@ -198,7 +206,7 @@ mod tests {
         let options = LoadOptions::default();
         let system = load_system("memory-policies", &options).expect("valid");
         let chosen = run::variants(&system, &[]).expect("all");
-        let lonely = plan(&chosen, &chosen);
+        let lonely = plan(&chosen, &chosen, true);
         // The two variants of one policy share a run.
         assert_eq!((chosen.len(), lonely.len()), (4, 3));
         let policies: Vec<_> = lonely
@@ -228,7 +236,7 @@ mod tests {
     fn without_such_a_variant_the_others_sleep() {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
         let chosen: Vec<_> = run::variants(&system, &["regulated".to_owned()]).expect("known");
-        let lonely = plan(&chosen, &chosen);
+        let lonely = plan(&chosen, &chosen, true);
         assert_eq!(lonely.len(), 1);
         let quiet = &lonely[0].system;
         let programs: Vec<&str> = quiet.apps.iter().map(|app| app.program.as_str()).collect();

@@ -170,8 +170,13 @@ impl Paradigm for Tiled {
         flows.any(|flow| bounds::is_alone(system, &bounds::members_of(system, flow)))
     }
 
-    fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
-        lonely::plan(chosen, all)
+    fn besides(
+        &self,
+        chosen: &[(String, System)],
+        all: &[(String, System)],
+        watched: bool,
+    ) -> Vec<BesideRun> {
+        lonely::plan(chosen, all, watched)
     }
 
     fn bound(

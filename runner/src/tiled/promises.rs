@@ -6,7 +6,7 @@
 
 use super::bounds::members;
 use super::console::is_done_to;
-use super::unfinished::STOPPED;
+use super::unfinished::{NOTHING, STOPPED};
 use crate::collect::doubled;
 use bulkhead_analysis::plan::system::{Unjudged, judge};
 use bulkhead_analysis::plan::{Constraint, Kind};
@@ -158,6 +158,15 @@ impl Judge<'_> {
             .if_expected(self.system.misses_expected)
     }
 
+    /// The first of some applications that did something, and did not finish.
+    fn unfinished(&self, names: &[&str]) -> Option<&str> {
+        let all = self.variant.incidents.iter();
+        let mut all =
+            all.filter(|one| one.kind == IncidentKind::Unfinished && !one.what.contains(NOTHING));
+        let one = all.find(|one| names.contains(&&*one.application))?;
+        Some(&one.application)
+    }
+
     fn flow(&self, flow: &FlowResult) -> Vec<Promise> {
         let name = &flow.name;
         if flow.latency.count == 0 {
@@ -166,9 +175,12 @@ impl Judge<'_> {
                     ": of {begun} that began at `{}`, none ended at `{}`; both must mark the same numbers",
                     flow.from, flow.to
                 ),
-                (0, End::Duration) => {
-                    "; the system must first start, so give it a longer duration".to_owned()
-                }
+                (0, End::Duration) => match self.unfinished(&[&flow.from, &flow.to]) {
+                    Some(who) => format!("; `{who}` did not finish: see what it did last"),
+                    None => {
+                        "; the system must first start, so give it a longer duration".to_owned()
+                    }
+                },
                 _ => String::new(),
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
@@ -243,13 +255,23 @@ impl Judge<'_> {
         let observed = match (task.jobs, task.misses) {
             (0, 0) => {
                 let what = format!("task {name}: its deadline");
-                self.not_judged(what, "its program marks no jobs")
+                self.not_judged(
+                    what,
+                    "its program marks no jobs: their releases and ends must be marked",
+                )
             }
             (jobs, misses) => {
                 let allowed = task.allowed;
                 let settled = jobs.saturating_sub(task.open);
-                let what =
-                    format!("task {name}: {misses} of {settled} jobs late, {allowed} allowed");
+                let never = match task.worst {
+                    None if misses > 0 && misses == settled => {
+                        ", because none was completed: the program must say where each job ends (`complete`; in C `bh_complete`)"
+                    }
+                    _ => "",
+                };
+                let what = format!(
+                    "task {name}: {misses} of {settled} jobs late, {allowed} allowed{never}"
+                );
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
                     0 if settled == 0 => promise.unless_held(BEFORE_THE_DEADLINE),

@@ -78,7 +78,8 @@ pub fn of_request(
         let bound = bounds.transaction(app, analysed);
         let bound = bound.map_err(|error| match error {
             SystemError::NoRight { .. } => {
-                "the right to it was obtained at run time, and is not in the description".to_owned()
+                "the right to it was obtained at run time, and is not in the description; a gate written there would be judged"
+                    .to_owned()
             }
             other => other.to_string(),
         })?;

@@ -91,6 +91,9 @@ pub fn incidents(
     all
 }
 
+/// What is said of an application that may not even have started.
+pub const NOTHING: &str = "it printed nothing and set no marker";
+
 /// How an incident begins of an application that its manager stopped too early.
 pub const STOPPED: &str = "was stopped by its manager before ";
 
@@ -137,15 +140,30 @@ fn at_the_end(
     tile: u16,
     locate: &dyn Fn(&str, u64) -> Option<String>,
 ) -> String {
-    let mut here = said.running.iter().filter(|one| one.0.tile == tile);
+    let mut here = said.running.iter().filter(|one| one.owner.tile == tile);
     let shares = system.apps.iter().filter(|app| app.tile == tile).count() > 1;
     match here.next() {
-        Some((owner, pc)) if said.names.owner(*owner) == name => {
-            let place = locate(name, *pc).unwrap_or_else(|| format!("{pc:#x}"));
-            format!("; at the end it was in {place}")
+        Some(one) if said.names.owner(one.owner) == name => {
+            let pc = one.pc;
+            let place = locate(name, pc).unwrap_or_else(|| format!("{pc:#x}"));
+            let spent = spent(system, &one.spent);
+            format!("; at the end it was in {place}{spent}")
         }
         None if !shares => "; at the end it waited".to_owned(),
         _ => String::new(),
+    }
+}
+
+/// To whom an application cannot send before its earlier messages are answered.
+fn spent(system: &System, tiles: &[u16]) -> String {
+    let apps = system.apps.iter().filter(|app| tiles.contains(&app.tile));
+    let names: Vec<String> = apps.map(|app| format!("`{}`", app.name)).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; it had no credits left to send to {}: each message must be answered or finished there",
+            names.join(" or ")
+        ),
     }
 }
 
@@ -172,7 +190,7 @@ fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     match (line, marker) {
         (Some(line), Some(marker)) => format!("{line}; {marker}"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "it printed nothing and set no marker".to_owned(),
+        (None, None) => NOTHING.to_owned(),
     }
 }
 
@@ -180,6 +198,7 @@ fn last(system: &System, said: &Said<'_>, name: &str) -> String {
 mod tests {
     use super::*;
     use bulkhead_abi::marker::MarkerKind;
+    use bulkhead_machine::crash::Running;
     use bulkhead_model::{LoadOptions, load_system};
 
     fn told(console: &str, markers: &[MarkerEvent], end: &End) -> Vec<(String, String)> {
@@ -189,7 +208,7 @@ mod tests {
     fn seen(
         console: &str,
         markers: &[MarkerEvent],
-        running: &[(Owner, u64)],
+        running: &[Running],
         end: &End,
     ) -> Vec<(String, String)> {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
@@ -267,10 +286,17 @@ mod tests {
     #[test]
     fn a_loop_without_end_has_a_place() {
         let console = format!("{SENSOR}{ACTUATOR}");
-        let at = |activity, pc| {
-            let running = [(Owner::new(3, activity), pc)];
+        let spending = |activity, pc, spent: &[u16]| {
+            let running = [Running {
+                owner: Owner::new(3, activity),
+                pc,
+                registers: [0; 32],
+                stack: Vec::new(),
+                spent: spent.to_vec(),
+            }];
             seen(&console, &[], &running, &End::Duration).remove(0).1
         };
+        let at = |activity, pc| spending(activity, pc, &[]);
         let looped = at(3, 0x1000);
         assert!(
             looped.contains("; at the end it was in controller's loop; if it serves"),
@@ -280,6 +306,12 @@ mod tests {
         assert!(
             unknown.contains("; at the end it was in 0x2000;"),
             "{unknown}"
+        );
+        // The actuator is on tile 4; the kernel, on tile 0, is waited for in other ways.
+        let spent = spending(3, 0x1000, &[0, 4]);
+        assert!(
+            spent.contains("loop; it had no credits left to send to `actuator`: each message"),
+            "{spent}"
         );
         // Somebody else runs on its tile: what it does is not known.
         let other = at(9, 0x1000);

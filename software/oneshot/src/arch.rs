@@ -20,8 +20,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::convert::Infallible;
 use core::mem::MaybeUninit;
 
-/// Bytes of the stack that a job must leave for interrupts: registers, the kernel's way to a message, and a small handler.
-pub(crate) const ROOM_FOR_INTERRUPTS: usize = 448;
+pub(crate) use bulkhead_abi::one_shot::ROOM_FOR_INTERRUPTS;
 
 /// The start of the hart, and its traps. `start: extern "C" fn() -> !` and `dispatch`, of the same type, begin on an empty stack;
 /// `interrupt: extern "C" fn(cause: u64)` runs on the stack of the job that it interrupts, with interrupts masked;
@@ -139,7 +138,7 @@ unsafe extern "C" {
 #[macro_export]
 macro_rules! image {
     ($system:path, $stack:expr, $ring:expr) => {
-        const _: () = assert!($stack >= 768, "a stack of less than 768 bytes has no room for a job and an interrupt");
+        const _: () = assert!($stack >= $crate::LEAST_STACK, "a stack of less than 768 bytes has no room for a job and an interrupt");
         ::core::arch::global_asm!(
             ".globl bulkhead_system",
             ".set bulkhead_system, {system}",

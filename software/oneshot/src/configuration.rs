@@ -4,16 +4,32 @@
 //! they do.
 
 use crate::task::{Done, Start};
+use bulkhead_abi::one_shot::system;
 use bulkhead_exec_one_shot::TASKS;
+use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 
 /// A task as the kernel sees it.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Descriptor {
     pub(crate) run: fn(Start) -> Done,
     pub(crate) budget: u32,
     pub(crate) priority: u8,
 }
+
+// The build finds jobs and handlers in an image by these.
+const _: () = {
+    assert!(size_of::<Descriptor>() as u64 == system::DESCRIPTOR);
+    assert!(offset_of!(Descriptor, run) == 0);
+    assert!(size_of::<Configuration>() as u64 == system::SIZE);
+    assert!(offset_of!(Configuration, tasks) as u64 == system::TASKS);
+    assert!(offset_of!(Configuration, software) as u64 == system::HANDLERS[0]);
+    assert!(offset_of!(Configuration, external) as u64 == system::HANDLERS[1]);
+    assert!(offset_of!(Configuration, idle) as u64 == system::HANDLERS[2]);
+    assert!(offset_of!(Configuration, first) as u64 == system::HANDLERS[3]);
+    assert!(offset_of!(Configuration, gone) as u64 == system::HANDLERS[4]);
+};
 
 impl Descriptor {
     /// A function that runs one job; a greater priority is more urgent; budget in cycles, 0 is none.
@@ -43,6 +59,7 @@ pub const fn ordered<const N: usize>(mut tasks: [Descriptor; N]) -> [Descriptor;
 
 /// Everything that the kernel is told.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Configuration {
     /// Counts of the timer in a tick.
     pub(crate) timer: u64,
@@ -52,6 +69,7 @@ pub struct Configuration {
     pub(crate) external: Option<fn()>,
     pub(crate) idle: Option<fn()>,
     pub(crate) first: Option<fn()>,
+    pub(crate) gone: Option<fn()>,
 }
 
 impl Configuration {
@@ -66,6 +84,7 @@ impl Configuration {
             external: None,
             idle: None,
             first: None,
+            gone: None,
         }
     }
 
@@ -91,6 +110,12 @@ impl Configuration {
     /// Called once, with interrupts masked, before the first job.
     pub const fn at_first(mut self, first: fn()) -> Self {
         self.first = Some(first);
+        self
+    }
+
+    /// Called, with interrupts masked, when the task whose job runs has stopped for good.
+    pub const fn when_gone(mut self, gone: fn()) -> Self {
+        self.gone = Some(gone);
         self
     }
 

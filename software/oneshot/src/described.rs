@@ -6,10 +6,11 @@
 //! The functions here are for jobs: they ask for the task whose job runs. In an image without a table they trap, and the task stops.
 
 use crate::kernel;
-use crate::port::{Failure, RawPort};
+use crate::port::{self, Failure, RawPort};
 use crate::task::{Done, Job, Task};
 use crate::{arch, time};
 use bulkhead_abi::one_shot::{marker, table};
+use bulkhead_exec_one_shot::port as exec;
 use bulkhead_hal::marker::custom;
 use core::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -101,6 +102,18 @@ const RINGS: u64 = match cfg!(feature = "notify") {
     true => table::NOTIFY,
     false => 0,
 };
+
+/// The task whose job runs has stopped: its ports are closed, so whoever writes them is told. For [`crate::Configuration::when_gone`].
+pub fn close() {
+    for number in 0..word(table::INPUTS) {
+        // The own memory refuses nothing.
+        if let Some(record) = port::record(arch::core_number(), Place::of(number).index.into())
+            && exec::close(&mut arch::Chip, record, port::caller()).is_err()
+        {
+            return;
+        }
+    }
+}
 
 /// A channel that the task reads, whose items are bytes.
 ///
@@ -231,7 +244,7 @@ impl RawOutput {
     /// Writes an item; whether it did: until the reader's core has initialised its port, nobody takes one.
     ///
     /// # Errors
-    /// As of [`RawOutput::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
+    /// As of [`RawOutput::is_ready`], [`Failure::Full`] of a queue without a place, [`Failure::Closed`] if its reader has stopped, and [`Failure::Locked`].
     pub fn put(&mut self, item: &[u8]) -> Result<bool, Failure> {
         self.is_ready(item.len())?;
         let Some((port, rings)) = self.open else {
@@ -280,7 +293,7 @@ impl<T: IntoBytes + Immutable> Output<T> {
     /// port, nobody takes one.
     ///
     /// # Errors
-    /// As of [`Output::is_ready`], [`Failure::Full`] of a queue without a place, and [`Failure::Locked`].
+    /// As of [`Output::is_ready`], [`Failure::Full`] of a queue without a place, [`Failure::Closed`] if its reader has stopped, and [`Failure::Locked`].
     pub fn put(&mut self, item: &T) -> Result<bool, Failure> {
         self.raw.put(item.as_bytes())
     }

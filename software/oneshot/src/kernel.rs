@@ -95,7 +95,7 @@ extern "C" fn dispatch() -> ! {
 fn ended(task: Task, descriptor: &Descriptor) {
     custom::<{ marker::END }>(task.into());
     if descriptor.budget != 0 {
-        arch::masked(|| look_at_budget(Watch::end));
+        arch::masked(|| look_at_budget(Watch::end, 0));
     }
 }
 
@@ -125,15 +125,21 @@ fn idle(system: &'static Configuration) {
     arch::unmask();
 }
 
-/// Tells, once, if the running job has had more than its budget. Interrupts are masked.
-fn look_at_budget(look: fn(&mut Watch, u64) -> bool) {
+/// Tells, once, if the running job has had more than its budget, and the place that it has reached; 0: it has ended. Interrupts are masked.
+fn look_at_budget(look: fn(&mut Watch, u64) -> bool, place: u64) {
     let task = KERNEL.masked(|kernel| {
         let over = look(&mut kernel.watch, csr::cycle());
         over.then_some(kernel.running)
     });
     if let Some(task) = task {
-        custom::<{ marker::OVERRUN }>(task.into());
-        console::number("over its budget: task ", task.into());
+        custom::<{ marker::OVERRUN }>(u64::from(task) | place << 8);
+        let (mut number, mut digits) = ([0; 20], [0; 16]);
+        let number = console::decimal(task.into(), &mut number);
+        let (at, place): (&[u8], &[u8]) = match place {
+            0 => (b"", b""),
+            place => (b" at 0x", hexadecimal(place, &mut digits)),
+        };
+        console::pieces(&[b"over its budget: task ", number, at, place]);
     }
 }
 
@@ -168,7 +174,7 @@ fn tick(system: &'static Configuration) {
         }
         (kernel.tasks.now(), kernel.due)
     });
-    look_at_budget(Watch::overruns);
+    look_at_budget(Watch::overruns, csr::mepc());
     if let Some(due) = due {
         due(now);
     }
@@ -273,7 +279,8 @@ pub fn stop_at(reason: &str, file: &[u8], line: u64) -> ! {
 }
 
 /// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.
-/// A job that stops leaves nothing behind on the stack.
+/// A job that stops leaves nothing behind on the stack. A function of its own: the build looks for it to know whom it calls.
+#[inline(never)]
 fn fail(detail: [&[u8]; 6]) -> ! {
     arch::mask();
     let (task, in_interrupt) = KERNEL.masked(|kernel| {
@@ -294,11 +301,10 @@ fn fail(detail: [&[u8]; 6]) -> ! {
     let [a, b, c, d, e, f] = detail;
     console::pieces(&[who, number, a, b, c, d, e, f]);
     if whole {
-        if let Some(idle) = arch::system().idle {
-            idle();
-        }
+        call(arch::system().idle);
         arch::halt();
     }
+    call(arch::system().gone);
     arch::restart()
 }
 

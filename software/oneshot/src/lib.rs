@@ -51,6 +51,8 @@ pub use kernel::{exit, leave, stop, stop_at};
 pub use task::{Done, Job, Start, Task};
 
 #[doc(hidden)]
+pub use bulkhead_abi::one_shot::STACK as LEAST_STACK;
+#[doc(hidden)]
 pub use core::sync::atomic::AtomicU64;
 
 /// Makes tasks an image: the configuration, bytes of stack and console ring, and the tasks in any order.

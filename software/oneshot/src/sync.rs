@@ -13,6 +13,8 @@ use bulkhead_exec_one_shot::protected::{self, Called};
 use bulkhead_exec_one_shot::suspension::{Suspension, Waiting};
 
 pub use bulkhead_exec_one_shot::protected::Entry;
+#[cfg(feature = "c")]
+pub use bulkhead_exec_one_shot::protected::Gate;
 
 impl Job {
     /// The task is ready again at a tick; at once, behind more urgent ones, if that has come.
@@ -159,6 +161,33 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
             Some(Called::Refused) | None => Err(job),
         }
     }
+}
+
+/// A call of an entry whose object is in memory of another language. Interrupts are masked, and nobody else uses the object.
+///
+/// # Errors
+/// As of [`Protected::call`].
+#[cfg(feature = "c")]
+pub fn call<T, P>(
+    data: &mut T,
+    entries: &mut [impl protected::Gate<T, P>],
+    entry: usize,
+    parameter: P,
+    job: Job,
+) -> Result<Done, Job> {
+    let task = kernel::running();
+    match protected::call(data, entries, task, entry, parameter, kernel::release) {
+        Called::Done => kernel::release(task),
+        Called::Waits => {}
+        Called::Refused => return Err(job),
+    }
+    Ok(job.done())
+}
+
+/// Serves whoever waits at such an object's open entries, after a change of its data. Interrupts are masked, and nobody else uses the object.
+#[cfg(feature = "c")]
+pub fn serve<T, P>(data: &mut T, entries: &mut [impl protected::Gate<T, P>]) {
+    protected::serve(data, entries, kernel::release);
 }
 
 /// Something that is done at a tick by the timer's interrupt, without a task. Its handler runs under the rules of

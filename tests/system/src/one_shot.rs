@@ -148,7 +148,7 @@ impl OneShot {
                 marker::RELEASE => Event::Release(at.value),
                 marker::BEGIN => Event::Begin(at.value),
                 marker::END => Event::End(at.value),
-                marker::OVERRUN => Event::Overrun(at.value),
+                marker::OVERRUN => Event::Overrun(at.value & 0xFF),
                 marker::STOPPED => Event::Stopped(at.value),
                 _ => return None,
             })

@@ -34,6 +34,7 @@ mod one_shot_ada;
 mod one_shot_languages;
 mod one_shot_notify;
 mod one_shot_parallel;
+mod one_shot_stack;
 mod one_shot_systems;
 mod pager;
 mod patience;

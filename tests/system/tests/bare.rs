@@ -65,6 +65,89 @@ fn ways_of_its_own_keep_a_programs_lines_from_others() {
     assert!(tile.counters.iter().any(|one| one.name == "hart 0 loads"));
 }
 
+/// Rivals of another cluster share memory with a program, and no cache; those of its own cluster share that, too.
+#[test]
+fn another_cluster_takes_nothing_from_a_table_in_the_cache() {
+    let options = Options {
+        system: "bare/clusters".into(),
+        variants: ["alone", "across", "all"].map(str::to_owned).into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, across, all] = &result.variants[..] else {
+        panic!("three variants");
+    };
+    let worst = |variant: &VariantResult| variant.flows[0].latency.max;
+    assert_eq!(across.flows[0].latency.count, 20);
+    assert_eq!(worst(across), worst(alone));
+    assert!(
+        worst(all) > 2 * worst(alone),
+        "{} {}",
+        worst(all),
+        worst(alone)
+    );
+    let evicted = |variant| waited(variant, "table", "copy-", "L2 eviction");
+    assert_eq!((evicted(alone), evicted(across)), (0, 0));
+    assert!(evicted(all) > 0);
+    // Both clusters are rows of the result, each with the counters of its harts.
+    let tiles = |tile: u16| all.tiles.iter().find(|one| one.tile == tile);
+    for (tile, last) in [(0, "hart 3 loads"), (1, "hart 1 loads")] {
+        let row = tiles(tile).expect("a row");
+        assert!(row.counters.iter().any(|one| one.name == last), "{tile}");
+    }
+    // Two rivals of the other cluster wait for each other, and for those of this one, in memory.
+    assert!(waited(all, "copy-3", "copy-1", "") > 0);
+}
+
+/// A port is one memory's: who has it alone does not wait for those behind other ports.
+#[test]
+fn programs_lie_in_memories_behind_ports() {
+    let options = Options {
+        system: "bare/ports".into(),
+        variants: ["alone", "own", "shared"].map(str::to_owned).into(),
+        ..Options::default()
+    };
+    let result = run(&options, &Silent).expect("it runs").result;
+    let [alone, own, shared] = &result.variants[..] else {
+        panic!("three variants");
+    };
+    let worst = |variant: &VariantResult| variant.flows[0].latency.max;
+    assert_eq!(own.flows[0].latency.count, 20);
+    let in_memory = |variant| waited(variant, "vision", "logger", "memory 9");
+    assert_eq!((in_memory(alone), in_memory(own)), (0, 0));
+    assert!(in_memory(shared) > 0, "{:?}", shared.interference);
+    assert!(
+        worst(own) < worst(shared),
+        "{} {}",
+        worst(own),
+        worst(shared)
+    );
+}
+
+/// A chip with clusters and tiles of three kinds runs a program on each of its harts.
+#[test]
+fn every_hart_of_a_chip_runs_a_program() {
+    let program = |name: &str, tile: u16, harts: &str| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" harts="{harts}" program="memory/measure" memory="1MiB"><argument name="bytes" value="16384"/><argument name="forever" value="true"/></app>"#
+        )
+    };
+    let result = ran(&format!(
+        r#"<system name="s" paradigm="bare" platform="zcu102" duration="1ms"><domain name="d">{}{}{}{}</domain></system>"#,
+        program("first", 0, "0,2-3"),
+        program("second", 0, "1"),
+        program("third", 1, "0"),
+        program("fourth", 2, "0")
+    ));
+    let variant = only(&result);
+    assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+    for tile in [0, 1, 2] {
+        let mut rows = variant.tiles.iter();
+        let row = rows.find(|one| one.tile == tile).expect("a row");
+        assert!(row.instructions > 10_000, "{tile}: {}", row.instructions);
+    }
+}
+
 #[test]
 fn a_program_crashes_where_it_lies_and_under_its_name() {
     let result = ran(

@@ -224,6 +224,8 @@ fn a_fault_stops_its_task_alone() {
     assert_eq!(has("stopped: "), 5);
     // One job is over its budget at its end, one within a tick; nobody is watched while nobody runs.
     assert_eq!(has("over its budget: task 5"), 2);
+    // The one within a tick with the place that it had reached.
+    assert_eq!(has("over its budget: task 5 at 0x00000000800"), 1);
     assert_eq!(has("over its budget: "), 2);
     let overruns = run
         .events()

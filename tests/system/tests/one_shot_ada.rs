@@ -212,8 +212,28 @@ fn tasks_wait_at_entries_and_suspension_objects() {
     let round = |n: u64| [format!("core 0: gives {n}"), format!("core 0: got {n}")];
     let expected: Vec<String> = (1..=10).flat_map(round).collect();
     assert_eq!(lines, expected);
-    // Where the description and the source disagree about urgency, the core does not start.
+    // The description and the source disagree about urgency.
     let (_two, system) = folder(&files, &[tasks[1], tasks[0]]);
+    let said = refusal(&system);
+    assert!(
+        said.starts_with(
+            "guard.adb::Worker has the priority 5 in its source and guard.adb::Giver has 4, but the description has Giver as the more urgent one"
+        ),
+        "{said}"
+    );
+    // A priority that is no constant is known when the core starts.
+    let late = spec.replace("5", "Later");
+    let late = late.replace("is\n", "is\n   function Later return Integer;\n");
+    let late_body = body.replace(
+        "package body Guard is\n",
+        "package body Guard is\n   function Later return Integer is (Integer (Bulkhead.Cycles - Bulkhead.Cycles) * 0 + 3);\n",
+    );
+    let late_body = late_body.replace(
+        "with Bulkhead.Console;",
+        "with Bulkhead.Console;\nwith Interfaces; use Interfaces;",
+    );
+    let files = [("guard.ads", &*late), ("guard.adb", &*late_body)];
+    let (_three, system) = folder(&files, &tasks);
     let finished = run(&system, &[]).expect("it runs");
     assert!(
         finished.consoles[0]
@@ -224,7 +244,7 @@ fn tasks_wait_at_entries_and_suspension_objects() {
 }
 
 #[test]
-fn an_entry_with_a_parameter_a_second_entry_and_a_task_twice_are_refused() {
+fn a_leaking_address_an_entry_in_a_procedure_and_a_task_twice_are_refused() {
     if !has_gnat() {
         return;
     }
@@ -238,17 +258,43 @@ fn an_entry_with_a_parameter_a_second_entry_and_a_task_twice_are_refused() {
         )
     };
     let tasks = [("worker", "guard.adb::Worker", 10)];
-    let parameter = body("entry Get (M : Integer)", "Box.Get (N)");
-    let (_one, system) = folder(&[("guard.ads", spec), ("guard.adb", &parameter)], &tasks);
+    let fine = body("entry Get", "Box.Get");
+    let parameter = body("entry Get (M : out Integer)", "Box.Get (L)").replace(
+        "   task body Worker is\n",
+        "   task body Worker is\n      L : Integer;\n",
+    );
+    let parameter = parameter.replace(
+        "Full := False;\n      end Get",
+        "Full := False; M := 1;\n      end Get",
+    );
+    // Somebody else could use it while the task waits.
+    let leaking = parameter.replace(
+        "   begin\n      loop\n",
+        "   begin\n      loop\n         Kept := L'Address;\n",
+    );
+    let leaking = leaking.replace(
+        "   N : Integer := 0;\n",
+        "   N : Integer := 0;\n   Kept : System.Address with Volatile;\n",
+    );
+    let leaking = format!("with System;\n{leaking}");
+    let (_one, system) = folder(&[("guard.ads", spec), ("guard.adb", &leaking)], &tasks);
     let said = refusal(&system);
     assert!(
-        said.contains("guard.adb:22: error: the address of a local variable"),
+        said.contains("error: the address of a local variable leaves a task's body that waits"),
         "{said}"
     );
-    let fine = body("entry Get", "Box.Get");
-    let two = fine.replace("      entry Get;\n", "      entry Get;\n      entry Put;\n");
-    let (_two, system) = folder(&[("guard.ads", spec), ("guard.adb", &two)], &tasks);
-    assert!(refusal(&system).contains("Max_Protected_Entries"));
+    let below = parameter
+        .replace("Box.Get (L)", "Ask")
+        .replace(
+            "   task body Worker is\n      L : Integer;\n",
+            "   procedure Ask with No_Inline;\n   procedure Ask is\n      L : Integer;\n   begin\n      Box.Get (L);\n   end Ask;\n   task body Worker is\n",
+        );
+    let (_two, system) = folder(&[("guard.ads", spec), ("guard.adb", &below)], &tasks);
+    let said = refusal(&system);
+    assert!(
+        said.contains("an entry with parameters is called outside of a task's body"),
+        "{said}"
+    );
     let twice = [tasks[0], ("again", "guard.adb::Worker", 10)];
     let (_three, system) = folder(&[("guard.ads", spec), ("guard.adb", &fine)], &twice);
     assert!(refusal(&system).contains("guard.adb::Worker is twice on a core"));
@@ -288,4 +334,45 @@ fn the_papers_producer_and_consumer_in_ada() {
     assert!(told.len() >= 18, "{told:?}");
     let lines: Vec<&str> = finished.consoles[0].lines().collect();
     assert_eq!(lines[..told.len()], told);
+}
+
+/// Tasks over two cores, told by doorbells, in Ada.
+#[test]
+fn a_task_in_ada_is_told_by_a_channel() {
+    if !has_gnat() {
+        return;
+    }
+    let body = include_str!("data/told.adb.in");
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path
+    };
+    write(
+        "told.ads",
+        "package Told is\n   task Sender;\n   task Receiver;\nend Told;\n",
+    );
+    write("told.adb", body);
+    let system = write(
+        "system.xml",
+        r#"<system name="told" paradigm="one-shot" platform="epiphany3" duration="200ms">
+          <task name="sender" program="told.adb::Sender" core="0" priority="1" period="20ms" cost="15us"/>
+          <task name="receiver" program="told.adb::Receiver" core="5" priority="1" period="20ms" cost="15us"/>
+          <channel name="items" from="sender" to="receiver" size="8B" notify="true"/>
+          <flow name="item" from="sender" to="receiver" deadline="3ms"/>
+        </system>"#,
+    );
+    let finished = run(&system, &[]).expect("it runs");
+    holds(&finished.result);
+    let variant = &finished.result.variants[0];
+    let flow = &variant.flows[0];
+    assert!(flow.lost == 0 && flow.latency.count >= 8, "{flow:?}");
+    // A polling reader would have waited for a tick of 1 ms.
+    let tenth = finished.result.ticks_per_second / 10_000;
+    assert!(
+        flow.samples.iter().all(|one| one.latency < tenth),
+        "{flow:?}"
+    );
+    assert!(variant.tasks[1].jobs <= 11, "{:?}", variant.tasks[1]);
 }

@@ -51,6 +51,70 @@ fn a_timing_event_in_c_releases_a_task() {
     assert!(finished.consoles[0].contains("core 1: cancelled, once"));
 }
 
+/// Sporadic events in C: a job at most every fourth tick, one event is kept meanwhile, and the others are lost.
+#[test]
+fn sporadic_events_in_c_keep_their_distance() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("events.xml");
+    let text = r#"<system name="events" paradigm="one-shot" platform="epiphany3" duration="40ms">
+        <task name="heard" program="one-shot/events.c::heard" core="1" priority="1" period="1ms" cost="10us"/></system>"#;
+    std::fs::write(&file, text).expect("it is written");
+    let finished = run(&file, &[]).expect("it runs");
+    let ticks: Vec<u64> = finished.consoles[0]
+        .lines()
+        .filter_map(|line| line.strip_prefix("core 1: heard at ")?.parse().ok())
+        .collect();
+    assert_eq!(ticks.len(), 6, "{}", finished.consoles[0]);
+    assert!(
+        ticks.windows(2).all(|two| two[1] == two[0] + 4),
+        "{ticks:?}"
+    );
+    let (before, after) = finished.consoles[0]
+        .split_once("core 1: lost ")
+        .expect("it tells");
+    // Of sixteen events until then, five released jobs.
+    assert!(
+        before.contains("heard at") && after.starts_with("11\n"),
+        "{}",
+        finished.consoles[0]
+    );
+}
+
+/// A protected object with three entries, of which one has a parameter and one opens for nobody but who waits for an empty buffer.
+#[test]
+fn a_protected_buffer_in_each_language_serves_in_the_same_order() {
+    let run_of = |program: &str, [getter, putter, watcher]: [&str; 3]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("buffer.xml");
+        let text = format!(
+            r#"<system name="buffer" paradigm="one-shot" platform="epiphany3" duration="100ms">
+              <task name="getter" program="{program}::{getter}" core="2" priority="1" period="3ms" cost="20us"/>
+              <task name="putter" program="{program}::{putter}" core="2" priority="2" period="14ms" cost="20us"/>
+              <task name="watcher" program="{program}::{watcher}" core="2" priority="3" period="7ms" cost="20us"/></system>"#
+        );
+        std::fs::write(&file, text).expect("it is written");
+        let finished = run(&file, &[]).expect("it runs");
+        finished.consoles[0].clone()
+    };
+    let types = ["Getter", "Putter", "Watcher"];
+    let rust = run_of("one-shot::buffer", types);
+    assert!(
+        rust.contains("core 2: got 3\n") && rust.contains("core 2: is empty\n"),
+        "{rust}"
+    );
+    assert!(
+        !rust.contains("stopped") && !rust.contains("refused"),
+        "{rust}"
+    );
+    assert_eq!(
+        rust,
+        run_of("one-shot/buffer.c", ["getter", "putter", "watcher"])
+    );
+    if has_gnat() {
+        assert_eq!(rust, run_of("one-shot/buffer.adb", types));
+    }
+}
+
 /// Six tasks on a core, and two that are the same on another one. In Ada, `#` is the number of an instance on its core.
 fn tellers(program: &str) -> String {
     let mut text = String::from(
@@ -184,6 +248,130 @@ fn a_trap_of_a_task_is_told_with_its_line() {
     );
     assert!(what.contains("wild.c:5"), "{what}");
     assert_eq!(variant.tasks[1].jobs, 10);
+}
+
+/// A folder with a file in C and a description of it.
+fn in_c(file: &str, source: &str, description: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(file);
+    std::fs::write(path, format!("#include \"bulkhead_oneshot.h\"\n{source}"))
+        .expect("it is written");
+    let system = folder.path().join("system.xml");
+    std::fs::write(&system, description).expect("it is written");
+    (folder, system)
+}
+
+/// A job over its budget is told with the place at which a tick found it.
+#[test]
+fn a_job_over_its_budget_is_told_with_the_line_that_it_had_reached() {
+    let (_folder, system) = in_c(
+        "over.c",
+        "struct over { bh_releases releases; };\n\
+         static __attribute__((noinline)) void spin(uint64_t cycles)\n\
+         {\n\
+             uint64_t begin = bh_cycles();\n\
+             while (bh_cycles() - begin < cycles) __asm__ volatile(\"\");\n\
+         }\n\
+         static bh_done go(struct over *self, bh_job job)\n\
+         {\n\
+             spin(1500000);\n\
+             return bh_next(&self->releases, job);\n\
+         }\n\
+         BH_TASK(over, struct over, go, {0})\n",
+        r#"<system name="over" paradigm="one-shot" platform="epiphany3" duration="12ms">
+          <task name="over" program="over.c::over" core="7" priority="1" period="4ms" cost="50us"/></system>"#,
+    );
+    let finished = run(&system, &[]).expect("it runs");
+    let variant = &finished.result.variants[0];
+    let [incident] = &variant.incidents[..] else {
+        panic!("{:?}", variant.incidents)
+    };
+    assert_eq!((incident.tile, &*incident.application), (7, "over"));
+    let what = &incident.what;
+    assert!(
+        what.starts_with("over its budget: ") && what.contains("; a tick found it in "),
+        "{what}"
+    );
+    // In `spin`, or in the function that reads the clock for it.
+    assert!(
+        what.contains("over.c:6") || what.contains("bh_cycles"),
+        "{what}"
+    );
+    assert!(
+        finished.consoles[0].contains("core 7: over its budget: task 0 at 0x00000000800"),
+        "{}",
+        finished.consoles[0]
+    );
+}
+
+/// A reader that dies closes its ports: whoever writes them learns it at once, on another core, too, and goes on.
+#[test]
+fn whoever_writes_to_a_dead_reader_is_told() {
+    let (_folder, system) = in_c(
+        "dies.c",
+        "struct writer { bh_output output; bh_releases releases; };\n\
+         static bh_done send(struct writer *self, bh_job job)\n\
+         {\n\
+             uint64_t item = bh_now();\n\
+             int result = bh_put(&self->output, &item, sizeof item);\n\
+             bh_print(result == BH_CLOSED ? \"closed\" : result == 1 ? \"sent\" : \"not sent\");\n\
+             return bh_next(&self->releases, job);\n\
+         }\n\
+         BH_TASK(writer, struct writer, send, {.output = BH_OUTPUT(0)})\n\
+         struct reader { bh_input input; uint64_t items; volatile int *at; bh_releases releases; };\n\
+         static bh_done read(struct reader *self, bh_job job)\n\
+         {\n\
+             uint64_t item;\n\
+             if (bh_take(&self->input, &item, sizeof item) > 0)\n\
+                 self->items += 1;\n\
+             if (self->items == 3)\n\
+                 *self->at = 1;\n\
+             return bh_next(&self->releases, job);\n\
+         }\n\
+         BH_TASK(reader, struct reader, read, {.input = BH_INPUT(0), .at = (volatile int *)0x40000000})\n",
+        r#"<system name="dies" paradigm="one-shot" platform="epiphany3" duration="40ms">
+          <task name="writer" program="dies.c::writer" core="2" priority="1" period="4ms" cost="20us"/>
+          <task name="reader" program="dies.c::reader" core="7" priority="1" period="1ms" cost="20us"/>
+          <task name="honest" program="one-shot/pair.c::teller" core="7" priority="2" period="2ms" cost="100us"/>
+          <channel name="items" from="writer" to="reader" size="8B"/></system>"#,
+    );
+    let finished = run(&system, &[]).expect("it runs");
+    let said: Vec<&str> = finished.consoles[0]
+        .lines()
+        .filter_map(|line| line.strip_prefix("core 2: "))
+        .collect();
+    let sent = said.iter().filter(|one| **one == "sent").count();
+    let closed = said.iter().filter(|one| **one == "closed").count();
+    assert_eq!(sent, 3, "{said:?}");
+    assert!(
+        closed >= 5
+            && said[said.len() - closed..]
+                .iter()
+                .all(|one| *one == "closed"),
+        "{said:?}"
+    );
+    let variant = &finished.result.variants[0];
+    let [incident] = &variant.incidents[..] else {
+        panic!("{:?}", variant.incidents)
+    };
+    assert_eq!((incident.tile, &*incident.application), (7, "reader"));
+    let what = &incident.what;
+    assert!(
+        what.contains("dies.c:18")
+            && what.ends_with("; nobody reads `items` of `writer` on core 2 any more"),
+        "{what}"
+    );
+    // No write waited for a lock that nobody gives back.
+    let write = variant
+        .requests
+        .iter()
+        .find(|one| one.kind == "write")
+        .expect("writes");
+    assert!(
+        write.worst < 1_000 * finished.result.cycle_ticks,
+        "{write:?}"
+    );
+    assert_eq!(variant.tasks[2].jobs, 20);
 }
 
 /// Everything that an image allocates except stack and console, in C and Ada; those in Rust are in `one_shot::images_are_small`.

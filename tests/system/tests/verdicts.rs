@@ -262,7 +262,10 @@ fn a_task_whose_program_marks_nothing_is_not_judged() {
     let task = tasks.next().expect("a promise");
     assert_eq!(task.judgement, Judgement::NotJudged);
     let why = task.because.as_deref();
-    assert_eq!(why, Some("its program marks no jobs"));
+    assert_eq!(
+        why,
+        Some("its program marks no jobs: their releases and ends must be marked")
+    );
     assert_ne!(mute.result.verdict.outcome(), Outcome::Failed);
 }
 

@@ -7,6 +7,7 @@
 #![no_main]
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
+use bulkhead_lib::abi::memory_map::DTU_BASE;
 use bulkhead_lib::abi::syscall::{
     KERNEL_LABEL, MAP_EXECUTE, MAP_LAZY, MAP_READ, MAP_WRITE, SEL_ACTIVITY, SEL_FREE,
     SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SHARE, Syscall,
@@ -36,7 +37,7 @@ struct Room([u8; 16 * 4096]);
 static ROOM: Room = Room([1; 16 * 4096]);
 
 type Kind = (&'static str, fn(&mut Outsider));
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 23] = [
     ("semaphores", Outsider::semaphores),
     ("grafts", Outsider::grafts),
     ("pages", Outsider::pages),
@@ -59,6 +60,7 @@ const KINDS: [Kind; 22] = [
     ("long-names", Outsider::long_names),
     ("heirs", Outsider::heirs),
     ("seasons", Outsider::seasons),
+    ("registers", Outsider::registers),
 ];
 
 struct Outsider {
@@ -205,32 +207,65 @@ impl Outsider {
         self.forget();
     }
 
+    /// A child with a pager for a range, and the pager's memory; none if it cannot be made.
+    fn paged(&mut self, address: u64, pages: u64) -> Option<(u16, u16)> {
+        let (activity, gate, memory) = (MADE, MADE + 1, MADE + 3);
+        if !self.child(activity, SEL_TILE, SEL_KERNEL_MEMORY, "paged") {
+            return None;
+        }
+        self.receive(gate, 1, 64);
+        call(Syscall::CreateSend {
+            source: gate,
+            target: gate + 1,
+            label: KERNEL_LABEL,
+            credits: 1,
+        });
+        call(Syscall::SetPager {
+            activity,
+            gate: gate + 1,
+            address,
+            pages,
+        });
+        call(Syscall::DeriveMemory {
+            source: PIECE,
+            target: memory,
+            offset: 0,
+            size: room(8),
+            rights: 7,
+        });
+        Some((activity, memory))
+    }
+
+    /// A child whose pager shows it other memory where the registers of its unit are, and takes it back.
+    fn registers(&mut self) {
+        let first = DTU_BASE - 4096 * self.random.below(3);
+        if let Some((activity, memory)) = self.paged(first, 3) {
+            if self.random.chance(50) {
+                call(Syscall::Start {
+                    activity,
+                    entry: first,
+                    stack: 0,
+                });
+            }
+            for rights in [MAP_READ | MAP_WRITE, MAP_READ, 0] {
+                call(Syscall::MapFrom {
+                    activity,
+                    memory,
+                    address: DTU_BASE,
+                    offset: 0,
+                    pages: 1,
+                    rights,
+                });
+            }
+        }
+        self.forget();
+    }
+
     /// A child with a pager, which shows it anything anywhere, and takes the memory away in the middle.
     fn pages(&mut self) {
-        let (activity, gate, memory) = (MADE, MADE + 1, MADE + 3);
-        if self.child(activity, SEL_TILE, SEL_KERNEL_MEMORY, "paged") {
-            self.receive(gate, 1, 64);
-            call(Syscall::CreateSend {
-                source: gate,
-                target: gate + 1,
-                label: KERNEL_LABEL,
-                credits: 1,
-            });
-            let address = 0x3000_0000 + 4096 * self.random.below(1024);
-            let pages = 1 + self.random.below(600);
-            call(Syscall::SetPager {
-                activity,
-                gate: gate + 1,
-                address,
-                pages,
-            });
-            call(Syscall::DeriveMemory {
-                source: PIECE,
-                target: memory,
-                offset: 0,
-                size: room(8),
-                rights: 7,
-            });
+        let address = 0x3000_0000 + 4096 * self.random.below(1024);
+        let pages = 1 + self.random.below(600);
+        if let Some((activity, memory)) = self.paged(address, pages) {
             for _ in 0..10 {
                 let at = address.wrapping_add(4096 * self.random.below(pages + 2));
                 let (offset, pages) = (4096 * self.random.below(8), self.random.below(70));

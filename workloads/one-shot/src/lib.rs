@@ -4,9 +4,12 @@
 //! they run, and which ports they have.
 #![no_std]
 
+pub mod buffer;
 pub mod hops;
 pub mod hostile;
 pub mod parallel;
 pub mod pipeline;
 pub mod queue;
+pub mod times;
+pub mod trips;
 pub mod watch;

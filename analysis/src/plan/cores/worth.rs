@@ -239,7 +239,7 @@ impl<'a> Case<'a> {
             let core = cores.entry(number).or_default();
             core.tasks += 1;
             core.bytes += program.image.map_or(TASK, |size| size.0) + TABLE[0];
-            core.stack = core.stack.max(program.stack.0);
+            core.stack = core.stack.max(program.stack().0);
             let first = *domains.entry(number).or_insert(&program.domain);
             if first != &program.domain {
                 broken.push(Limit::Domains(number));

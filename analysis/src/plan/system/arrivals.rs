@@ -65,7 +65,7 @@ impl Arrivals {
             };
             if let Some(pager) = system.apps[app].pager.filter(|one| !apps.contains(one)) {
                 return Err(format!(
-                    "`{}` gets its pages from `{}`, whose work for others is not bounded here",
+                    "`{}` gets its pages from `{}`, whose work for others is not bounded here; with pages from the start it would be judged",
                     name(app),
                     name(pager)
                 ));

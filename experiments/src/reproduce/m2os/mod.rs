@@ -4,8 +4,10 @@
 //! know: how anything could be brought closer to a figure; it runs the programs of `workloads/one-shot` and reads the paper's figures from
 //! `catalog/figures/m2os.json`.
 
+pub mod beyond;
 pub mod parallel;
 
+use beyond::Comparison;
 use bulkhead_report::book::{Book, M2OS};
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::page::{page, picture};
@@ -110,7 +112,9 @@ pub struct Reproduced {
     pub sizes: Vec<Size>,
     /// Beyond the paper: parallel sections.
     pub sections: Vec<Section>,
-    /// Whether ours are at most the paper's, and sections are within their bounds.
+    /// Beyond the paper: what else is compared.
+    pub comparisons: Vec<Comparison>,
+    /// Whether ours are at most the paper's, and what is beyond the paper is within its bounds.
     pub verdict: Verdict,
 }
 
@@ -121,16 +125,19 @@ impl Reproduced {
     }
 }
 
-/// Runs the paper's tests, and parallel sections.
+/// Runs the paper's tests, parallel sections, and what else is beyond the paper.
 ///
 /// # Errors
 /// If one cannot be run.
 pub fn m2os(progress: &dyn Progress) -> Result<Reproduced, Error> {
     let (sections, promises) = parallel::sections(progress)?;
     let papers = papers(progress)?;
-    let all = papers.verdict.promises().iter().cloned().chain(promises);
+    let (comparisons, others) = beyond::beyond(progress)?;
+    let all = papers.verdict.promises().iter().cloned();
+    let all = all.chain(promises).chain(others);
     Ok(Reproduced {
         sections,
+        comparisons,
         verdict: Verdict::of(all.collect()),
         ..papers
     })
@@ -194,6 +201,7 @@ fn papers(progress: &dyn Progress) -> Result<Reproduced, Error> {
         rows,
         sizes,
         sections: Vec::new(),
+        comparisons: Vec::new(),
         verdict,
     })
 }
@@ -341,6 +349,12 @@ fn size_cells(size: &Size) -> Vec<String> {
     cells
 }
 
+/// The heads of a comparison's columns.
+fn headings(comparison: &Comparison) -> Vec<&str> {
+    let columns = comparison.columns.iter().map(String::as_str);
+    ["what"].into_iter().chain(columns).collect()
+}
+
 /// Titles of the tables of times.
 fn tables(all: &Reproduced) -> Vec<&str> {
     let mut titles: Vec<&str> = all.rows.iter().map(|row| &*row.table).collect();
@@ -395,6 +409,18 @@ pub fn summary(all: &Reproduced) -> String {
             table.add_row(section_cells(section));
         });
         let _ = writeln!(out, "\n{BEYOND}\n{}", render(&table));
+    }
+    for comparison in &all.comparisons {
+        let mut table = plain(&headings(comparison));
+        comparison.rows.iter().for_each(|(name, cells)| {
+            table.add_row([&[name.clone()][..], cells].concat());
+        });
+        let _ = writeln!(
+            out,
+            "\nBeyond the paper. {}\n{}",
+            comparison.title,
+            render(&table)
+        );
     }
     let _ = writeln!(out, "\n{LIMITS}");
     out
@@ -468,6 +494,14 @@ pub fn report(all: &Reproduced, book: &Book) -> Result<String, Error> {
         } }
         ul.soft { @for reason in reasons(all.sizes.iter().map(|size| (&*size.why, &*size.what))) { li { (reason) } } }
         (sections)
+        @for comparison in &all.comparisons {
+            h2 { "Beyond the paper" }
+            p { (comparison.title) }
+            div.scroll { table {
+                tr { @for heading in headings(comparison) { th { (heading) } } }
+                @for (name, cells) in &comparison.rows { tr { td { (name) } @for cell in cells { td { (cell) } } } }
+            } }
+        }
         p.soft { (LIMITS) }
     };
     Ok(page("M2OS-mc - Bulkhead", &body))

@@ -11,7 +11,15 @@ use crate::tree::Element;
 const ELEMENTS: &[&str] = &["platform", "domain", "flow", "variant"];
 /// What an application here may say: everything else is about the tiled OS, and would change nothing.
 const APP: &[&str] = &[
-    "name", "tile", "harts", "program", "memory", "at", "bank", "ways",
+    "name",
+    "tile",
+    "harts",
+    "program",
+    "memory",
+    "memory-tile",
+    "at",
+    "bank",
+    "ways",
 ];
 /// Elements that an application here has.
 const PARTS: &[&str] = &["argument", "task"];

@@ -36,7 +36,7 @@ pub struct Placed {
     pub base: u64,
     /// Bytes of its memory, a multiple of [`GRANULE`].
     pub size: u64,
-    /// Offset of its memory in the first memory tile; 0 in a local memory.
+    /// Offset of its memory in its memory tile; 0 in a local memory.
     pub offset: u64,
     /// First way and number of ways of the second level that fills for its harts may take, if the description says so.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use super::check::wrong;
 use super::{GRANULE, Placed};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
-use crate::platform::{Partition, Platform, PlatformKind, Tile};
+use crate::platform::{Memory, Partition, Platform, PlatformKind, Tile};
 use crate::system::App;
 use crate::units::Size;
 use bulkhead_abi::memory_map::MEMORY_BASE;
@@ -46,7 +46,7 @@ pub(super) fn place(
             base: MEMORY_BASE,
             size: 0,
             offset: 0,
-            ways: ways(tile, node, errors),
+            ways: ways(platform, tile, node, errors),
         });
     }
     if errors.len() > before {
@@ -55,7 +55,7 @@ pub(super) fn place(
     match platform.kind {
         PlatformKind::Mesh => locals(platform, apps, nodes, &mut all, errors),
         PlatformKind::Tiled | PlatformKind::Bare => {
-            let mut ranges: Vec<Range<u64>> = Vec::new();
+            let mut ranges: Vec<(u16, Range<u64>)> = Vec::new();
             for fixed in [true, false] {
                 for ((app, node), placed) in apps.iter_mut().zip(nodes).zip(&mut all) {
                     if (node.gives("at") || node.gives("bank")) == fixed {
@@ -141,8 +141,29 @@ fn range(text: &str) -> Option<Range<u16>> {
     (first <= last).then_some(first..last.checked_add(1)?)
 }
 
-fn ways(tile: &Tile, node: &Node, errors: &mut Vec<Diagnostic>) -> Option<(u32, u32)> {
+fn ways(
+    platform: &Platform,
+    tile: &Tile,
+    node: &Node,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<(u32, u32)> {
     let text = node.maybe_text("ways")?;
+    // A description has the ways at the <cluster>, so they would be those of the other tile, too.
+    let name = |tile: &Tile| tile.cluster.as_ref().map(|cluster| cluster.name.clone());
+    let mut others = platform.tiles.iter().filter(|other| other.id != tile.id);
+    if let (Some(cluster), Some(other)) =
+        (name(tile), others.find(|other| name(other) == name(tile)))
+    {
+        errors.push(wrong(
+            format!(
+                "ways of tile {}, which has the cluster `{cluster}`, as tile {} has",
+                tile.id, other.id
+            ),
+            node.place("ways"),
+            "give the tile a <cluster> of its own in the platform",
+        ));
+        return None;
+    }
     let there = match (&tile.cluster, &tile.l2) {
         (Some(_), Some(l2)) => u64::from(l2.ways),
         _ => 0,
@@ -206,7 +227,7 @@ fn locals(
     errors: &mut Vec<Diagnostic>,
 ) {
     for ((app, node), placed) in apps.iter_mut().zip(nodes).zip(all) {
-        let given = ["memory", "at", "bank"];
+        let given = ["memory", "memory-tile", "at", "bank"];
         for attribute in given.into_iter().filter(|name| node.gives(name)) {
             errors.push(wrong(
                 format!("`{attribute}` of a program in a local memory"),
@@ -227,15 +248,10 @@ fn shared(
     platform: &Platform,
     app: &mut App,
     node: &Node,
-    (placed, ranges): (&mut Placed, &mut Vec<Range<u64>>),
+    (placed, ranges): (&mut Placed, &mut Vec<(u16, Range<u64>)>),
     errors: &mut Vec<Diagnostic>,
 ) {
-    let Some(memory) = platform.memories.first() else {
-        errors.push(wrong(
-            format!("the platform {} has no memory for programs", platform.name),
-            node.place("name"),
-            "add a <memory>",
-        ));
+    let Some(memory) = memory_of(platform, node, errors) else {
         return;
     };
     app.memory_tile = memory.id;
@@ -252,14 +268,15 @@ fn shared(
             "remove it: the unit shows each program its own memory at the same address",
         ));
     }
-    let Some(within) = within(platform, (node, memory.size.0), errors) else {
+    let Some(within) = within(platform, (node, memory), errors) else {
         return;
     };
     let free = |start: u64| -> Result<u64, u64> {
         let end = start.saturating_add(placed.size);
         let mut over = ranges.iter();
-        match over.find(|other| other.start < end && start < other.end) {
-            Some(other) => Err(other.end),
+        let meets = |other: &Range<u64>| other.start < end && start < other.end;
+        match over.find(|(of, other)| *of == memory.id && meets(other)) {
+            Some((_, other)) => Err(other.end),
             None if end > within.end => Err(u64::MAX),
             None => Ok(start),
         }
@@ -294,35 +311,68 @@ fn shared(
         ));
         return;
     };
-    ranges.push(start..start + placed.size);
+    ranges.push((memory.id, start..start + placed.size));
     placed.offset = start;
     placed.base = match is_window {
         true => MEMORY_BASE,
-        false => MEMORY_BASE + start,
+        false => platform.memory_base(memory.id).unwrap_or(MEMORY_BASE) + start,
     };
+}
+
+/// The memory tile of a program: the platform's first one if it names none.
+fn memory_of<'p>(
+    platform: &'p Platform,
+    node: &Node,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<&'p Memory> {
+    let wanted = node.maybe_integer("memory-tile");
+    let mut memories = platform.memories.iter();
+    let found = match wanted {
+        Some(id) => memories.find(|memory| u64::from(memory.id) == id),
+        None => memories.next(),
+    };
+    if found.is_none() {
+        let known: Vec<String> = platform.memories.iter().map(|m| m.id.to_string()).collect();
+        match wanted {
+            Some(id) => errors.push(Diagnostic::new(
+                Problem::Unknown {
+                    kind: "memory tile",
+                    name: id.to_string(),
+                },
+                node.place("memory-tile"),
+                format!("memory tiles are {}", known.join(", ")),
+            )),
+            None => errors.push(wrong(
+                format!("the platform {} has no memory for programs", platform.name),
+                node.place("name"),
+                "add a <memory>",
+            )),
+        }
+    }
+    found
 }
 
 /// Offsets in the memory between which a program may be.
 fn within(
     platform: &Platform,
-    (node, size): (&Node, u64),
+    (node, memory): (&Node, &Memory),
     errors: &mut Vec<Diagnostic>,
 ) -> Option<Range<u64>> {
+    let size = memory.size.0;
+    let base = platform.memory_base(memory.id).unwrap_or(MEMORY_BASE);
     if let Some(text) = node.maybe_text("at") {
         let at = text
             .strip_prefix("0x")
             .map(|hex| u64::from_str_radix(&hex.replace('_', ""), 16));
-        let offset = at
-            .and_then(Result::ok)
-            .and_then(|at| at.checked_sub(MEMORY_BASE));
+        let offset = at.and_then(Result::ok).and_then(|at| at.checked_sub(base));
         let offset = offset.filter(|offset| *offset < size && offset.is_multiple_of(GRANULE));
         if offset.is_none() {
             errors.push(wrong(
                 format!("`{text}` is no address of a page of memory"),
                 node.place("at"),
                 format!(
-                    "write a multiple of {GRANULE:#x} from {MEMORY_BASE:#x} to {:#x}",
-                    MEMORY_BASE + size - GRANULE
+                    "write a multiple of {GRANULE:#x} from {base:#x} to {:#x}",
+                    base + size - GRANULE
                 ),
             ));
         }
@@ -339,7 +389,7 @@ fn within(
     let Some(bank) = node.maybe_integer("bank") else {
         return Some(0..size);
     };
-    let dram = &platform.memories.first()?.dram;
+    let dram = &memory.dram;
     let bytes = dram.bank_bytes(size);
     let banks = u64::from(dram.banks);
     let (cause, help) = match bytes {

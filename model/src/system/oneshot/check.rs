@@ -251,9 +251,6 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
             ));
         }
         let ends = [(channel.from, "from"), (channel.to, "to")];
-        let in_ada = ends
-            .iter()
-            .find(|end| system.programs[end.0].name.contains(".adb::"));
         let is_rust = |end: &&(usize, &str)| {
             let name = &system.programs[end.0].name;
             !name.contains(".adb::") && !name.contains(".c::")
@@ -267,16 +264,6 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
                 ),
                 node.place(end),
                 "write it in Rust: sections in C and Ada are not built yet",
-            ));
-        }
-        if let Some((task, end)) = in_ada.filter(|_| channel.notify) {
-            errors.push(wrong(
-                format!(
-                    "`{}`, a task in Ada, at a channel with notification",
-                    tasks.tasks[*task].name
-                ),
-                node.place(end),
-                "remove `notify`: tasks in Ada wait for their own `delay until`",
             ));
         }
     }

@@ -53,12 +53,22 @@ pub struct OneShot {
 pub struct Program {
     /// A folder with a Cargo package, and the type of the task in its library: `FOLDER::module::Type`.
     pub name: String,
-    /// Stack that its jobs and an interrupt need. The core's stack is the largest of its tasks'.
-    pub stack: Size,
+    /// Stack that its jobs and an interrupt need, if the description says so; otherwise the build computes it. The core's stack is the largest of its tasks'.
+    pub stack: Option<Size>,
     /// Code, constants and data that it adds to its core's image, if the description says so.
     pub image: Option<Size>,
     /// Whose it is, if the description says so.
     pub domain: Option<String>,
+}
+
+/// The stack of a core whose description says nothing, unless its tasks need more: enough for jobs with a few calls, and for an interrupt.
+pub const STACK: Size = Size(1024);
+
+impl Program {
+    /// The stack that is assumed of it before it is built.
+    pub fn stack(&self) -> Size {
+        self.stack.unwrap_or(STACK)
+    }
 }
 
 impl OneShot {

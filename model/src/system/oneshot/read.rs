@@ -10,10 +10,6 @@ use crate::programs::Programs;
 use crate::system::System;
 use crate::tasks;
 use crate::tree::{Attribute, Element};
-use crate::units::Size;
-
-/// Stack of a task that says nothing: enough for jobs with a few calls, and for an interrupt.
-const STACK: Size = Size(1024);
 
 /// Reads and checks the system. `None` if something is wrong; then `errors` says what. If it is `open`, tasks may lack cores and priorities, and what
 /// depends on cores is not checked.
@@ -76,7 +72,7 @@ pub(crate) fn read(
 fn program(node: &Node) -> Program {
     Program {
         name: node.maybe_text("program").unwrap_or_default(),
-        stack: node.maybe_size("stack").unwrap_or(STACK),
+        stack: node.maybe_size("stack"),
         image: node.maybe_size("image"),
         domain: node.maybe_text("domain"),
     }

@@ -23,7 +23,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
             .start("task")
             .attribute("name", &task.name)
             .attribute("program", &program.name)
-            .size("stack", program.stack)
+            .optional_size("stack", program.stack)
             .optional("image", program.image)
             .optional("domain", program.domain.as_ref())
             .optional("core", task.core)

@@ -177,7 +177,7 @@ pub fn explore<O: Clone + Eq + Hash>(
         }
     }
     assert!(
-        ends.iter().all(|(_, memory)| load(memory, LOCK, 4) == 0),
+        ends.iter().all(|(_, memory)| load(memory, LOCK, 4) != 1),
         "a lock is left behind"
     );
     ends

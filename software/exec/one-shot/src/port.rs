@@ -12,7 +12,8 @@
 //! error.
 
 use bulkhead_abi::one_shot::port::{
-    ADDRESS, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE, WAS_READ,
+    ADDRESS, CLOSED, HOLDER, INITIALISED, LOCK, NEVER_WRITTEN, NEW_DATA, NEWS, OWNER_SHIFT, STATE,
+    WAS_READ,
 };
 
 /// Memory of all cores, by chip-global addresses.
@@ -57,6 +58,8 @@ pub enum Failure<E> {
     NoData,
     /// Each place of the queue has an item that nobody has read.
     Full,
+    /// The task that reads it has stopped for good.
+    Closed,
 }
 
 impl<E> From<E> for Failure<E> {
@@ -112,7 +115,7 @@ impl Port {
 /// Takes a spinlock.
 ///
 /// # Errors
-/// [`Failure::Locked`]; the core that takes the lock leaves its number at `holder`.
+/// [`Failure::Locked`]; the core that takes the lock leaves its number at `holder`. [`Failure::Closed`].
 #[inline]
 pub fn lock<M: Memory>(
     memory: &mut M,
@@ -121,9 +124,17 @@ pub fn lock<M: Memory>(
     caller: Caller,
 ) -> Result<(), Failure<M::Error>> {
     for _ in 0..caller.patience {
-        if memory.swap(address, 1)? == 0 {
-            memory.store(holder, caller.core)?;
-            return Ok(());
+        match memory.swap(address, 1)? {
+            0 => {
+                memory.store(holder, caller.core)?;
+                return Ok(());
+            }
+            // Nobody unlocks it any more, so nobody else writes the lock but with this value.
+            CLOSED => {
+                memory.store(address, CLOSED)?;
+                return Err(Failure::Closed);
+            }
+            _ => {}
         }
     }
     let holder = memory.load(holder)?;
@@ -138,6 +149,26 @@ pub fn lock<M: Memory>(
 pub fn unlock<M: Memory>(memory: &mut M, address: u64) -> Result<(), Failure<M::Error>> {
     memory.order()?;
     Ok(memory.store(address, 0)?)
+}
+
+/// The task that reads this port has stopped for good: whoever writes it from now on is told. If somebody holds the lock and does not give it back in time, it is
+/// closed all the same, and the answer is false: if that was a slow one, it opens the port again, and writes go where nobody reads.
+///
+/// # Errors
+/// The memory's.
+pub fn close<M: Memory>(
+    memory: &mut M,
+    record: u64,
+    caller: Caller,
+) -> Result<bool, Failure<M::Error>> {
+    let is_free = match lock(memory, record + LOCK, record + HOLDER, caller) {
+        Err(Failure::Memory(error)) => return Err(error.into()),
+        Err(Failure::Locked { .. }) => false,
+        Ok(()) | Err(_) => true,
+    };
+    memory.order()?;
+    memory.store(record + LOCK, CLOSED)?;
+    Ok(is_free)
 }
 
 /// Initialises the port with this record for data of `size` bytes at an address, both in the memory of core `owner`. Returns `None`

@@ -8,6 +8,20 @@
 
 use crate::Task;
 
+/// An entry as an object sees it: the condition that must hold, the action that follows, and who waits.
+pub trait Gate<T, P> {
+    /// The barrier. Short; it waits for nothing.
+    fn is_open(&self, data: &T) -> bool;
+    /// The body, for a caller with a parameter. As short.
+    fn perform(&self, data: &mut T, parameter: P);
+    /// Whether a caller waits.
+    fn has_caller(&self) -> bool;
+    /// A caller waits, with a parameter.
+    fn set_caller(&mut self, task: Task, parameter: P);
+    /// It waits no longer.
+    fn take_caller(&mut self) -> Option<(Task, P)>;
+}
+
 /// An entry of the object: the condition that must hold, and the action that follows, for a caller with a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<T, P> {
@@ -24,6 +38,28 @@ impl<T, P: Copy> Entry<T, P> {
             body,
             caller: None,
         }
+    }
+}
+
+impl<T, P: Copy> Gate<T, P> for Entry<T, P> {
+    fn is_open(&self, data: &T) -> bool {
+        (self.barrier)(data)
+    }
+
+    fn perform(&self, data: &mut T, parameter: P) {
+        (self.body)(data, parameter);
+    }
+
+    fn has_caller(&self) -> bool {
+        self.caller.is_some()
+    }
+
+    fn set_caller(&mut self, task: Task, parameter: P) {
+        self.caller = Some((task, parameter));
+    }
+
+    fn take_caller(&mut self) -> Option<(Task, P)> {
+        self.caller.take()
     }
 }
 
@@ -60,7 +96,7 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
     #[inline]
     pub fn update<R>(&mut self, action: impl FnOnce(&mut T) -> R, wake: impl FnMut(Task)) -> R {
         let result = action(&mut self.data);
-        self.serve(wake);
+        serve(&mut self.data, &mut self.entries, wake);
         result
     }
 
@@ -73,33 +109,55 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
         parameter: P,
         wake: impl FnMut(Task),
     ) -> Called {
-        let Some(entry) = self.entries.get_mut(entry) else {
-            return Called::Refused;
-        };
-        if entry.caller.is_some() {
-            return Called::Refused;
-        }
-        if !(entry.barrier)(&self.data) {
-            entry.caller = Some((task, parameter));
-            return Called::Waits;
-        }
-        (entry.body)(&mut self.data, parameter);
-        self.serve(wake);
-        Called::Done
+        call(
+            &mut self.data,
+            &mut self.entries,
+            task,
+            entry,
+            parameter,
+            wake,
+        )
     }
+}
 
-    /// Each turn serves one caller, and no other can arrive in between: there are at most as many turns as entries.
-    fn serve(&mut self, mut wake: impl FnMut(Task)) {
-        loop {
-            let data = &self.data;
-            let open = |entry: &&mut Entry<T, P>| entry.caller.is_some() && (entry.barrier)(data);
-            let Some(entry) = self.entries.iter_mut().find(open) else {
-                return;
-            };
-            if let Some((task, parameter)) = entry.caller.take() {
-                (entry.body)(&mut self.data, parameter);
-                wake(task);
-            }
+/// A task calls an entry of an object that consists of data and entries; [`Protected`] is one. `wake` is called for each other task that continues
+/// because of it.
+#[inline]
+pub fn call<T, P>(
+    data: &mut T,
+    entries: &mut [impl Gate<T, P>],
+    task: Task,
+    entry: usize,
+    parameter: P,
+    wake: impl FnMut(Task),
+) -> Called {
+    let Some(entry) = entries.get_mut(entry) else {
+        return Called::Refused;
+    };
+    if entry.has_caller() {
+        return Called::Refused;
+    }
+    if !entry.is_open(data) {
+        entry.set_caller(task, parameter);
+        return Called::Waits;
+    }
+    entry.perform(data, parameter);
+    serve(data, entries, wake);
+    Called::Done
+}
+
+/// After a change of the data: serves the callers of open entries. Each turn serves one caller, and no other can arrive in between: there are at most as many
+/// turns as entries.
+#[inline]
+pub fn serve<T, P>(data: &mut T, entries: &mut [impl Gate<T, P>], mut wake: impl FnMut(Task)) {
+    loop {
+        let open = |entry: &&mut _| Gate::has_caller(*entry) && Gate::is_open(*entry, data);
+        let Some(entry) = entries.iter_mut().find(open) else {
+            return;
+        };
+        if let Some((task, parameter)) = entry.take_caller() {
+            entry.perform(data, parameter);
+            wake(task);
         }
     }
 }

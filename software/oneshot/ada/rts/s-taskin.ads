@@ -15,8 +15,13 @@ package System.Tasking with Preelaborate is
    Unspecified_Priority : constant Integer := -1;
    Unspecified_CPU      : constant := -1;
 
-   type Entry_Index is range 0 .. 1;
+   type Entry_Index is range 0 .. 64;
    Null_Entry : constant := 0;
-   Max_Entry  : constant := 1;
+   Max_Entry  : constant := 64;
+
+   type Task_Entry_Index is new Entry_Index range Null_Entry .. Max_Entry;
+
+   --  How a call of an entry is made; the profile allows simple calls only.
+   type Call_Modes is (Simple_Call, Conditional_Call, Asynchronous_Call, Timed_Call);
 
 end System.Tasking;

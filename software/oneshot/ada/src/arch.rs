@@ -3,6 +3,7 @@
 //! Why it exists: a job begins and ends in the middle of a procedure, which only assembly can say. What it deliberately does not know: the language.
 #![allow(unsafe_code)]
 
+use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::sync::SuspensionObject;
 use bulkhead_oneshot::{Job, console, leave, stop, stop_at};
 use core::arch::{asm, global_asm};
@@ -21,12 +22,41 @@ pub struct Record {
     body: unsafe extern "C" fn(*mut c_void),
     /// As the source says it; -1 if it does not.
     priority: Cell<i32>,
+    /// Where its frame is kept while it waits, how large that is at most, and how many bytes are there; nothing of a task whose frame nobody needs.
+    kept: *mut u64,
+    capacity: u64,
+    length: UnsafeCell<u64>,
     /// What it waits for at an entry.
     entry: SuspensionObject,
+    /// Of a task that waits for its next release.
+    releases: UnsafeCell<Releases>,
 }
 
-const _: () = assert!(core::mem::offset_of!(Record, at) == 0);
-const _: () = assert!(core::mem::offset_of!(Record, stack) == 8);
+const AT: usize = core::mem::offset_of!(Record, at);
+const STACK: usize = core::mem::offset_of!(Record, stack);
+const KEPT: usize = core::mem::offset_of!(Record, kept);
+const CAPACITY: usize = core::mem::offset_of!(Record, capacity);
+const LENGTH: usize = core::mem::offset_of!(Record, length);
+
+/// Room for the frame of a task that calls entries with parameters: they are in it.
+#[doc(hidden)]
+pub struct Kept<const WORDS: usize>(UnsafeCell<[u64; WORDS]>);
+
+// SAFETY: one hart; it is used where jobs begin and end, and with interrupts masked.
+unsafe impl<const WORDS: usize> Sync for Kept<WORDS> {}
+
+impl<const WORDS: usize> Default for Kept<WORDS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const WORDS: usize> Kept<WORDS> {
+    /// Of so many words of 8 bytes.
+    pub const fn new() -> Self {
+        Self(UnsafeCell::new([0; WORDS]))
+    }
+}
 
 // SAFETY: one hart; the first two words are written where a job ends and read where one begins, the others where declarations are elaborated.
 unsafe impl Sync for Record {}
@@ -40,27 +70,38 @@ impl core::fmt::Debug for Record {
 impl Record {
     /// Of the task with this body.
     #[doc(hidden)]
-    pub const fn new(body: unsafe extern "C" fn(*mut c_void)) -> Self {
+    pub const fn new<const WORDS: usize>(
+        body: unsafe extern "C" fn(*mut c_void),
+        kept: &'static Kept<WORDS>,
+    ) -> Self {
         Self {
             at: UnsafeCell::new(0),
             stack: UnsafeCell::new(0),
             argument: Cell::new(0),
             body,
             priority: Cell::new(-1),
+            kept: kept.0.get().cast(),
+            capacity: 8 * WORDS as u64,
+            length: UnsafeCell::new(0),
             entry: SuspensionObject::new(),
+            releases: UnsafeCell::new(Releases::new()),
         }
     }
 }
 
-/// The tasks in Ada of an image, the most urgent one first, by the names of their bodies: a constant with their records.
+/// The tasks in Ada of an image, the most urgent one first, by the names of their bodies: a constant with their records. In brackets: how many words
+/// of 8 bytes its frame has, if it must be kept.
 #[macro_export]
 macro_rules! tasks {
-    ($name:ident: $($body:ident)*) => {
+    ($name:ident: $($body:ident [$words:literal])*) => {
         static $name: [$crate::arch::Record; [$(stringify!($body)),*].len()] = {
             unsafe extern "C" {
                 $(fn $body(argument: *mut ::core::ffi::c_void);)*
             }
-            [$($crate::arch::Record::new($body)),*]
+            [$({
+                static KEPT: $crate::arch::Kept<$words> = $crate::arch::Kept::new();
+                $crate::arch::Record::new($body, &KEPT)
+            }),*]
         };
     };
 }
@@ -168,39 +209,141 @@ unsafe impl Sync for Current {}
 /// Goes on with a task. What is on the stack is given up: the kernel needs nothing of it.
 pub(crate) fn resume(record: &'static Record) -> ! {
     bulkhead_ada_current.0.set(record);
-    // SAFETY: `at` is a task's body, or behind a call of an operation below, where the body needs no register and nothing of its frame: the build
-    // refuses others. The stack's pointer is the one that it had there.
+    // SAFETY: `at` is a task's body, or behind a call of an operation below, where the body needs no register, and nothing of its frame that was not kept:
+    // the build refuses others. The stack's pointer is the one that it had there, so what was kept lies between it and the stack's end again.
     unsafe {
         asm!(
-            "mv sp, {stack}", "jr {at}",
-            stack = in(reg) *record.stack.get(),
-            at = in(reg) *record.at.get(),
+            "ld sp, {STACK}(t0)",
+            "ld t1, {LENGTH}(t0)",
+            "beqz t1, 3f",
+            "sd zero, {LENGTH}(t0)",
+            "ld t2, {KEPT}(t0)",
+            "add t1, t1, sp",
+            "mv t3, sp",
+            "2:",
+            "ld t4, 0(t2)",
+            "sd t4, 0(t3)",
+            "addi t2, t2, 8",
+            "addi t3, t3, 8",
+            "bltu t3, t1, 2b",
+            "3:",
+            "ld t0, {AT}(t0)",
+            "jr t0",
+            STACK = const STACK,
+            LENGTH = const LENGTH,
+            KEPT = const KEPT,
+            AT = const AT,
+            in("t0") record,
             in("a0") record.argument.get(),
             options(noreturn)
         )
     }
 }
 
-// Where a job ends: the task goes on behind the call, and the rest happens on an empty stack.
+// Where a job ends: the task goes on behind the call, and the rest happens on an empty stack. The frame of a task with room for it is kept.
 macro_rules! ends {
     ($name:literal, $then:path) => {
         global_asm!(
             concat!(".section .text.", $name, ", \"ax\""),
             concat!(".globl ", $name),
             concat!($name, ":"),
-            "    ld t0, bulkhead_ada_current",
-            "    sd ra, 0(t0)",
-            "    sd sp, 8(t0)",
+            "    ld t1, bulkhead_ada_current",
+            "    sd ra, {AT}(t1)",
+            "    sd sp, {STACK}(t1)",
+            "    ld t2, {CAPACITY}(t1)",
+            "    bnez t2, 2f",
+            "    la sp, __stack_top",
+            "    j {then}",
+            "2:  call t0, bulkhead_ada_keep",
             "    la sp, __stack_top",
             "    j {then}",
             then = sym $then,
+            AT = const AT,
+            STACK = const STACK,
+            CAPACITY = const CAPACITY,
         );
     };
 }
 
+// Keeps the frame of the record in t1, whose room in bytes is in t2; returns to t0. The argument in a0 is as it was.
+global_asm!(
+    ".section .text.bulkhead_ada_keep, \"ax\"",
+    ".globl bulkhead_ada_keep",
+    "bulkhead_ada_keep:",
+    "    la t3, __stack_top",
+    "    sub t4, t3, sp",
+    "    bltu t2, t4, 3f",
+    "    sd t4, {LENGTH}(t1)",
+    "    ld t5, {KEPT}(t1)",
+    "    mv t6, sp",
+    "2:  ld t2, 0(t6)",
+    "    sd t2, 0(t5)",
+    "    addi t6, t6, 8",
+    "    addi t5, t5, 8",
+    "    bltu t6, t3, 2b",
+    "    jr t0",
+    "3:  la sp, __stack_top",
+    "    j {too_large}",
+    LENGTH = const LENGTH,
+    KEPT = const KEPT,
+    too_large = sym too_large,
+);
+
+extern "C" fn too_large() -> ! {
+    stop("it waits in a procedure below its body, whose frame is kept")
+}
+
+// `bulkhead_ada_serve(record, action, object, parameters, entry)`: performs an entry's body for a task that waits, whose parameters are in its frame. The
+// frame changes its place with what is there now, twice. Interrupts are masked. The stack is used from below both frames.
+global_asm!(
+    ".section .text.bulkhead_ada_serve, \"ax\"",
+    ".globl bulkhead_ada_serve",
+    "bulkhead_ada_serve:",
+    "    ld t0, {STACK}(a0)",
+    "    mv t1, sp",
+    "    bgeu t0, t1, 2f",
+    "    mv t1, t0",
+    "2:  addi t1, t1, -32",
+    "    sd sp, 0(t1)",
+    "    sd ra, 8(t1)",
+    "    sd a0, 16(t1)",
+    "    mv sp, t1",
+    "    call t0, bulkhead_ada_exchange",
+    "    mv t1, a1",
+    "    mv a0, a2",
+    "    mv a1, a3",
+    "    mv a2, a4",
+    "    jalr t1",
+    "    ld a0, 16(sp)",
+    "    call t0, bulkhead_ada_exchange",
+    "    ld ra, 8(sp)",
+    "    ld sp, 0(sp)",
+    "    ret",
+    // Of the record in a0; returns to t0.
+    "bulkhead_ada_exchange:",
+    "    ld t1, {STACK}(a0)",
+    "    ld t2, {KEPT}(a0)",
+    "    ld t3, {LENGTH}(a0)",
+    "    add t3, t3, t1",
+    "3:  bgeu t1, t3, 4f",
+    "    ld t4, 0(t1)",
+    "    ld t5, 0(t2)",
+    "    sd t5, 0(t1)",
+    "    sd t4, 0(t2)",
+    "    addi t1, t1, 8",
+    "    addi t2, t2, 8",
+    "    j 3b",
+    "4:  jr t0",
+    STACK = const STACK,
+    KEPT = const KEPT,
+    LENGTH = const LENGTH,
+);
+
 ends!("bulkhead_ada_delay_until", delay_until);
 ends!("bulkhead_ada_wait", wait);
+ends!("bulkhead_ada_wait_kept", wait);
 ends!("bulkhead_ada_wait_for", wait_for);
+ends!("bulkhead_ada_next", next);
 ends!("bulkhead_ada_end", end);
 
 /// Nanoseconds of a tick.
@@ -210,6 +353,12 @@ extern "C" fn delay_until(nanoseconds: i64) -> ! {
     // Not before that instant.
     let tick = nanoseconds.max(0) as u64;
     leave(|job| job.delay_until(tick.div_ceil(TICK as u64)))
+}
+
+extern "C" fn next() -> ! {
+    // SAFETY: a job of a task in Ada runs, so this is its record, and only its jobs use the releases.
+    let releases = unsafe { &mut *(*bulkhead_ada_current.0.get()).releases.get() };
+    leave(|job| releases.next(job))
 }
 
 fn wait_at(object: &'static SuspensionObject) -> ! {

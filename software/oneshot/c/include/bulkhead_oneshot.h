@@ -72,6 +72,8 @@ uint16_t bh_core(void);
 #define BH_DELAY 0x79616c65645f6862
 #define BH_WAIT 0x746961775f686221
 #define BH_END 0x646e655f68622121
+#define BH_AWAIT 0x74696177615f6862
+#define BH_CALL 0x6c6c61635f686221
 
 /* The task is ready again at a tick; at once if it has come. */
 BH_MUST_RETURN static inline bh_done bh_delay_until(bh_job job, uint64_t tick)
@@ -131,6 +133,67 @@ BH_MUST_RETURN static inline bh_done bh_wait(bh_suspension *object, bh_job job)
     return (bh_done){BH_WAIT, (uintptr_t)object};
 }
 
+/* Events that release the jobs of one task. Static; begins with BH_EVENTS(minimum): jobs are released at least so many ticks apart, however fast events come; 0: each
+ * event releases a job at once. One event is kept in the meantime. */
+typedef struct {
+    uint64_t bh_minimum;
+    uint64_t bh_private[5];
+} bh_events;
+#define BH_EVENTS(minimum) {(minimum), {0}}
+
+/* An event. False: it is lost, because one is kept already. */
+bool bh_arrive(bh_events *events);
+/* The task waits for the next event. A second task that waits for them stops for good. */
+BH_MUST_RETURN static inline bh_done bh_await(bh_events *events, bh_job job)
+{
+    (void)job;
+    return (bh_done){BH_AWAIT, (uintptr_t)events};
+}
+
+/* Data that tasks and the actions of timing events share, with entries, which are served in their order. Barriers, bodies and actions run with interrupts
+ * masked: they are short, use no floating point and no channels, and do not touch the data in another way.
+ *
+ *     static bool has_some(const void *data) { return ((const struct box *)data)->count > 0; }
+ *     static void take(void *data, uint64_t most) { ... }
+ *     static struct box box;
+ *     BH_PROTECTED(shared, &box, BH_ENTRY(has_some, take))
+ */
+typedef struct {
+    bool (*bh_barrier)(const void *data);
+    void (*bh_body)(void *data, uint64_t parameter);
+    uint64_t bh_private[2];
+} bh_entry;
+#define BH_ENTRY(barrier, body) {(barrier), (body), {0}}
+
+typedef struct {
+    void *bh_data;
+    bh_entry *bh_entries;
+    size_t bh_count;
+    uint64_t bh_lent;
+    uint64_t bh_called;
+    uint64_t bh_parameter;
+} bh_protected;
+
+/* Defines the object `name` of this data, with its entries; the first one is entry 0. */
+#define BH_PROTECTED(name, data, ...)                                                         \
+    static bh_entry bh_entries_##name[] = {__VA_ARGS__};                                       \
+    static bh_protected name = {(data), bh_entries_##name,                                     \
+                                sizeof bh_entries_##name / sizeof(bh_entry), 0, 0, 0};
+
+/* Changes the data, and serves whoever waits at entries that are open then. False: nothing was done, because the object is in use: an action, body or barrier of its
+ * own called it, or stopped in the middle. */
+bool bh_update(bh_protected *object, void (*action)(void *data, void *argument), void *argument);
+
+/* The task is ready again once the entry's barrier held and its body has run. It stops for good if another task waits at this entry, there is no such entry, or the
+ * object is in use. */
+BH_MUST_RETURN static inline bh_done bh_call(bh_protected *object, size_t entry, uint64_t parameter, bh_job job)
+{
+    (void)job;
+    object->bh_called = entry;
+    object->bh_parameter = parameter;
+    return (bh_done){BH_CALL, (uintptr_t)object};
+}
+
 /* Something that is done at a tick, without a task. Static; begins with BH_TIMING_EVENT(action). The action is called by the timer's interrupt, between
  * any two instructions of a job: it is short, uses no floating point, no channels and no console, and may set suspension objects and timing events. */
 typedef struct {
@@ -164,6 +227,8 @@ typedef struct {
 #define BH_LOCKED -2
 /* Each place of the queue has an item that nobody has taken. */
 #define BH_FULL -3
+/* The task that reads the channel has stopped for good. */
+#define BH_CLOSED -4
 
 /* Makes the port ready before the first item is asked for: 1, or 0 if it was. */
 int bh_open(bh_input *input, size_t size);

@@ -9,8 +9,8 @@ use bulkhead_oneshot::arch::uninterrupted;
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::described::{RawInput, RawOutput, period};
 use bulkhead_oneshot::port::Failure;
-use bulkhead_oneshot::sync::{SuspensionObject, TimingEvent};
-use bulkhead_oneshot::{console, core_number, marker, time};
+use bulkhead_oneshot::sync::{self, Events, Gate, SuspensionObject, TimingEvent};
+use bulkhead_oneshot::{Done, Job, console, core_number, marker, time};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
@@ -46,6 +46,9 @@ pub struct CDone {
 const DELAY: u64 = 0x7961_6c65_645f_6862;
 const WAIT: u64 = 0x7469_6177_5f68_6221;
 const END: u64 = 0x646e_655f_6862_2121;
+/// `BH_AWAIT` and `BH_CALL`.
+const AWAIT: u64 = 0x7469_6177_615f_6862;
+const CALL: u64 = 0x6c6c_6163_5f68_6221;
 /// `BH_NEXT`.
 #[cfg(feature = "notify")]
 const NEXT: u64 = 0x7478_656e_5f68_6221;
@@ -54,6 +57,8 @@ const NEXT: u64 = 0x7478_656e_5f68_6221;
 pub(crate) enum Ending {
     Delay(u64),
     Wait(&'static SuspensionObject),
+    Await(&'static Events),
+    Call(Object),
     End,
     #[cfg(feature = "notify")]
     Next(&'static mut Releases),
@@ -88,6 +93,9 @@ pub(crate) fn run(task: &Definition, copy: usize) -> Ending {
                 .object
                 .assume_init_ref()
         }),
+        // SAFETY: the same of events, which begin with the word that the header's macro puts there.
+        AWAIT => Ending::Await(unsafe { shared(done.value as *mut Lazy<Events>) }),
+        CALL => Ending::Call(Object(done.value as *mut CProtected)),
         END => Ending::End,
         #[cfg(feature = "notify")]
         // SAFETY: the header makes this kind of a pointer to the task's releases only, one word that begins as 0 and that only its jobs use.
@@ -115,6 +123,10 @@ const _: () = assert!(
     size_of::<Lazy<SuspensionObject>>() <= SUSPENSION && align_of::<Lazy<SuspensionObject>>() == 8
 );
 
+/// Bytes of `bh_events`.
+const EVENTS: usize = 48;
+const _: () = assert!(size_of::<Lazy<Events>>() <= EVENTS && align_of::<Lazy<Events>>() == 8);
+
 const _: () =
     assert!(size_of::<Lazy<TimingEvent>>() <= TIMING_EVENT && align_of::<Lazy<TimingEvent>>() == 8);
 
@@ -141,6 +153,12 @@ impl Made for TimingEvent {
         let action =
             unsafe { core::mem::transmute::<usize, Option<extern "C" fn()>>(word as usize) };
         TimingEvent::in_c(action.unwrap_or(nothing))
+    }
+}
+
+impl Made for Events {
+    fn make(word: u64) -> Self {
+        Self::sporadic(word)
     }
 }
 
@@ -189,13 +207,14 @@ pub unsafe fn suspension(object: *mut u8) -> &'static SuspensionObject {
     unsafe { shared(object.cast::<Lazy<SuspensionObject>>()) }
 }
 
-/// `BH_SIZE`, `BH_LOCKED`, `BH_FULL`.
+/// `BH_SIZE`, `BH_LOCKED`, `BH_FULL`, `BH_CLOSED`.
 fn code(failure: &Failure) -> i32 {
     match failure {
         Failure::Size => -1,
         Failure::Locked { .. } => -2,
         Failure::Full => -3,
-        _ => -4,
+        Failure::Closed => -4,
+        _ => -5,
     }
 }
 
@@ -320,4 +339,102 @@ unsafe extern "C" fn bh_set_event(event: *mut Lazy<TimingEvent>, tick: u64) {
 unsafe extern "C" fn bh_cancel_event(event: *mut Lazy<TimingEvent>) -> bool {
     // SAFETY: an event of the header.
     unsafe { shared(event) }.cancel()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_arrive(events: *mut Lazy<Events>) -> bool {
+    // SAFETY: events of the header.
+    unsafe { shared(events) }.arrive()
+}
+
+/// `bh_entry`.
+#[repr(C)]
+struct CEntry {
+    barrier: unsafe extern "C" fn(*const u8) -> bool,
+    body: unsafe extern "C" fn(*mut u8, u64),
+    /// A task and 1 more; nobody is 0, as in memory that nobody has written.
+    caller: u64,
+    parameter: u64,
+}
+
+/// Data of an object in C.
+struct Data(*mut u8);
+
+impl Gate<Data, u64> for CEntry {
+    fn is_open(&self, data: &Data) -> bool {
+        // SAFETY: the header's macro has the function for this data, which nobody else uses now.
+        unsafe { (self.barrier)(data.0) }
+    }
+
+    fn perform(&self, data: &mut Data, parameter: u64) {
+        // SAFETY: as above.
+        unsafe { (self.body)(data.0, parameter) };
+    }
+
+    fn has_caller(&self) -> bool {
+        self.caller != 0
+    }
+
+    fn set_caller(&mut self, task: u8, parameter: u64) {
+        (self.caller, self.parameter) = (u64::from(task) + 1, parameter);
+    }
+
+    fn take_caller(&mut self) -> Option<(u8, u64)> {
+        let task = u8::try_from(self.caller.checked_sub(1)?).ok()?;
+        self.caller = 0;
+        Some((task, self.parameter))
+    }
+}
+
+/// `bh_protected`.
+#[repr(C)]
+pub(crate) struct CProtected {
+    data: *mut u8,
+    entries: *mut CEntry,
+    count: usize,
+    is_lent: u64,
+    /// The call that the running job returns.
+    entry: usize,
+    parameter: u64,
+}
+
+/// A protected object in C.
+pub(crate) struct Object(*mut CProtected);
+
+impl Object {
+    /// Works on the object with interrupts masked. None: it is in use, because an action or barrier of its own called it, or stopped in the middle.
+    fn with<R>(&self, action: impl FnOnce(&mut Data, &mut [CEntry]) -> R) -> Option<R> {
+        // SAFETY: an object of the header, static and initialised by its macro; interrupts are masked, and the word says that nobody works on it already.
+        uninterrupted(|| unsafe {
+            if core::mem::replace(&mut (*self.0).is_lent, 1) != 0 {
+                return None;
+            }
+            let entries = core::slice::from_raw_parts_mut((*self.0).entries, (*self.0).count);
+            let result = action(&mut Data((*self.0).data), entries);
+            (*self.0).is_lent = 0;
+            Some(result)
+        })
+    }
+
+    /// Performs the call that its job has returned.
+    pub(crate) fn call(&self, job: Job) -> Option<Done> {
+        // SAFETY: as above; only jobs write these words, and none runs between.
+        let (entry, parameter) = unsafe { ((*self.0).entry, (*self.0).parameter) };
+        self.with(|data, entries| sync::call(data, entries, entry, parameter, job).ok())
+            .flatten()
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bh_update(
+    object: *mut CProtected,
+    action: unsafe extern "C" fn(*mut u8, *mut u8),
+    argument: *mut u8,
+) -> bool {
+    let done = Object(object).with(|data, entries| {
+        // SAFETY: as the header asks of the action.
+        unsafe { action(data.0, argument) };
+        sync::serve(data, entries);
+    });
+    done.is_some()
 }

@@ -36,6 +36,16 @@ impl Task for CTask {
                 Ok(done) => done,
                 Err(_) => stop("another task waits for its suspension object"),
             },
+            Ending::Await(events) => match events.wait(job) {
+                Ok(done) => done,
+                Err(_) => stop("another task waits for its events"),
+            },
+            Ending::Call(object) => match object.call(job) {
+                Some(done) => done,
+                None => stop(
+                    "another task waits at its entry, there is no such entry, or its object is in use",
+                ),
+            },
             Ending::Unknown => stop("its job returned what no operation made"),
         }
     }

@@ -57,7 +57,7 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         .filter(|t| t.kind == TILE_PROCESSING && tile_of(t) != own_tile)
         .map(|t| {
             let tile = Tile::new(tile_of(t), t.frequency, t.endpoints as u16);
-            tile.scheduled(t.policy, t.slice, t.harts).caching(t.line)
+            tile.built((t.policy, t.slice), t.harts, t.line)
         })
         .collect();
     let modules = modules

@@ -107,16 +107,11 @@ impl Tile {
         }
     }
 
-    /// The same with another schedule: an `abi::tilemux::TilePolicy`, a slice in nanoseconds, and the number of harts.
-    pub const fn scheduled(mut self, policy: u32, slice: u32, harts: u32) -> Self {
-        self.policy = policy;
-        self.slice = slice;
+    /// The same with another schedule, an `abi::tilemux::TilePolicy` and a slice in nanoseconds, so many harts, and caches that hold the bytes
+    /// of memory in lines of so many.
+    pub const fn built(mut self, (policy, slice): (u32, u32), harts: u32, line: u64) -> Self {
+        (self.policy, self.slice) = (policy, slice);
         self.harts = harts;
-        self
-    }
-
-    /// The same with caches that hold the bytes of memory, if a line has any.
-    pub const fn caching(mut self, line: u64) -> Self {
         self.line = line;
         self
     }

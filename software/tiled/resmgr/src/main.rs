@@ -68,7 +68,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     let ends = !is_root || world.has_foreground();
     let mut late = 0;
     loop {
-        if ends && is_busy && !world.is_busy() {
+        if ends && is_busy && !world.is_busy() && world.has_said_all() {
             world.print_quotas();
             if is_root {
                 return Ok(world.code);

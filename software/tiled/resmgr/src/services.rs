@@ -17,7 +17,7 @@ use bulkhead_abi::syscall::{
     REPORT_DONE, SEL_ACTIVITY, SEL_OFFERED, SEL_SHARED, SHARED_MAX, Syscall,
 };
 use bulkhead_lib::{println, time};
-use bulkhead_resmgr::description::{ImportKind, SendGate, Source};
+use bulkhead_resmgr::description::{ImportKind, SendGate, Source, Subsystem};
 use bulkhead_resmgr::progress::Phase;
 use bulkhead_resmgr::quantity::Duration;
 
@@ -145,10 +145,11 @@ impl World<'_> {
                 }
             }
         }
-        self.pass_down(source, news, there);
-        self.pass_up(source, news, there);
+        self.unsaid.insert(source, 0);
+        // While everything starts there is nobody to be heard in between.
+        while self.began.is_none() && self.say_one() {}
         if news.standing.is_final() {
-            return self.lost(source, news);
+            return;
         }
         for (app, state) in self.system.apps.iter().zip(&mut self.states) {
             let mut gates = app.send.iter();
@@ -194,10 +195,10 @@ impl World<'_> {
         self.most_impatient().map(|(end, ..)| end)
     }
 
-    /// Gives up applications that have waited long enough.
+    /// Gives up an application that has waited long enough, if there is one.
     pub fn expire(&mut self) {
         let now = time::now();
-        while let Some((_, client, gate)) = self.most_impatient().filter(|(end, ..)| *end <= now) {
+        if let Some((_, client, gate)) = self.most_impatient().filter(|(end, ..)| *end <= now) {
             println!(
                 "`{}` is not started: it waited {} for {}",
                 self.system.apps[client].name,
@@ -224,14 +225,7 @@ impl World<'_> {
         format!("{what}, {why}")
     }
 
-    /// A service is gone for good: applications that wait for it are not started, and running ones do not wait for it any more.
-    fn lost(&mut self, source: Source, news: News) {
-        for client in 0..self.states.len() {
-            self.lost_to(client, source, news);
-        }
-    }
-
-    /// The same, for one client.
+    /// A service is gone for good: an application that waits for it is not started, and a running one does not wait for it any more.
     fn lost_to(&mut self, client: usize, source: Source, news: News) {
         let app = &self.system.apps[client];
         let progress = &self.states[client].progress;
@@ -278,17 +272,39 @@ impl World<'_> {
         }
     }
 
-    /// Managers below hear of what they import.
-    fn pass_down(&mut self, source: Source, news: News, service: Option<u16>) {
-        for (below, manager) in self.below.iter().zip(&self.system.managers) {
-            for (number, import) in manager.imports.iter().enumerate() {
-                let ImportKind::Send { to, session, .. } = import.kind else {
-                    continue;
-                };
-                if Source::from(to) != source || number >= usize::from(SHARED_MAX) {
-                    continue;
-                }
-                let (number, activity) = (number as u16, below.draft.selector);
+    /// Whether somebody has not heard what is new.
+    pub(crate) fn has_words(&self) -> bool {
+        !self.unsaid.is_empty()
+    }
+
+    /// Says what is new of a service to one of those whom it concerns: managers around, and if it is gone for good, applications. So
+    /// whoever is more important waits for a call or two, however many there are. Returns whether there was something to say.
+    pub(crate) fn say_one(&mut self) -> bool {
+        let Some((source, told)) = self.unsaid.iter().next().map(|(s, told)| (*s, *told)) else {
+            return false;
+        };
+        let whom = hearers(self.system, source).nth(told);
+        match (whom, self.known(source)) {
+            (Some(whom), Some(known)) => {
+                self.unsaid.insert(source, told + 1);
+                self.say(whom, source, known);
+            }
+            _ => drop(self.unsaid.remove(&source)),
+        }
+        true
+    }
+
+    /// Says something to one of those whom it concerns.
+    fn say(&mut self, whom: Hearer, source: Source, Known { news, selector, .. }: Known) {
+        let service = selector.filter(|_| news.standing == Standing::Offered);
+        match whom {
+            // A manager below hears of what it imports.
+            Hearer::Below {
+                place,
+                number,
+                session,
+            } => {
+                let activity = self.below[place].draft.selector;
                 // A manager that has ended, or does not listen, harms only what is below it.
                 let given = match service {
                     Some(service) if session => {
@@ -301,24 +317,22 @@ impl World<'_> {
                     let _ = call("tell", &Syscall::Tell { activity, value });
                 }
             }
-        }
-    }
-
-    /// The manager above hears of what it knows.
-    fn pass_up(&mut self, source: Source, news: News, service: Option<u16>) {
-        for (number, _) in self.system.offers.iter().filter(|o| o.1 == source) {
-            let Some(number) = u16::try_from(*number).ok().filter(|n| *n < SHARED_MAX) else {
-                continue;
-            };
-            if let Some(service) = service
-                && let Err(failure) = connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)
-            {
-                let name = self.name_of(source);
-                println!("the service of `{name}` is not passed on: {failure}");
-                continue;
+            // The manager above hears of what it knows.
+            Hearer::Above(number) => {
+                if let Some(service) = service
+                    && let Err(failure) = connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)
+                {
+                    let name = self.name_of(source);
+                    println!("the service of `{name}` is not passed on: {failure}");
+                    return;
+                }
+                let value = news.about(number);
+                let _ = call("report", &Syscall::Report { value });
             }
-            let value = news.about(number);
-            let _ = call("report", &Syscall::Report { value });
+            Hearer::Client(client) if news.standing.is_final() => {
+                self.lost_to(client, source, news);
+            }
+            Hearer::Client(_) => {}
         }
     }
 
@@ -416,6 +430,48 @@ impl World<'_> {
             }
         }
     }
+}
+
+/// Who must hear of a service.
+enum Hearer {
+    /// A manager below: its place, the number of the import, and whether that is a session.
+    Below {
+        place: usize,
+        number: u16,
+        session: bool,
+    },
+    /// The manager above, which knows the service by this number.
+    Above(u16),
+    /// An application that sends to it.
+    Client(usize),
+}
+
+/// All who must hear of a service, in the order in which they do.
+fn hearers(system: &Subsystem, source: Source) -> impl Iterator<Item = Hearer> {
+    let short = |number: usize| u16::try_from(number).ok().filter(|n| *n < SHARED_MAX);
+    let managers = system.managers.iter().enumerate();
+    let below = managers.flat_map(move |(place, manager)| {
+        let imports = manager.imports.iter().enumerate();
+        imports.filter_map(move |(number, import)| match import.kind {
+            ImportKind::Send { to, session, .. } if Source::from(to) == source => short(number)
+                .map(|number| Hearer::Below {
+                    place,
+                    number,
+                    session,
+                }),
+            _ => None,
+        })
+    });
+    let offers = system.offers.iter().filter(move |o| o.1 == source);
+    let above = offers.filter_map(move |(number, _)| short(*number).map(Hearer::Above));
+    let apps = system.apps.iter().enumerate();
+    let clients = apps.filter(move |(_, app)| {
+        let mut gates = app.send.iter();
+        gates.any(|gate| Source::from(gate.to) == source)
+    });
+    below
+        .chain(above)
+        .chain(clients.map(|(client, _)| Hearer::Client(client)))
 }
 
 /// Why there will be no service.

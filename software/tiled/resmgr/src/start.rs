@@ -93,6 +93,7 @@ impl<'a> World<'a> {
             filling: None,
             has_lied: false,
             offers: 0,
+            orphan: None,
         });
         let mut world = Self {
             system,
@@ -102,6 +103,7 @@ impl<'a> World<'a> {
             selectors,
             modules,
             known: Paid::default(),
+            unsaid: Paid::default(),
             places: Paid::default(),
             began: None,
             code: 0,
@@ -369,18 +371,45 @@ impl<'a> World<'a> {
 
     /// An application has ended, or will never run.
     fn over(&mut self, index: usize, standing: Standing) {
-        let system = self.system;
         self.enter(index, Phase::Over);
         self.tell_of(index, standing);
-        for client in pagers::clients(system, index) {
-            if self.states[client].progress.phase == Phase::Paused {
-                println!(
-                    "`{}` is not started again: its pager `{}` has ended",
-                    system.apps[client].name, system.apps[index].name
-                );
-                self.give_up(client, Standing::Failed);
-            }
+    }
+
+    /// An application whose pager has ended, with that pager: it must be stopped, or waits in vain for it to come back.
+    fn orphan(&self) -> Option<(usize, usize)> {
+        let phase = |index: usize| self.states[index].progress.phase;
+        let mut states = self.states.iter().enumerate();
+        states.find_map(|(client, state)| {
+            let waits = phase(client) == Phase::Paused;
+            let (pager, _) = match waits || state.orphan.is_some() {
+                true => pagers::of(self.system, client)?,
+                false => return None,
+            };
+            let is_over = state.orphan.is_some() || phase(pager) == Phase::Over;
+            is_over.then_some((client, pager))
+        })
+    }
+
+    /// Ends one whose pager has ended. Returns whether there was one.
+    fn end_orphan(&mut self) -> bool {
+        let Some((client, pager)) = self.orphan() else {
+            return false;
+        };
+        let apps = &self.system.apps;
+        let (name, pager) = (&apps[client].name, &apps[pager].name);
+        let (draft, state) = (&self.drafts[client], &mut self.states[client]);
+        let Some(orphan) = state.orphan.take() else {
+            println!("`{name}` is not started again: its pager `{pager}` has ended");
+            self.give_up(client, Standing::Failed);
+            return true;
+        };
+        println!("`{name}` ends: its pager `{pager}` has ended");
+        if state.progress.is_there() && draft.activity == orphan {
+            let activity = draft.selector;
+            // The kernel may have stopped it already.
+            let _ = calls::call("stop a client", &Syscall::Stop { activity });
         }
+        true
     }
 
     /// An application leaves its way to its start.
@@ -399,17 +428,9 @@ impl<'a> World<'a> {
 
     /// The pages of those whose pager this application was went with it: they end.
     fn stop_clients(&mut self, index: usize) {
-        let name = &self.system.apps[index].name;
         for client in pagers::clients(self.system, index) {
-            if self.states[client].progress.is_there() {
-                println!(
-                    "`{}` ends: its pager `{name}` has ended",
-                    self.system.apps[client].name
-                );
-                let activity = self.drafts[client].selector;
-                // The kernel may have stopped it already.
-                let _ = calls::call("stop a client", &Syscall::Stop { activity });
-            }
+            let (draft, state) = (&self.drafts[client], &mut self.states[client]);
+            state.orphan = state.progress.is_there().then_some(draft.activity);
         }
     }
 
@@ -473,11 +494,8 @@ impl<'a> World<'a> {
         if let Some((pager, _)) = pagers::of(self.system, index)
             && !self.is_there(pager)
         {
-            self.enter(index, Phase::Paused);
-            if self.states[pager].progress.phase == Phase::Over {
-                self.over(pager, Standing::Failed);
-            }
-            return;
+            // If the pager has ended for good, this one is told so.
+            return self.enter(index, Phase::Paused);
         }
         self.enter(index, Phase::Comes(Place::BEGIN));
     }
@@ -488,14 +506,23 @@ impl<'a> World<'a> {
         turn(apps.map(|(app, state)| (app.priority, state.restarts, &state.progress)))
     }
 
-    /// Whether there is something to do for an application.
+    /// Whether there is something to do for an application, or to say to somebody.
     pub fn has_work(&self) -> bool {
-        self.turn().is_some()
+        self.turn().is_some() || !self.has_said_all()
+    }
+
+    /// Whether everybody has heard what is new, and nobody is left whose pager has ended.
+    pub fn has_said_all(&self) -> bool {
+        !self.has_words() && self.orphan().is_none()
     }
 
     /// Does one piece of what is to be done, and then others are heard: somebody more important may have failed. For the most important
-    /// of all there is nobody to be heard, so all of their pieces are done.
+    /// of all there is nobody to be heard, so all of their pieces are done. One word, or the end of one whose pager has ended, comes
+    /// before: so those take turns with the starts, and each waits for one of the other kind.
     pub fn go_on(&mut self) {
+        if !self.end_orphan() {
+            self.say_one();
+        }
         let highest = self.system.apps.iter().map(|app| app.priority).max();
         while let Some(index) = self.turn() {
             self.work(index);

@@ -37,6 +37,8 @@ pub struct State {
     pub has_lied: bool,
     /// How often it has offered something since it was started.
     pub offers: u32,
+    /// The pager of this activity of it has ended, and its pages with that: it is to end.
+    pub(crate) orphan: Option<u16>,
 }
 
 /// Everything that a manager has started.
@@ -49,6 +51,8 @@ pub struct World<'a> {
     pub(crate) modules: Modules,
     /// What is known of applications that offer services, or receive.
     pub(crate) known: Paid<Own, BTreeMap<Source, Known>>,
+    /// Of which services something is new, and how many of those have heard it whom it concerns.
+    pub(crate) unsaid: Paid<Own, BTreeMap<Source, usize>>,
     /// Where this manager takes services from whom it started: a selector each, however often they are offered.
     pub(crate) places: Paid<Own, BTreeMap<Source, u16>>,
     /// When all gates were there and all that could start had started: nothing is started because of what others say before.

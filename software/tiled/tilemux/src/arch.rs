@@ -81,11 +81,9 @@ extern "C" fn start() -> ! {
     // Applications may read cycle, time and instret.
     csr::set_mcounteren(7);
     csr::set_scounteren(7);
-    if config.line > 0 {
-        // They know which of their memory others reach past the caches.
-        csr::set_menvcfg(csr::WRITE_LINES_BACK);
-        csr::set_senvcfg(csr::WRITE_LINES_BACK);
-    }
+    // They know which of their memory others reach past the caches.
+    csr::set_menvcfg(csr::WRITE_LINES_BACK);
+    csr::set_senvcfg(csr::WRITE_LINES_BACK);
     // Page tables alone decide what user mode can reach, so one entry here allows everything.
     csr::set_pmpaddr0(u64::MAX >> 10);
     csr::set_pmpcfg0(0x1f);

@@ -48,6 +48,8 @@ type Work = (u64, Option<(usize, Cost)>);
 enum Unprinted {
     /// This is the call's result.
     Result(u64),
+    /// A page was mapped that it needs, or a page table made: the call is repeated.
+    Again,
     /// The page of this address is not mapped yet.
     Page(u64),
 }
@@ -77,6 +79,9 @@ struct TileMux {
     /// Nanoseconds from one request to the next in that case, at least.
     distance: u64,
     bar: u8,
+    /// There are ends that the kernel had no slot for. It is told again from this moment on.
+    ends: bool,
+    again: u64,
     /// Nanoseconds at either end of a trap that no reading of the clock sees.
     unseen: u64,
 }
@@ -87,6 +92,9 @@ const UNSEEN_CYCLES: u64 = 400;
 
 /// From a request of the kernel to the next one others have the hart for this many times as long as the request took, if they want it.
 const REST: u64 = 9;
+
+/// Nanoseconds after which TileMux tells the kernel again of ends that it had no slot for: what the kernel takes for some notifications.
+const PAUSE: u64 = 10_000;
 
 /// [`UNSEEN_CYCLES`] by the unit's clock.
 fn unseen() -> u64 {
@@ -109,6 +117,8 @@ impl TileMux {
             calm: 0,
             distance,
             bar,
+            ends: false,
+            again: 0,
             unseen: unseen(),
         }
     }
@@ -226,19 +236,22 @@ impl TileMux {
                 return Resume::Same;
             }
             Ecall::Print => match self.print(id, place, first, second) {
-                Err(Unprinted::Page(address)) => {
-                    // The call is repeated once the page is mapped.
+                Ok(result) => context.registers[A0] = result,
+                Err(Unprinted::Result(result)) => {
+                    context.registers[A0] = result;
+                    return Resume::Same;
+                }
+                Err(why) => {
+                    // The call is repeated, perhaps once a page is mapped.
                     (context.registers[A0], context.registers[0]) = (first, pc);
+                    let Unprinted::Page(address) = why else {
+                        return Resume::Same;
+                    };
                     let asked = self.ask_for_call((id, place), (pc, address), Access::Read);
                     return asked.unwrap_or_else(|| {
                         (context.registers[A0], context.registers[0]) = (1, pc + 4);
                         Resume::Same
                     });
-                }
-                Ok(result) => context.registers[A0] = result,
-                Err(Unprinted::Result(result)) => {
-                    context.registers[A0] = result;
-                    return Resume::Same;
                 }
             },
             Ecall::Wait => {
@@ -272,10 +285,10 @@ impl TileMux {
         let length = length as usize;
         for (offset, byte) in text[..length].iter_mut().enumerate() {
             let address = address.wrapping_add(offset as u64);
-            let mut found = self.mux.readable(&self.tile, id, address);
+            let found = self.mux.readable(&self.tile, id, address);
             if found.is_none() && self.mux.fault(&mut self.tile, place, address, Access::Read) {
                 arch::mapped(place);
-                found = self.mux.readable(&self.tile, id, address);
+                return Err(Unprinted::Again);
             }
             *byte = arch::read_byte(found.ok_or(Unprinted::Page(address))?);
         }
@@ -310,8 +323,20 @@ impl TileMux {
     }
 
     fn remove(&mut self, id: u16, cause: StopCause) {
-        self.mux.remove(&mut self.tile, id);
-        self.tile.notify(id, cause);
+        match self.tile.notify(id, cause) {
+            true => self.mux.remove(&mut self.tile, id),
+            false => self.mux.end(id, cause, dtu::time()),
+        }
+        self.ends |= self.mux.place(id).is_some();
+    }
+
+    /// Tells the kernel of ends that it had no slot for, as far as it has slots now.
+    fn tell_ends(&mut self) {
+        self.ends = false;
+        while let Some((id, cause)) = self.mux.ended().filter(|_| !self.ends) {
+            self.remove(id, cause);
+        }
+        self.again = dtu::time() + PAUSE;
     }
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
@@ -359,6 +384,10 @@ impl TileMux {
             marker::mux_works(request.activity().into());
             self.mux.request(&mut self.tile, request, dtu::time())
         });
+        if answer == Err(TileMuxError::Again) {
+            self.tile.kept = Some((offset, request));
+            return true;
+        }
         if let Ok(Some((id, entry))) = answer
             && let Some(place) = self.mux.place(id)
         {
@@ -421,18 +450,22 @@ impl TileMux {
                 Decision::Idle { .. } => None,
             };
             // The kernel's requests take the time of one request from urgent activities, and then none for a while: `admission`
-            // counts that.
+            // counts that. So do ends that it had no slot for.
             let calm = urgency >= Some(self.bar) && now < self.calm;
-            if self.tile.answers || self.tile.requests && !calm {
+            let tells = self.ends && !calm && self.again <= now;
+            if self.tile.answers || self.tile.requests && !calm || tells {
                 self.tile
                     .take(core::mem::replace(&mut registers, Registers::Kept));
                 // Remaining messages are seen when TileMux leaves the unit.
                 if core::mem::take(&mut self.tile.answers) {
                     self.answers();
                 }
+                if tells {
+                    self.tell_ends();
+                }
                 let did = core::mem::take(&mut self.tile.requests) && !calm && self.request();
                 let over = dtu::time();
-                if did {
+                if did || tells {
                     self.calm = over + self.distance.max(REST * (over - began));
                 }
                 // No activity pays for it.
@@ -443,6 +476,10 @@ impl TileMux {
                 continue;
             }
             self.tile.listen(if now < self.calm { 0 } else { u8::MAX });
+            let looks = match calm {
+                true => Some(self.calm),
+                false => self.ends.then_some(self.again),
+            };
             match decision {
                 Decision::Run {
                     member: place,
@@ -456,10 +493,7 @@ impl TileMux {
                     let gives_back =
                         left.filter(|left| self.mux.gives_back(left.place, Some(place)));
                     if gives_back.is_none() {
-                        let until = match calm {
-                            true => Some(until.map_or(self.calm, |until| until.min(self.calm))),
-                            false => until,
-                        };
+                        let until = until.into_iter().chain(looks).min();
                         // Time for which another activity pays is not part of its run.
                         let others = payer.map_or(0, |_| self.unseen * 3 / 2);
                         self.tile.set_timer(until.map(|until| until + others));
@@ -491,7 +525,7 @@ impl TileMux {
                 }
                 Decision::Idle { until } => {
                     marker::mux_runs(IDLE_ACTIVITY.into());
-                    self.tile.set_timer(until);
+                    self.tile.set_timer(until.into_iter().chain(looks).min());
                     if let Some(previous) = self.running.take() {
                         arch::park(previous.place);
                     }

@@ -8,7 +8,7 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::marker::MarkerKind::{self, MuxBudget, MuxMember, MuxReady};
 use bulkhead_abi::marker::Since;
 use bulkhead_abi::memory_map::DTU_BASE;
-use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
+use bulkhead_abi::syscall::{MAP_LAZY, MAP_READ, MAP_WRITE, StopCause};
 use bulkhead_abi::tilemux::{Order, Request, TileMuxError};
 use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
@@ -75,6 +75,8 @@ enum State {
     },
     /// Waits for its pager; if there will be no page, it ends for this reason.
     Paging(StopCause),
+    /// It has ended, and the kernel has not been told.
+    Ended(StopCause),
 }
 
 /// An activity of this tile.
@@ -200,7 +202,7 @@ impl<W: Witness> Mux<W> {
     /// Carries out a request of the kernel. If it starts an activity, returns its entry.
     ///
     /// # Errors
-    /// See [`TileMuxError`]; nothing is changed then.
+    /// See [`TileMuxError`]; nothing is changed then, but for a page table after [`TileMuxError::Again`].
     pub fn request(
         &mut self,
         machine: &mut impl Machine,
@@ -215,18 +217,23 @@ impl<W: Witness> Mux<W> {
                 let (_, target) = self.created(o.activity)?;
                 let within = ENVIRONMENT_BASE.checked_sub(o.address);
                 let within = within.filter(|offset| offset / PAGE < o.pages);
+                let bytes = user_bytes(o.address, o.pages).ok_or(TileMuxError::BadRequest)?;
                 if o.rights & MAP_LAZY != 0 {
-                    let region = lazy_region(o.address, o.physical, o.pages, rights);
-                    if region.is_none() || target.lazy.is_some() {
+                    if !o.physical.is_multiple_of(PAGE) || target.lazy.is_some() {
                         return Err(TileMuxError::BadRequest);
                     }
-                    target.lazy = region;
+                    let (address, physical) = (o.address, o.physical);
+                    target.lazy = Some(Lazy {
+                        address,
+                        physical,
+                        bytes,
+                        rights,
+                    });
                     return Ok(None);
                 }
-                target
-                    .space
-                    .map(machine, o.address, o.physical, o.pages, rights)
-                    .map_err(map_error)?;
+                let range = (o.address, o.physical, o.pages);
+                let mapped = target.space.map(machine, range, rights, false);
+                mapped.map_err(map_error)?;
                 if let Some(offset) = within {
                     target.environment = Some(o.physical + offset);
                 }
@@ -249,6 +256,12 @@ impl<W: Witness> Mux<W> {
             }
             Order::Start(o) => {
                 let (place, target) = self.created(o.activity)?;
+                // The command registers of the unit, at the same address for all activities.
+                let rights = Rights::from_bits(MAP_READ | MAP_WRITE);
+                let rights = rights.ok_or(TileMuxError::BadRequest)?;
+                let range = (DTU_BASE, DTU_BASE, 1);
+                let mapped = target.space.map(machine, range, rights, false);
+                mapped.map_err(map_error)?;
                 target.state = State::Ready;
                 self.scheduler.set_ready(place, true, now);
                 self.witness.tell(MuxReady, since(o.activity, Since::NOW));
@@ -270,10 +283,8 @@ impl<W: Witness> Mux<W> {
                 let (_, target) = self.created(o.activity)?;
                 let bytes = user_bytes(o.address, o.pages).filter(|_| target.paged.is_none());
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
-                target
-                    .space
-                    .extend(machine, o.table_pages)
-                    .map_err(map_error)?;
+                let extended = target.space.extend(machine, o.table_pages);
+                extended.map_err(map_error)?;
                 target.paged = Some(Paged {
                     endpoint: o.endpoint,
                     address: o.address,
@@ -292,7 +303,7 @@ impl<W: Witness> Mux<W> {
                     0 => space.unmap(machine, o.address, o.pages),
                     rights => {
                         let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
-                        space.replace(machine, o.address, o.physical, o.pages, rights)
+                        space.map(machine, (o.address, o.physical, o.pages), rights, true)
                     }
                 };
                 if known.map_err(map_error)? {
@@ -323,16 +334,7 @@ impl<W: Witness> Mux<W> {
         }
         let place = self.activities.iter().position(Option::is_none);
         let place = place.ok_or(TileMuxError::Full)?;
-        let mut space = AddressSpace::new(machine, pages).map_err(map_error)?;
-        // The command registers of the unit, at the same address for all activities.
-        let registers = Rights {
-            read: true,
-            write: true,
-            execute: false,
-        };
-        space
-            .map(machine, DTU_BASE, DTU_BASE, 1, registers)
-            .map_err(map_error)?;
+        let space = AddressSpace::new(machine, pages).map_err(map_error)?;
         self.activities[place] = Some(Activity {
             id,
             space,
@@ -379,7 +381,8 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// An activity accessed an unmapped address. Returns true if it is mapped now, so that the access can be repeated.
+    /// An activity accessed an unmapped address. Returns true if it is mapped now, or a page table that it lacked is there, so that the
+    /// access can be repeated.
     pub fn fault(
         &mut self,
         machine: &mut impl Machine,
@@ -387,21 +390,15 @@ impl<W: Witness> Mux<W> {
         address: u64,
         access: Access,
     ) -> bool {
-        let Some(Some(activity)) = self.activities.get_mut(place) else {
-            return false;
+        let mut try_it = || {
+            let activity = self.activities.get_mut(place)?.as_mut()?;
+            let lazy = activity.lazy.filter(|lazy| allow(lazy.rights, access))?;
+            let offset = address.checked_sub(lazy.address)? & !(PAGE - 1);
+            let range = (lazy.address + offset, lazy.physical + offset, 1);
+            let is_within = offset < lazy.bytes;
+            is_within.then(|| activity.space.map(machine, range, lazy.rights, false))
         };
-        let allowed = |lazy: &Lazy| allow(lazy.rights, access);
-        let Some(lazy) = activity.lazy.filter(allowed) else {
-            return false;
-        };
-        let offset = address.checked_sub(lazy.address);
-        let Some(offset) = offset.filter(|offset| *offset < lazy.bytes) else {
-            return false;
-        };
-        let offset = offset & !(PAGE - 1);
-        let (page, physical) = (lazy.address + offset, lazy.physical + offset);
-        let space = &mut activity.space;
-        space.map(machine, page, physical, 1, lazy.rights).is_ok()
+        matches!(try_it(), Some(Ok(_) | Err(MapError::Again)))
     }
 
     /// The target of a fault at an address that is not mapped, or not for this access: TileMux's endpoint to the pager, and the
@@ -423,8 +420,28 @@ impl<W: Witness> Mux<W> {
 
     /// The activity in a place waits for its pager. If there will be no page, it ends for this reason.
     pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
+        self.halt(place, State::Paging(cause), now);
+    }
+
+    /// An activity has ended, but keeps its place until the kernel has been told, or stops it.
+    pub fn end(&mut self, id: u16, cause: StopCause, now: u64) {
+        if let Some(place) = self.place(id) {
+            self.halt(place, State::Ended(cause), now);
+        }
+    }
+
+    /// One that has ended, of which the kernel has not been told.
+    pub fn ended(&self) -> Option<(u16, StopCause)> {
+        let mut all = self.activities.iter().flatten();
+        all.find_map(|activity| match activity.state {
+            State::Ended(cause) => Some((activity.id, cause)),
+            _ => None,
+        })
+    }
+
+    fn halt(&mut self, place: usize, state: State, now: u64) {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
-            activity.state = State::Paging(cause);
+            activity.state = state;
             self.witness
                 .tell(MuxReady, since(activity.id, Since::NEVER));
             self.scheduler.set_ready(place, false, now);
@@ -447,7 +464,8 @@ impl<W: Witness> Mux<W> {
         (0..ACTIVITIES).filter(move |place| waits(&self.activities[*place]))
     }
 
-    /// Makes a page of an activity known to the unit. Returns false if the activity may not use it in this way.
+    /// Makes a page of an activity known to the unit, or gets closer to that: the activity tries again. Returns false if it may not use
+    /// the page in this way.
     pub fn translate(
         &mut self,
         machine: &mut impl Machine,
@@ -460,12 +478,11 @@ impl<W: Witness> Mux<W> {
             return false;
         };
         // If it is mapped already, this does nothing.
-        self.fault(machine, place, page, access_of_rights(rights));
-        let Some(activity) = self.at(place) else {
-            return false;
-        };
-        let Some((physical, allowed)) = activity.space.translate(machine, page) else {
-            return false;
+        let faulted = self.fault(machine, place, page, access_of_rights(rights));
+        let space = self.at(place).map(|activity| activity.space);
+        let found = space.and_then(|space| space.translate(machine, page));
+        let Some((physical, allowed)) = found else {
+            return faulted;
         };
         // The unit's own registers are no memory.
         if page == DTU_BASE
@@ -611,27 +628,20 @@ impl<W: Witness> Mux<W> {
     }
 }
 
-/// Bytes of pages that begin at an address, if there are some and all can be the user's.
+/// Bytes of pages that begin at an address, if there are some and all can be the user's: none is that of the unit's registers, which no
+/// memory replaces and which has no lines in caches.
 fn user_bytes(address: u64, pages: u64) -> Option<u64> {
     let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0)?;
     let end = address.checked_add(bytes)?;
-    (address.is_multiple_of(PAGE) && end <= USER_END).then_some(bytes)
-}
-
-fn lazy_region(address: u64, physical: u64, pages: u64, rights: Rights) -> Option<Lazy> {
-    let bytes = user_bytes(address, pages)?;
-    physical.is_multiple_of(PAGE).then_some(Lazy {
-        address,
-        physical,
-        bytes,
-        rights,
-    })
+    let is_free = address > DTU_BASE || end <= DTU_BASE;
+    (address.is_multiple_of(PAGE) && end <= USER_END && is_free).then_some(bytes)
 }
 
 fn map_error(error: MapError) -> TileMuxError {
     match error {
         MapError::BadAddress | MapError::Mapped => TileMuxError::BadRequest,
         MapError::NoTable => TileMuxError::NoTable,
+        MapError::Again => TileMuxError::Again,
     }
 }
 

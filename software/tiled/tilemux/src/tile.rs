@@ -43,13 +43,15 @@ pub struct Tile {
     asked: u32,
     /// There may be requests of the kernel.
     pub requests: bool,
+    /// A request that is carried out in pieces, and its offset.
+    pub kept: Option<(u32, Option<Request>)>,
     /// There may be answers of pagers.
     pub answers: bool,
     /// The urgency of the next request; none if the last one was announced.
     listens: Option<u8>,
     /// The pages that no page table is in.
     tables: Pool,
-    /// Bytes of a line, if caches hold the bytes of memory.
+    /// Bytes of a line.
     line: u64,
 }
 
@@ -64,6 +66,7 @@ impl Tile {
             timer: None,
             asked: 0,
             requests: false,
+            kept: None,
             answers: false,
             listens: None,
             tables: Pool::default(),
@@ -102,7 +105,7 @@ impl Tile {
         let some = old.messages() != 0;
         match core::mem::replace(&mut self.holder, holder) {
             Holder::TileMux => {
-                self.requests = some && unread(REQUEST_ENDPOINT);
+                self.requests = self.kept.is_some() || some && unread(REQUEST_ENDPOINT);
                 self.answers = some && self.asked > 0 && unread(PRINT_REPLY);
                 false
             }
@@ -195,6 +198,9 @@ impl Tile {
 
     /// The next request of the kernel, if it is one, and its offset.
     pub fn fetch_request(&mut self) -> Option<(u32, Option<Request>)> {
+        if self.kept.is_some() {
+            return self.kept.take();
+        }
         let offset = dtu::fetch(REQUEST_ENDPOINT).ok().flatten()?;
         let words = arch::message_words(TILEMUX_BUFFER + u64::from(offset));
         Some((offset, Request::decode(words.as_slice())))
@@ -210,11 +216,11 @@ impl Tile {
         }
     }
 
-    /// Tells the kernel that an activity stopped.
-    pub fn notify(&mut self, activity: u16, cause: StopCause) {
+    /// Tells the kernel that an activity stopped. False if it has no slot for that: other tiles say the same at this moment, and until a
+    /// revocation of somebody important is done it hears nobody.
+    pub fn notify(&mut self, activity: u16, cause: StopCause) -> bool {
         let data = arch::out(encode_stopped(activity, cause).as_bytes());
-        // The kernel takes notifications before everything else, so room comes soon.
-        while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
+        dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) != Err(DtuError::NoSpace)
     }
 
     /// The next answer of a pager: the activity that it is for, and its word. On the way, frees the slots of the kernel's answers
@@ -279,11 +285,9 @@ impl TableMemory for Tile {
     }
 
     fn left(&mut self, page: u64) {
-        if self.line > 0 {
-            (page..page + PAGE)
-                .step_by(self.line as usize)
-                .for_each(csr::write_back);
-        }
+        (page..page + PAGE)
+            .step_by(self.line as usize)
+            .for_each(csr::write_back);
     }
 }
 

@@ -130,6 +130,8 @@ fn held_with(name: &str, took: &str, overrides: &[&str]) {
     let all = jobs.map(|jobs| nanoseconds(jobs.iter().map(|j| j.latency).sum()));
     println!("{name}: alone and beside {worst:?} ns of {bound}, together {all:?}");
     assert!(consoles[1].contains(took), "no attack: {}", consoles[1]);
+    let said = consoles[1].lines().rfind(|line| line.contains(took));
+    println!("the last of the attack: {}", said.unwrap_or_default());
     assert!(!consoles[1].contains("won: "), "{}", consoles[1]);
     assert!(worst[1] <= bound, "{worst:?} above {bound}");
     let requests = admission::requests(&loaded, &Chip::new(&loaded.platform), 2);
@@ -202,6 +204,19 @@ fn children_that_come_and_go_delay_nobody_more_urgent() {
 #[test]
 fn lines_that_children_leave_behind_delay_nobody_more_urgent() {
     held("burn", " dirty pages, 0 refused");
+}
+
+/// Programs on the loop's tile and on all others, whose children end at one moment: the kernel has no slot for all of their ends. TileMux waited for
+/// one, in machine mode.
+#[test]
+fn ends_that_the_kernel_has_no_slot_for_delay_nobody_more_urgent() {
+    held("exits", " moments, ");
+}
+
+/// The unit's sleep command stops the hart, but not the interrupts that give it to somebody more urgent.
+#[test]
+fn a_hart_that_sleeps_delays_nobody_more_urgent() {
+    held("sleeps", " sleeps of the hart");
 }
 
 /// The same attacks on a tile whose second hart takes the interrupts.

@@ -18,6 +18,8 @@ enum Operation {
     Write(u8),
     /// Gets the port and reads.
     Read,
+    /// The reader is gone.
+    Close,
 }
 
 /// The outcome of an operation.
@@ -28,6 +30,7 @@ enum Outcome {
     Written,
     Read(Vec<u8>, bool),
     Failed(&'static str),
+    Closed(bool),
 }
 
 fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome, Later> {
@@ -40,8 +43,14 @@ fn run(operation: Operation, number: u32, turn: &mut Turn<'_>) -> Result<Outcome
         // The holder is known only after it has had time to write its number.
         Failure::Locked { .. } => Ok(Outcome::Failed("locked")),
         Failure::NoData => Ok(Outcome::Failed("no data")),
+        Failure::Closed => Ok(Outcome::Failed("closed")),
         Failure::Size | Failure::Full => Ok(Outcome::Failed("size")),
     };
+    if operation == Operation::Close {
+        return close(turn, RECORD, caller)
+            .map(Outcome::Closed)
+            .or_else(failed);
+    }
     if operation == Operation::Initialise {
         let own = (number as u16, DATA, SIZE as u32);
         return initialise(turn, RECORD, caller, own)
@@ -143,6 +152,57 @@ fn two_writers_leave_one_whole_item() {
         assert_eq!(load(memory, NEWS, 4) as u32, NEW_DATA);
         assert!(outcomes.contains(&Outcome::Written));
     }
+}
+
+/// Beside writers that are alive, whoever is not before the end of the port is told, and nobody afterwards gets in.
+#[test]
+fn a_closed_port_stays_closed_whoever_writes_meanwhile() {
+    let closed = |memory: &Bytes| {
+        let mut chip = Plain(*memory);
+        let port = get(&mut chip, RECORD).expect("works").expect("is there");
+        assert_eq!(
+            write(&mut chip, &port, CALLER, &[9; SIZE]),
+            Err(Failure::Closed)
+        );
+        assert_eq!(chip.0, *memory);
+    };
+    let writes = [Operation::Write(1), Operation::Write(2)];
+    for (outcomes, memory) in ends(port(NEVER_WRITTEN, 0), &[writes[0], Operation::Close]) {
+        let written = load(&memory, NEWS, 4) as u32 == NEW_DATA;
+        assert_eq!(outcomes[0] == Outcome::Written, written, "{outcomes:?}");
+        match outcomes[1] {
+            Outcome::Closed(true) => closed(&memory),
+            // Only a writer that held the lock for too long opens it.
+            Outcome::Closed(false) => assert!(written || load(&memory, LOCK, 4) == 2),
+            _ => panic!("{outcomes:?}"),
+        }
+    }
+    let mut gone = port(NEVER_WRITTEN, 0);
+    store(&mut gone, (LOCK, 4, CLOSED.into()));
+    for (outcomes, memory) in ends(gone, &writes) {
+        // Each sees that it is closed, or that another one looks at the lock.
+        let told = |one: &Outcome| matches!(one, Outcome::Failed("closed" | "locked"));
+        assert!(outcomes.iter().all(told), "{outcomes:?}");
+        assert!(outcomes.contains(&Outcome::Failed("closed")));
+        closed(&memory);
+    }
+}
+
+/// Who stopped in the middle has the lock; the port is closed all the same.
+#[test]
+fn a_port_is_closed_although_nobody_gives_its_lock_back() {
+    let mut chip = Plain(port(NEVER_WRITTEN, 0));
+    assert_eq!(lock(&mut chip, LOCK, HOLDER, CALLER), Ok(()));
+    assert_eq!(close(&mut chip, RECORD, CALLER), Ok(false));
+    let port = get(&mut chip, RECORD).expect("works").expect("is there");
+    assert_eq!(
+        write(&mut chip, &port, CALLER, &[1; 8]),
+        Err(Failure::Closed)
+    );
+    assert_eq!(
+        write(&mut chip, &port, CALLER, &[1; 8]),
+        Err(Failure::Closed)
+    );
 }
 
 #[test]

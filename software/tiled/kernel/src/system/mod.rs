@@ -33,7 +33,7 @@ use bulkhead_abi::syscall::{
     Call, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
     SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
-use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, REQUEST_PIECES, request_distance};
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Space, Terms};
 use bulkhead_common::line::Ranks;
@@ -160,7 +160,7 @@ impl System {
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         let distances = tiles.iter().map(|tile| request_distance(tile.frequency));
-        let patience = PATIENCE + distances.max().unwrap_or(0);
+        let patience = PATIENCE + REQUEST_PIECES * distances.max().unwrap_or(0);
         Self {
             kernel,
             places: places_of(&tiles),

@@ -16,7 +16,7 @@ use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 
 /// TileMux answers a request within this time, in nanoseconds, or its tile is lost: many times what mapping
-/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform. The urgent may make it begin
+/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform. The urgent may make each of its pieces begin
 /// [`request_distance`] later.
 pub const PATIENCE: u64 = 50_000_000;
 

@@ -32,7 +32,9 @@ use bulkhead_abi::syscall::{
     ANY_ENDPOINT, NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, StopCause,
     Syscall, SyscallError, module_key,
 };
-use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TileMuxError, request_distance};
+use bulkhead_abi::tilemux::{
+    DEFAULT_SLICE, REQUEST_PIECES, Request, TILEMUX_BASE, TileMuxError, request_distance,
+};
 use bulkhead_abi::words::Name;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -40,7 +42,7 @@ pub const MEMORY: u16 = 8;
 /// Clock of the tiles.
 const HERTZ: u64 = 2_000_000_000;
 /// When a request that was sent at the begin is late.
-pub const LATE: u64 = PATIENCE + request_distance(HERTZ);
+pub const LATE: u64 = PATIENCE + REQUEST_PIECES * request_distance(HERTZ);
 const KERNEL: KernelEndpoints = KernelEndpoints {
     tile: 0,
     syscalls: [4, 5, 6],
@@ -390,7 +392,8 @@ pub fn boot_with(tiles: u16, line: u64) -> (System, Chip) {
     };
     let numbers = (1..).filter(|number| *number != MEMORY);
     let tiles = numbers.take(tiles.into());
-    let tiles = tiles.map(|number| Tile::new(number, HERTZ, 64).caching(line));
+    let built = |tile: Tile| tile.built((0, DEFAULT_SLICE), 1, line);
+    let tiles = tiles.map(|number| built(Tile::new(number, HERTZ, 64)));
     let tiles = tiles.collect();
     let memories = vec![MemoryTile { free }];
     let mut system = System::new(KERNEL, memories, tiles, modules, (10_000_000, 6 << 20));

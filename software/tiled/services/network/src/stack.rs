@@ -10,6 +10,8 @@
 mod arrivals;
 mod backlog;
 #[cfg(test)]
+mod tests_books;
+#[cfg(test)]
 mod tests_refusals;
 
 use crate::card::Port;
@@ -380,7 +382,6 @@ impl<C: Card, T> Stack<C, T> {
                 self.orphan(index, now);
             }
         }
-        self.accounts.forget(owner);
         self.drop_backlog(owner);
     }
 

@@ -21,7 +21,7 @@ use smoltcp::wire::{
 use std::collections::VecDeque;
 
 pub const HERE: [u8; 4] = [10, 0, 0, 1];
-const THERE: [u8; 4] = [10, 0, 0, 2];
+pub const THERE: [u8; 4] = [10, 0, 0, 2];
 
 /// A card whose frames lie in lists.
 #[derive(Default)]
@@ -30,6 +30,13 @@ pub struct Wire {
     pub left: VecDeque<Vec<u8>>,
     /// Buffers that are not back.
     out: usize,
+}
+
+impl Wire {
+    /// Buffers of frames that were taken and are not back.
+    pub fn out(&self) -> usize {
+        self.out
+    }
 }
 
 impl Card for Wire {
@@ -99,19 +106,19 @@ pub fn owner(activity: u16) -> Owner {
 }
 
 /// Two stacks; what a frame suffers is decided by a number for each.
-struct Pair {
-    stacks: [Stack<Wire, u32>; 2],
-    now: u64,
+pub struct Pair {
+    pub stacks: [Stack<Wire, u32>; 2],
+    pub now: u64,
     random: bulkhead_random::Random,
-    loss: u64,
+    pub loss: u64,
     /// So many of a hundred frames come late, by up to two milliseconds; those that are on their way, and when they arrive.
     late: u64,
     held: [Vec<(u64, Vec<u8>)>; 2],
-    answers: [Vec<(u32, Answer)>; 2],
+    pub answers: [Vec<(u32, Answer)>; 2],
 }
 
 impl Pair {
-    fn new(loss: u64) -> Self {
+    pub fn new(loss: u64) -> Self {
         Self {
             stacks: [stack(HERE), stack(THERE)],
             now: 1_000_000,
@@ -121,6 +128,11 @@ impl Pair {
             held: [Vec::new(), Vec::new()],
             answers: [Vec::new(), Vec::new()],
         }
+    }
+
+    /// From now on each look at the clock takes so many nanoseconds.
+    pub fn slow(&self, step: u64) {
+        CLOCK.set((self.now, step));
     }
 
     fn draw(&mut self) -> u64 {
@@ -133,7 +145,7 @@ impl Pair {
     }
 
     /// A tenth of a millisecond.
-    fn tick(&mut self) {
+    pub fn tick(&mut self) {
         self.now += 100_000;
         CLOCK.set((self.now, CLOCK.get().1));
         for side in 0..2 {
@@ -179,7 +191,7 @@ impl Pair {
         None
     }
 
-    fn call(&mut self, side: usize, owner: u16, request: Request, data: &[u8]) -> Answer {
+    pub fn call(&mut self, side: usize, owner: u16, request: Request, data: &[u8]) -> Answer {
         self.ask(side, owner, request, data, 1000);
         self.wait(side, 1000, 1_000_000).expect("an answer")
     }
@@ -492,7 +504,7 @@ fn opening(from: [u8; 4], port: u16, to: u16) -> Vec<u8> {
 
 impl Pair {
     /// Forged segments that open connections, before the next tick.
-    fn forge(&mut self, count: u32, port: u16) {
+    pub fn forge(&mut self, count: u32, port: u16) {
         for _ in 0..count {
             let chance = self.draw() as u8 + self.draw() as u8;
             let from = [10, 0, chance, 3 + self.draw() as u8];

@@ -1,7 +1,7 @@
 //! A request is checked before it changes anything, and a witness of changes sees all of them.
 
 use crate::mux::{Access, Mux, Witness};
-use crate::tests::Tile;
+use crate::tests::{Tile, done};
 use bulkhead_abi::dtu::{NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::ENVIRONMENT_BASE;
 use bulkhead_abi::marker::{MarkerKind, Since};
@@ -166,14 +166,14 @@ fn translations_end_with_what_they_lead_to() {
                 table_pages: 8,
             };
             for request in [create, paged] {
-                mux.request(&mut tile, request, 0).unwrap();
+                done(&mut mux, &mut tile, request, 0).unwrap();
             }
         }
-        mux.request(&mut tile, map(first, 3), 0).unwrap();
+        done(&mut mux, &mut tile, map(first, 3), 0).unwrap();
         assert!(mux.translate(&mut tile, 1, base, TLB_READ | TLB_WRITE));
         assert!(!mux.translate(&mut tile, 2, base, TLB_READ));
         for request in requests {
-            mux.request(&mut tile, *request, 0).unwrap();
+            done(&mut mux, &mut tile, *request, 0).unwrap();
         }
         let left = |mux: &Mux, tile: &Tile| {
             let mut all = tile.translations.iter();
@@ -189,7 +189,7 @@ fn translations_end_with_what_they_lead_to() {
                 activity: 1,
                 table_pages: 8,
             };
-            mux.request(&mut tile, create, 0).unwrap();
+            done(&mut mux, &mut tile, create, 0).unwrap();
             assert!(!left(&mux, &tile), "{how}");
             assert!(!mux.translate(&mut tile, 1, base, TLB_READ), "{how}");
         }
@@ -214,7 +214,7 @@ proptest! {
                         *physical += index as u64 * 0x10_0000;
                     }
                     let before = digest(&mux, &tile);
-                    if let Err(error) = mux.request(&mut tile, request, now) {
+                    if let Err(error) = done(&mut mux, &mut tile, request, now) {
                         prop_assert_eq!(before, digest(&mux, &tile), "{:?} was refused: {:?}", request, error);
                     }
                 }

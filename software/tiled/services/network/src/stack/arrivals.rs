@@ -13,7 +13,8 @@ use super::{Kind, Options, Stack, tcp};
 use alloc::collections::BTreeMap;
 use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::network::Card;
-use bulkhead_common::payer::{Holder, Paid};
+use bulkhead_common::payer::{Own, Paid};
+use bulkhead_common::waiting::Client;
 use smoltcp::time::Instant;
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
@@ -26,7 +27,8 @@ pub(super) struct Accounts {
     strangers: Account,
     /// Of no client either, but a client listens for them.
     openings: Account,
-    clients: Paid<Holder, BTreeMap<u16, Account>>,
+    /// Of each channel on which somebody has had a session: a new session pays the debt of the one before.
+    clients: Paid<Own, BTreeMap<(usize, u64), Account>>,
     terms: Terms,
 }
 
@@ -40,19 +42,15 @@ impl Accounts {
         }
     }
 
-    pub(super) fn forget(&mut self, owner: u16) {
-        self.clients.remove(&owner);
-    }
-
     /// The account of a client, or of no client; `None` if there is no bound.
     fn of(&mut self, whose: &Whose, now: u64) -> Option<&mut Account> {
         match whose.owner {
             None if whose.opens.is_some() => Some(&mut self.openings),
             None => Some(&mut self.strangers),
             Some(_) if self.terms.budget == u64::MAX => None,
-            Some(owner) => {
+            Some(Client { priority, label }) => {
                 let terms = self.terms;
-                let entry = self.clients.entry(owner);
+                let entry = self.clients.entry((priority, label));
                 Some(entry.or_insert_with(|| Account::new(terms, now)))
             }
         }
@@ -108,7 +106,7 @@ pub(super) fn about(frame: &[u8], own: [u8; 4]) -> About {
 /// Whose a frame is.
 struct Whose {
     /// The client, if the frame belongs to one.
-    owner: Option<u16>,
+    owner: Option<Client>,
     /// It opens a connection to a client that listens at this port.
     opens: Option<(u16, u16)>,
     /// It opens a connection that is being opened already.
@@ -127,7 +125,8 @@ impl<C: Card, T> Stack<C, T> {
             About::Other => nobody,
             About::Datagram(port) => {
                 let found = entries.find(|e| e.kind == Kind::Udp && e.port == port);
-                let owner = found.and_then(|entry| entry.owner.ok());
+                let owner = found.filter(|entry| entry.owner.is_ok());
+                let owner = owner.map(|entry| entry.client);
                 Whose { owner, ..nobody }
             }
             About::Segment {
@@ -143,17 +142,16 @@ impl<C: Card, T> Stack<C, T> {
                 let mut streams = streams.filter(|e| e.kind == Kind::Tcp && e.port == port);
                 let mut pending = self.backlog.iter().filter(|p| p.port == port);
                 if let Some(entry) = streams.clone().find(|e| is_connected(e.handle)) {
-                    let owner = entry.owner.ok();
-                    let again = opens;
+                    let is_owned = entry.owner.is_ok() && !opens;
                     return Whose {
-                        owner: owner.filter(|_| !opens),
-                        again,
+                        owner: is_owned.then_some(entry.client),
+                        again: opens,
                         ..nobody
                     };
                 }
                 if let Some(pending) = pending.find(|p| is_connected(p.handle)) {
                     return Whose {
-                        owner: Some(pending.owner).filter(|_| !opens),
+                        owner: Some(pending.client).filter(|_| !opens),
                         again: opens,
                         ..nobody
                     };

@@ -5,8 +5,9 @@
 //! when all are taken, the oldest one makes room (RFC 4987, section 3.4): a real client confirms within a round trip, and only as many
 //! forged segments in that time as there are places can keep it out. What it deliberately does not know: frames.
 
-use super::{Kind, Stack, tcp};
+use super::{Entry, Kind, Stack, tcp};
 use bulkhead_common::network::Card;
+use bulkhead_common::waiting::Client;
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::Socket;
 
@@ -17,6 +18,8 @@ pub(super) const PENDING: usize = 16;
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) owner: u16,
+    /// On whose account its frames are.
+    pub(super) client: Client,
     pub(super) handle: SocketHandle,
     pub(super) port: u16,
     since: u64,
@@ -43,14 +46,14 @@ impl<C: Card, T> Stack<C, T> {
 
     /// Makes sure that connections to a client are possible at a port where it listens.
     pub(super) fn make_room(&mut self, owner: u16, port: u16, now: u64) {
-        let mut entries = self.entries.iter().flatten();
-        let is_free = entries.any(|e| {
-            let listens = e.kind == Kind::Tcp && e.port == port && e.owner == Ok(owner);
-            listens && self.sockets.get::<tcp::Socket>(e.handle).is_listening()
-        });
-        if is_free || self.options.backlog == 0 {
+        let entries = self.entries.iter().flatten();
+        let own = |e: &&Entry| e.kind == Kind::Tcp && e.port == port && e.owner == Ok(owner);
+        let mut own = entries.filter(own);
+        let client = own.clone().next().map(|e| e.client);
+        let is_free = own.any(|e| self.sockets.get::<tcp::Socket>(e.handle).is_listening());
+        let Some(client) = client.filter(|_| !is_free && self.options.backlog > 0) else {
             return;
-        }
+        };
         let handle = match self.victim(owner) {
             None => {
                 // Without memory no other sender can connect now.
@@ -72,6 +75,7 @@ impl<C: Card, T> Stack<C, T> {
         };
         self.backlog.push(Pending {
             owner,
+            client,
             handle,
             port,
             since: now,

@@ -1,0 +1,85 @@
+//! Where the memories of a chip without data transfer units are among physical addresses.
+//!
+//! Why it exists: such a chip may have several memories, each behind a port of its own, and all tiles and clusters find them at the same
+//! addresses. What it deliberately does not know: tiled platforms, where units say what a tile reaches.
+
+use super::{ConfigError, PlatformConfig, PlatformKind};
+use crate::types::TileId;
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+
+/// The memories in the order of the configuration: the first one begins at [`MEMORY_BASE`], each other one at the next multiple of
+/// [`PMP_WINDOW_SIZE`] behind the one before.
+#[derive(Clone, Debug)]
+pub struct MemoryMap {
+    /// Of each memory: first address, bytes, number on the network.
+    memories: Vec<(u64, u64, TileId)>,
+}
+
+impl MemoryMap {
+    /// The map of a platform.
+    pub fn new(platform: &PlatformConfig) -> Self {
+        let mut base = MEMORY_BASE;
+        let all = platform.memories.iter().map(|memory| {
+            let first = base;
+            base += memory.size.next_multiple_of(PMP_WINDOW_SIZE);
+            (first, memory.size, memory.id)
+        });
+        Self {
+            memories: all.collect(),
+        }
+    }
+
+    /// The memory at a physical address, by its place in the configuration, and the address in it.
+    #[inline]
+    pub fn find(&self, physical: u64) -> Option<(usize, u64)> {
+        let all = self.memories.iter().enumerate();
+        let mut all =
+            all.map(|(index, (base, size, _))| (index, physical.wrapping_sub(*base), *size));
+        let found = all.find(|(_, offset, size)| offset < size);
+        found.map(|(index, offset, _)| (index, offset))
+    }
+
+    /// Whether a range lies in one memory.
+    #[inline]
+    pub fn has(&self, physical: u64, bytes: u64) -> bool {
+        let mut all = self.memories.iter();
+        all.any(|(base, size, _)| {
+            let offset = physical.wrapping_sub(*base);
+            offset < *size && offset + bytes <= *size
+        })
+    }
+
+    /// The first address of a memory, by its place in the configuration.
+    pub fn base(&self, index: usize) -> u64 {
+        self.memories[index].0
+    }
+
+    /// Its number on the network.
+    pub fn id(&self, index: usize) -> TileId {
+        self.memories[index].2
+    }
+}
+
+impl PlatformConfig {
+    /// All memories of a chip with several of them are in the windows of every tile.
+    pub(super) fn validate_map(&self) -> Result<(), ConfigError> {
+        if self.kind != PlatformKind::Bare || self.memories.len() < 2 {
+            return Ok(());
+        }
+        let windows = |size: u64| size.div_ceil(PMP_WINDOW_SIZE);
+        let needed: u64 = self
+            .memories
+            .iter()
+            .map(|memory| windows(memory.size))
+            .sum();
+        match needed <= PMP_WINDOWS {
+            true => Ok(()),
+            false => Err(ConfigError {
+                platform: self.name.clone(),
+                what: format!(
+                    "several memories of a bare platform take {PMP_WINDOWS} windows of {PMP_WINDOW_SIZE} bytes, each at least one, not {needed}"
+                ),
+            }),
+        }
+    }
+}

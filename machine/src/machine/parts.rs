@@ -1,0 +1,281 @@
+//! A chip with clusters: the order of its parts, which are clusters and tiles with one hart, and of the fabric.
+//!
+//! Why it exists: a part acts up to the earliest moment at which memory may answer it; memory, up to the earliest moment at which a part
+//! may ask. Parts reach each other through memory only, and their caches know nothing of each other. But one of them may end the run for
+//! all, so none goes further than a little ahead of the others. What it deliberately does not know: harts and caches.
+
+use super::{Machine, MachineError, Outcome};
+use crate::cluster_tile::ClusterTile;
+use crate::config::PlatformConfig;
+use crate::fabric::Fabric;
+use crate::hart::Hart;
+use crate::statistics::{CacheReport, HartReport};
+use crate::tile::{End, Tile};
+use crate::types::{Tick, TileId, later};
+
+/// How far a part may be ahead of all others, in cycles of the slowest hart: no message needs that limit, but what a part does after
+/// another one has ended the run is for nothing.
+const AHEAD: u64 = 256;
+
+/// What is at a position of the fabric.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// A cluster, by its place among them.
+    Cluster(usize),
+    /// A tile with one hart, by its place among them.
+    Tile(usize),
+}
+
+/// See the module's documentation.
+pub(super) struct Parts {
+    pub clusters: Vec<ClusterTile>,
+    /// By position in the fabric; none without a cluster.
+    places: Vec<Place>,
+    ahead: Tick,
+    /// The host visits the parts in the other order, which must change nothing.
+    #[cfg(test)]
+    backwards: bool,
+}
+
+impl Parts {
+    /// The parts of a chip. The configuration is valid.
+    pub fn new(platform: &PlatformConfig) -> Self {
+        let clusters = platform.clusters();
+        let clusters: Vec<ClusterTile> = clusters
+            .filter_map(|(tile, cluster)| ClusterTile::new(tile, cluster, platform))
+            .collect();
+        let (mut next, mut single) = (0, 0);
+        let places = platform.tiles.iter().map(|tile| {
+            let (counter, place): (_, fn(usize) -> Place) = match &tile.cluster {
+                Some(_) => (&mut next, Place::Cluster),
+                None => (&mut single, Place::Tile),
+            };
+            *counter += 1;
+            place(*counter - 1)
+        });
+        let cycles = platform.tiles.iter().map(|tile| {
+            let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
+            let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
+            others.fold(tile.hart.ticks_per_cycle, Tick::max)
+        });
+        Self {
+            places: match clusters.is_empty() {
+                true => Vec::new(),
+                false => places.collect(),
+            },
+            ahead: AHEAD * cycles.max().unwrap_or(1),
+            clusters,
+            #[cfg(test)]
+            backwards: false,
+        }
+    }
+
+    /// The chip has a cluster.
+    pub fn exist(&self) -> bool {
+        !self.clusters.is_empty()
+    }
+
+    fn end(&self, tiles: &[Tile], place: Place) -> Option<(Tick, End)> {
+        match place {
+            Place::Cluster(index) => self.clusters[index].end(),
+            Place::Tile(index) => tiles[index].end(),
+        }
+    }
+
+    /// The next moment at which a part does something, and the earliest one at which it may hand a packet to the network. A tile that has
+    /// ended the run does nothing more; of a cluster, that hart.
+    fn times(&self, tiles: &[Tile], place: Place) -> (Tick, Tick) {
+        match place {
+            Place::Cluster(index) => {
+                let cluster = &self.clusters[index];
+                (cluster.next_time(), cluster.next_packet())
+            }
+            Place::Tile(index) if tiles[index].end().is_some() => (Tick::MAX, Tick::MAX),
+            Place::Tile(index) => (tiles[index].next_time(), tiles[index].next_packet()),
+        }
+    }
+}
+
+/// The two earliest of several moments.
+#[derive(Clone, Copy, Debug)]
+struct Earliest {
+    first: Tick,
+    /// Whose the first one is.
+    who: usize,
+    second: Tick,
+}
+
+impl Earliest {
+    fn of(moments: impl Iterator<Item = Tick>) -> Self {
+        let mut earliest = Self {
+            first: Tick::MAX,
+            who: usize::MAX,
+            second: Tick::MAX,
+        };
+        for (who, at) in moments.enumerate() {
+            if at < earliest.first {
+                earliest.second = earliest.first;
+                (earliest.first, earliest.who) = (at, who);
+            } else {
+                earliest.second = earliest.second.min(at);
+            }
+        }
+        earliest
+    }
+
+    /// The earliest of the others.
+    fn of_others(&self, who: usize) -> Tick {
+        match who == self.who {
+            true => self.second,
+            false => self.first,
+        }
+    }
+}
+
+impl Machine {
+    /// The cluster that is this tile.
+    pub(super) fn cluster(&self, id: TileId) -> Option<&ClusterTile> {
+        self.parts
+            .clusters
+            .iter()
+            .find(|cluster| cluster.id() == id)
+    }
+
+    /// The same, to change it.
+    pub(super) fn cluster_mut(&mut self, id: TileId) -> Option<&mut ClusterTile> {
+        let mut clusters = self.parts.clusters.iter_mut();
+        clusters.find(|cluster| cluster.id() == id)
+    }
+
+    /// The hart at a port of a tile's cluster.
+    ///
+    /// # Errors
+    /// If there is no such hart.
+    pub fn cluster_hart(&self, tile: TileId, port: usize) -> Result<&Hart, MachineError> {
+        let hart = self.cluster(tile).and_then(|cluster| cluster.hart(port));
+        hart.ok_or(MachineError::NoTile(tile))
+    }
+
+    /// Starts the hart at a port of a tile's cluster at `pc` in machine mode, with these values in `a0` and `a1`.
+    ///
+    /// # Errors
+    /// If there is no such hart.
+    pub fn start_cluster_hart(
+        &mut self,
+        (tile, port): (TileId, usize),
+        pc: u64,
+        a0: u64,
+        a1: u64,
+    ) -> Result<(), MachineError> {
+        let now = self.now;
+        let cluster = self.cluster_mut(tile);
+        match cluster.is_some_and(|cluster| cluster.start(port, now, pc, a0, a1)) {
+            true => Ok(()),
+            false => Err(MachineError::NoTile(tile)),
+        }
+    }
+
+    /// The host visits the harts of clusters, and clusters and tiles, in the other order.
+    #[cfg(test)]
+    pub(crate) fn visit_harts_backwards(&mut self, backwards: bool) {
+        self.parts.backwards = backwards;
+        for cluster in &mut self.parts.clusters {
+            cluster.backwards = backwards;
+        }
+    }
+
+    /// What the caches of the clusters did.
+    pub(super) fn cluster_caches(&self) -> impl Iterator<Item = CacheReport> {
+        let all = self.parts.clusters.iter().flat_map(ClusterTile::statistics);
+        all.map(|(level, owner, counters)| CacheReport {
+            level,
+            owner,
+            counters,
+        })
+    }
+
+    /// What the harts of the clusters counted, by cluster and port.
+    pub(super) fn cluster_harts(&self) -> impl Iterator<Item = HartReport> {
+        self.parts.clusters.iter().flat_map(|cluster| {
+            let report = |(hart, cycle): (&Hart, Tick)| HartReport {
+                tile: cluster.id(),
+                cycle,
+                counters: *hart.statistics(),
+            };
+            cluster.clocked().map(report)
+        })
+    }
+
+    /// A window of time on a chip with clusters.
+    pub(super) fn parts_window(&mut self, limit: Tick) -> Option<Outcome> {
+        let Self {
+            parts,
+            tiles,
+            fabric,
+            ..
+        } = self;
+        // When a part has ended the run, the others come as far, and no further.
+        let places = parts.places.iter();
+        let ends = places.filter_map(|place| parts.end(tiles, *place));
+        let end = ends.map(|(at, _)| at + 1).min();
+        let limit = end.map_or(limit, |end| limit.min(end));
+        let places = parts.places.iter();
+        let times = places.map(|place| parts.times(tiles, *place));
+        let (mut first, mut packet) = times.fold((Tick::MAX, Tick::MAX), |least, times| {
+            (least.0.min(times.0), least.1.min(times.1))
+        });
+        // The fabric goes first: it may be ahead of the parts by the entry lookahead.
+        loop {
+            let next = fabric.next_time();
+            if next >= later(packet, self.entry) || next >= limit {
+                break;
+            }
+            let Some(delivery) = fabric.step() else {
+                continue;
+            };
+            let at = delivery.at;
+            match parts.places[delivery.position] {
+                Place::Cluster(index) => parts.clusters[index].deliver(at, delivery.packet),
+                Place::Tile(index) => tiles[index].deliver(delivery),
+            }
+            (first, packet) = (first.min(at), packet.min(at));
+        }
+        let next = fabric.next_time();
+        if first >= limit && next >= limit {
+            if end == Some(limit) {
+                return self.ended();
+            }
+            if first == Tick::MAX && next == Tick::MAX {
+                return Some(Outcome::Idle { at: self.now });
+            }
+            self.now = self.now.max(limit);
+            return Some(Outcome::Limit);
+        }
+        let exit = self.exit;
+        let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {
+            true => later(next, exit),
+            false => Tick::MAX,
+        };
+        // A part that waits for memory does something when it is answered.
+        let places = parts.places.iter().enumerate();
+        let moments = places.map(|(i, place)| parts.times(tiles, *place).0.min(arrival(fabric, i)));
+        let earliest = Earliest::of(moments);
+        for i in 0..parts.places.len() {
+            #[cfg(test)]
+            let i = match parts.backwards {
+                true => parts.places.len() - 1 - i,
+                false => i,
+            };
+            let arrival = arrival(fabric, i);
+            let limit = limit.min(later(earliest.of_others(i), parts.ahead));
+            match parts.places[i] {
+                Place::Cluster(index) => parts.clusters[index].run(arrival, limit, fabric),
+                Place::Tile(index) => tiles[index].run(arrival.min(limit), fabric),
+            }
+        }
+        if first != Tick::MAX {
+            self.now = self.now.max(first);
+        }
+        None
+    }
+}
