@@ -1,7 +1,6 @@
 //! Brute force: small networks simulated event by event, every observed time compared with its bound.
 //!
-//! The simulator below is independent of the analysis: it knows queues, arbitration and token buckets, not windows. Sources
-//! are as nasty as their limits allow: they fill all slots at once, after random pauses, with random actual service times.
+//! The simulator knows queues, arbitration and token buckets, not windows. Sources fill all slots at once, after random pauses.
 
 use bulkhead_analysis::communication::{
     Arbitration, Bound, CommunicationError, Method, NetworkScenario, Outage, Pool, Regulator,

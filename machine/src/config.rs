@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod dma;
 pub mod dram;
 mod memory_map;
+pub(crate) mod network;
 pub mod prefetcher;
 
 use crate::accelerator::AcceleratorConfig;
@@ -498,7 +499,7 @@ impl PlatformConfig {
                 ));
             }
         }
-        if let Err(what) = crate::noc::validate(n, self.tiles.len() + self.memories.len()) {
+        if let Err(what) = network::validate(n, self.tiles.len() + self.memories.len()) {
             return fail(format!("network: {what}"));
         }
         for tile in &self.tiles {

@@ -3,12 +3,15 @@
 //! Why it exists: the place of a fault is rarely the mistake; its callers lead to it. What it deliberately does not know: how a program
 //! was run, and what its memory looks like.
 
+use crate::names::Names;
+use crate::observed::Observed;
 use crate::places::is_own;
-use crate::programs::source;
+use crate::programs::{Program, source};
 use crate::trap;
 use bulkhead_machine::hart::UnhandledTrap;
 use bulkhead_machine::image::unwind::Unwinder;
 use bulkhead_machine::image::{Location, Resolver};
+use bulkhead_machine::types::Owner;
 use bulkhead_report::crash::Crash;
 
 /// Maximum number of frames: a full stack has thousands, and the innermost ones show the cause.
@@ -77,9 +80,27 @@ pub fn of(
     }
 }
 
+/// Where an application's own sources called the code of others in which it crashed, or was when the run ended.
+pub fn called(
+    program: &Program,
+    names: &Names,
+    seen: &Observed,
+    (application, pc): (&str, u64),
+) -> Option<String> {
+    let is_it = |owner: Owner, at: u64| at == pc && names.owner(owner) == application;
+    let elf = &program.elf;
+    let mut running = seen.running.iter();
+    if let Some(one) = running.find(|one| is_it(one.owner, one.pc)) {
+        return called_in(elf, pc, &one.registers, &|address| one.word(address));
+    }
+    let mut crashes = seen.crashes.iter();
+    let one = crashes.find(|one| is_it(one.owner, one.trap.pc))?;
+    called_in(elf, pc, &one.registers, &|address| one.word(address))
+}
+
 /// The innermost place in the program's own sources, from which others' code that it is in was called. `None`: it is in its own, or nothing
 /// is known.
-pub fn called_in(
+fn called_in(
     elf: &[u8],
     pc: u64,
     registers: &[u64; 32],

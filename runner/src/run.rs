@@ -22,7 +22,6 @@ use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::unseen;
 use crate::watch::{Log, Watcher};
-use bulkhead_machine::types::Owner;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system, load_system_text};
@@ -569,7 +568,7 @@ fn incidents(
         let program = program_of(paradigm, system, programs, application)?;
         let by = paradigm.moved(system, application, program);
         let place = place_of(program, pc.wrapping_sub(by));
-        let called = called_in(program, said.names, seen, (application, pc));
+        let called = crash::called(program, said.names, seen, (application, pc));
         Some(match called.filter(|_| by == 0) {
             Some(own) => format!("{place}, called in {own}"),
             None => place,
@@ -581,24 +580,6 @@ fn incidents(
         incident.crash = program.and_then(|program| crash_of(program, incident, seen));
     }
     all
-}
-
-/// Where an application's own sources called the code of others in which it crashed, or was when the run ended.
-fn called_in(
-    program: &Program,
-    names: &Names,
-    seen: &Observed,
-    (application, pc): (&str, u64),
-) -> Option<String> {
-    let is_it = |owner: Owner, at: u64| at == pc && names.owner(owner) == application;
-    let elf = &program.elf;
-    let mut running = seen.running.iter();
-    if let Some(one) = running.find(|one| is_it(one.owner, one.pc)) {
-        return crash::called_in(elf, pc, &one.registers, &|address| one.word(address));
-    }
-    let mut crashes = seen.crashes.iter();
-    let one = crashes.find(|one| is_it(one.owner, one.trap.pc))?;
-    crash::called_in(elf, pc, &one.registers, &|address| one.word(address))
 }
 
 /// The backtrace of a crash, if the machine kept what is needed.

@@ -17,8 +17,7 @@ use bulkhead_runner::tiled::alone::{self, Alone};
 use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::promises;
-use bulkhead_runner::tiled::requests;
-use bulkhead_runner::tiled::{console, lives, names, unfinished};
+use bulkhead_runner::tiled::{console, lives, names, requests, unfinished};
 use bulkhead_runner::unseen;
 use std::collections::{BTreeMap, BTreeSet};
 

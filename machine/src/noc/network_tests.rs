@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Topology;
+use crate::config::network::validate;
 use proptest::prelude::*;
 
 /// 4 ticks a cycle, 16 bytes a cycle, link 1, router 2, interface 4 cycles, header 16 bytes, chunks of 512.

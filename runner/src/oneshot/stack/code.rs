@@ -408,9 +408,9 @@ impl Code {
         {
             walk.taken.insert(taken);
         }
-        for register in 1..32 {
-            if written & 1 << register != 0 {
-                registers[register] = result;
+        for (number, register) in registers.iter_mut().enumerate().skip(1) {
+            if written & 1 << number != 0 {
+                *register = result;
             }
         }
         if written & 1 << SP != 0 {
