@@ -206,7 +206,8 @@ struct Current(Cell<*const Record>);
 // SAFETY: one hart; jobs use it, one after the other.
 unsafe impl Sync for Current {}
 
-/// Goes on with a task. What is on the stack is given up: the kernel needs nothing of it.
+/// Goes on with a task. What is on the stack is given up: the kernel needs nothing of it. Once for all tasks of an image.
+#[inline(never)]
 pub(crate) fn resume(record: &'static Record) -> ! {
     bulkhead_ada_current.0.set(record);
     // SAFETY: `at` is a task's body, or behind a call of an operation below, where the body needs no register, and nothing of its frame that was not kept:
