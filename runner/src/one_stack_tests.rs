@@ -162,7 +162,7 @@ fn addresses_of_a_kept_frame_stay_in_it() {
         "\tlla\ta3,box\n\tsd\tzero,0(a3)\n",
         "\tlla\ta4,box\n\tmv\ta3,a5\n\tli\ta3,0\n\tsd\ta3,0(a4)\n",
         // What is behind a gap is no argument.
-        "\tli\ta0,1\n\tli\ta1,1\n\tcall\tg\n\taddi\ta5,sp,16\n\tli\ta1,1\n\tcall\tg\n\taddi\ta2,sp,8\n",
+        "\tli\ta2,0\n\tli\ta0,1\n\tli\ta1,1\n\tcall\tg\n\taddi\ta5,sp,16\n\tli\ta1,1\n\tcall\tg\n\taddi\ta2,sp,8\n",
         "\tlw\ta4,0(a2)\n\tlla\ta3,box\n\tsw\ta4,0(a3)\n",
     ] {
         let all = said(&body_with("bulkhead_ada_wait_kept", fine));

@@ -8,7 +8,10 @@ use super::{CHANGED, Procedure, Registers, register, width};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Calls that may have addresses of the frame, besides those that end a job.
-const ENTRIES: &str = "system__tasking__protected_objects__operations__waits";
+const ENTRIES: [&str; 2] = [
+    "system__tasking__protected_objects__operations__waits",
+    "system__tasking__protected_objects__single_entry__waits",
+];
 
 /// What an instruction does with addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,7 +242,7 @@ impl Procedure {
                 Some(name) => {
                     let passed = passed(state.written);
                     let mut has_some = state.registers.keys().any(|one| one & passed != 0);
-                    has_some &= name != ENTRIES && !it.ends;
+                    has_some &= !ENTRIES.contains(&name.as_str()) && !it.ends;
                     state.registers.retain(|one, _| one & CHANGED == 0);
                     // Its results.
                     state.written = 0b11 << FIRST;

@@ -221,26 +221,6 @@ fn tasks_wait_at_entries_and_suspension_objects() {
         ),
         "{said}"
     );
-    // A priority that is no constant is known when the core starts.
-    let late = spec.replace("5", "Later");
-    let late = late.replace("is\n", "is\n   function Later return Integer;\n");
-    let late_body = body.replace(
-        "package body Guard is\n",
-        "package body Guard is\n   function Later return Integer is (Integer (Bulkhead.Cycles - Bulkhead.Cycles) * 0 + 3);\n",
-    );
-    let late_body = late_body.replace(
-        "with Bulkhead.Console;",
-        "with Bulkhead.Console;\nwith Interfaces; use Interfaces;",
-    );
-    let files = [("guard.ads", &*late), ("guard.adb", &*late_body)];
-    let (_three, system) = folder(&files, &tasks);
-    let finished = run(&system, &[]).expect("it runs");
-    assert!(
-        finished.consoles[0]
-            .contains("stopped: core, priorities of tasks in Ada are in another order"),
-        "{}",
-        finished.consoles[0]
-    );
 }
 
 #[test]

@@ -35,9 +35,9 @@ fn folder(source: &str, tasks: &[(&str, &str)]) -> (TempDir, PathBuf) {
 
 /// What each image of a description needs, and how much stack it has.
 fn images(system: &Path) -> Vec<(Needs, u64)> {
-    let folder = tempfile::tempdir().expect("a folder");
     let root = bulkhead_runner::place::root().expect("the checkout is there");
-    let library = Library::new(&root, folder.path()).expect("the checkout has programs");
+    let folder = system.parent().expect("it is in a folder");
+    let library = Library::new(&root, folder).expect("the checkout has programs");
     let system = load_system(system, &LoadOptions::default()).expect("valid");
     let images = OneShot.build(&library, &[&system]).expect("it builds");
     images

@@ -72,6 +72,9 @@ enum Depth {
     Done(u64, Option<usize>),
 }
 
+/// The place of the function that looks for due timing events, among handlers.
+const DUE: usize = 5;
+
 /// Bytes that [`code::EXCHANGES`] has below both frames that it exchanges.
 const SERVE: u64 = 32;
 
@@ -81,8 +84,8 @@ struct Analysis<'c> {
     /// What a register may lead to, by who calls.
     user: BTreeSet<usize>,
     jobs_in_c: BTreeSet<usize>,
-    /// In the order of [`system::HANDLERS`].
-    handlers: [Option<usize>; 5],
+    /// In the order of [`system::HANDLERS`], and the function that looks for due timing events.
+    handlers: [Option<usize>; 6],
     /// The kernel's functions that call these, by the places of what they call.
     callers: Vec<(usize, Vec<usize>)>,
     /// The function that serves interrupts: it calls handlers, and actions of timing events.
@@ -111,7 +114,7 @@ impl Analysis<'_> {
         };
         let mut all = of(&self.user, context.max(Context::Job));
         match context {
-            Context::Kernel => all.extend(own.unwrap_or_else(|| handlers(&[0, 1, 2, 3, 4]))),
+            Context::Kernel => all.extend(own.unwrap_or_else(|| handlers(&[0, 1, 2, 3, 4, DUE]))),
             Context::Job => all.extend(of(&self.jobs_in_c, Context::User)),
             Context::User => {}
         }
@@ -226,7 +229,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         let run = word(descriptors + number * system::DESCRIPTOR)?;
         jobs.push(code.at(run).ok_or_else(no_image)?);
     }
-    let mut handlers = [None; 5];
+    let mut handlers = [None; 6];
     for (place, offset) in system::HANDLERS.into_iter().enumerate() {
         let handler = word(table + offset)?;
         if handler != 0 {
@@ -250,10 +253,13 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
     };
     let (starts, dispatch) = (first(start, Base::Top)?, first(restart, Base::Top)?);
     let interrupt = first(trap, Base::Entry)?;
+    let in_kernel = |name: &str| {
+        let is_it = |one: &usize| short(code.functions[*one].start).contains(name);
+        (0..code.functions.len()).find(is_it)
+    };
     // What tells that a task has stopped.
-    let fail = (0..code.functions.len())
-        .find(|&one| short(code.functions[one].start).contains("bulkhead_oneshot::kernel::fail"))
-        .ok_or_else(no_image)?;
+    let fail = in_kernel("bulkhead_oneshot::kernel::fail").ok_or_else(no_image)?;
+    handlers[DUE] = in_kernel("bulkhead_oneshot::kernel::events::due");
     // Constants `bh_task_NAME` of files in C begin with the function of their jobs.
     let in_c: BTreeSet<u64> = file
         .symbols()
@@ -278,6 +284,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         .chain(taken)
         // The hart and assembly go to the kernel's entries, and no call does.
         .filter(|&one| !is_body(one) && ![start, restart, trap].contains(&one))
+        .filter(|&one| handlers[DUE] != Some(one))
         .collect();
     let body = (0..code.functions.len())
         .filter(|&one| is_body(one))
@@ -292,7 +299,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         callers: vec![
             (dispatch, vec![2]),
             (starts, vec![3]),
-            (interrupt, vec![0, 1]),
+            (interrupt, vec![0, 1, DUE]),
             (fail, vec![2, 4]),
         ],
         interrupt,

@@ -4,11 +4,21 @@ package body System.Tasking.Protected_Objects.Single_Entry is
    --  The task whose job runs.
    Current : Address with Import, Convention => C, External_Name => "bulkhead_ada_current";
 
-   --  Ends the job, until the task is woken.
+   --  Ends the job, until the task is woken. The second one keeps the frame of the task's body.
    procedure Wait with Import, Convention => C, External_Name => "bulkhead_ada_wait";
+   procedure Wait_Kept with Import, Convention => C, External_Name => "bulkhead_ada_wait_kept";
    procedure Wake (Caller : Address) with Import, Convention => C, External_Name => "bulkhead_ada_wake";
    procedure Second_Caller
      with Import, Convention => C, External_Name => "bulkhead_ada_second_caller", No_Return;
+
+   --  Performs the entry's body with the caller's frame where it was.
+   procedure Serve
+     (Caller     : Address;
+      Action     : Entry_Action_Pointer;
+      Object     : Address;
+      Parameters : Address;
+      E          : Protected_Entry_Index)
+     with Import, Convention => C, External_Name => "bulkhead_ada_serve";
 
    procedure Initialize_Protection_Entry
      (Object           : Protection_Entry_Access;
@@ -38,7 +48,11 @@ package body System.Tasking.Protected_Objects.Single_Entry is
    begin
       if Caller /= Null_Address and then Object.Its_Body.Barrier (Object.Compiler_Info, 1) then
          Object.Caller := Null_Address;
-         Object.Its_Body.Action (Object.Compiler_Info, Null_Address, 1);
+         if Object.Parameters = Null_Address then
+            Object.Its_Body.Action (Object.Compiler_Info, Null_Address, 1);
+         else
+            Serve (Caller, Object.Its_Body.Action, Object.Compiler_Info, Object.Parameters, 1);
+         end if;
          Wake (Caller);
       end if;
       Unmask (Object.Common.Status);
@@ -54,15 +68,21 @@ package body System.Tasking.Protected_Objects.Single_Entry is
          Second_Caller;
       else
          Object.Caller := Current;
+         Object.Parameters := Parameters;
+         return True;
       end if;
       Unmask (Status);
-      return Is_Closed;
+      return False;
    end Waits;
 
    procedure Protected_Single_Entry_Call (Object : Protection_Entry_Access; Uninterpreted_Data : Address) is
    begin
       if Waits (Object, Uninterpreted_Data) then
-         Wait;
+         if Uninterpreted_Data = Null_Address then
+            Wait;
+         else
+            Wait_Kept;
+         end if;
       end if;
       Bulkhead.Suspensions.Forget;
    end Protected_Single_Entry_Call;

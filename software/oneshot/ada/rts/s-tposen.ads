@@ -18,13 +18,13 @@ package System.Tasking.Protected_Objects.Single_Entry with Preelaborate is
    --  After each change, and then unlocks: serves the task that waits, if the barrier holds.
    procedure Service_Entry (Object : Protection_Entry_Access);
 
-   --  Nothing is on the stack of a caller that waits, so an entry that passes parameters through it is refused by the build.
+   --  The caller's frame is kept if the call has parameters, which are in it.
    procedure Protected_Single_Entry_Call (Object : Protection_Entry_Access; Uninterpreted_Data : Address)
      with Inline_Always;
 
    function Protected_Count_Entry (Object : Protection_Entry) return Natural;
 
-   --  For the procedure above, in the caller's text: whether its task waits.
+   --  For the procedure above, in the caller's text: whether its task waits. Interrupts are masked then.
    function Waits (Object : Protection_Entry_Access; Parameters : Address) return Boolean;
 
 private
@@ -34,6 +34,7 @@ private
       Compiler_Info : Address;
       Its_Body      : Entry_Body_Access;
       Caller        : Address := Null_Address;
+      Parameters    : Address := Null_Address;
    end record;
 
 end System.Tasking.Protected_Objects.Single_Entry;
