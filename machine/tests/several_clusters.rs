@@ -220,7 +220,7 @@ fn the_length_of_a_window_changes_nothing() {
     }
 }
 
-/// Every stretch that somebody waited is in an account of a request, and the other way round.
+/// Every wait is in the account of a request, and the other way round.
 #[test]
 fn every_wait_is_booked() {
     for harts in CHIPS {
