@@ -100,4 +100,8 @@ events! {
     StallTrap = 28,
     /// Cycles in WFI or asleep.
     Sleep = 29,
+    /// Lines that the first-level data cache fetched ahead by itself.
+    DataPrefetch = 30,
+    /// Lines that the second level fetched ahead by itself.
+    SecondPrefetch = 31,
 }

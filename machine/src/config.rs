@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod dma;
 pub mod dram;
 mod memory_map;
+pub mod prefetcher;
 
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
@@ -23,6 +24,7 @@ use thiserror::Error;
 pub use cluster::{ClusterConfig, CoreConfig};
 pub use dma::DmaConfig;
 pub use memory_map::MemoryMap;
+pub use prefetcher::{PrefetcherConfig, PrefetcherKind};
 
 /// Memories begin at multiples of this for the caches, and protection windows at multiples of it within their memories. So the low bits
 /// of both kinds of address are equal, and a hart uses these bits to choose which lines it remembers.
@@ -202,6 +204,8 @@ pub struct CacheConfig {
     pub replacement: Replacement,
     /// Bit i: way i may be filled. 0 means all.
     pub way_mask: u64,
+    /// What it fetches ahead by itself.
+    pub prefetcher: Option<PrefetcherConfig>,
 }
 
 /// 16 KiB in four ways of 64-byte lines, with one tick per cycle.
@@ -216,6 +220,7 @@ impl Default for CacheConfig {
             mshrs: 4,
             replacement: Replacement::Lru,
             way_mask: 0,
+            prefetcher: None,
         }
     }
 }
@@ -583,6 +588,14 @@ impl PlatformConfig {
                 return Err(format!("{name}: a line is larger than a network chunk"));
             }
         }
+        let fetches_ahead = |cache: &CacheConfig| cache.prefetcher.is_some();
+        if fetches_ahead(l1i) {
+            return Err("l1i: an instruction cache has no prefetcher".into());
+        }
+        let data = [Some(l1d), tile.l2.as_ref()].into_iter().flatten();
+        if tile.cluster.is_some() && data.clone().any(fetches_ahead) {
+            return Err("caches of a cluster have no prefetchers".into());
+        }
         if let Some(unit) = &tile.accelerator {
             if self.kind != PlatformKind::Tiled || tile.second_hart || tile.privileged {
                 return Err(
@@ -722,7 +735,10 @@ fn validate_cache(cache: &CacheConfig) -> Result<(), String> {
     if cache.replacement == Replacement::TreePlru && !cache.ways.is_power_of_two() {
         return Err("tree-plru needs a power of two of ways".into());
     }
-    Ok(())
+    match &cache.prefetcher {
+        Some(prefetcher) => prefetcher.validate(cache.line),
+        None => Ok(()),
+    }
 }
 
 fn validate_memory(memory: &MemoryConfig) -> Result<(), String> {

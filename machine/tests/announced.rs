@@ -6,7 +6,7 @@ mod common;
 
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIME, CLINT_MTIMECMP, MEMORY_BASE};
-use bulkhead_machine::config::{PlatformKind, UnitPort};
+use bulkhead_machine::config::{PlatformKind, PrefetcherConfig, PrefetcherKind, UnitPort};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use common::*;
 
@@ -54,6 +54,29 @@ fn a_hart_that_is_diverted_while_it_waits_goes_on_from_now() {
         assert_eq!(seen.len(), 1, "{at}");
         let after = seen[0].tick - at;
         assert!((200..2_000).contains(&after), "{at}: {after}");
+    }
+}
+
+/// A prefetcher of either kind.
+fn prefetcher(seed: u64) -> PrefetcherConfig {
+    PrefetcherConfig {
+        kind: match seed % 4 {
+            0 => PrefetcherKind::Stream {
+                streams: 8,
+                stride: 8,
+                training: 2,
+                distance: 4,
+            },
+            _ => PrefetcherKind::Stride {
+                entries: 64,
+                ways: 4,
+                bits: 3,
+                initial: 4,
+                threshold: 50,
+            },
+        },
+        degree: 4,
+        page: 4096,
     }
 }
 
@@ -222,6 +245,11 @@ fn nothing_leaves_before_it_was_announced() {
             if tile % 2 == 1 {
                 let unit = unit.dtu.as_mut().expect("it has one");
                 unit.port = UnitPort::First;
+            }
+            if seed % 2 == 0 {
+                for cache in [&mut unit.l1d, &mut unit.l2].into_iter().flatten() {
+                    cache.prefetcher = Some(prefetcher(seed));
+                }
             }
         }
         if seed % 3 == 0 {

@@ -18,6 +18,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         "imx6-ooo",
         include_str!("../../catalog/platforms/imx6-ooo.xml"),
     ),
+    (
+        "imx6-solo",
+        include_str!("../../catalog/platforms/imx6-solo.xml"),
+    ),
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
         "single-ooo",

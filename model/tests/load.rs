@@ -199,6 +199,7 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
             "epiphany5",
             "imx6",
             "imx6-ooo",
+            "imx6-solo",
             "single",
             "single-ooo",
             "tiled-256",

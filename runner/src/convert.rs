@@ -7,8 +7,8 @@ use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
     CacheConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig, DtuConfig,
-    LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, Replacement,
-    TileConfig, Topology, UnitPort,
+    LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, PrefetcherConfig,
+    PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::dram::banks::Timing;
@@ -214,7 +214,32 @@ fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
             platform::Replacement::RandomAny => Replacement::RandomAny,
         },
         way_mask: 0,
+        prefetcher: cache.prefetcher.as_ref().and_then(prefetcher),
     }
+}
+
+fn prefetcher(part: &platform::Prefetcher) -> Option<PrefetcherConfig> {
+    let kind = match part.kind {
+        platform::PrefetcherKind::Off => return None,
+        platform::PrefetcherKind::Stream => PrefetcherKind::Stream {
+            streams: part.streams,
+            stride: part.stride,
+            training: part.training,
+            distance: part.distance,
+        },
+        platform::PrefetcherKind::Stride => PrefetcherKind::Stride {
+            entries: part.entries,
+            ways: part.ways,
+            bits: part.confidence_bits,
+            initial: part.confidence,
+            threshold: part.threshold,
+        },
+    };
+    Some(PrefetcherConfig {
+        kind,
+        degree: part.degree,
+        page: part.page,
+    })
 }
 
 fn cluster(cluster: &platform::Cluster, cycle: impl Fn(&platform::Clock) -> u64) -> ClusterConfig {

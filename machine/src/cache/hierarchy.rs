@@ -36,6 +36,10 @@ pub trait Lower {
     fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]);
     /// The ledger in which waits are booked.
     fn ledger(&mut self) -> &mut Ledger;
+    /// Whether caches may fetch ahead. They do not while tokens regulate what the tile asks for.
+    fn fetches_ahead(&self) -> bool {
+        true
+    }
 }
 
 /// The harts, as their caches see them.
@@ -211,8 +215,10 @@ struct First {
     mshrs: usize,
     /// Second-level hits.
     fills: Vec<Coming>,
-    /// The last of these moments: after it every hit is immediate.
+    /// The last of these moments: after it every hit is immediate. [`Tick::MAX`] while the first use of a line is awaited.
     fills_until: Tick,
+    /// Fetches lines ahead.
+    ahead: Option<Box<Ahead>>,
 }
 
 impl First {
@@ -223,6 +229,7 @@ impl First {
             mshrs: config.mshrs as usize,
             fills: Vec::new(),
             fills_until: 0,
+            ahead: None,
         }
     }
 
@@ -234,13 +241,18 @@ impl First {
         if now >= self.fills_until {
             return Some(Outcome::Hit);
         }
-        Some(self.hit_among_fills(now, address))
+        self.hit_among_fills(now, address)
     }
 
     #[inline(never)]
-    fn hit_among_fills(&self, now: Tick, address: u64) -> Outcome {
+    fn hit_among_fills(&self, now: Tick, address: u64) -> Option<Outcome> {
         let line = self.cache.line_of(address);
-        self.arrives(now, line).map_or(Outcome::Hit, Outcome::Ready)
+        // The first use of a line that was fetched ahead takes the path of misses, which trains the prefetcher.
+        if self.awaits(line) {
+            return None;
+        }
+        let arrives = self.arrives(now, line);
+        Some(arrives.map_or(Outcome::Hit, Outcome::Ready))
     }
 
     /// When a line that is here already arrives, if it is still on its way. (One that was pushed out and came again is there twice.)
@@ -277,6 +289,12 @@ pub struct Hierarchy {
     instructions: First,
     data: First,
     second: Option<(Cache, Tick)>,
+    /// Fetches lines ahead into the second level.
+    second_ahead: Option<Box<Ahead>>,
+    /// The instruction that accesses.
+    pc: u64,
+    /// Lines were fetched ahead, and the hart was not told.
+    fetched_ahead: bool,
     /// The DTU uses the first-level data cache.
     unit_first: bool,
     misses: Vec<Miss>,
@@ -310,13 +328,19 @@ impl Hierarchy {
         let outer_mshrs = l2.map_or(l1i.mshrs + l1d.mshrs, |c| c.mshrs) as usize;
         Self {
             instructions: First::new(l1i, seed.wrapping_mul(3).wrapping_add(1)),
-            data: First::new(l1d, seed.wrapping_mul(5).wrapping_add(2)),
+            data: First {
+                ahead: Ahead::of(l1d),
+                ..First::new(l1d, seed.wrapping_mul(5).wrapping_add(2))
+            },
             second: l2.map(|c| {
                 (
                     Cache::new(c, seed.wrapping_mul(7).wrapping_add(3)),
                     c.latency * c.cycle,
                 )
             }),
+            second_ahead: l2.and_then(Ahead::of),
+            pc: 0,
+            fetched_ahead: false,
             unit_first: unit == UnitPort::First || l2.is_none(),
             misses: vec![
                 Miss {
@@ -393,6 +417,8 @@ impl Hierarchy {
             second_misses: second.misses,
             second_refills: self.second.as_ref().map_or(0, |_| self.refills),
             second_write_backs: second.write_backs,
+            data_prefetches: self.data.ahead.as_ref().map_or(0, |a| a.fetched()),
+            second_prefetches: self.second_ahead.as_ref().map_or(0, |a| a.fetched()),
         }
     }
 
@@ -475,7 +501,16 @@ impl Hierarchy {
     ) -> Outcome {
         let token = self.token();
         let waiter = Waiter::Data { token, write };
-        self.miss(now, now, address, owner, waiter, lower)
+        if self.data.ahead.is_none() {
+            return self.miss(now, now, address, owner, waiter, lower);
+        }
+        let line = self.data.cache.line_of(address);
+        let outcome = match self.first_use(now, line) {
+            Some(outcome) => outcome,
+            None => self.miss(now, now, address, owner, waiter, lower),
+        };
+        self.train_first(now, address, owner, lower);
+        outcome
     }
 
     fn token(&mut self) -> u32 {
@@ -505,6 +540,7 @@ impl Hierarchy {
         let token = waiter.token();
         let line = self.data.cache.line_of(address);
         if self.join(line, waiter) {
+            self.train_second(ready, true, line, owner, lower);
             return Outcome::Pending(token);
         }
         let mut access = Blocked::new(ready, line, owner, waiter, false);
@@ -540,8 +576,11 @@ impl Hierarchy {
     }
 }
 
+use ahead::Ahead;
 pub use management::Management;
 
+#[path = "ahead.rs"]
+mod ahead;
 #[path = "lines.rs"]
 mod lines;
 #[path = "management.rs"]

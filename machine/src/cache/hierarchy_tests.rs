@@ -6,10 +6,10 @@ use super::*;
 use crate::config::{Replacement, UnitPort};
 use crate::ledger::Resource;
 
-const A: Owner = Owner::new(0, 1);
-const B: Owner = Owner::new(0, 2);
+pub(super) const A: Owner = Owner::new(0, 1);
+pub(super) const B: Owner = Owner::new(0, 2);
 
-fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
+pub(super) fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
     CacheConfig {
         size,
         ways,
@@ -19,18 +19,19 @@ fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
         mshrs,
         replacement: Replacement::Lru,
         way_mask: 0,
+        prefetcher: None,
     }
 }
 
 /// What lies below the caches; remembers all requests.
 #[derive(Default)]
-struct Below {
-    reads: Vec<(Tick, u64, u32)>,
+pub(super) struct Below {
+    pub(super) reads: Vec<(Tick, u64, u32)>,
     writes: Vec<(Tick, u64)>,
     /// Tags of the lines among them that memory has not acknowledged.
     posted: VecDeque<u32>,
     accounts: Vec<Account>,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     /// Lines that are written back stay under way.
     holds: bool,
 }
@@ -57,16 +58,16 @@ impl Harts for Idle {
     fn take_line(&mut self, _: u32, _: &mut HeldLine<'_>) {}
 }
 
-struct Bench {
-    tile: Hierarchy,
-    below: Below,
-    done: Vec<Done>,
+pub(super) struct Bench {
+    pub(super) tile: Hierarchy,
+    pub(super) below: Below,
+    pub(super) done: Vec<Done>,
 }
 
 impl Bench {
     /// 1-KiB first levels with 2 ways and 2 miss registers, 4-KiB second level with 4 ways, 12 cycles of 2 ticks and
     /// 3 miss registers.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(UnitPort::Second)
     }
     fn with(unit: UnitPort) -> Self {
@@ -77,7 +78,7 @@ impl Bench {
             done: Vec::new(),
         }
     }
-    fn data(&mut self, now: Tick, address: u64, write: bool, owner: Owner) -> Outcome {
+    pub(super) fn data(&mut self, now: Tick, address: u64, write: bool, owner: Owner) -> Outcome {
         let outcome = match self.tile.data_hit(now, address, write) {
             Some(o) => o,
             None => self
@@ -107,7 +108,7 @@ impl Bench {
         self.settle(now);
         at
     }
-    fn complete(&mut self, now: Tick) -> Arrived {
+    pub(super) fn complete(&mut self, now: Tick) -> Arrived {
         self.complete_with(now, &[0; 64])
     }
     fn complete_with(&mut self, now: Tick, bytes: &[u8]) -> Arrived {

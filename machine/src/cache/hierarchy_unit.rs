@@ -249,6 +249,7 @@ impl Hierarchy {
         let (first, _, write) = self.first(waiter);
         let ready = now + first.latency;
         first.cache.set_owner(owner);
+        first.uses(line);
         let hit = first.hit(now, line, write);
         if write {
             self.instructions.cache.invalidate(line);

@@ -3,7 +3,7 @@
 
 use super::super::*;
 use crate::cache::HeldLine;
-use crate::config::{Replacement, UnitPort};
+use crate::config::{PrefetcherConfig, PrefetcherKind, Replacement, UnitPort};
 use crate::ledger::Ledger;
 use crate::noc::Account;
 use crate::types::Tick;
@@ -125,15 +125,42 @@ impl World {
     }
 
     fn with(second: bool, replacement: Replacement, port: UnitPort) -> Self {
-        let with = |size, ways| CacheConfig {
+        Self::fetching_ahead(second, replacement, port, 0)
+    }
+
+    /// Bit 0 of `ahead`: the data cache fetches ahead; bit 1: the second level does; bit 2: by instructions.
+    fn fetching_ahead(second: bool, replacement: Replacement, port: UnitPort, ahead: u8) -> Self {
+        let kind = match ahead & 4 {
+            0 => PrefetcherKind::Stream {
+                streams: 4,
+                stride: 4,
+                training: 2,
+                distance: 3,
+            },
+            _ => PrefetcherKind::Stride {
+                entries: 16,
+                ways: 4,
+                bits: 3,
+                initial: 4,
+                threshold: 50,
+            },
+        };
+        let prefetcher = PrefetcherConfig {
+            kind,
+            degree: 3,
+            page: 4096,
+        };
+        let with = |size, ways, ahead: bool| CacheConfig {
             size,
             ways,
             replacement,
+            prefetcher: ahead.then(|| prefetcher.clone()),
             ..CacheConfig::default()
         };
-        let l2 = with(2048, 4);
-        let mut caches =
-            Hierarchy::new(&with(512, 2), &with(512, 2), second.then_some(&l2), port, 7);
+        let l2 = with(2048, 4, ahead & 2 != 0);
+        let l1i = with(512, 2, false);
+        let l1d = with(512, 2, ahead & 1 != 0);
+        let mut caches = Hierarchy::new(&l1i, &l1d, second.then_some(&l2), port, 7);
         caches.expect_own_bytes();
         Self {
             caches,
@@ -360,14 +387,16 @@ proptest! {
         steps in prop::collection::vec((0u8..9, 0..LINES, 0u64..64, any::<u8>()), 1..3000),
         second in any::<bool>(),
         kind in 0usize..3,
+        ahead in 0u8..8,
     ) {
         let replacement = [Replacement::Lru, Replacement::TreePlru, Replacement::Random][kind];
-        let mut world = World::new(second, replacement);
+        let mut world = World::fetching_ahead(second, replacement, UnitPort::Second, ahead);
         for (what, line, offset, value) in steps {
             // Few lines are used often.
             let line = if value & 3 == 0 { line } else { line % 12 };
             let address = 0x1_0000 + line * 64 + offset;
             world.now += 1;
+            world.caches.set_pc(offset & 6);
             match what {
                 0 | 1 => world.access(address, None),
                 2 | 3 => world.access(address, Some(value)),
@@ -402,10 +431,11 @@ proptest! {
         second in any::<bool>(),
         first in any::<bool>(),
         kind in 0usize..3,
+        ahead in 0u8..8,
     ) {
         let replacement = [Replacement::Lru, Replacement::TreePlru, Replacement::Random][kind];
         let port = if first { UnitPort::First } else { UnitPort::Second };
-        let mut world = World::with(second, replacement, port);
+        let mut world = World::fetching_ahead(second, replacement, port, ahead);
         world.hart.versions = Some(BTreeMap::new());
         for (what, line, offset, value) in steps {
             let line = if value & 3 == 0 { line } else { line % 14 };

@@ -84,6 +84,22 @@ impl Hierarchy {
         access: &Blocked,
         lower: &mut L,
     ) -> Option<Tick> {
+        if self.second_ahead.is_none() {
+            return self.ask_second_level(now, access, lower);
+        }
+        let (line, owner) = (access.line, access.owner);
+        let there = self.second.as_ref().is_some_and(|(c, _)| c.contains(line));
+        let done = self.ask_second_level(now, access, lower);
+        self.train_second(now, there, line, owner, lower);
+        done
+    }
+
+    fn ask_second_level<L: Lower>(
+        &mut self,
+        now: Tick,
+        access: &Blocked,
+        lower: &mut L,
+    ) -> Option<Tick> {
         let &Blocked {
             line,
             owner,
@@ -331,6 +347,7 @@ impl Hierarchy {
             } else {
                 self.book_until(start, &mut access, lower);
                 let (first, _, write) = self.first(waiter);
+                first.uses(line);
                 match first.hit(start, line, write) {
                     Some(Outcome::Ready(at)) => Some(at),
                     Some(_) => Some(start),

@@ -5,6 +5,7 @@
 
 mod data_array;
 pub mod hierarchy;
+mod prefetcher;
 mod write_back_buffer;
 
 pub use data_array::HeldLine;
@@ -156,6 +157,11 @@ impl Cache {
         let ways = self.tags(self.set_of(address)).iter().enumerate();
         let there = ways.filter(|(way, tag)| self.way_mask >> way & 1 != 0 && **tag != 0);
         there.map(|(_, tag)| (u64::from(*tag) - 1) << self.line_shift)
+    }
+
+    /// Whether two addresses have their lines in one set.
+    pub fn share_set(&self, one: u64, other: u64) -> bool {
+        self.set_of(one) == self.set_of(other)
     }
 
     /// First address of the line that contains `address`.

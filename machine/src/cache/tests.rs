@@ -16,6 +16,7 @@ fn config(sets: u64, ways: u32, replacement: Replacement) -> CacheConfig {
         mshrs: 4,
         replacement,
         way_mask: 0,
+        prefetcher: None,
     }
 }
 

@@ -118,6 +118,10 @@ pub struct CacheEvents {
     pub second_refills: u64,
     /// Modified lines that the second level wrote to memory to make room.
     pub second_write_backs: u64,
+    /// Lines that the first-level data cache fetched ahead.
+    pub data_prefetches: u64,
+    /// Lines that the second level fetched ahead.
+    pub second_prefetches: u64,
 }
 
 /// The location of a byte of a line, which only the bus interprets. The bytes of a line have consecutive places.
@@ -185,6 +189,17 @@ pub trait Bus {
     /// Fetches the line at `line` ahead of use, for instructions or data, or does nothing.
     fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
         let _ = (now, line, fetch);
+    }
+    /// The instruction that makes the next accesses, for prefetchers.
+    #[inline]
+    fn instruction(&mut self, pc: u64) {
+        let _ = pc;
+    }
+    /// Whether the caches have fetched lines ahead since the last call: what the hart knows of lines is out of date, and its horizon may be
+    /// nearer.
+    #[inline]
+    fn fetched_ahead(&mut self) -> bool {
+        false
     }
     /// The name of the line at `line`. An arriving line is identified by this name ([`Hart::take_line`](super::Hart::take_line)). Two
     /// addresses may name the same line.

@@ -546,6 +546,9 @@ impl Core {
         let timing = bus.fetch(self.base, physical);
         if timing != Timing::Hit {
             self.statistics.fetch_misses += 1;
+            if bus.fetched_ahead() {
+                self.forget_ahead(bus);
+            }
         }
         self.fetch_line = physical & self.line_mask;
         match timing {

@@ -117,6 +117,8 @@ fn selected(event: Event, hart: &HartStatistics, caches: &CacheEvents, cycle: Ti
         Event::StallDevice => hart.stall_device / cycle,
         Event::StallTrap => hart.stall_trap / cycle,
         Event::Sleep => hart.slept / cycle,
+        Event::DataPrefetch => caches.data_prefetches,
+        Event::SecondPrefetch => caches.second_prefetches,
     }
 }
 

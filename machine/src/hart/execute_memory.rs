@@ -112,6 +112,7 @@ impl Core {
                 if bus.regulates() && self.refuses(bus, physical, Purpose::Load, offset) {
                     return None;
                 }
+                bus.instruction(self.pc.wrapping_add(op.offset.into()));
                 self.ask(bus, self.base + offset, physical, Access::Load)
             }
         };
@@ -170,7 +171,10 @@ impl Core {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
         let (timing, place) = match self.lines.timing(now, physical, true) {
             Some(known) => known,
-            None => self.ask(bus, now, physical, Access::Store),
+            None => {
+                bus.instruction(self.pc.wrapping_add(op.offset.into()));
+                self.ask(bus, now, physical, Access::Store)
+            }
         };
         match timing {
             Timing::Pending(_) => self.later(bus, physical, Action::Store(bytes, value)),
@@ -198,6 +202,9 @@ impl Core {
         access: Access,
     ) -> (Timing, Place) {
         let timing = bus.data(now, physical, access);
+        if bus.fetched_ahead() {
+            self.forget_ahead(bus);
+        }
         let write = access == Access::Store;
         if let Timing::Pending(_) = timing {
             self.lines.note(physical, timing, 0, write);
@@ -211,6 +218,14 @@ impl Core {
             self.perform_there(bus, now, physical);
         }
         (timing, place)
+    }
+
+    /// Lines were fetched ahead: others may have left the data cache, and packets may be under way.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn forget_ahead<B: Bus>(&mut self, bus: &B) {
+        self.lines.forget();
+        self.ask_limit(bus);
     }
 
     /// Performs the accesses that wait for the line of `physical`, which is present.

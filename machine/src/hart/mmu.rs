@@ -433,7 +433,11 @@ impl Core {
         }
         self.admit(bus, entry, Purpose::Walk, walk.offset)?;
         let now = self.base + walk.offset;
-        let at = match bus.data(now, entry, Access::Walk) {
+        let timing = bus.data(now, entry, Access::Walk);
+        if bus.fetched_ahead() {
+            self.forget_ahead(bus);
+        }
+        let at = match timing {
             Timing::Hit => now + self.costs.walk_hit,
             Timing::Ready(at) | Timing::ReadyOnce(at) => at,
             Timing::Pending(token) => {

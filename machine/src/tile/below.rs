@@ -83,6 +83,10 @@ fn inline(bytes: &[u8]) -> Line {
 }
 
 impl Lower for Below<'_> {
+    fn fetches_ahead(&self) -> bool {
+        !self.local.holds_back
+    }
+
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) {
         let bytes = self.local.line;
         let Some((tile, target)) = self.target(address, false) else {

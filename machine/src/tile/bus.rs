@@ -105,6 +105,9 @@ impl TileBus<'_> {
             fabric: self.fabric,
         };
         let timing = timing(self.caches.data_miss(now, name, write, owner, &mut lower));
+        if self.caches.has_fetched_ahead() {
+            self.used_all();
+        }
         self.note(timing)
     }
 
@@ -421,6 +424,16 @@ impl Bus for TileBus<'_> {
             };
             self.caches.prefetch(now, name, fetch, owner, &mut lower);
         }
+    }
+
+    #[inline]
+    fn instruction(&mut self, pc: u64) {
+        self.caches.set_pc(pc);
+    }
+
+    #[inline]
+    fn fetched_ahead(&mut self) -> bool {
+        self.caches.take_fetched_ahead()
     }
 
     fn empty_instruction_cache(&mut self) {

@@ -11,6 +11,7 @@ mod mesh;
 mod one_shot;
 mod pipeline;
 mod platform;
+mod prefetcher;
 mod system;
 pub(crate) mod tasks;
 

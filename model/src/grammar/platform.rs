@@ -7,6 +7,7 @@ use super::Kind::{Boolean, Choice, Credits, Frequency, Integer, Name, Rate, Size
 use super::cluster::{CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
+use super::prefetcher::PREFETCHER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
 
 /// A latency or count in cycles, small enough that sums never overflow.
@@ -142,8 +143,9 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
             SOURCE,
         ],
-        children: &[any("origin")],
+        children: &[maybe("prefetcher"), any("origin")],
     },
+    PREFETCHER,
     LOCAL_MEMORY,
     DMA,
     ElementRule {

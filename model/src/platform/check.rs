@@ -5,7 +5,7 @@
 
 use super::PAGE;
 use super::read::numbers;
-use super::{Platform, PlatformKind, TICK_LIMIT, Tile, Topology, common_tick};
+use super::{Platform, PlatformKind, PrefetcherKind, TICK_LIMIT, Tile, Topology, common_tick};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::units::{Frequency, Size};
@@ -102,6 +102,38 @@ fn cache(node: &Node, errors: &mut Vec<Diagnostic>) {
             node.place("replacement"),
             "use replacement=\"lru\", or 2, 4, 8 or 16 ways",
         ));
+    }
+    if let Some(prefetcher) = node.child("prefetcher") {
+        let cache = format!("cache `{}`", node.text("name"));
+        self::prefetcher(prefetcher, &cache, line, errors);
+    }
+}
+
+/// Sizes and counts of a prefetcher of a cache with lines of so many bytes.
+fn prefetcher(node: &Node, cache: &str, line: u64, errors: &mut Vec<Diagnostic>) {
+    let mut wrong = |attribute: &str, cause: String, help: &str| {
+        let what = format!("the prefetcher of {cache}");
+        let problem = Problem::Geometry { what, cause };
+        errors.push(Diagnostic::new(problem, node.place(attribute), help));
+    };
+    let page = node.size("page").0;
+    if !page.is_power_of_two() || page < line {
+        let cause = format!("a page of {page} bytes is no power of two of lines of {line} bytes");
+        wrong("page", cause, "use a power of two, such as 4KiB");
+    }
+    let (entries, ways) = (node.integer("entries"), node.integer("ways"));
+    if !entries.is_multiple_of(ways) || !(entries / ways).is_power_of_two() {
+        let cause = format!("{entries} entries in {ways} ways are not a power of two of sets");
+        wrong(
+            "entries",
+            cause,
+            "use as many entries as ways, or 2, 4, 8 times as many",
+        );
+    }
+    let (bits, confidence) = (node.integer("confidence-bits"), node.integer("confidence"));
+    if confidence >> bits != 0 {
+        let cause = format!("a confidence of {confidence} does not fit {bits} bits");
+        wrong("confidence", cause, "write less, or more confidence-bits");
     }
 }
 
@@ -273,6 +305,24 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
                 "use caches with lines of equal size in a tile",
             ));
         }
+    }
+    let caches = [(&tile.l1i, true), (&tile.l1d, false), (&tile.l2, false)];
+    for (cache, instructions) in caches {
+        let Some(cache) = cache else { continue };
+        let prefetcher = cache.prefetcher.as_ref();
+        if prefetcher.is_none_or(|prefetcher| prefetcher.kind == PrefetcherKind::Off) {
+            continue;
+        }
+        let cause = match (instructions, &tile.cluster) {
+            (true, _) => "is a tile's `l1i`, and instruction caches do not fetch ahead",
+            (_, Some(_)) => "is in a cluster, whose caches do not fetch ahead",
+            _ => continue,
+        };
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!("cache `{}` {cause}", cache.name)),
+            &place("cache", &cache.name, "name"),
+            "write a cache without <prefetcher> for it, or kind=\"off\"",
+        ));
     }
     if line > platform.network.chunk {
         errors.push(Diagnostic::new(

@@ -189,6 +189,50 @@ pub struct Cache {
     pub mshrs: u32,
     /// Which line is given up.
     pub replacement: Replacement,
+    /// What it fetches ahead by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetcher: Option<Prefetcher>,
+}
+
+/// A prefetcher of a cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prefetcher {
+    /// How it finds what comes next.
+    pub kind: PrefetcherKind,
+    /// Lines that one request may fetch.
+    pub degree: u32,
+    /// Bytes of the block that it stays in.
+    pub page: u32,
+    /// Streams at once.
+    pub streams: u32,
+    /// Most lines from one request of a stream to the next.
+    pub stride: u32,
+    /// Requests that begin a stream.
+    pub training: u32,
+    /// Strides ahead.
+    pub distance: u32,
+    /// Instructions that it knows.
+    pub entries: u32,
+    /// Ways of a set of its table.
+    pub ways: u32,
+    /// Bits of a confidence.
+    pub confidence_bits: u32,
+    /// Confidence of a new instruction.
+    pub confidence: u32,
+    /// Percent of the greatest confidence.
+    pub threshold: u32,
+}
+
+/// How a prefetcher finds what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefetcherKind {
+    /// It is switched off.
+    Off,
+    /// Equal distances.
+    Stream,
+    /// Equal distances of one instruction.
+    Stride,
 }
 
 impl Cache {

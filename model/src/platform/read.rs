@@ -6,8 +6,8 @@ use super::check::check;
 use super::{
     Accelerator, Cache, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Interval,
     LocalMemory, Memory, MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition,
-    Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Spread, Tile, Topology,
-    WriteQueue,
+    Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement,
+    Spread, Tile, Topology, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -531,8 +531,10 @@ impl Reader<'_> {
                 Some(identity) => format!("{}[{identity}]", node.rule.name),
                 None => node.rule.name.to_owned(),
             };
-            if let Some(inner) = node.child("controller") {
-                self.origins_of(inner, &format!("{element}/controller"), &mut origins);
+            for inner in ["controller", "prefetcher"] {
+                if let Some(part) = node.child(inner) {
+                    self.origins_of(part, &format!("{element}/{inner}"), &mut origins);
+                }
             }
             self.origins_of(node, &element, &mut origins);
         }
@@ -607,6 +609,29 @@ fn cache(node: &Node) -> Cache {
             "random-any" => Replacement::RandomAny,
             _ => Replacement::Lru,
         },
+        prefetcher: node.child("prefetcher").map(prefetcher),
+    }
+}
+
+fn prefetcher(node: &Node) -> Prefetcher {
+    let number = |attribute| narrow(node.integer(attribute));
+    Prefetcher {
+        kind: match node.text("kind").as_str() {
+            "stream" => PrefetcherKind::Stream,
+            "stride" => PrefetcherKind::Stride,
+            _ => PrefetcherKind::Off,
+        },
+        degree: number("degree"),
+        page: narrow(node.size("page").0),
+        streams: number("streams"),
+        stride: number("stride"),
+        training: number("training"),
+        distance: number("distance"),
+        entries: number("entries"),
+        ways: number("ways"),
+        confidence_bits: number("confidence-bits"),
+        confidence: number("confidence"),
+        threshold: number("threshold"),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{
     Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, PipelineModel, Platform,
-    PlatformKind, Replacement, Spread, Topology,
+    PlatformKind, Prefetcher, PrefetcherKind, Replacement, Spread, Topology,
 };
 use crate::writer::Writer;
 
@@ -233,7 +233,33 @@ fn write_cache(writer: &mut Writer, platform: &Platform, part: &Cache) {
         .attribute("latency", part.latency)
         .attribute("mshrs", part.mshrs)
         .attribute("replacement", replacement);
+    if let Some(prefetcher) = &part.prefetcher {
+        write_prefetcher(writer, platform, &part.name, prefetcher);
+    }
     close(writer, platform, &format!("cache[{}]", part.name));
+}
+
+fn write_prefetcher(writer: &mut Writer, platform: &Platform, cache: &str, part: &Prefetcher) {
+    let kind = match part.kind {
+        PrefetcherKind::Off => "off",
+        PrefetcherKind::Stream => "stream",
+        PrefetcherKind::Stride => "stride",
+    };
+    writer
+        .start("prefetcher")
+        .attribute("kind", kind)
+        .attribute("degree", part.degree)
+        .bytes("page", part.page)
+        .attribute("streams", part.streams)
+        .attribute("stride", part.stride)
+        .attribute("training", part.training)
+        .attribute("distance", part.distance)
+        .attribute("entries", part.entries)
+        .attribute("ways", part.ways)
+        .attribute("confidence-bits", part.confidence_bits)
+        .attribute("confidence", part.confidence)
+        .attribute("threshold", part.threshold);
+    close(writer, platform, &format!("cache[{cache}]/prefetcher"));
 }
 
 fn write_dtu(writer: &mut Writer, platform: &Platform, part: &Dtu) {

@@ -13,7 +13,7 @@ use super::{
 use crate::cpu::share_of;
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node, Quota};
-use crate::platform::{Platform, Tile};
+use crate::platform::{Cache, Platform, PrefetcherKind, Tile};
 use crate::programs::Programs;
 use crate::source::Span;
 use crate::text::suggestion;
@@ -39,6 +39,24 @@ pub fn read(
             Problem::Inconsistent(cause),
             named,
             "a system needs a network with credits=\"unlimited\"; single programs run with `bulkhead boot`",
+        ));
+        return None;
+    }
+    let prefetches = |cache: &&Cache| {
+        let prefetcher = cache.prefetcher.as_ref();
+        prefetcher.is_some_and(|prefetcher| prefetcher.kind != PrefetcherKind::Off)
+    };
+    if node.text("paradigm") != "bare"
+        && let Some(cache) = platform.caches.iter().find(prefetches)
+    {
+        let cause = format!(
+            "cache `{}` of the platform `{}` fetches lines ahead, and no bound counts what that takes from others",
+            cache.name, platform.name
+        );
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(cause),
+            named,
+            "switch it off with <prefetcher kind=\"off\">; programs run with `bulkhead boot` and in systems with paradigm=\"bare\"",
         ));
         return None;
     }

@@ -132,15 +132,22 @@ fn look_at_budget(look: fn(&mut Watch, u64) -> bool, place: u64) {
         over.then_some(kernel.running)
     });
     if let Some(task) = task {
-        custom::<{ marker::OVERRUN }>(u64::from(task) | place << 8);
-        let (mut number, mut digits) = ([0; 20], [0; 16]);
-        let number = console::decimal(task.into(), &mut number);
-        let (at, place): (&[u8], &[u8]) = match place {
-            0 => (b"", b""),
-            place => (b" at 0x", hexadecimal(place, &mut digits)),
-        };
-        console::pieces(&[b"over its budget: task ", number, at, place]);
+        overrun(task, place);
     }
+}
+
+/// A function of its own, whose room on the stack no job needs.
+#[cold]
+#[inline(never)]
+fn overrun(task: Task, place: u64) {
+    custom::<{ marker::OVERRUN }>(u64::from(task) | place << 8);
+    let (mut number, mut digits) = ([0; 20], [0; 16]);
+    let number = console::decimal(task.into(), &mut number);
+    let (at, place): (&[u8], &[u8]) = match place {
+        0 => (b"", b""),
+        place => (b" at 0x", hexadecimal(place, &mut digits)),
+    };
+    console::pieces(&[b"over its budget: task ", number, at, place]);
 }
 
 /// An interrupt. Interrupts are masked.

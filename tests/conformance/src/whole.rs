@@ -29,6 +29,7 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
         mshrs: 2,
         replacement: Replacement::Random,
         way_mask: 0,
+        prefetcher: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tasks of the one-shot RTOS in Ada: the language's own tasks, delays and protected objects; and what the build refuses.
 
-use crate::one_shot_systems::{holds, run};
+use crate::one_shot_systems::{folder_with, holds, run};
 use bulkhead_report::result::IncidentKind;
 use bulkhead_runner::ada_programs;
 use std::fmt::Write;
@@ -342,27 +342,19 @@ fn a_task_in_ada_is_told_by_a_channel() {
     if !has_gnat() {
         return;
     }
-    let body = include_str!("data/told.adb.in");
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).expect("it is written");
-        path
-    };
-    write(
-        "told.ads",
-        "package Told is\n   task Sender;\n   task Receiver;\nend Told;\n",
-    );
-    write("told.adb", body);
-    let system = write(
-        "system.xml",
-        r#"<system name="told" paradigm="one-shot" platform="epiphany3" duration="200ms">
+    let description = r#"<system name="told" paradigm="one-shot" platform="epiphany3" duration="200ms">
           <task name="sender" program="told.adb::Sender" core="0" priority="1" period="20ms" cost="15us"/>
           <task name="receiver" program="told.adb::Receiver" core="5" priority="1" period="20ms" cost="15us"/>
           <channel name="items" from="sender" to="receiver" size="8B" notify="true"/>
           <flow name="item" from="sender" to="receiver" deadline="3ms"/>
-        </system>"#,
-    );
+        </system>"#;
+    let spec = "package Told is\n   task Sender;\n   task Receiver;\nend Told;\n";
+    let folder = folder_with(&[
+        ("told.ads", spec),
+        ("told.adb", include_str!("data/told.adb.in")),
+        ("system.xml", description),
+    ]);
+    let system = folder.path().join("system.xml");
     let finished = run(&system, &[]).expect("it runs");
     holds(&finished.result);
     let variant = &finished.result.variants[0];

@@ -1,7 +1,7 @@
 //! Tasks of the one-shot RTOS in several languages: the same descriptions give the same jobs, and new folders run.
 
 use crate::one_shot_ada::has_gnat;
-use crate::one_shot_systems::{holds, run};
+use crate::one_shot_systems::{folder_with, holds, run};
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_report::result::IncidentKind;
 use bulkhead_runner::new;
@@ -252,12 +252,9 @@ fn a_trap_of_a_task_is_told_with_its_line() {
 
 /// A folder with a file in C and a description of it.
 fn in_c(file: &str, source: &str, description: &str) -> (tempfile::TempDir, std::path::PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(file);
-    std::fs::write(path, format!("#include \"bulkhead_oneshot.h\"\n{source}"))
-        .expect("it is written");
+    let source = format!("#include \"bulkhead_oneshot.h\"\n{source}");
+    let folder = folder_with(&[(file, &source), ("system.xml", description)]);
     let system = folder.path().join("system.xml");
-    std::fs::write(&system, description).expect("it is written");
     (folder, system)
 }
 

@@ -1,7 +1,7 @@
 //! Stacks that the build computes from compiled code: beside what jobs measure, and what it refuses.
 
 use crate::one_shot_ada::has_gnat;
-use crate::one_shot_systems::{holds, run};
+use crate::one_shot_systems::{folder_with, holds, run};
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_runner::oneshot::OneShot;
 use bulkhead_runner::oneshot::footprint::Footprint;
@@ -13,16 +13,6 @@ use tempfile::TempDir;
 
 /// A folder with a file in C and a description of tasks in it, on core 0.
 fn folder(source: &str, tasks: &[(&str, &str)]) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).expect("it is written");
-        path
-    };
-    write(
-        "deep.c",
-        &format!("#include \"bulkhead_oneshot.h\"\n{source}"),
-    );
     let tasks: Vec<String> = tasks
         .iter()
         .enumerate()
@@ -33,13 +23,13 @@ fn folder(source: &str, tasks: &[(&str, &str)]) -> (TempDir, PathBuf) {
             )
         })
         .collect();
-    let system = write(
-        "system.xml",
-        &format!(
-            r#"<system name="deep" paradigm="one-shot" platform="epiphany3" duration="5ms">{}</system>"#,
-            tasks.concat()
-        ),
+    let source = format!("#include \"bulkhead_oneshot.h\"\n{source}");
+    let description = format!(
+        r#"<system name="deep" paradigm="one-shot" platform="epiphany3" duration="5ms">{}</system>"#,
+        tasks.concat()
     );
+    let folder = folder_with(&[("deep.c", &source), ("system.xml", &description)]);
+    let system = folder.path().join("system.xml");
     (folder, system)
 }
 

@@ -6,6 +6,15 @@ use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{self, Finished, Options};
 use std::fmt::Write;
 
+/// A folder with files: their names and texts.
+pub fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("it is written");
+    }
+    folder
+}
+
 pub fn run(
     system: &std::path::Path,
     overrides: &[&str],

@@ -250,6 +250,64 @@ fn a_bound_above_the_deadline_fails_the_run_as_it_fails_the_audit() {
     assert_eq!(audited.code(), 3, "{:?}", audited.result.domains[0].reasons);
 }
 
+/// A control loop on tiles 2 to 4.
+fn control_loop(samples: u32) -> String {
+    format!(
+        r#"<domain name="control" criticality="A">
+  <app name="sensor" tile="2" program="control/sensor"><argument name="samples" value="{samples}"/><task period="1ms" deadline="500us"/>
+    <sgate name="controller" to="controller" credits="2"/><mgate name="frame" size="64KiB" rights="r"/></app>
+  <app name="controller" tile="3" program="control/controller"><rgate name="input" slots="4" slot-size="256B"/>
+    <sgate name="actuator" to="actuator" credits="2"/><mgate name="map" size="64KiB" rights="r"/></app>
+  <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/>
+    <mgate name="log" size="16KiB" rights="w"/></app>
+</domain>
+<domain name="hogs" criticality="D">
+  <app name="hog" tile="5" program="adversary/memcpy" memory="4MiB" background="true"><limit noc="8MiB/s" burst="4KiB"/></app>
+</domain>
+<flow name="loop" from="sensor" to="actuator" deadline="500us"/>"#
+    )
+}
+
+/// A flow inside the second chip is measured on that chip alone, and `run` and `audit` bound it with the same run. (It had no bound, and the
+/// report said that it had not been measured alone.)
+#[test]
+fn a_flow_inside_the_second_chip_has_a_bound() {
+    let (near, far) = (control_loop(12), control_loop(6));
+    let text = format!(
+        r#"<system name="near" platform="tiled-2ghz" duration="30ms" manager-tile="1">{near}
+  <cable from="7" peer="7" delay="1us"/>
+  <peer name="far"><system name="far" platform="tiled-2ghz" duration="30ms" manager-tile="1">{far}</system></peer>
+</system>"#
+    );
+    let finished = ran(&text, &[]);
+    assert_eq!(finished.code(), 0, "{:?}", failed(&finished));
+    let chips = [
+        &finished.result,
+        finished.result.peer.as_ref().expect("two"),
+    ];
+    let bounds = chips.map(|chip| {
+        let flow = &chip.variants[0].flows[0];
+        let bound = flow.bound.as_ref();
+        let bound = bound.unwrap_or_else(|| panic!("{}: {:?}", chip.system, flow.unbounded));
+        assert!(flow.latency.count > 0 && flow.latency.max <= bound.ticks);
+        assert_eq!(chip.added.len(), 1, "{:?}", chip.added);
+        bound.ticks
+    });
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("system.xml");
+    std::fs::write(&path, text).expect("it can be written");
+    let mut options = Options::new(path);
+    options.domains = vec!["far/control".to_owned()];
+    options.searches = 0;
+    options.time = bulkhead_experiments::audit::time("2ms").expect("a time");
+    let audited = audit(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    let flow = &audited.result.domains[0].flows[0];
+    let bound = flow.bound.as_ref();
+    let bound = bound.unwrap_or_else(|| panic!("{:?}", flow.unbounded));
+    assert_eq!(bound.ticks, bounds[1]);
+    assert!(flow.alone <= bound.ticks && flow.attacked <= bound.ticks);
+}
+
 #[test]
 fn a_task_whose_program_marks_nothing_is_not_judged() {
     let text = r#"<system name="mute" platform="tiled-gem5" duration="20ms" manager-tile="1"><domain name="d">

@@ -243,7 +243,10 @@ impl Window {
         }
         let (timing, place) = match known {
             Some(known) => known,
-            None => core.ask(bus, now, physical, Access::Load),
+            None => {
+                bus.instruction(self.entry(number).pc);
+                core.ask(bus, now, physical, Access::Load)
+            }
         };
         if timing != Timing::Hit {
             core.statistics.data_misses += 1;

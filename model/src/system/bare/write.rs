@@ -33,6 +33,10 @@ pub(crate) fn write(writer: &mut Writer, system: &System, bare: &Bare) {
             let kind = system.platform.kind;
             if kind != PlatformKind::Mesh {
                 writer.size("memory", app.memory);
+                let first = system.platform.memories.first();
+                if first.is_none_or(|memory| memory.id != app.memory_tile) {
+                    writer.attribute("memory-tile", app.memory_tile);
+                }
             }
             if kind == PlatformKind::Bare {
                 writer.attribute("at", format_args!("{:#x}", placed.base));

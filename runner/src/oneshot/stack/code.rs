@@ -8,6 +8,9 @@ use bulkhead_machine::hart::{Kind, Op, SINK, decode};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// The function of the run time of Ada that exchanges frames: no walk follows its stack's pointer.
+pub(super) const EXCHANGES: &str = "bulkhead_ada_serve";
+
 /// From where a depth counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base {
@@ -200,7 +203,10 @@ impl Code {
     /// Walks all ways through a function. `returns`: whether each function may return, as far as is known.
     pub(super) fn walk(&self, number: usize, returns: &[bool]) -> Walk {
         let function = &self.functions[number];
-        let mut walk = Walk::default();
+        let mut walk = Walk {
+            returns: function.name == EXCHANGES,
+            ..Walk::default()
+        };
         let mut first = [Value::Unknown; 32];
         first[0] = Value::Number(0);
         first[SP] = Value::Stack(Base::Entry, 0);

@@ -72,7 +72,7 @@ enum Depth {
     Done(u64, Option<usize>),
 }
 
-/// Bytes that `bulkhead_ada_serve` has below both frames that it exchanges.
+/// Bytes that [`code::EXCHANGES`] has below both frames that it exchanges.
 const SERVE: u64 = 32;
 
 struct Analysis<'c> {
@@ -276,7 +276,8 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
     let user: BTreeSet<usize> = elsewhere
         .map(|one| one.1)
         .chain(taken)
-        .filter(|&one| !is_body(one))
+        // The hart and assembly go to the kernel's entries, and no call does.
+        .filter(|&one| !is_body(one) && ![start, restart, trap].contains(&one))
         .collect();
     let body = (0..code.functions.len())
         .filter(|&one| is_body(one))
@@ -301,7 +302,7 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
         way: Vec::new(),
     };
     analysis.without_text(&jobs, &short);
-    if let Some(serve) = code.named("bulkhead_ada_serve") {
+    if let Some(serve) = code.named(code::EXCHANGES) {
         analysis.serves(serve);
     }
     let failed = |unbounded: Unbounded| {
@@ -416,7 +417,6 @@ impl Analysis<'_> {
         let walk = &mut self.walks[number];
         walk.wrong = None;
         walk.depth = depth;
-        walk.returns = true;
         walk.calls = vec![code::Call {
             target: Target::Unknown,
             base: Base::Entry,

@@ -1,0 +1,191 @@
+//! What fetching ahead costs and saves, in closed forms, and that it never makes an access wait for a register.
+
+use super::super::tests::*;
+use super::super::*;
+use crate::config::{CacheConfig, PrefetcherConfig, PrefetcherKind};
+use crate::ledger::Resource;
+
+/// Ticks that memory needs.
+const MEMORY: Tick = 1000;
+/// Ticks of a cycle, and of a look-up in the second level.
+const CYCLE: Tick = 2;
+const SECOND: Tick = 24;
+
+fn stream(distance: u32) -> Option<PrefetcherConfig> {
+    Some(PrefetcherConfig {
+        kind: PrefetcherKind::Stream {
+            streams: 8,
+            stride: 8,
+            training: 3,
+            distance,
+        },
+        degree: 2,
+        page: 4096,
+    })
+}
+
+fn bench(first: Option<PrefetcherConfig>, second: Option<PrefetcherConfig>) -> Bench {
+    let l1 = CacheConfig {
+        prefetcher: first,
+        ..cache(1 << 14, 4, 2, 8)
+    };
+    let l2 = CacheConfig {
+        prefetcher: second,
+        ..cache(1 << 16, 4, 12, 8)
+    };
+    let mut b = Bench::new();
+    b.tile = Hierarchy::new(&l1, &l1, Some(&l2), UnitPort::Second, 1);
+    b
+}
+
+/// When the accesses to the lines of a page end, if each begins `period` ticks after the begin of the one before, and not before its end.
+fn run(b: &mut Bench, period: Tick, lines: u64) -> Vec<Tick> {
+    let (mut now, mut ends) = (0, Vec::new());
+    for line in 0..lines {
+        while b
+            .below
+            .reads
+            .first()
+            .is_some_and(|read| read.0 + MEMORY <= now)
+        {
+            b.complete(b.below.reads[0].0 + MEMORY);
+        }
+        let mut end = match b.data(now, 0x10_0000 + 64 * line, false, A) {
+            Outcome::Hit => now,
+            Outcome::Ready(at) => at,
+            Outcome::Pending(_) => Tick::MAX,
+        };
+        while end == Tick::MAX {
+            let at = b.below.reads[0].0 + MEMORY;
+            let before = b.done.len();
+            b.complete(at);
+            let own = |done: &Done| done.line == 0x10_0000 + 64 * line;
+            if b.done[before..].iter().any(own) {
+                end = at;
+            }
+        }
+        ends.push(end);
+        now = end.max(now + period);
+    }
+    ends
+}
+
+#[test]
+fn a_slow_stream_hits_from_its_fourth_line_on() {
+    let mut b = bench(stream(2), None);
+    let ends = run(&mut b, 5000, 12);
+    for (line, end) in (0..).zip(ends) {
+        let begin = match line {
+            0 => 0,
+            _ => 5000 * line,
+        };
+        // Three misses train.
+        let expected = begin + if line < 3 { SECOND + MEMORY } else { 0 };
+        assert_eq!(end, expected, "line {line}");
+    }
+    // The third request asks for two lines, one cycle after the other; then each first use for one.
+    assert_eq!(b.tile.events().data_prefetches, 2 + 9);
+}
+
+/// While it waits for a line, `distance` more are under way: so many and one come in the time of one way to memory.
+#[test]
+fn a_fast_stream_is_as_fast_as_its_distance_lets_it_be() {
+    for distance in 1..=4u32 {
+        for period in [10, 200, 400, 700] {
+            let mut b = bench(stream(distance), None);
+            let ends = run(&mut b, period, 60);
+            let (way, lines) = (CYCLE + SECOND + MEMORY, u64::from(distance) + 1);
+            // In the middle of a page.
+            let took = ends[20 + 4 * lines as usize] - ends[20];
+            let expected = 4 * way.max(lines * period);
+            assert_eq!(took, expected, "distance {distance}, period {period}");
+        }
+    }
+}
+
+#[test]
+fn the_second_level_fetches_ahead_for_itself() {
+    let mut b = bench(None, stream(4));
+    let ends = run(&mut b, 5000, 12);
+    for (line, end) in (0..).zip(ends) {
+        // From the fourth line on, the second level has it.
+        let expected = 5000 * line + SECOND + if line < 3 { MEMORY } else { 0 };
+        assert_eq!(end, expected, "line {line}");
+    }
+    assert!(b.tile.events().second_prefetches > 9);
+    assert_eq!(b.tile.events().data_prefetches, 0);
+}
+
+#[test]
+fn what_is_fetched_ahead_is_asked_for_one_cycle_after_the_other() {
+    let mut b = bench(stream(2), None);
+    for line in 0..3 {
+        b.data(10_000 * line, 64 * line, false, A);
+        if line < 2 {
+            b.complete(10_000 * line + 2000);
+        }
+    }
+    let reads: Vec<_> = b.below.reads.iter().map(|read| (read.0, read.1)).collect();
+    let at = 20_000 + SECOND;
+    assert_eq!(reads, [(at, 128), (at + CYCLE, 192), (at + 2 * CYCLE, 256)]);
+    // An access joins a line that is on its way, and its register is that line's.
+    assert!(matches!(b.data(20_100, 192, false, B), Outcome::Pending(_)));
+    assert_eq!(b.below.reads.len(), 4, "its first use fetches one more");
+    assert_eq!(b.below.reads[3].1, 320);
+}
+
+#[test]
+fn nothing_is_fetched_ahead_where_an_access_would_wait() {
+    // Two registers: the third miss has one, and one line is fetched ahead with the other. The second one is dropped, and named again.
+    let l1 = CacheConfig {
+        prefetcher: stream(2),
+        ..cache(1 << 14, 4, 2, 2)
+    };
+    let mut b = Bench::new();
+    b.tile = Hierarchy::new(
+        &l1,
+        &l1,
+        Some(&cache(1 << 16, 4, 12, 8)),
+        UnitPort::Second,
+        1,
+    );
+    for line in 0..2 {
+        b.data(10_000 * line, 64 * line, false, A);
+        b.complete(10_000 * line + 2000);
+    }
+    b.data(20_000, 128, false, A);
+    assert_eq!(b.below.reads.len(), 2);
+    b.complete(22_000);
+    b.complete(22_002);
+    assert_eq!(b.data(30_000, 192, false, A), Outcome::Hit);
+    let reads: Vec<_> = b.below.reads.iter().map(|read| read.1).collect();
+    assert_eq!(reads, [256, 320]);
+}
+
+#[test]
+fn waits_for_what_is_fetched_ahead_are_booked_to_whom_it_serves() {
+    let mut b = bench(stream(8), None);
+    // B's stream takes all registers but those that it does not need yet.
+    for line in 0..7 {
+        b.data(10_000 * line, 64 * line, false, B);
+        if line < 6 {
+            while !b.below.reads.is_empty() {
+                b.complete(10_000 * line + 2000);
+            }
+        }
+    }
+    assert!(b.tile.events().data_prefetches > 4);
+    let under_way = b.below.reads.len();
+    for other in 0..8 {
+        b.data(60_010, 0x80_0000 + 64 * 9 * other, false, A);
+    }
+    assert!(under_way < 8);
+    while !b.below.reads.is_empty() {
+        b.complete(62_000);
+    }
+    let booked = b.below.ledger.bookings();
+    let mut registers = booked
+        .iter()
+        .filter(|b| b.resource == Resource::Mshr(Level::L1d));
+    assert!(registers.all(|b| b.victim == A), "{booked:?}");
+}
