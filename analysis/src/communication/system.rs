@@ -97,7 +97,7 @@ pub struct SystemBounds<'a> {
     /// Class of each kind, for each application.
     pub(super) kinds: Vec<BTreeMap<Kind, usize>>,
     profiles: BTreeMap<usize, Profile>,
-    /// How many transactions of a class each one of a kind may be, for unnamed classes: for each application.
+    /// For each application: the classes that are parts of another kind of transaction, with that kind and the number of parts.
     pub(super) parts: Vec<BTreeMap<usize, (Kind, u64)>>,
     /// The most lines that the kernel's tile reads.
     pub(super) kernel_line: Ticks,

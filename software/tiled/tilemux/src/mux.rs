@@ -119,7 +119,7 @@ struct Paged {
 }
 
 impl Paged {
-    /// Whether `bytes` from `address` on lie in it.
+    /// Whether `bytes` from `address` on are in it.
     fn holds(&self, address: u64, bytes: u64) -> bool {
         let offset = address.checked_sub(self.address);
         let end = offset.and_then(|offset| offset.checked_add(bytes));
