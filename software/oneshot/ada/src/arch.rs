@@ -209,7 +209,7 @@ struct Current(Cell<*const Record>);
 // SAFETY: one hart; jobs use it, one after the other.
 unsafe impl Sync for Current {}
 
-/// Continues a task. The contents of the stack are abandoned: the kernel needs nothing of them.
+/// Goes on with a task. What is on the stack is given up: the kernel needs nothing of it.
 pub(crate) fn resume(record: &'static Record) -> ! {
     bulkhead_ada_current.0.set(record);
     // SAFETY: `at` is a task's body, or follows a call of an operation below, where the body needs no register, and nothing of its frame
