@@ -1,4 +1,4 @@
-//! Where devices and memory lie in a tile's physical address space.
+//! The devices and memory in a tile's physical address space.
 //!
 //! The addresses of the exit device, the CLINT, the console and the start of memory are those of QEMU's `virt` machine,
 //! so that a bare-metal program for that board runs unchanged on the platform `single`.

@@ -4,70 +4,71 @@
 //! know: what applications do; an application is its quota, however it behaves.
 //!
 //! # Method and assumptions
-//! TileMux gives a budget back one period after the work that used it was released (a sporadic server), so an application
-//! with quota *C* and period *T* disturbs those below no more than a sporadic task (*C*, *T*) does, and a job that needs at
-//! most *C* is done within that task's response time ([`fixed_priority`]). A switch *S* is at most [`SWITCH_CYCLES`] with everything in
-//! the tile's caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
-//! token buckets bound, is not counted.
+//! TileMux gives a budget back one period after the work that used it was released (a sporadic server). So an application with quota *C*
+//! and period *T* disturbs less urgent ones no more than a sporadic task (*C*, *T*) does, and a job that needs at most *C* is done within
+//! that task's response time ([`fixed_priority`]). A switch *S* takes at most [`SWITCH_CYCLES`] with everything in the tile's caches, and
+//! otherwise [`SWITCH_LINES`] lines from memory in addition. These lines are assumed to wait for no other traffic: that of other tiles,
+//! which token buckets bound, is not counted.
 //!
-//! **Budgets contain the switches that they cause** (`exec::tile`). TileMux charges each switch to exactly one account. Who begins
-//! while somebody less urgent has the hart, or nobody, pays for the way to it, the interrupt before it included; who gives
-//! the hart up to somebody less or equally urgent, or to nobody, pays for the way there. So let *w* be a window in which an application *a*
-//! has work that is not done. Each moment of *w* in which *a* does not make progress is of one of five kinds:
-//! 1. somebody who is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its
-//!    budget, at most `ceil(w / T) * C` and once what a budget may be overrun by: who has any budget left may begin, so a switch to it
-//!    and one from it, and the interrupt by the message that it waits for, *m*. What was overrun is taken from
-//!    the next refill, so it counts once in *w*, however often that one sleeps and wakes up: `2 S + m`, as blocking;
-//! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for
-//!    each turn that it gives to equals. Being displaced costs it nothing, because the other one pays for both ways;
-//! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* for each begin;
+//! **Budgets contain the switches that they cause** (`exec::tile`). TileMux charges each switch to exactly one account. An application that
+//! begins while a less urgent one, or none, has the hart pays for the switch to it, including the interrupt before it; an application that
+//! gives the hart up to a less or equally urgent one, or to none, pays for that switch. Let *w* be a window in which an application *a* has
+//! unfinished work. Each moment of *w* in which *a* does not make progress is of one of five kinds:
+//! 1. another application that is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its
+//!    budget, at most `ceil(w / T) * C`, plus one possible overrun: an application with any budget left may begin, so a budget may be
+//!    overrun by a switch to the application, a switch from it, and the interrupt by the message that it waits for, *m*. An overrun is
+//!    taken from the next refill, so it counts once in *w*, however often the application sleeps and wakes up: `2 S + m`, as blocking;
+//! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for each turn
+//!    that it gives to equals. Being displaced costs it nothing, because the other application pays for both ways;
+//! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* each time that it begins;
 //! 4. a request of the kernel, on nobody's account (below);
-//! 5. what began before: one switch that cannot be interrupted, and accesses of somebody less urgent (below).
+//! 5. what began before: one switch that cannot be interrupted, and accesses of a less urgent application (below).
 //!
-//! So a job of cost *c* needs *c* of its quota, two switches for each begin, one for each turn, and these interrupts; if that is more
-//! than its budget it waits for the next one. A job that waits for others in its middle begins again, which is not counted. Before, a
-//! switch was on the account of whom it led to: whoever slept and woke up often took switches from those below it that
-//! no budget held.
+//! So a job of cost *c* needs *c* of its quota, two switches each time that it begins, one for each turn, and these interrupts; if that
+//! exceeds its budget, it waits for the next one. A job that waits for others in its middle begins again, which is not counted. In an
+//! earlier version, a switch was on the account of the application that it led to: an application that often slept and woke up took
+//! switches from less urgent ones that no budget contained.
 //!
-//! A budget is in at most [`REFILLS`] pieces, and pieces below [`LEAST_RUN`] come back with the next one. A job that is the only one
-//! within its budgets uses each in one piece. Where jobs share budgets, and there may be more pieces than those, a piece may wait for
-//! the last one that was joined to it: it counts as back after two periods and a distance of jobs, and a job may begin once for each piece.
+//! A budget is in at most [`REFILLS`] pieces, and pieces below [`LEAST_RUN`] come back with the next one. A job that is the only one within
+//! its budgets uses each in one piece. Where jobs share budgets and there may be more than [`REFILLS`] pieces, a piece may wait for the
+//! last piece that was joined to it: it counts as back after two periods and an inter-arrival time of jobs, and a job may begin once for
+//! each piece.
 //!
-//! Shared budgets that never run out make nobody wait, and then the jobs are a sporadic task of their own, below the same others: a job of
-//! cost *c* with its switches every distance *D*, whose response is *R* at most. Let *t* be the first moment at which one that is not
-//! done finds nothing, and let *R* be at most *D*, so that each work is one job. What was used up to *u* is back at `u + T`, or with the
-//! last piece that was joined to it. Nothing is joined to a piece that began at *u* by work released from `u + T` on, because the seven before it are
-//! there by then and become one. So all that was used before `t - 2 T - R` is back at *t*, but for a crumb of [`LEAST_RUN`] in each piece, and
-//! the rest was used by jobs released after `t - 2 T - 2 R`. If those are paid by one budget, there is no such *t*.
+//! If shared budgets never run out, no job waits for them, and the jobs are a sporadic task of their own below the same more urgent ones: a
+//! job of cost *c* with its switches every *D*, with response time at most *R*. Let *t* be the first moment at which an unfinished job
+//! finds no budget, and let *R* be at most *D*, so each piece of work is one job. Budget used up to *u* is back at `u + T`, or with the
+//! last piece that was joined to it. Work released from `u + T` on joins nothing to a piece that began at *u*, because the seven pieces
+//! before it are back by then and become one. So everything used before `t - 2 T - R` is back at *t*, except for less than [`LEAST_RUN`] in
+//! each piece, and the rest was used by jobs released after `t - 2 T - 2 R`. If one budget pays for those, there is no such *t*.
 //!
-//! All that is below a manager counts as what its tile capability grants (`System::time_below`), at the highest priority that it
-//! grants: whatever the manager makes of it, children of children included, the kernel lets them demand no more than that in any
-//! window (`abi::time`). It may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. To those below
-//! a manager, what others below it were given counts in the same way, and what nobody was given counts as one more. Children without
-//! a budget come last, like all that have none.
+//! Everything below a manager counts as the time that its tile capability grants (`System::time_below`), at the highest priority that it
+//! grants: whatever the manager derives from it, including children of children, the kernel lets them demand no more than that in any
+//! window (`abi::time`). The manager may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. For applications below a
+//! manager, the shares of others below it count in the same way, and the undivided rest counts as one more share. Children without a budget
+//! come last, like all applications without one.
 //!
-//! A message interrupts who runs only if its receiver waits for it and is not less urgent, and only once for each time that it waits:
-//! the tile's unit sees to that, or its second hart. So however many gates somebody makes, whoever sends to them, and however many
-//! messages come, they take nothing from the more urgent; and of somebody who is not less urgent the one message is on the receiver's
-//! account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The kernel's answers to printed texts interrupt nobody,
-//! and a pager's answer interrupts like a message for the activity that waits for the page.
+//! A message interrupts the running application only if its receiver waits for it and is not less urgent, and only once for each wait: the
+//! tile's unit or its second hart ensures that. So messages to less urgent applications take nothing from a more urgent one, however many
+//! gates, senders and messages there are. The one message for a receiver that is not less urgent is on the receiver's account, with
+//! [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The kernel's answers to printed texts interrupt nobody, and a pager's
+//! answer interrupts like a message for the activity that waits for the page.
 //!
-//! **The kernel's requests** start, stop and wake activities and map pages, on any tile and caused by anybody. TileMux carries them out one
-//! at a time. One costs a switch, at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`] more, because it maps at most
+//! **The kernel's requests** start, stop and wake activities and map pages; any application may cause them on any tile. TileMux carries
+//! them out one at a time. One costs a switch, at most [`REQUEST_CYCLES`] and [`REQUEST_LINES`] more, because it maps at most
 //! [`MAP_PAGES_MAX`](bulkhead_abi::syscall::MAP_PAGES_MAX) pages and makes at most one page table, and later the timer's interrupt with
-//! which TileMux listens again. (What needs more tables is carried out in as many pieces, as if each were a request.)
-//! After each, whoever wanted the hart, the next waits until nobody with a priority wants the hart, or
-//! until [`request_distance`] is over. So all of them together take no more than one sporadic task above everybody
-//! does, and the one that began before a job was released is the first of them: as release jitter of its own length. Of answers of
-//! pagers there is one for each fault of somebody, who ran for that; those that come while TileMux works anyway are part of its work.
+//! which TileMux listens again. (A request that needs more tables is carried out in as many pieces, as if each were a request.) After each
+//! request, whichever application wanted the hart, the next one waits until no application with a priority wants the hart, or until
+//! [`request_distance`] has passed. So all of them together take no more than one sporadic task above all applications; a request that
+//! began before a job was released is the first of them, and counts as release jitter of its own length. Each pager's answer belongs to one
+//! fault of an application, which ran to cause it; answers that come while TileMux works anyway are part of its work.
 //!
-//! Not counted, and on the account of who runs, is what no clock reading of TileMux sees, the saving and restoring of registers around a
-//! trap (some 100 cycles, of a switch's 1000).
+//! The time that no clock reading of TileMux sees is not counted here and is on the running application's account: the saving and restoring
+//! of registers around a trap (some 100 of a switch's 1000 cycles).
 //!
-//! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: whoever is released while
-//! somebody less urgent runs waits for the accesses under way, as many as the hart's buffers hold, one after the other. TileMux
-//! borrows the tokens of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); what it may need beyond that
-//! passes the bucket of who runs.
+//! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: an application released while a
+//! less urgent one runs waits for the outstanding accesses, as many as the hart's buffers hold, one after the other. TileMux borrows the
+//! tokens of a switch ([`PRIVILEGED_CREDIT`](bulkhead_abi::dtu::PRIVILEGED_CREDIT)); any further accesses pass the bucket of the running
+//! application.
 
 use crate::communication::{Chip, ChipError, local_chunks};
 use crate::schedulability::fixed_priority;
@@ -91,8 +92,8 @@ pub const INTERRUPT_CYCLES: u64 = 400;
 pub const RECEIVED_CYCLES: u64 = 800;
 /// Maximum cycles of a kernel request that finds everything in the caches, besides the way to TileMux and back.
 pub const REQUEST_CYCLES: u64 = 6000;
-/// Cache lines that it touches, at most: a page table of 64 that is cleared or a page of 64 that leaves, the entries of the pages, what
-/// TileMux itself uses. A request that needs more page tables is carried out in pieces, each of which counts as a request.
+/// The most cache lines that it touches: a page table of 64 that is cleared or a page of 64 that leaves, the entries of the pages, and
+/// TileMux's own lines. A request that needs more page tables is carried out in pieces, each of which counts as a request.
 pub const REQUEST_LINES: u64 = 128;
 /// Maximum pieces of a budget (`exec::account`).
 pub const REFILLS: u64 = 8;

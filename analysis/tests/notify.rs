@@ -2,7 +2,7 @@
 //! its bound.
 //!
 //! Time advances in units of a nanosecond. A job runs to its end; it reads one message somewhere before its last unit and writes at most
-//! one, mostly at its end; a message arrives, after earlier ones, within at most its transfer time. A task that messages release looks at
+//! one, mostly at its end; a message arrives, after earlier ones, within at most its transfer time. A task that messages release checks
 //! its channel when a message comes and when its job ends, and is released in ticks that are at least its period apart, as
 //! `bulkhead_exec_one_shot::notice::Told` does it.
 

@@ -121,7 +121,7 @@ fn regulation_lowers_the_bound_of_the_loop() {
     let [alone, unregulated, regulated] =
         ["alone", "unregulated", "regulated"].map(|name| loop_bound(variant(&system, name)).bound);
     assert!(alone.path < regulated.path && regulated.path < unregulated.path);
-    // Three hogs of 8 MiB/s may have 4 KiB and what is under way at once: tens of microseconds, not a millisecond.
+    // Three hogs of 8 MiB/s may have 4 KiB and what is outstanding at one time: tens of microseconds, not a millisecond.
     let microseconds =
         |b: &bulkhead_analysis::communication::Bound| b.picoseconds(4_000_000_000) / 1_000_000;
     assert!(microseconds(&regulated) < 100, "{regulated:?}");

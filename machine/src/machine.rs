@@ -80,7 +80,7 @@ pub enum Outcome {
         /// Its exit code.
         code: u32,
     },
-    /// A hart cannot go on.
+    /// A hart cannot continue.
     Unhandled {
         /// When.
         at: Tick,

@@ -104,7 +104,7 @@ impl Window {
 pub enum End {
     /// The program asked for it.
     Exit(u32),
-    /// A hart cannot go on.
+    /// A hart cannot continue.
     Unhandled(UnhandledTrap),
 }
 

@@ -337,7 +337,7 @@ fn store_buffering() {
         let threads: [&[Do]; 2] = [&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]];
         for out_of_order in [false, true] {
             let seen = count_of(out_of_order, chip, &threads, CASES, forbidden);
-            // Out of order, a flush in a cluster was expected to let later loads go on, too; no start has shown that.
+            // Out of order, a flush in a cluster was expected to let later loads continue, too; no start has shown that.
             let may = chip == Chip::Clusters && out_of_order;
             assert!(
                 seen > 0 || may,
@@ -366,8 +366,8 @@ fn message_passing() {
 fn load_buffering() {
     let forbidden = |o: &[u64]| o[..2] == [1, 1];
     never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], forbidden);
-    // A hart goes on with a store while a load is under way: its request waits behind another one, because a link takes one every 16 cycles. (Of two that
-    // arrive in one tick, the memory takes the load first.)
+    // A hart continues with a store while a load is outstanding: its request waits behind another one, because a link takes one every 16
+    // cycles. (Of two that arrive in one tick, the memory takes the load first.)
     let threads: [&[Do]; 2] = [&[R(X), R(X), W(Y, 1)], &[R(Y), R(Y), W(X, 1)]];
     let seen = |o: &[u64]| (o[1], o[3]) == (1, 1);
     assert!(count(Chip::Mesh, &threads, 4 * CASES, seen) > 0);

@@ -68,7 +68,7 @@ fn adder(counter: u64, rounds: i32) -> Program {
     p
 }
 
-/// Stores to the flag after so many rounds of a loop, and flushes it if `flush`.
+/// Stores to the flag after this many rounds of a loop, and flushes it if `flush`.
 fn writer(rounds: i32, flush: bool) -> Program {
     let mut p = Program::default();
     p.li(S0, data(0)).addi(S1, ZERO, 1).addi(T2, ZERO, rounds);
@@ -220,7 +220,7 @@ fn the_length_of_a_window_changes_nothing() {
     }
 }
 
-/// Every stretch that somebody waited is in an account of a request, and the other way round.
+/// Every wait is in the account of a request, and the other way round.
 #[test]
 fn every_wait_is_booked() {
     for harts in CHIPS {

@@ -119,7 +119,7 @@ fn no_byte_is_seen_before_it_arrived() {
             for ((at, _), arrived) in seen.iter().zip(arrived) {
                 assert!(*at > arrived, "seen at {at}, arrived at {arrived}");
             }
-            // The unit's own latency lies in between: eight blocks of 64 bytes, four at a time.
+            // The unit's own latency is in between: eight blocks of 64 bytes, four at a time.
             let (seen, cycle) = (seen[7].0, 2);
             assert!(
                 last > arrived[7] && seen > last - 40 * cycle && seen < last + 400,

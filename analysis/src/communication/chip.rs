@@ -223,7 +223,7 @@ impl<'a> Chip<'a> {
         Ok(u32::try_from(CHUNK_MAX as u64 / line.max(1) + 1).unwrap_or(u32::MAX))
     }
 
-    /// Accesses that a hart of the tile has under way at most: loads, stores, and the lines of an instruction.
+    /// The most outstanding accesses of a hart of the tile: loads, stores, and the lines of an instruction.
     fn accesses(&self, tile: &Tile) -> u64 {
         u64::from(tile.pipeline.load_buffer) + u64::from(tile.pipeline.store_buffer) + 2
     }
@@ -259,7 +259,7 @@ impl<'a> Chip<'a> {
         Ok(owed.saturating_sub(PRIVILEGED_CREDIT.into()))
     }
 
-    /// Ticks until the accesses under way of a hart are done, one after the other, with memory to itself.
+    /// Ticks until a hart's outstanding accesses are done, one after the other, with memory to itself.
     ///
     /// # Errors
     /// [`ChipError`] if the tile or memory does not exist.
@@ -280,7 +280,7 @@ impl<'a> Chip<'a> {
         self.memory_class("line read", tile, memory, line, false, CACHE, slots)
     }
 
-    /// A cache line written back. The tile's write-back buffer bounds how many are under way.
+    /// A cache line written back. The tile's write-back buffer bounds how many are outstanding.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist.
@@ -428,8 +428,8 @@ impl<'a> Chip<'a> {
     }
 
     /// Packets of messages, of `least` to `most` bytes with what they have of the header: as long as the greatest takes, as often and as
-    /// cheap as the smallest. Up to `slots` of one message are under way. Each is taken to be a message to its receiver, which it keeps
-    /// busy for up to `missing` ticks.
+    /// cheap as the smallest. Up to `slots` of one message are outstanding. Each is taken to be a message to its receiver, which it
+    /// keeps busy for up to `missing` ticks.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist or has no data transfer unit.

@@ -50,7 +50,7 @@ pub(super) struct User<'a> {
     pub outstanding: u64,
     /// Ticks of the resource for one transaction.
     pub occupancy: u128,
-    /// Of that, what is under way in its own slots.
+    /// Of that, what is outstanding in its own slots.
     pub own: u128,
     /// Maximum cost of younger transactions that pass its own steps, where the order allows that.
     pub passed: u128,
@@ -183,7 +183,7 @@ impl<'a> Rival<'a> {
         }
     }
 
-    /// What was under way at some moment, at most.
+    /// The most that was outstanding at some moment.
     pub fn under_way(&self) -> u128 {
         at_once(std::slice::from_ref(self), |u| {
             u128::from(u.outstanding) * u.own
@@ -216,8 +216,8 @@ impl<'a> Rival<'a> {
                 .saturating_add(u128::from(r.limit.max(largest)))
                 .saturating_add(r.credit.into())
         });
-        // What was under way at the start, then as much as slots and demand allow of whatever costs the others most for
-        // each token: the fractional knapsack, which is never below the best choice of whole transactions.
+        // What was outstanding at the start, then as much as slots and demand allow of whatever costs the others most for each token: the
+        // fractional knapsack, which is never below the best choice of whole transactions.
         let mut order: Vec<&User> = self.users.iter().collect();
         order.sort_by(|a, b| {
             let left = a.occupancy.saturating_mul(b.class.charge.into());
@@ -348,7 +348,7 @@ pub(super) fn outages(outage: Option<&Outage>, window: u128) -> u128 {
     })
 }
 
-/// The sum over all classes that may have something under way at once: of those that share slots, the most.
+/// The sum over all classes that may have something outstanding at one time: of those that share slots, the most.
 fn at_once(rivals: &[Rival], amount: impl Fn(&User) -> u128) -> u128 {
     let mut pools: BTreeMap<(u16, Pool), u128> = BTreeMap::new();
     let mut sum = 0u128;
@@ -508,8 +508,8 @@ mod tests {
 
     #[test]
     fn regulated_window() {
-        // One refill of 64 bytes every 1000 ticks (rate 64 a second of 1000 ticks), limit 128. Window 0: 1 under way, limit
-        // 128 + refill 64 = 3 transactions more; but the slot alone admits (0 + 10) / 1 + 1 = 11. Together 4 of 10 ticks.
+        // One refill of 64 bytes every 1000 ticks (rate 64 a second of 1000 ticks), limit 128. Window 0: 1 outstanding, limit 128 + refill
+        // 64 = 3 transactions more; but the slot alone admits (0 + 10) / 1 + 1 = 11. Together 4 of 10 ticks.
         let regulator = Regulator {
             rate: 64,
             limit: 128,
@@ -531,8 +531,8 @@ mod tests {
 
     #[test]
     fn commands_have_taken_their_tokens_not_long_ago() {
-        // 4 slots under way, and 128 + 64 bytes more: 7 transactions. All of them took their tokens in the 500 ticks before or in the window: of
-        // one refill and the limit, 3.
+        // 4 outstanding slots, and 128 + 64 bytes more: 7 transactions. All of them took their tokens in the 500 ticks before or in the
+        // window: of one refill and the limit, 3.
         let regulator = Regulator {
             rate: 64,
             limit: 128,

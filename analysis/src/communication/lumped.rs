@@ -82,7 +82,8 @@ fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
         }
         round += rival.users.iter().map(|u| u.occupancy).max().unwrap_or(0);
     }
-    // With round robin anything under way may be in the own queue, and each turn of a packet there lets one of each source pass.
+    // With round robin anything outstanding may be in the transaction's own queue, and each turn of a packet there lets one of each source
+    // pass.
     if scenario
         .resources
         .iter()

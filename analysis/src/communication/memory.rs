@@ -1,7 +1,7 @@
-//! What an access of a memory takes, for each kind of controller.
+//! The cost of a memory access, for each kind of controller.
 //!
-//! Why it exists: the constraints between DRAM commands are many, and what they allow at worst depends on the policy. It knows one
-//! memory's parameters; who else uses the memory is the business of the scenario.
+//! Why it exists: there are many constraints between DRAM commands, and their worst case depends on the policy. It knows one memory's
+//! parameters; the scenario knows the memory's other users.
 //!
 //! **Schedules fixed at arrival** serve in order of arrival. An access finds another row open, and nothing but its bursts overlap.
 //!
@@ -40,20 +40,20 @@ pub struct MemoryTiming<'a> {
     cycle: Ticks,
 }
 
-/// An access: the time before the memory is asked, its steps there, and its minimum total time.
+/// An access: the time until the memory is asked, its steps there, and its minimum total time.
 pub struct MemoryAccess {
     /// Longest time before it reaches the queue.
     pub front: Ticks,
     /// Least of that.
     pub front_least: Ticks,
-    /// What it does at the memory, without the resource's number.
+    /// Its step at the memory, without the resource's number.
     pub steps: Vec<Step>,
     /// Least time at the memory.
     pub least: Ticks,
 }
 
 impl<'a> MemoryTiming<'a> {
-    /// Of a memory whose clock has `cycle` ticks.
+    /// For a memory whose clock has `cycle` ticks.
     pub fn new(dram: &'a Dram, cycle: Ticks) -> Self {
         Self { dram, cycle }
     }
@@ -87,7 +87,7 @@ impl<'a> MemoryTiming<'a> {
         CHUNK_MAX as u64 / u64::from(self.dram.burst).max(1) + 1
     }
 
-    /// Bursts that may be posted at once: what is larger than the queue has it alone.
+    /// Bursts that may be posted at one time: an access larger than the queue has the queue to itself.
     fn posted(&self, queue: WriteQueue) -> u64 {
         u64::from(queue.size).max(self.longest())
     }
@@ -99,7 +99,7 @@ impl<'a> MemoryTiming<'a> {
         from.saturating_sub(queue.low.into()).max(1)
     }
 
-    /// What `work` of drained writes takes with the rows that are opened in vain where drains begin and end.
+    /// The time for `work` of drained writes, including the rows that are opened in vain where drains begin and end.
     fn in_turns(&self, queue: WriteQueue, work: Ticks) -> Ticks {
         work + (2 * work).div_ceil(self.drained(queue))
     }
@@ -114,9 +114,9 @@ impl<'a> MemoryTiming<'a> {
         queue.unwrap_or(0)
     }
 
-    /// What a write queue lets go before an access, whatever is under way: before a read, a row that is opened in vain; before a write that
-    /// finds no room, the reads between the drains of a full queue, and those of one that was under way. (The full queue itself is the
-    /// resource's backlog.)
+    /// The time that a write queue spends on others before an access, whatever is in progress: before a read, a row that is opened in vain;
+    /// before a write that finds no room, the reads between the drains of a full queue, and those of a drain in progress. (The full queue
+    /// itself is the resource's backlog.)
     fn queued(&self, controller: &Controller, write: bool) -> Ticks {
         let Some(queue) = controller.write_queue else {
             return 0;
@@ -128,8 +128,8 @@ impl<'a> MemoryTiming<'a> {
         }
     }
 
-    /// What a row may have to stay open, from its last column access or the moment at which it was opened. Where younger requests may have
-    /// to be waited for, not less than the front end of one that has just come.
+    /// How long a row may have to stay open, from its last column access or from its opening. Where an access may have to wait for younger
+    /// requests, at least the front end of a request that has just come.
     fn left(&self, controller: &Controller) -> Ticks {
         let written = controller.write_cas + self.dram.write_recovery;
         let read = controller.read_to_precharge;
@@ -141,20 +141,20 @@ impl<'a> MemoryTiming<'a> {
         }
     }
 
-    /// One column access to the next that needs another row.
+    /// From one column access to the next that needs another row.
     fn row(&self, controller: &Controller) -> Ticks {
         let gaps = controller.activate_gap.max(controller.four_activates);
         self.left(controller) + self.ticks(self.dram.precharge + gaps + self.dram.activate + 3)
     }
 
-    /// What the bursts that may pass the oldest access cost it.
+    /// The cost of the bursts that may pass the oldest access.
     fn passed(&self, controller: &Controller) -> Ticks {
         let turn = self.turn(controller);
         let each = self.left(controller).max(turn) + turn;
         u64::from(cap(controller).unwrap_or(0)) * each
     }
 
-    /// One column access to the next of an open row.
+    /// From one column access to the next in an open row.
     fn turn(&self, controller: &Controller) -> Ticks {
         let to_read = self.ticks(controller.write_cas + controller.write_to_read) + self.burst();
         let to_write = (self.ticks(self.dram.cas + controller.read_to_write) + self.burst())
@@ -163,7 +163,7 @@ impl<'a> MemoryTiming<'a> {
         to_read.max(to_write).max(gap) + self.cycle
     }
 
-    /// Length of a slot: whatever burst follows has its whole time, in any bank.
+    /// Length of a slot: any following burst has its whole time, in any bank.
     fn slot(&self, controller: &Controller) -> Ticks {
         let t = |cycles| self.ticks(cycles);
         let bank = |after: Ticks| {
@@ -183,7 +183,7 @@ impl<'a> MemoryTiming<'a> {
         .fold(0, Ticks::max)
     }
 
-    /// What `bytes` take; `line`: they are a cache line, which is aligned. `input`: the tile's number.
+    /// The cost of `bytes`; `line`: they are a cache line, which is aligned. `input`: the tile's number.
     pub fn access(&self, bytes: u64, write: bool, line: bool, input: u16) -> MemoryAccess {
         let dram = self.dram;
         let burst_bytes = u64::from(dram.burst).max(1);
@@ -205,7 +205,7 @@ impl<'a> MemoryTiming<'a> {
             elsewhere: false,
             latency,
         };
-        // At best, the channels share the bursts out.
+        // At best, the channels share the bursts.
         let apart = aligned.div_ceil(u64::from(dram.channels()));
         let cas = |controller: &Controller| {
             if write {
@@ -222,8 +222,8 @@ impl<'a> MemoryTiming<'a> {
                 } else {
                     0
                 };
-                // The bursts of an access lie in one row, or in two of neighbouring banks that open at the same time. Where that
-                // need not be so, each burst is taken to open a row.
+                // The bursts of an access are in one row, or in two rows of neighbouring banks that open at the same time. Where that is
+                // not certain, each burst is assumed to open a row.
                 let overlapping = dram.banks > 1 && bytes <= dram.row.0;
                 let (service, occupancy) = if overlapping {
                     (open + bursts * burst, open + bursts * burst + recovery)
@@ -268,7 +268,7 @@ impl<'a> MemoryTiming<'a> {
                     _ => moved,
                 };
                 let data = self.ticks(cas(controller)) + burst;
-                // What is acknowledged at once, or answered from the write queue, need not reach the banks.
+                // An access that is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
                     Some(_) => 0,
                     None => self.ticks(cas(controller)) + apart * burst,
@@ -312,7 +312,7 @@ impl<'a> MemoryTiming<'a> {
         };
         (dram.refresh_interval > 0).then(|| Outage {
             period: self.ticks(dram.refresh_interval),
-            // It lets the running access end, and may fall within the access being examined.
+            // It lets the access in progress end, and may fall within the access being examined.
             jitter: 2 * access,
             // All rows are closed; an interrupted access reopens its row.
             duration: open + self.ticks(dram.refresh) + self.cycle,
@@ -320,7 +320,7 @@ impl<'a> MemoryTiming<'a> {
     }
 }
 
-/// How many bursts may pass the oldest access, with first ready.
+/// How many bursts may pass the oldest access under first-ready scheduling.
 fn cap(controller: &Controller) -> Option<u32> {
     match controller.policy {
         MemoryPolicy::FrFcfs { cap } => Some(cap),

@@ -193,7 +193,7 @@ impl SystemBounds<'_> {
                 let demanded = if size.1 == most { slots } else { 0 };
                 packets.push((class, demanded));
                 if self.shares(own) && demanded > 1 {
-                    // What left of a message that TileMux aborts at a switch goes on, and the next command may begin.
+                    // The packets of a message that left before TileMux aborted it at a switch continue, and the next command may begin.
                     let mut left = chip.packets(own, tile, size, 0, count - 1)?;
                     left.pool = None;
                     left.name.push_str(" that was aborted");

@@ -12,22 +12,22 @@ pub type Ticks = u64;
 /// Everything that shares resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkScenario {
-    /// Ticks a second, positive.
+    /// Ticks per second, positive.
     pub ticks_per_second: u64,
     /// Links, memory controllers, receive units.
     pub resources: Vec<Resource>,
-    /// The senders, the victim included.
+    /// The senders, including the victim.
     pub sources: Vec<Source>,
     /// Resources that follow each other in order.
     pub tandems: Vec<Tandem>,
 }
 
-/// A resource that passes on what it served in the order of service, and the resources that it passes it on to.
+/// A resource that passes on its transactions in the order of service, and the resources that it passes them on to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tandem {
     /// The resource.
     pub first: usize,
-    /// Everything that comes to these comes from there, in that order.
+    /// Everything that arrives at these comes from that resource, in that order.
     pub behind: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ pub struct Tandem {
 pub struct Resource {
     /// Name for reports, such as `link router0 -> memory8`.
     pub name: String,
-    /// How the next one is chosen.
+    /// How it chooses the next transaction.
     pub arbitration: Arbitration,
     /// Time in which it serves nothing.
     pub outage: Option<Outage>,
@@ -53,8 +53,8 @@ pub enum Arbitration {
     ArrivalOrder,
     /// In arrival order, except for [`Step::passed`] of later arrivals; not preemptive.
     LimitedPassing,
-    /// As [`Arbitration::LimitedPassing`] within a queue; whenever work of one input has gone, at most as much of what was acknowledged
-    /// before follows, in turns of at least `least` units of it.
+    /// As [`Arbitration::LimitedPassing`] within a queue; whenever work of one input has been served, at most as much of the work
+    /// acknowledged before follows, in turns of at least `least` units of it.
     Turns {
         /// Each turn costs at most one unit more.
         least: u64,
@@ -68,9 +68,9 @@ pub enum Arbitration {
 pub struct Outage {
     /// Distance between two starts, positive.
     pub period: Ticks,
-    /// How late it may start, because it lets the running transaction end.
+    /// How late it may start, because it lets the transaction in progress end.
     pub jitter: Ticks,
-    /// Length, including what it costs the next transaction.
+    /// Length, including its cost for the next transaction.
     pub duration: Ticks,
 }
 
@@ -87,11 +87,11 @@ pub struct Source {
     pub classes: Vec<TransactionClass>,
 }
 
-/// A token bucket of hardware: every `period` it gains `rate * period / ticks_per_second` bytes (fractions are kept) up to
-/// `limit`; a transaction leaves when its bytes are there, or when the bucket is full, and takes them.
+/// A token bucket of hardware: every `period` it gains `rate * period / ticks_per_second` bytes (fractions are kept) up to `limit`; a
+/// transaction leaves when its bytes are available, or when the bucket is full, and takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regulator {
-    /// Bytes a second, positive.
+    /// Bytes per second, positive.
     pub rate: u64,
     /// Bytes at most.
     pub limit: u64,
@@ -99,7 +99,7 @@ pub struct Regulator {
     pub period: Ticks,
     /// Bytes that may leave before they are paid for, in addition to `limit`; while that much is owed, nothing else leaves.
     pub credit: u64,
-    /// Transactions that wait in its line at most, in order; whatever else there is waits before it asks.
+    /// The most transactions that wait in its line, in order; any others wait before they enter it.
     pub line: u32,
 }
 
@@ -108,38 +108,37 @@ pub struct Regulator {
 pub struct TransactionClass {
     /// Name for reports, such as `line read`.
     pub name: String,
-    /// Bytes that one takes from the token bucket at least.
+    /// The fewest bytes that one takes from the token bucket.
     pub charge: u64,
-    /// Bytes that one takes from it at most.
+    /// The most bytes that one takes from it.
     pub charge_most: u64,
     /// Maximum outstanding transactions of this class of the source. 0: no other transaction meets them as such, because other classes
     /// represent their parts (the packets of a message); they can nevertheless be bounded.
     pub outstanding: u32,
-    /// Least time from the start of one to its end without contention, so from its start to that of the next on the same slot; 0 if
-    /// unknown.
+    /// Least time from the start of one to its end without contention, and so to the start of the next one on the same slot; 0 if unknown.
     pub least_round_trip: Ticks,
-    /// Whose slots they are, if classes of the same tile share them.
+    /// The owner of their slots, if classes of the same tile share them.
     pub pool: Option<Pool>,
-    /// What is known of how many there are, beyond the token bucket.
+    /// What is known about their number, beyond the token bucket.
     pub demand: Option<Demand>,
     /// What one does, in order.
     pub steps: Vec<Step>,
 }
 
-/// Parts of a tile whose slots all of its classes of that kind share, whoever on the tile they belong to.
+/// Parts of a tile whose slots are shared by all of its classes of that kind, whichever application on the tile they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pool {
     /// Miss registers.
     Reads,
     /// The write-back buffer.
     WriteBacks,
-    /// The one command of the data transfer unit: transfers or a message. While a transaction of one command is under way, none of
+    /// The one command of the data transfer unit: transfers or a message. While a transaction of one command is outstanding, none of
     /// another one is.
     Command,
 }
 
-/// At most `count` transactions belong to each period, and each of them is over (the resources that it used included) at
-/// most `jitter` after the start of its period.
+/// At most `count` transactions belong to each period, and each of them is over (including the resources that it used) at most `jitter`
+/// after the start of its period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// Transactions.
@@ -151,8 +150,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Transactions that are under way at some moment of a window of this length, at most: those of the periods that began
-    /// in it or up to `jitter` before.
+    /// The most transactions outstanding at some moment of a window of this length: those of the periods that began in it or up to `jitter`
+    /// before it.
     pub(super) fn in_window(&self, window: u128) -> u128 {
         let periods =
             window.saturating_add(self.jitter.into()) / u128::from(self.period.max(1)) + 1;
@@ -165,20 +164,20 @@ impl Demand {
 pub struct Step {
     /// The resource that must be won, if any: an index into [`NetworkScenario::resources`].
     pub resource: Option<usize>,
-    /// The resource's input that the transaction comes through (round robin, turns); any number, equal for the same queue.
+    /// The resource's input through which the transaction comes (round robin, turns); any number, equal for the same queue.
     pub input: u16,
     /// Longest time for which the resource then serves nobody else.
     pub occupancy: Ticks,
-    /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): the longest time that this costs a transaction once all older
-    /// ones have left.
+    /// Where younger transactions may pass ([`Arbitration::LimitedPassing`]): the longest time that this costs a transaction after all
+    /// older ones have left.
     pub passed: Ticks,
-    /// Under [`Arbitration::Turns`]: longest time that goes to others before it in any case, beside the backlog.
+    /// Under [`Arbitration::Turns`]: the longest time that goes to others before it in any case, in addition to the backlog.
     pub queued: Ticks,
     /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
     /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
     pub tail: Ticks,
-    /// It is the work of another source (lines that storing a message moves at its receiver), whose slots are occupied for it: it counts
-    /// where tokens limit how often it happens, and no wait for it is attributed to this transaction.
+    /// It is another source's work (lines that storing a message moves at its receiver), whose slots it occupies: it counts where tokens
+    /// limit how often it happens, and no wait for it is attributed to this transaction.
     pub elsewhere: bool,
     /// Longest time from winning the resource (or reaching the step) to reaching the next step.
     pub latency: Ticks,
@@ -324,8 +323,8 @@ impl NetworkScenario {
 }
 
 impl NetworkScenario {
-    /// The longest that what its sources no longer count may still occupy `resource`: one transaction at most that is over, and what was
-    /// acknowledged early.
+    /// The longest time for which work that its sources no longer count may still occupy `resource`: at most one finished transaction, and
+    /// the work acknowledged early.
     pub(super) fn tail(&self, resource: usize) -> u128 {
         let classes = self.sources.iter().flat_map(|s| &s.classes);
         let steps = classes
@@ -337,13 +336,13 @@ impl NetworkScenario {
 }
 
 impl TransactionClass {
-    /// Steps at a resource that the transaction itself takes.
+    /// The transaction's own steps at a resource.
     pub(super) fn own_steps(&self, resource: usize) -> impl Iterator<Item = &Step> {
         let here = self.steps.iter();
         here.filter(move |s| s.resource == Some(resource) && !s.elsewhere)
     }
 
-    /// All steps at a resource, those of others that it causes included.
+    /// All steps at a resource, including those of others that it causes.
     pub(super) fn at(&self, resource: usize) -> Vec<&Step> {
         let here = self.steps.iter();
         here.filter(|s| s.resource == Some(resource)).collect()

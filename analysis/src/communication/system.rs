@@ -1,7 +1,7 @@
 //! A described system as a scenario: what each application may send, and the bounds that a report shows.
 //!
 //! Why it exists: rights and limits are in the description. An application can cause only what its tile's caches, its gates and its token
-//! bucket allow; whether it actually does so does not matter. Limits on what periodic applications do, declared or measured, come as
+//! bucket allow; whether it actually does so does not matter. Limits on periodic applications' behaviour, declared or measured, come as
 //! [`Profile`]s.
 //!
 //! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
@@ -21,18 +21,18 @@ use bulkhead_model::system::App;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Rounds in which a flow's bound and the assumption on when its jobs are over may come to agree.
+/// Maximum rounds until a flow's bound and the assumed end of its jobs agree.
 const ROUNDS: u32 = 20;
 
-/// What a periodic application does in each job at most, on its own.
+/// The most that a periodic application does in each job, on its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// Index of the application in the system's list.
     pub app: usize,
-    /// Ticks of a job without waiting for anybody else.
+    /// Ticks of a job without waiting for others.
     pub compute: Ticks,
-    /// `compute` already contains the uncontended time of the transactions below (it was measured with them, alone). Then
-    /// the lines below were counted too, and contain those that messages cost at both ends.
+    /// `compute` already contains the uncontended time of the transactions below (it was measured with them, alone). The lines below were
+    /// then counted too, and include those that messages cost at both ends.
     pub compute_includes_network: bool,
     /// Cache lines read over the network.
     pub line_reads: u64,
@@ -70,7 +70,7 @@ pub enum SystemError {
     },
 }
 
-/// What a transaction of an application is.
+/// A transaction of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A cache line read because of a miss.
@@ -97,15 +97,15 @@ pub struct SystemBounds<'a> {
     /// Class of each kind, for each application.
     pub(super) kinds: Vec<BTreeMap<Kind, usize>>,
     profiles: BTreeMap<usize, Profile>,
-    /// How many transactions of a class each one of a kind may be, for classes that nothing names: for each application.
+    /// For each application: the classes that are parts of another kind of transaction, with that kind and the number of parts.
     pub(super) parts: Vec<BTreeMap<usize, (Kind, u64)>>,
-    /// A line that the kernel's tile reads, at most.
+    /// The most lines that the kernel's tile reads.
     pub(super) kernel_line: Ticks,
 }
 
 impl<'a> SystemBounds<'a> {
-    /// The scenario of `system`. Applications with a profile that are periodic, or only serve periodic ones, are taken to keep
-    /// to it: what it lists in each period, over by the deadline.
+    /// The scenario of `system`. Applications with a profile that are periodic, or only serve periodic ones, are assumed to keep to it:
+    /// they do what it lists in each period, and are done by the deadline.
     ///
     /// # Errors
     /// [`SystemError`] if a profile names something that does not exist.
@@ -135,26 +135,26 @@ impl<'a> SystemBounds<'a> {
         }
         bounds.add_cards(&chip)?;
         bounds.kernel_line = bounds.line_of_kernel(&chip)?;
-        // What a message costs at its ends rests on bounds beside everything else, and is added to that.
+        // The cost of a message at its ends depends on bounds of everything else, and is added to it.
         bounds.join()?;
         bounds.add_messages(&chip)?;
         bounds.join()?;
         Ok(bounds)
     }
 
-    /// Prepares the scenario as it is now for bounds.
+    /// Prepares the scenario in its present state for bounds.
     fn join(&mut self) -> Result<(), SystemError> {
         self.scenario.validate()?;
         self.joined = tandem::joined(&self.scenario);
         Ok(())
     }
 
-    /// The bound of work in the scenario.
+    /// The bound of some work in the scenario.
     pub(super) fn bound(&self, work: &Work) -> Result<FlowBound, SystemError> {
         Ok(beside(&self.scenario, self.joined.as_ref(), work)?)
     }
 
-    /// The same without the traffic of these applications: they do not run while what is bounded does.
+    /// The same without the traffic of these applications: they do not run during the bounded work.
     pub fn without(mut self, apps: &[usize]) -> Self {
         for &app in apps {
             if let Some(source) = self.scenario.sources.get_mut(app) {
@@ -168,7 +168,7 @@ impl<'a> SystemBounds<'a> {
         self
     }
 
-    /// The scenario, for bounds of one's own.
+    /// The scenario, for the caller's own bounds.
     pub fn scenario(&self) -> &NetworkScenario {
         &self.scenario
     }
@@ -178,9 +178,8 @@ impl<'a> SystemBounds<'a> {
         self.scenario.ticks_per_second
     }
 
-    /// The bound of one transaction of an application, from when it has its tokens to its end: the data of a line or chunk, the
-    /// acknowledgement of a write or a message. A message's local memory accesses are not in it: [`SystemBounds::message`]
-    /// has them.
+    /// The bound of one transaction of an application, from the moment when it has its tokens to its end: the data of a line or chunk, the
+    /// acknowledgement of a write or a message. It excludes a message's local memory accesses, which [`SystemBounds::message`] includes.
     ///
     /// # Errors
     /// [`SystemError`] if the application cannot do this.
@@ -198,19 +197,19 @@ impl<'a> SystemBounds<'a> {
         Ok(self.bound(&Work::of(self.id(app, kind)?, chunks))?.bound)
     }
 
-    /// The bound of jobs of `apps`, one after the other, each sending its messages: an end-to-end flow. Every application
-    /// needs a profile that lists all that its tile does meanwhile. `wake` ticks are added for each: the time from a
-    /// message's arrival to the receiver's next instruction (polling distance, or leaving sleep). Where a profile's
-    /// `compute` includes the network, the end-to-end latency measured alone may stand in any one of the profiles.
+    /// The bound of jobs of `apps`, one after the other, each sending its messages: an end-to-end flow. Every application needs a profile
+    /// that lists everything that its tile does meanwhile. `wake` ticks are added for each: the time from a message's arrival to the
+    /// receiver's next instruction (polling distance, or leaving sleep). Where a profile's `compute` includes the network, the end-to-end
+    /// latency measured alone may stand in any one of the profiles.
     ///
     /// # Errors
-    /// [`SystemError`] if an application has no profile or not the rights that it needs.
+    /// [`SystemError`] if an application has no profile or lacks the rights that it needs.
     pub fn flow(&self, apps: &[usize], wake: Ticks) -> Result<FlowBound, SystemError> {
         let once: Vec<(usize, u64)> = apps.iter().map(|&app| (app, 1)).collect();
         self.flow_of_jobs(&once, wake)
     }
 
-    /// The same where each application has so many jobs: the flow's own one, and those for messages of others that may be there with it.
+    /// The same where each application has this many jobs: the flow's own, and those for messages of others that may be there with it.
     ///
     /// # Errors
     /// As for [`SystemBounds::flow`].
@@ -263,8 +262,8 @@ impl<'a> SystemBounds<'a> {
             }
             beside(&scenario, joined.as_ref(), &work)
         };
-        // Jobs were taken to be over by their deadlines. If the bound does not say so, they are taken to last as long as it
-        // says, until both agree; if they never do, nothing is known of when jobs are over.
+        // Jobs were assumed to be over by their deadlines. If the bound exceeds the deadlines, the jobs are assumed to last as long as the
+        // bound, until both agree; if they never do, nothing is known about the end of jobs.
         let classes = self.scenario.sources.iter().flat_map(|s| &s.classes);
         let shortest = classes.filter_map(|c| c.demand).map(|d| d.jitter).min();
         let mut assumed = 0;
@@ -304,7 +303,7 @@ impl<'a> SystemBounds<'a> {
         app.map(|app| app.tile)
     }
 
-    /// What the bounds rest on, in sentences.
+    /// The assumptions of the bounds, in sentences.
     pub fn assumptions(&self) -> Vec<String> {
         let mut all = vec![
             "start-up is over; the kernel and the resource managers only answer system calls"
@@ -358,7 +357,7 @@ impl<'a> SystemBounds<'a> {
         apps.count() + managers.count() > 1
     }
 
-    /// What one application may do with memory.
+    /// The accesses to memory that one application may make.
     fn add_app(&mut self, chip: &Chip, index: usize) -> Result<(), SystemError> {
         let app = &self.system.apps[index];
         let (tile, memory) = (app.tile, app.memory_tile);
@@ -401,7 +400,7 @@ impl<'a> SystemBounds<'a> {
                     limit: limit.burst.0,
                     period,
                     credit: chip.credit(tile, local_chunks(chip, app)?, self.shares(tile))?,
-                    // What one application may do with memory.
+                    // The accesses to memory that one application may make.
                     line: 2,
                 })
             }
@@ -418,8 +417,8 @@ impl<'a> SystemBounds<'a> {
         Ok(())
     }
 
-    /// Network cards that somebody drives, each a source of its own: a card has accesses for both directions under way, whoever runs on
-    /// its tile. Its link's rate bounds nothing here, because the driver says how many descriptors a frame is, and the card
+    /// Network cards with a driver, each a source of its own: a card has accesses outstanding for both directions, whichever application
+    /// runs on its tile. Its link's rate bounds nothing here, because the driver chooses the number of descriptors per frame, and the card
     /// reads all of them.
     fn add_cards(&mut self, chip: &Chip) -> Result<(), SystemError> {
         for app in self.system.apps.iter().filter(|app| app.device) {
@@ -430,12 +429,12 @@ impl<'a> SystemBounds<'a> {
             let slots = card.parallel.saturating_mul(2).saturating_add(1);
             let mut read = chip.line_read(app.tile, app.memory_tile)?;
             read.outstanding = slots;
-            // Its own accesses; where it passes the first level, it shares that cache's registers, which are counted, too.
+            // Its own accesses; where they pass the first level, they share that cache's registers, which are counted, too.
             read.pool = None;
             let write = chip.line_write(app.tile, app.memory_tile)?;
             let classes = vec![read, write];
-            // It is charged to whoever is current on the tile, and to nobody while nobody is: in front of the own requests in the one
-            // case, unregulated in the other.
+            // The application that is current on the tile pays for it, and nobody pays while none is: then it is unregulated, otherwise it
+            // goes before the application's own requests.
             for (index, other) in self.system.apps.iter().enumerate() {
                 if other.tile == app.tile && other.limit.is_some() {
                     let own = &mut self.scenario.sources[index];
@@ -455,7 +454,7 @@ impl<'a> SystemBounds<'a> {
         Ok(())
     }
 
-    /// The longest that the kernel's tile waits for a line, with all that others may do.
+    /// The longest wait of the kernel's tile for a line, with everything that others may do.
     fn line_of_kernel(&self, chip: &Chip) -> Result<Ticks, SystemError> {
         let Some(memory) = self.system.platform.memories.first() else {
             return Ok(0);
@@ -491,7 +490,7 @@ impl<'a> SystemBounds<'a> {
         if let Some(own) = &self.system.apps[app].task
             && self.has_sender(app)
         {
-            // Messages may come more often than its own period says.
+            // Messages may come more often than its own period.
             let mut all = Vec::new();
             let known = streams(self.system, app, &mut vec![app], &mut all);
             let all = if known { all.as_slice() } else { &[] };
@@ -516,7 +515,7 @@ impl<'a> SystemBounds<'a> {
             .iter()
             .filter_map(|&a| self.system.apps[a].task.as_ref())
             .collect();
-        // One of them without a period may send at any time.
+        // One of them may send at any time, because it has no period.
         let free = reached.iter().any(|&a| {
             let unbounded = self.system.apps[a].task.is_none() && !self.profiles.contains_key(&a);
             unbounded || (self.system.apps[a].task.is_none() && !self.has_sender(a))
@@ -578,7 +577,7 @@ impl<'a> SystemBounds<'a> {
         let numbered: BTreeMap<usize, Kind> =
             self.kinds[app].iter().map(|(k, &c)| (c, *k)).collect();
         for (index, class) in self.scenario.sources[app].classes.iter_mut().enumerate() {
-            // What the profile does not list is not done; a small chunk ends each listed transfer at most.
+            // The application does nothing that the profile does not list; at most one small chunk ends each listed transfer.
             let of = |kind: &Kind| listed.get(kind).copied().unwrap_or(0);
             let count = match (numbered.get(&index), self.parts[app].get(&index)) {
                 (Some(kind), _) => of(kind),
@@ -599,8 +598,8 @@ impl<'a> SystemBounds<'a> {
 /// Maximum number of paths along which messages are followed back to their origin.
 const WAYS_MAX: usize = 1000;
 
-/// For each path along send gates to `app`, adds the application that begins it. False if an origin has no `<task>`, messages return to a
-/// place already visited (`above`), or there are too many paths.
+/// For each path along send gates to `app`, adds the application at which it begins. Returns false if such an application has no `<task>`,
+/// messages return to a place already visited (`above`), or there are too many paths.
 fn streams(system: &System, app: usize, above: &mut Vec<usize>, all: &mut Vec<usize>) -> bool {
     for (from, other) in system.apps.iter().enumerate() {
         let gates = other.sgates.iter().filter(|gate| gate.to == app).count();
@@ -651,8 +650,8 @@ pub fn sent_from_outside(system: &System, members: &[usize]) -> Option<String> {
     })
 }
 
-/// Chunks of an application whose blocks its tile may move before they are paid for: all that a command has under way, and one where
-/// it has messages only.
+/// Chunks of an application for which its tile may move blocks before they are paid for: all chunks that a command has outstanding, and one
+/// where it only has messages.
 pub(crate) fn local_chunks(chip: &Chip, app: &App) -> Result<u32, ChipError> {
     Ok(match app.mgates.is_empty() {
         true => 1,
@@ -676,7 +675,7 @@ fn counts(profile: &Profile) -> Vec<(Kind, u64)> {
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// Blocks that a message and its header touch, wherever they lie.
+/// Blocks that a message and its header touch, at any address.
 pub(super) fn blocks(payload: u64, block: u64) -> u64 {
     (payload + HEADER_SIZE as u64).div_ceil(block.max(1)) + 1
 }

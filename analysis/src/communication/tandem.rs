@@ -1,9 +1,8 @@
-//! Two servers in order of arrival, one right behind the other, as one server.
+//! Two servers that serve in order of arrival, one directly after the other, as one server.
 //!
-//! Why it exists: a memory answers in the order in which it serves, and its answers leave the tile over one link. A
-//! transaction that is ahead at the memory is also ahead at the link, so it delays another one only by the longer of its two
-//! services: its burst is paid once, as LUDB pays it over a FIFO tandem. This module knows neither windows nor paths: it turns a
-//! scenario into one with fewer resources.
+//! Why it exists: a memory answers in the order of service, and its answers leave the tile over one link. A transaction that is ahead at
+//! the memory is also ahead at the link, so it delays another one only by the longer of its two services: its burst is paid once, as LUDB
+//! pays it over a FIFO tandem. This module knows neither windows nor paths: it turns a scenario into one with fewer resources.
 //!
 //! # Why this holds
 //! Let `v` come to the first server at `t` and begin service at the second one at `b`. Let `A` be all that is ahead of it at `t`, at either
@@ -30,13 +29,13 @@ use std::collections::BTreeSet;
 pub(super) struct Joined {
     /// The scenario.
     pub scenario: NetworkScenario,
-    /// Resources that now are a whole tandem.
+    /// Resources that now represent a whole tandem.
     pub whole: BTreeSet<usize>,
 }
 
 /// The scenario with all its tandems joined; `None` if there are none.
 ///
-/// A tandem in which somebody comes to the second server past the first one, or that serves in another order, stays as it is.
+/// A tandem stays as it is if a transaction reaches the second server without passing the first one, or if it serves in another order.
 pub(super) fn joined(scenario: &NetworkScenario) -> Option<Joined> {
     let mut all = scenario.clone();
     let mut whole = BTreeSet::new();
@@ -55,7 +54,7 @@ pub(super) fn joined(scenario: &NetworkScenario) -> Option<Joined> {
     })
 }
 
-/// Both serve in order of arrival, and the second one never rests while something waits.
+/// Both serve in order of arrival, and the second one never idles while something waits.
 fn in_order(scenario: &NetworkScenario, tandem: &Tandem) -> bool {
     let first = &scenario.resources[tandem.first];
     let steps = || {
@@ -87,12 +86,12 @@ fn in_order(scenario: &NetworkScenario, tandem: &Tandem) -> bool {
 struct Passage {
     first: Step,
     second: Step,
-    /// From its service at the first server to its arrival at the second one, at most.
+    /// The longest time from its service at the first server to its arrival at the second one.
     between: Ticks,
 }
 
 impl Passage {
-    /// Of the steps from this one on, and how many steps they are; `None` if they do not lead to the second server.
+    /// The passage that starts with this step, and its number of steps; `None` if the steps do not lead to the second server.
     fn new(steps: &[Step], tandem: &Tandem) -> Option<(Self, usize)> {
         let (&first, rest) = steps.split_first()?;
         let way = rest.iter().position(|step| step.resource.is_some())?;
@@ -115,7 +114,7 @@ impl Passage {
         self.first.occupancy.max(self.second.occupancy)
     }
 
-    /// What it adds to the services of all that are ahead, if its arrival begins a busy period of the second server.
+    /// What it adds to the services of all transactions ahead, if its arrival begins a busy period of the second server.
     fn corner(&self) -> Ticks {
         let sum = self.between.saturating_add(self.second.occupancy);
         sum.saturating_sub(self.longer())
@@ -124,7 +123,7 @@ impl Passage {
     fn joined(&self, corner: Ticks) -> Step {
         Step {
             occupancy: self.longer(),
-            // At most one that is over occupies either server still, and the sum above begins at one of them.
+            // At most one finished transaction still occupies one of the servers, and the sum above begins at one of them.
             tail: self.first.tail.max(self.second.tail),
             latency: self.between.max(corner).saturating_add(self.second.latency),
             ..self.first
@@ -138,7 +137,7 @@ enum Part {
     Step(Step),
 }
 
-/// `None` if it comes to the second server by another way.
+/// `None` if it reaches the second server in another way.
 fn parts(mut steps: &[Step], tandem: &Tandem) -> Option<Vec<Part>> {
     let mut all = Vec::new();
     while let Some(step) = steps.first() {
@@ -158,14 +157,14 @@ fn parts(mut steps: &[Step], tandem: &Tandem) -> Option<Vec<Part>> {
     Some(all)
 }
 
-/// All sources with each passage as one step; `None` if one comes to the second server by another path.
+/// All sources with each passage as one step; `None` if one of them reaches the second server by another path.
 fn sources(scenario: &NetworkScenario, tandem: &Tandem) -> Option<Vec<Source>> {
     let mut divided = Vec::new();
     let mut corner = 0;
     for class in scenario.sources.iter().flat_map(|s| &s.classes) {
         let parts = parts(&class.steps, tandem)?;
         for part in &parts {
-            // What a source does elsewhere is also listed by the source whose work it is.
+            // A source's work elsewhere is also listed by the source for which it is done.
             if let Part::Passage(passage) = part
                 && !passage.first.elsewhere
             {

@@ -67,8 +67,8 @@ fn loads(tasks: &[Task], task: &Task, processors: u64) -> (Vec<Exact>, Exact) {
     (tasks.iter().map(load).collect(), allowed)
 }
 
-/// Bertogna, Cirinei and Lipari's test: bounds each task's interference by its work in the window and by the slack of the
-/// task that is looked at.
+/// Bertogna, Cirinei and Lipari's test: bounds each task's interference by its work in the window and by the slack of the task under
+/// analysis.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or not covered.

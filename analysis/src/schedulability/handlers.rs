@@ -14,7 +14,7 @@ pub const fn handler(cost: Time, distance: Time) -> Task {
     Task::new(cost, distance)
 }
 
-/// Something that happens once in a busy period at most, such as the stall that was under way when it began.
+/// Something that happens at most once in a busy period, such as a stall in progress when it began.
 pub const fn once(cost: Time) -> Task {
     Task::new(cost, LIMIT)
 }

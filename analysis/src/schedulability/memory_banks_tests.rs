@@ -64,7 +64,7 @@ fn job_driven_is_less_for_few_others() {
     assert_eq!(window_delay(&memory, &cores, 1, 23), Ok(2 * 8 * 3));
 }
 
-/// A request under way of lower priority is waited for: 10 alone and 3 on the bus, before 20 + 2 * 3.
+/// The core waits for a lower-priority request in progress: 10 alone and 3 on the bus, before 20 + 2 * 3.
 #[test]
 fn pending_request_by_hand() {
     let cores = [

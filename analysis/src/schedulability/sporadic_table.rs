@@ -275,7 +275,7 @@ mod tests {
         worst
     }
 
-    /// The longest of all arrivals of so many jobs that begin within a table and are at most a table further apart than they must be.
+    /// The longest of all arrivals of this many jobs that begin within a table and are at most a table further apart than they must be.
     fn worst_by_force(table: &Table, index: usize, task: &Task, jobs: u32) -> u64 {
         let mut worst = 0;
         let mut all: Vec<Vec<u64>> = (0..table.length).map(|first| vec![first]).collect();

@@ -124,7 +124,7 @@ pub fn build_at(tasks: &[Task], offsets: &[Time]) -> Result<Table, TableError> {
         length,
         slots: clipped.collect(),
     };
-    // With more work than time, three hyperperiods may pass before somebody is late; the table then lacks what was put off.
+    // With more work than time, three hyperperiods may pass before a job is late; the table then lacks the postponed work.
     match check_at(&table, tasks, &offsets, &Turns::default()) {
         Err(TableError::Short {
             task,

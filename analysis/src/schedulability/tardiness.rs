@@ -97,10 +97,10 @@ pub fn with_supply(tasks: &[Task], supplies: &[Supply]) -> Result<Option<Vec<Tim
 /// to another processor until the handler ends. `handlers` are those of all processors together, and meet implicit deadlines;
 /// `supplies` are without them already.
 ///
-/// With handlers of utilisation `h` in all, that exceed `h t` by at most `B` in any window of length t, the proof above changes in
-/// one step. Step 2 stays: where an available processor does none of the work that is looked at, the others have a job each at
-/// most, running or held up. In step 3 nothing is wasted but while task k runs or is held up: `c <= x U_k + C_k + h t + B`, so
-/// that `R` becomes `R - (m - 1) h`, and `(m - 1) B` joins the numerator.
+/// With handlers of utilisation `h` in all, that exceed `h t` by at most `B` in any window of length t, the proof above changes in one
+/// step. Step 2 stays: where an available processor does none of the work under analysis, the others have a job each at most, running or
+/// held up. In step 3 nothing is wasted but while task k runs or is held up: `c <= x U_k + C_k + h t + B`, so that `R` becomes
+/// `R - (m - 1) h`, and `(m - 1) B` joins the numerator.
 ///
 /// # Errors
 /// As [`with_supply`].

@@ -18,7 +18,7 @@ use crate::measure::Known;
 use crate::random::Random;
 
 const US: u64 = 1000;
-/// Pieces that a budget comes back in at most.
+/// The most pieces in which a budget comes back.
 const PIECES: usize = 8;
 /// A shorter piece comes back with the next one.
 const CRUMB: u64 = 5 * US;
@@ -29,9 +29,9 @@ struct App {
     priority: u8,
     /// Cost of a job and minimum inter-arrival time of jobs.
     job: (u64, u64),
-    /// Refills that are on their way or there: when, how much.
+    /// Refills, available or on their way: when, how much.
     refills: Vec<(u64, u64)>,
-    /// Jobs that are there: release, work left.
+    /// Jobs that have arrived: release, remaining work.
     jobs: Vec<(u64, u64)>,
     next: u64,
     /// Since when the present work counts.
@@ -102,7 +102,7 @@ struct Tile<'a> {
     running: Option<usize>,
     switch: u64,
     slice: u64,
-    /// What a request of the kernel takes, and after how long another one may come while somebody with a budget wants the hart.
+    /// The duration of a kernel request, and the time after which another one may come while an application with a budget wants the hart.
     request: (u64, u64),
     /// Until then none does.
     calm: u64,
@@ -117,7 +117,7 @@ impl Tile<'_> {
             while app.next <= self.now {
                 if app.jobs.is_empty() {
                     app.release = app.next;
-                    // What is not there yet counts from when it is.
+                    // A piece that is not available yet counts from the moment when it is.
                     if app.there(app.next) == 0 {
                         let next = app.refills.iter().map(|r| r.0).min();
                         app.release = app.release.max(next.unwrap_or(0));
@@ -140,7 +140,7 @@ impl Tile<'_> {
         let ready = (0..self.apps.len()).filter(|&i| self.apps[i].is_ready(self.now));
         let best = ready.clone().map(|i| self.apps[i].priority).max()?;
         let equals: Vec<usize> = ready.filter(|&i| self.apps[i].priority == best).collect();
-        // Whoever runs goes on while its slice lasts; then the next one in turn.
+        // The running application continues while its slice lasts; then the next one in turn.
         let current = self.running.filter(|i| equals.contains(i));
         match current {
             Some(i) if self.apps[i].slice > 0 || equals.len() == 1 => Some(i),
@@ -164,7 +164,7 @@ impl Tile<'_> {
         later.min().unwrap_or(u64::MAX)
     }
 
-    /// The hart goes to somebody, or to nobody with a budget.
+    /// The hart goes to an application, or to none with a budget.
     fn switch_to(&mut self, next: Option<usize>) {
         let switch = match self.random.one_in(3) {
             true => self.random.between(self.switch / 2, self.switch),
@@ -195,7 +195,7 @@ impl Tile<'_> {
         }
     }
 
-    /// A message for somebody who does not run and is not less urgent than the one that does. False if there is none.
+    /// A message for an application that does not run and is not less urgent than the running one. False if there is none.
     fn receive(&mut self, running: usize, cost: u64) -> bool {
         let priority = self.apps[running].priority;
         let others = self.apps.iter_mut().enumerate();
@@ -226,12 +226,12 @@ impl Tile<'_> {
             self.arrive();
             let Some(index) = self.chosen() else {
                 if self.running.is_some() {
-                    // Somebody without a budget is switched to, and runs.
+                    // The hart switches to an application without a budget, which runs.
                     self.switch_to(None);
                     continue;
                 }
                 let change = self.change().min(end);
-                // One that begins just before somebody comes.
+                // A run that begins just before another application comes.
                 if self.random.one_in(2) {
                     self.now = self.now.max(change - 1);
                     self.ask();
@@ -312,7 +312,7 @@ fn described(random: &mut Random, many: bool) -> String {
             _ if shared => {
                 let jobs = random.between(8, 16);
                 let distance = period / jobs;
-                // Of the budgets about a half, with switches: up to where they may run out, and beyond.
+                // About half of the budgets, with switches: up to where they may run out, and beyond.
                 let each = budget / (2 * jobs + 1);
                 let cost = each * random.between(2, 100) / 100;
                 format!(
@@ -321,7 +321,7 @@ fn described(random: &mut Random, many: bool) -> String {
             }
             0 => String::new(),
             kind => {
-                // One budget a job, or several.
+                // One budget per job, or several.
                 let budgets = if kind == 1 { 1 } else { random.between(1, 3) };
                 let distance = period * budgets;
                 let room = random.between(1, 30) * 5 * US;
@@ -386,7 +386,7 @@ fn apps(system: &System, random: &mut Random) -> Vec<App> {
     .collect()
 }
 
-/// One random tile: the response of everybody who has a `<task>`, against what `check` says.
+/// One random tile: compares the response of every application with a `<task>` with what `check` says.
 pub fn one(random: &mut Random) -> Result<Known, String> {
     let text = described(random, false);
     judged(&text, random)

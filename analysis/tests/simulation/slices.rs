@@ -1,7 +1,7 @@
 //! Round robin in slices, quotas in fixed windows, as TileMux shares a tile out.
 //!
 //! A decision goes before every turn; a task that wakes up queues behind all others; releases interrupt whatever runs, and the slice of the
-//! interrupted task goes on. A turn ends with its slice if others wait, with the job, and with the quota.
+//! interrupted task continues. A turn ends with its slice if others wait, with the job, and with the quota.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! A processor that follows its table: in each slot, the slot's task runs its oldest job, and no other task runs. Jobs come with the table, or, if the
 //! system does not say so, at any times at least a period apart.
 //!
-//! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one, and so is the end of a slot whose job is not
-//! done, unless another begins there. A decision that a slot's end meets goes on. Releases interrupt whatever runs.
+//! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one, and so is the end of a slot whose
+//! job is not done, unless another begins there. A decision in progress at a slot's end continues. Releases interrupt whatever runs.
 
 use std::collections::VecDeque;
 

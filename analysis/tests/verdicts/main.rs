@@ -30,8 +30,8 @@ fn bounds(inside: &str) -> (Vec<Option<f64>>, bool) {
     (bounds, plan.schedulable)
 }
 
-/// 1000 accesses of 100 ns each spend the budget of 1 ms in 100 us, so whoever comes then finds the processor stalled for 900 us,
-/// and needs 200 us more, whether it touches the memory or not.
+/// 1000 accesses of 100 ns each spend the budget of 1 ms in 100 us, so a task that comes then finds the processor stalled for 900 us, and
+/// needs 200 us more, whether it touches the memory or not.
 #[test]
 fn a_stall_meets_who_makes_no_access() {
     let system = |deadline: &str| {
@@ -44,7 +44,7 @@ fn a_stall_meets_who_makes_no_access() {
     };
     let (found, holds) = bounds(&system("500us"));
     assert_eq!((found[0], holds), (Some(1100.0), false));
-    // 3 ms, one stall of somebody else and 20 of its own, and 200 us in each of the three periods of the urgent task.
+    // 3 ms, one stall of another task and 20 of its own, and 200 us in each of the three periods of the urgent task.
     assert_eq!(found[1], Some(3000.0 + 21.0 * 900.0 + 3.0 * 200.0));
     assert!(bounds(&system("1100us")).1);
     // The same under earliest deadline first and without preemption.
@@ -64,8 +64,8 @@ fn a_stall_meets_who_makes_no_access() {
     assert_eq!(bounds(&idle).0[0], Some(200.0));
 }
 
-/// A section of 100 us of a less urgent task makes 50 of its accesses at most (and one that began before): each may cost
-/// 900 us / 1000 of a stall, besides the one that was under way.
+/// A section of 100 us of a less urgent task makes 50 of its accesses at most (and one that began before): each may cost 900 us / 1000 of a
+/// stall, in addition to the one in progress.
 #[test]
 fn a_section_stalls_with_its_accesses() {
     let (found, _) = bounds(
@@ -138,7 +138,7 @@ fn a_quota_that_is_used_up_ends_a_turn() {
     );
 }
 
-/// The less urgent task comes every 100 us, and each of its releases takes 10 us from whoever runs.
+/// The less urgent task comes every 100 us, and each of its releases takes 10 us from the running task.
 #[test]
 fn releases_of_the_less_urgent_hold_up_the_urgent() {
     let system = |policy: &str, priority: [&str; 2]| {
@@ -577,7 +577,7 @@ fn a_flow_into_a_server_of_others_waits_for_them() {
     );
 }
 
-/// Where a memory serves in any order and somebody has no limit, no flow has a bound: that is a reason, and no mistake of the description.
+/// Where a memory serves in any order and a tile has no limit, no flow has a bound: that is a reason, not a mistake of the description.
 #[test]
 fn a_flow_without_a_bound_is_not_judged() {
     let options = bulkhead_model::LoadOptions::default();

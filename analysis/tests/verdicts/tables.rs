@@ -115,8 +115,9 @@ fn a_decision_after_a_job_reaches_into_the_next_slot() {
     assert_eq!(of(19), None);
 }
 
-/// Slots that begin 1 after the one before, with decisions of 2: the one that ends a slot is under way when the next one begins. The job has 3, 2, 2 and 2 of
-/// its 9, and ends at 33. The bound was 32; now each slot counts for two decisions, because those of other tasks may be under way, too: 1, 1, 1 and 6.
+/// Slots that begin 1 after the one before, with decisions of 2: the one that ends a slot is in progress when the next one begins. The job
+/// has 3, 2, 2 and 2 of its 9, and ends at 33. The bound was 32; now each slot counts for two decisions, because those of other tasks may
+/// be in progress, too: 1, 1, 1 and 6.
 #[test]
 fn a_decision_after_a_slot_reaches_into_the_next_one() {
     let slots = [(10, 5), (16, 5), (22, 5), (28, 12)];

@@ -10,7 +10,7 @@ use super::{Chip, Draft, KIB, Part, Run, Unit, chase, sizes};
 use bulkhead_model::platform::{Memory, Tile};
 use bulkhead_report::measure::Figure;
 
-/// Nanoseconds of so many cycles of a tile's hart.
+/// Nanoseconds of this many cycles of a tile's hart.
 fn nanoseconds(tile: &Tile, cycles: f64) -> f64 {
     cycles * 1e9 / tile.pipeline.clock.frequency.0 as f64
 }

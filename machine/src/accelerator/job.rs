@@ -27,7 +27,7 @@ pub struct Piece {
     pub message: Option<u32>,
 }
 
-/// A piece of a pipe that lies in its region.
+/// A piece of a pipe in its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The rest of it: offset in the region, bytes.

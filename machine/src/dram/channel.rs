@@ -34,7 +34,7 @@ impl ControllerConfig {
     }
 }
 
-/// The part of a request that lies in one row of one bank.
+/// The part of a request in one row of one bank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) request: u64,

@@ -3,7 +3,7 @@
 //! Why it exists: a good part of the interference between tiles depends on whether a neighbour's row, bank or burst is in the way.
 //! Requests are served first come, first served. Because that order is known at arrival, the whole schedule of a request is
 //! computed then, and no further event is needed until its data is complete. Rows stay open after an access. Addresses are divided
-//! as row : bank : column, so a row's worth of consecutive bytes lies in one bank. What it deliberately does not know: networks,
+//! as row : bank : column, so a row's worth of consecutive bytes is in one bank. What it deliberately does not know: networks,
 //! tiles, and the bytes stored.
 //!
 //! Parameters and their meaning follow the JEDEC DDR3 standard (JESD79-3): tCL, tRCD, tRP, tWR, tREFI, tRFC; a column access may

@@ -455,8 +455,8 @@ impl Dtu {
         }
     }
 
-    /// The endpoint with an unanswered packet under way, if the endpoint grants its user rights on another tile. Only the last part
-    /// of a message is answered. Without it, which leaves only if the endpoint is unchanged, the other parts have no effect.
+    /// The endpoint with an unanswered packet in transit, if the endpoint grants its user rights on another tile. Only the last
+    /// part of a message is answered. Without it, which leaves only if the endpoint is unchanged, the other parts have no effect.
     pub(super) fn under_way(&self) -> u16 {
         let transfer = self.running.as_ref().and_then(|run| match &run.phase {
             Phase::Transfer(transfer) => Some(transfer.as_ref()),
@@ -476,7 +476,7 @@ impl Dtu {
         }
     }
 
-    /// Ends the transfer if no part of it is under way any more.
+    /// Ends the transfer if no part of it is outstanding any more.
     fn check_end<E: Env>(&mut self, env: &mut E) {
         let Some(transfer) = self.running.as_mut().and_then(Running::transfer) else {
             return;

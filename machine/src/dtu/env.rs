@@ -113,7 +113,7 @@ pub enum Observation {
         resource: DtuResource,
         /// Start of the wait.
         from: Tick,
-        /// End of the wait. It may lie in the future, because the release of a bucket is known in advance.
+        /// End of the wait. It may be in the future, because the release of a bucket is known in advance.
         until: Tick,
     },
     /// A request waited to be fetched.
@@ -136,7 +136,7 @@ pub enum Observation {
     },
     /// The last part of a message left this tile.
     MessageSent {
-        /// Number of the message, unique while it is under way.
+        /// Number of the message, unique while it is in transit.
         flow: u64,
         /// The receiver.
         destination: TileId,

@@ -67,7 +67,7 @@ impl Job {
     }
 }
 
-/// A block under way.
+/// An outstanding block.
 #[derive(Clone, Debug)]
 struct InFlight {
     token: u32,
@@ -83,7 +83,7 @@ pub struct LocalPort {
     block: u64,
     parallel: u32,
     jobs: VecDeque<Job>,
-    /// Blocks under way.
+    /// Outstanding blocks.
     in_flight: Vec<InFlight>,
     next_token: u32,
     next_number: u64,

@@ -334,7 +334,7 @@ impl Dtu {
         }
     }
 
-    /// Whether the whole range lies in one window that allows the access.
+    /// Whether the whole range is in one window that allows the access.
     fn check_local(&self, physical: u64, bytes: u64, write: bool) -> Result<(), ProtectionFault> {
         let fault = ProtectionFault { physical, write };
         let last = physical.checked_add(bytes.max(1) - 1).ok_or(fault)?;

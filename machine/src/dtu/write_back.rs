@@ -17,7 +17,7 @@ pub(super) struct WriteBack {
     /// The next line, and the number of lines left, including it.
     next: u64,
     left: u16,
-    /// Lines under way: token, address, and whether they must be asked for again.
+    /// Outstanding lines: token, address, and whether they must be asked for again.
     under_way: Vec<(u32, u64, bool)>,
     /// Lines to be asked for again now.
     again: Vec<u64>,

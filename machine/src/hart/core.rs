@@ -372,7 +372,7 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until `places` more stores can be under way.
+    /// Waits until `places` more stores can be outstanding.
     #[cold]
     pub fn wait_store_room(&mut self, places: usize, offset: Tick) -> Result<(), Exit> {
         let at = self

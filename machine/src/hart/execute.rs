@@ -248,7 +248,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
     }
 }
 
-/// The checks before an operation while misses are under way.
+/// The checks before an operation while misses are outstanding.
 #[cold]
 fn careful(core: &mut Core, op: &Op, mask: u64, cycle: Tick) -> Result<(), Exit> {
     let offset = op.cycle as Tick * cycle;

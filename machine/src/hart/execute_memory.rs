@@ -220,7 +220,7 @@ impl Core {
         (timing, place)
     }
 
-    /// Lines were fetched ahead: others may have left the data cache, and packets may be under way.
+    /// Lines were fetched ahead: others may have left the data cache, and packets may be in transit.
     #[cold]
     #[inline(never)]
     pub(super) fn forget_ahead<B: Bus>(&mut self, bus: &B) {

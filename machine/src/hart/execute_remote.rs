@@ -6,9 +6,9 @@
 //! among the registers that wait.
 //!
 //! Reads and writes travel on different networks and may overtake each other. So an access waits while another access to the same
-//! eight bytes is under way on the other network. On one network, a hart's accesses to one memory keep their order. RVWMO demands
-//! this for accesses to one address; accesses to different addresses need fences. What it deliberately does not know: where the
-//! memories are, and how far away.
+//! eight bytes is outstanding on the other network. On one network, a hart's accesses to one memory keep their order. RVWMO
+//! demands this for accesses to one address; accesses to different addresses need fences. What it deliberately does not know:
+//! where the memories are, and how far away.
 
 use super::Stop;
 use super::bus::{Bus, RemoteOperation};
@@ -148,7 +148,7 @@ impl Core {
         Some(token)
     }
 
-    /// Waits for accesses to the same eight bytes that are under way on the other network.
+    /// Waits for accesses to the same eight bytes that are outstanding on the other network.
     #[cold]
     pub(super) fn wait_other_network(
         &mut self,

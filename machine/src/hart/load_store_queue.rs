@@ -60,7 +60,7 @@ impl LineBytes for [u8] {
 pub enum Action {
     /// A load within a line.
     Load(Op),
-    /// The part of a line-crossing load that lies in one line: its bytes, and its shift in the value in bits.
+    /// The part of a line-crossing load in one line: its bytes, and its shift in the value in bits.
     Part(Op, u8, u8),
     /// Load-reserved.
     Reserve(Op),

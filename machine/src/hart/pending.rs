@@ -41,7 +41,7 @@ pub struct PendingLoads {
 }
 
 impl PendingLoads {
-    /// Whether nothing is under way.
+    /// Whether nothing is outstanding.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

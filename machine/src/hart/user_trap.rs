@@ -21,7 +21,7 @@ pub struct UserTrap {
     pub translation: u64,
     /// Integer registers `x0` to `x31`, including the results of all loads that the program had begun.
     pub registers: [u64; 32],
-    /// Registers whose loads were under way.
+    /// Registers whose loads were outstanding.
     waiting: u32,
 }
 

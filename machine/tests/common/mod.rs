@@ -337,7 +337,7 @@ pub fn cluster(harts: u16) -> PlatformConfig {
     config
 }
 
-/// A chip of several such tiles with clusters of so many harts each, numbered from 0 on; 0: a tile with one hart and private caches.
+/// A chip of several such tiles with clusters of this many harts each, numbered from 0 on; 0: a tile with one hart and private caches.
 pub fn clusters(harts: &[u16]) -> PlatformConfig {
     let mut config = platform(PlatformKind::Bare, harts.len() as u16);
     for (tile, harts) in config.tiles.iter_mut().zip(harts) {

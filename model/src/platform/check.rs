@@ -109,7 +109,7 @@ fn cache(node: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Sizes and counts of a prefetcher of a cache with lines of so many bytes.
+/// Sizes and counts of a prefetcher of a cache with lines of this many bytes.
 fn prefetcher(node: &Node, cache: &str, line: u64, errors: &mut Vec<Diagnostic>) {
     let mut wrong = |attribute: &str, cause: String, help: &str| {
         let what = format!("the prefetcher of {cache}");

@@ -145,7 +145,7 @@ impl Recipe {
         });
         let in_ada: Vec<(usize, String)> = in_ada.collect();
         let needs = match stack::needs(&self.name(), elf, &in_ada) {
-            // Whoever states a stack says that it suffices.
+            // A stated stack is taken to suffice.
             Err(_) if self.is_stated => return Ok(None),
             needs => needs?,
         };

@@ -25,7 +25,7 @@ impl Budget {
     }
 }
 
-/// Most refills under way. A budget that is used in more pieces than this in a period gets some of them back later.
+/// Most outstanding refills. A budget that is used in more pieces than this in a period gets some of them back later.
 pub const REFILLS: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,7 +15,7 @@ use core::arch::asm;
 #[inline(always)]
 pub fn read(offset: u64) -> u64 {
     debug_assert!(offset < bulkhead_abi::memory_map::DTU_SIZE);
-    // SAFETY: the address lies in the unit's window, which is no Rust memory; a missing right traps.
+    // SAFETY: the address is in the unit's window, which is not Rust memory; a missing right traps.
     unsafe { ((DTU_BASE + offset) as *const u64).read_volatile() }
 }
 

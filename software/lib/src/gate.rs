@@ -50,7 +50,7 @@ fn repeat(address: u64, rights: u64, mut command: impl FnMut() -> Result<()>) ->
     }
 }
 
-/// A message must lie in one page; a buffer of this type does, because it is aligned to its size.
+/// A message must be within one page; a buffer of this type does, because it is aligned to its size.
 #[repr(C, align(2048))]
 #[derive(Debug)]
 pub struct MessageBuffer(pub [u8; 2048]);

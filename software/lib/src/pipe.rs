@@ -331,8 +331,8 @@ impl Reader {
         }
     }
 
-    /// Waits for data. Returns the contiguous bytes, or none at the end of the stream. [`consume`](Self::consume) gives up bytes
-    /// that were looked at.
+    /// Waits for data. Returns the contiguous bytes, or none at the end of the stream. [`consume`](Self::consume) gives up bytes that
+    /// were examined.
     ///
     /// # Errors
     /// [`Status::Closed`] if the writer ended before its end of the pipe, [`Status::Transfer`] if the gate does not work,
@@ -349,7 +349,7 @@ impl Reader {
         })
     }
 
-    /// Gives up bytes that were looked at.
+    /// Gives up bytes that were examined.
     pub fn consume(&mut self, count: usize) {
         if let Some((piece, read)) = &mut self.current {
             *read += count;

@@ -204,7 +204,7 @@ pub fn offer(service: u16) -> Result<ReceiveGate> {
         slot_size: SYSCALL_SLOT,
     })?;
     let buffer = questions.0[0].as_ptr() as u64;
-    // Program and data lie in the activity's memory as they do after its environment page.
+    // Program and data are in the activity's memory as in its address space from the environment page on.
     let endpoint = syscall::receive(gate, SEL_MEMORY, buffer - ENVIRONMENT_BASE);
     let endpoint = endpoint.map_err(refused)?;
     call(Syscall::CreateService {

@@ -115,7 +115,7 @@ fn failure(code: u64) -> SyscallError {
     SyscallError::from_code(code).unwrap_or(SyscallError::Refused)
 }
 
-/// Sends the words of a request, which lie in one page, and waits for the reply.
+/// Sends the words of a request, which are within one page, and waits for the reply.
 #[inline(always)]
 fn exchange(request: &[u64]) -> Result<Message, SyscallError> {
     let environment = user::environment();

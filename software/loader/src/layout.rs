@@ -1,4 +1,4 @@
-//! Where everything lies in an activity's memory.
+//! The layout of an activity's memory.
 //!
 //! Why it exists: one place decides. What it deliberately does not know: the contents.
 
@@ -118,7 +118,7 @@ impl Layout {
         &self.parts[..self.count]
     }
 
-    /// Whether an address lies in the guard page below the stack.
+    /// Whether an address is in the guard page below the stack.
     pub fn is_stack_overflow(&self, address: u64) -> bool {
         (self.stack_bottom - PAGE..self.stack_bottom).contains(&address)
     }

@@ -40,7 +40,7 @@ impl SuspensionObject {
         Self(Core::new(Suspension::new()))
     }
 
-    /// Releases the task that waits, or lets the next one go on.
+    /// Releases the task that waits, or lets the next one continue.
     #[inline]
     pub fn set_true(&self) {
         self.0.with(|object| {
@@ -63,7 +63,7 @@ impl SuspensionObject {
     /// The task waits until it is true.
     ///
     /// # Errors
-    /// Another task waits here already; the job goes on.
+    /// Another task waits here already; the job continues.
     #[inline]
     pub fn wait(&self, job: Job) -> Result<Done, Job> {
         let waiting = self.0.with(|object| {
@@ -109,7 +109,7 @@ impl Events {
     /// The task waits for the next event.
     ///
     /// # Errors
-    /// Another task waits here already; the job goes on.
+    /// Another task waits here already; the job continues.
     pub fn wait(&self, job: Job) -> Result<Done, Job> {
         let awaiting = self.0.with(|events| {
             let task = kernel::running();
@@ -145,7 +145,7 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
     /// The task calls an entry: it is ready again once its call is done.
     ///
     /// # Errors
-    /// Another task waits at this entry, there is no such entry, or the object is in use; the job goes on.
+    /// Another task waits at this entry, there is no such entry, or the object is in use; the job continues.
     #[inline]
     pub fn call(&self, entry: usize, parameter: P, job: Job) -> Result<Done, Job> {
         let called = self.0.with(|object| {

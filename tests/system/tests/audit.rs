@@ -383,9 +383,9 @@ fn a_flood_from_the_other_chip_is_found() {
         }
     }
     let worst = &domain.attacks[domain.worst.expect("something is felt")];
-    // A flood is the worst attack, and adds more to a span of the client than everything that is no flood adds to anything. How much more depends
-    // on the moment at which everything starts. At least, a request that comes while the service looks at a frame waits until it has read it: the card has
-    // written the frame to memory, so its first line comes from there.
+    // A flood is the worst attack, and adds more to a span of the client than everything that is no flood adds to anything. How much more
+    // depends on the moment at which everything starts. At least, a request that comes while the service examines a frame waits until it
+    // has read it: the card has written the frame to memory, so its first line comes from there.
     assert!(
         sends_frames(worst) && worst.of == "spans of probe",
         "{worst:?}"

@@ -28,7 +28,7 @@ struct Requester {
     /// A cache line, or a chunk of a transfer.
     line: bool,
     write: bool,
-    /// Accesses that it has under way at most.
+    /// The most outstanding accesses that it has.
     slots: u32,
     /// Cycles of the memory from the start of an access to that of the next one on the same slot, at least.
     distance: u64,
@@ -92,19 +92,19 @@ fn scenario(platform: &Platform, requesters: &[Requester]) -> NetworkScenario {
     }
 }
 
-/// A slot of a requester: nothing under way, or since when.
+/// A slot of a requester: nothing outstanding, or since when.
 #[derive(Clone, Copy, Debug)]
 enum Slot {
     Idle { next: u64 },
     Busy { since: u64 },
 }
 
-/// Runs the controller until each requester has started so many accesses; gives the worst time of each. Every tick of every access is
+/// Runs the controller until each requester has started this many accesses; gives the worst time of each. Every tick of every access is
 /// accounted for, and every wait is in the ledger.
 fn worst(platform: &Platform, requesters: &[Requester], accesses: u64, seed: u64) -> Vec<u64> {
     let mut random = Random::new(seed);
     let size = convert(platform).memories[0].size;
-    // Where each requester goes on if it streams.
+    // Where each requester continues if it streams.
     let mut streams: Vec<u64> = (0..requesters.len() as u64)
         .map(|tile| tile << 20)
         .collect();

@@ -8,7 +8,7 @@ use bulkhead_system_tests::one_shot::{Event, OneShot, SWITCHES, image, run, summ
 /// Cycles of a tick of 1 ms.
 const TICK: u64 = 1_000_000;
 
-/// Checks that whoever begins is the most urgent of those who are ready, that nobody preempts, and gives the ticks of each task's releases.
+/// Checks that the task that begins is the most urgent ready one and that no task preempts; returns the ticks of each task's releases.
 fn releases(run: &OneShot, count: usize) -> Vec<Vec<u64>> {
     let mut releases = vec![vec![0]; count];
     let mut ready = (1u64 << count) - 1;

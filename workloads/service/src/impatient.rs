@@ -1,6 +1,7 @@
 //! A client of a service that does not answer: gives up, and continues or ends with its request outstanding.
 //!
-//! Gates: `service` (send, two credits to go on). Arguments: `patience` (100us; 0: sends a request and ends).
+//! Gates: `service` (send, two credits to continue). Arguments: `patience` (100us; 0: sends a request and
+//! ends).
 #![no_std]
 #![no_main]
 

@@ -121,7 +121,7 @@ fn far(progress: &dyn Progress, promises: &mut Vec<Promise>) -> Result<Compariso
     Ok(table)
 }
 
-/// Queues beside sampling ports, nothing else under way.
+/// Queues compared with sampling ports, with nothing else outstanding.
 fn queues(progress: &dyn Progress) -> Result<Comparison, Error> {
     const TILES: [u16; 7] = [0, 1, 2, 3, 7, 11, 15];
     let queues = TILES.map(|tile| (tile, "one-shot/queue-times"));
@@ -213,7 +213,7 @@ fn doorbells(progress: &dyn Progress, promises: &mut Vec<Promise>) -> Result<Com
     Ok(table)
 }
 
-/// Writers on these cores, in this order: the one that is looked at first.
+/// Writers on these cores, in this order: the one that is checked first.
 const WRITERS: [u16; 13] = [0, 3, 12, 5, 10, 1, 2, 4, 7, 8, 11, 13, 14];
 
 /// Writers of other cores to ports of one core, each its own, all released in the same tick.

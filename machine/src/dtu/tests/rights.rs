@@ -130,7 +130,7 @@ fn rights_to_reply_go_with_their_endpoint() {
     assert_eq!(rights(&world), 0);
 }
 
-/// What the kernel reads from tile 1: the endpoint with a packet under way.
+/// What the kernel reads from tile 1: the endpoint with a packet in transit.
 fn under_way(world: &mut World) -> u64 {
     world.read(1, UNDER_WAY)
 }
@@ -301,7 +301,7 @@ const NEIGHBOUR: u16 = 6;
 const NEW_BUFFER: u64 = 0x6000;
 const LENT: u64 = 3 * SHARE;
 
-/// Closes an endpoint as the kernel does: makes it invalid, then waits until nothing is under way.
+/// Closes an endpoint as the kernel does: makes it invalid, then waits until nothing is in transit.
 fn close(world: &mut World, tile: u16, endpoint: u16) {
     let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, 1);
     world.external(tile, EXTERNAL_COMMAND, command);

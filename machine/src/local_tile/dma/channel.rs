@@ -30,11 +30,11 @@ pub enum Side {
 /// How far an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// Its read is under way.
+    /// Its read is outstanding.
     Reading,
     /// The engine holds it and may write it from this moment on.
     Held(u64, Tick),
-    /// Its write is under way.
+    /// Its write is outstanding.
     Writing,
     /// It is at its destination or no longer wanted; it may leave from this moment on.
     Over(Tick),

@@ -74,7 +74,7 @@ pub(super) struct Code {
 enum Value {
     Unknown,
     Number(u64),
-    /// An address of the stack, so many bytes below its base.
+    /// An address of the stack, this many bytes below its base.
     Stack(Base, i64),
 }
 
@@ -425,7 +425,7 @@ impl Code {
                 // `la` takes two instructions.
                 Value::Number(number) => Value::Number(number),
                 Value::Unknown => {
-                    // A task's body goes on, whose own depth is counted elsewhere.
+                    // A task's body continues; its own depth is counted elsewhere.
                     if !(self.has_ada && op.kind == Ld) {
                         walk.wrong.get_or_insert(Unbounded::Frame(at));
                     }
@@ -447,7 +447,7 @@ struct Step {
 }
 
 impl Step {
-    /// Code that runs over its end goes on in the next function.
+    /// Code that runs past its end continues in the next function.
     fn inside(
         mut self,
         function: &Function,

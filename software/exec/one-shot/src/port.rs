@@ -1,7 +1,7 @@
 //! Sampling ports: one record and one piece of data in the owner's memory, for tasks of any core.
 //!
 //! Why it exists: the protocol between cores that share nothing but memory (m2os-mc-ngres21, section 5). What it deliberately does not
-//! know: where memory is and what an access costs; it reaches it by [`Memory`], so that the tests can try every order of accesses.
+//! know: where memory is and what an access costs; it reaches memory through [`Memory`], so the tests can try every order of accesses.
 //!
 //! States of a port: initial (not initialised), empty, new data, and locked, while a caller copies. A write overwrites; a read
 //! leaves the data there and says whether it was new. The owner places the data in its own memory, because remote writes are cheap:
@@ -129,7 +129,7 @@ pub fn lock<M: Memory>(
                 memory.store(holder, caller.core)?;
                 return Ok(());
             }
-            // Nobody unlocks it any more, so nobody else writes the lock but with this value.
+            // Nobody unlocks it any more, so this is the only value that anybody still writes to the lock.
             CLOSED => {
                 memory.store(address, CLOSED)?;
                 return Err(Failure::Closed);
@@ -151,8 +151,9 @@ pub fn unlock<M: Memory>(memory: &mut M, address: u64) -> Result<(), Failure<M::
     Ok(memory.store(address, 0)?)
 }
 
-/// The task that reads this port has stopped for good: whoever writes it from now on is told. If somebody holds the lock and does not give it back in time, it is
-/// closed all the same, and the answer is false: if that was a slow one, it opens the port again, and writes go where nobody reads.
+/// The task that reads this port has stopped for good: tasks that write to it from now on are told. If a holder does not release the lock
+/// in time, the port is closed all the same, and the answer is false: if that holder was only slow, it opens the port again, and writes go
+/// where nobody reads.
 ///
 /// # Errors
 /// The memory's.

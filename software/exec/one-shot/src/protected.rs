@@ -8,11 +8,11 @@
 
 use crate::Task;
 
-/// An entry as an object sees it: the condition that must hold, the action that follows, and who waits.
+/// An entry as an object sees it: the condition that must hold, the action that follows, and the waiting caller.
 pub trait Gate<T, P> {
     /// The barrier. Short; it waits for nothing.
     fn is_open(&self, data: &T) -> bool;
-    /// The body, for a caller with a parameter. As short.
+    /// The body, for a caller with a parameter. Equally short.
     fn perform(&self, data: &mut T, parameter: P);
     /// Whether a caller waits.
     fn has_caller(&self) -> bool;
@@ -120,8 +120,8 @@ impl<T, P: Copy, const E: usize> Protected<T, P, E> {
     }
 }
 
-/// A task calls an entry of an object that consists of data and entries; [`Protected`] is one. `wake` is called for each other task that continues
-/// because of it.
+/// A task calls an entry of an object that consists of data and entries; [`Protected`] is one such object. `wake` is called for each other
+/// task that continues because of it.
 #[inline]
 pub fn call<T, P>(
     data: &mut T,

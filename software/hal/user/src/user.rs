@@ -67,8 +67,8 @@ pub fn pages(address: u64, size: u64) -> &'static mut [u8] {
 /// address inside of them gives nonsense, and elsewhere a fault that ends the activity.
 #[inline(always)]
 pub fn message<'a>(address: u64) -> (&'a Header, &'a [u8]) {
-    // SAFETY: the unit wrote the header, guarantees that a payload of this length lies in the same slot, and does not
-    // write to the slot before the acknowledgement.
+    // SAFETY: the unit wrote the header, guarantees that a payload of this length is in the same slot, and does not write to the
+    // slot before the acknowledgement.
     unsafe {
         let header = &*(address as *const Header);
         let payload = core::slice::from_raw_parts(
@@ -94,7 +94,8 @@ pub fn message_word(address: u64) -> Option<u64> {
     (header.length >= 8).then_some(word)
 }
 
-/// Length of a message's payload in bytes, and its first word, which means nothing if it is shorter. Both are under way at once.
+/// Length of a message's payload in bytes, and its first word, which means nothing if it is shorter. Both are outstanding at the
+/// same time.
 #[inline(always)]
 pub fn message_start(address: u64) -> (u16, u64) {
     // SAFETY: as for `message` and `message_word`. Volatile, so that what follows does not come first.

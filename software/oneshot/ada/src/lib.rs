@@ -2,9 +2,9 @@
 //!
 //! Why it exists: a task in Ada is a procedure that never returns; its jobs end in the middle of the procedure, at `delay until` and the
 //! like. The next job continues after that statement, on a stack whose contents have changed; the build makes sure that nothing needs them.
-//! So two words of a task are kept, where it goes on and how large its frame is, and no register. What it deliberately does not know:
-//! scheduling (the kernel's), and what the compiler's calls mean for the language (the units in `rts` know). What the language shares with
-//! C, time, console and channels, is in the functions of C.
+//! So two words of a task are kept, the address where it continues and the size of its frame, and no register. What it deliberately does
+//! not know: scheduling (the kernel's), and what the compiler's calls mean for the language (the units in `rts` know). What the language
+//! shares with C, time, console and channels, is in the functions of C.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -101,7 +101,7 @@ pub enum Error {
     TooDeep,
     /// All places for activities are taken.
     NoPlace,
-    /// A revocation of this level is under way.
+    /// A revocation of this level is in progress.
     Busy,
     /// The receive gate has fewer slots left than the requested credits.
     NoCredits,

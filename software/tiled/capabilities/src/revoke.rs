@@ -16,7 +16,7 @@ use crate::resource::give;
 use crate::space::{HolderId, Space};
 use crate::{Error, Result};
 
-/// A revocation under way.
+/// A revocation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Revocation {
     current: NodeId,

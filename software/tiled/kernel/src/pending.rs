@@ -114,7 +114,7 @@ pub(crate) enum Then {
     Stopped,
 }
 
-/// A creation under way.
+/// A creation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Creating {
     /// The caller that waits.

@@ -176,7 +176,7 @@ impl Unit {
         }
     }
 
-    /// Sends over [`LINE`]. No earlier message over it is under way, because a send ends when its message has arrived or cannot
+    /// Sends over [`LINE`]. No earlier message through it is in transit, because a send ends when its message has arrived or cannot
     /// arrive. A reply to an earlier message brings no credit, because the endpoint was configured since.
     fn say(
         &mut self,

@@ -146,7 +146,7 @@ impl World<'_> {
             }
         }
         self.unsaid.insert(source, 0);
-        // While everything starts there is nobody to be heard in between.
+        // While everything starts, no events are handled in between.
         while self.began.is_none() && self.say_one() {}
         if news.standing.is_final() {
             return;
@@ -195,7 +195,7 @@ impl World<'_> {
         self.most_impatient().map(|(end, ..)| end)
     }
 
-    /// Gives up an application that has waited long enough, if there is one.
+    /// Gives up one application that has waited long enough, if there is one.
     pub fn expire(&mut self) {
         let now = time::now();
         if let Some((_, client, gate)) = self.most_impatient().filter(|(end, ..)| *end <= now) {
@@ -225,7 +225,7 @@ impl World<'_> {
         format!("{what}, {why}")
     }
 
-    /// A service is gone for good: an application that waits for it is not started, and a running one does not wait for it any more.
+    /// A service is gone for good: an application that waits for it is not started, and a running one stops waiting for it.
     fn lost_to(&mut self, client: usize, source: Source, news: News) {
         let app = &self.system.apps[client];
         let progress = &self.states[client].progress;
@@ -272,13 +272,13 @@ impl World<'_> {
         }
     }
 
-    /// Whether somebody has not heard what is new.
+    /// Whether any news has not been passed on yet.
     pub(crate) fn has_words(&self) -> bool {
         !self.unsaid.is_empty()
     }
 
-    /// Says what is new of a service to one of those whom it concerns: managers around, and if it is gone for good, applications. So
-    /// whoever is more important waits for a call or two, however many there are. Returns whether there was something to say.
+    /// Tells one of those concerned the news of a service: a neighbouring manager or, if the service is gone for good, an application. So
+    /// a more important application waits for a call or two, however many are concerned. Returns whether there was any news.
     pub(crate) fn say_one(&mut self) -> bool {
         let Some((source, told)) = self.unsaid.iter().next().map(|(s, told)| (*s, *told)) else {
             return false;
@@ -294,11 +294,11 @@ impl World<'_> {
         true
     }
 
-    /// Says something to one of those whom it concerns.
+    /// Tells the news to one of those concerned.
     fn say(&mut self, whom: Hearer, source: Source, Known { news, selector, .. }: Known) {
         let service = selector.filter(|_| news.standing == Standing::Offered);
         match whom {
-            // A manager below hears of what it imports.
+            // Tells a manager below about an import.
             Hearer::Below {
                 place,
                 number,
@@ -317,7 +317,7 @@ impl World<'_> {
                     let _ = call("tell", &Syscall::Tell { activity, value });
                 }
             }
-            // The manager above hears of what it knows.
+            // Tells the manager above about a service that it knows.
             Hearer::Above(number) => {
                 if let Some(service) = service
                     && let Err(failure) = connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)
@@ -432,7 +432,7 @@ impl World<'_> {
     }
 }
 
-/// Who must hear of a service.
+/// A party that must be told about a service.
 enum Hearer {
     /// A manager below: its place, the number of the import, and whether that is a session.
     Below {
@@ -446,7 +446,7 @@ enum Hearer {
     Client(usize),
 }
 
-/// All who must hear of a service, in the order in which they do.
+/// All parties that must be told about a service, in order.
 fn hearers(system: &Subsystem, source: Source) -> impl Iterator<Item = Hearer> {
     let short = |number: usize| u16::try_from(number).ok().filter(|n| *n < SHARED_MAX);
     let managers = system.managers.iter().enumerate();

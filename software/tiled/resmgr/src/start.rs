@@ -376,7 +376,7 @@ impl<'a> World<'a> {
         self.tell_of(index, standing);
     }
 
-    /// An application whose pager has ended, with that pager: it must be stopped, or waits in vain for it to come back.
+    /// An application whose pager has ended, together with that pager: it must be stopped, or it waits in vain for the pager's return.
     fn orphan(&self) -> Option<(usize, usize)> {
         let phase = |index: usize| self.states[index].progress.phase;
         let mut states = self.states.iter().enumerate();
@@ -391,7 +391,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Ends one whose pager has ended. Returns whether there was one.
+    /// Ends one application whose pager has ended. Returns whether there was one.
     fn end_orphan(&mut self) -> bool {
         let Some((client, pager)) = self.orphan() else {
             return false;
@@ -495,7 +495,7 @@ impl<'a> World<'a> {
         if let Some((pager, _)) = pagers::of(self.system, index)
             && !self.is_there(pager)
         {
-            // If the pager has ended for good, this one is told so.
+            // If the pager has ended for good, this application is told.
             return self.enter(index, Phase::Paused);
         }
         self.enter(index, Phase::Comes(Place::BEGIN));
@@ -507,19 +507,20 @@ impl<'a> World<'a> {
         turn(apps.map(|(app, state)| (app.priority, state.restarts, &state.progress)))
     }
 
-    /// Whether there is something to do for an application, or to say to somebody.
+    /// Whether any application has work to be done, or any news must be passed on.
     pub fn has_work(&self) -> bool {
         self.turn().is_some() || !self.has_said_all()
     }
 
-    /// Whether everybody has heard what is new, and nobody is left whose pager has ended.
+    /// Whether all news has been passed on, and no application is left whose pager has ended.
     pub fn has_said_all(&self) -> bool {
         !self.has_words() && self.orphan().is_none()
     }
 
-    /// Does one piece of what is to be done, and then others are heard: somebody more important may have failed. For the most important
-    /// of all there is nobody to be heard, so all of their pieces are done. One word, or the end of one whose pager has ended, comes
-    /// before: so those take turns with the starts, and each waits for one of the other kind.
+    /// Does one piece of work, and then lets the manager handle events: a more important application may have failed. Nothing is more
+    /// important than an application of the highest priority, so all pieces of those are done at once. One word of news, or the end of
+    /// one application whose pager has ended, comes first: so these take turns with the starts, and each waits for one of the other
+    /// kind.
     pub fn go_on(&mut self) {
         if !self.end_orphan() {
             self.say_one();

@@ -48,7 +48,7 @@ type Work = (u64, Option<(usize, Cost)>);
 enum Unprinted {
     /// This is the call's result.
     Result(u64),
-    /// A page was mapped that it needs, or a page table made: the call is repeated.
+    /// A page that it needs was mapped, or a page table made: the call is repeated.
     Again,
     /// The page of this address is not mapped yet.
     Page(u64),
@@ -79,7 +79,7 @@ struct TileMux {
     /// Nanoseconds from one request to the next in that case, at least.
     distance: u64,
     bar: u8,
-    /// There are ends that the kernel had no slot for. It is told again from this moment on.
+    /// There are ends for which the kernel had no slot. It is told again from this moment on.
     ends: bool,
     again: u64,
     /// Nanoseconds at either end of a trap that no reading of the clock sees.
@@ -94,7 +94,8 @@ const UNSEEN_CYCLES: u64 = 400;
 /// the next request.
 const REST: u64 = 9;
 
-/// Nanoseconds after which TileMux tells the kernel again of ends that it had no slot for: what the kernel takes for some notifications.
+/// Nanoseconds after which TileMux tells the kernel again about ends for which it had no slot: the time that the kernel takes for some
+/// notifications.
 const PAUSE: u64 = 10_000;
 
 /// [`UNSEEN_CYCLES`] by the unit's clock.
@@ -332,7 +333,7 @@ impl TileMux {
         self.ends |= self.mux.place(id).is_some();
     }
 
-    /// Tells the kernel of ends that it had no slot for, as far as it has slots now.
+    /// Tells the kernel about ends for which it had no slot, as far as it has slots now.
     fn tell_ends(&mut self) {
         self.ends = false;
         while let Some((id, cause)) = self.mux.ended().filter(|_| !self.ends) {
@@ -451,8 +452,8 @@ impl TileMux {
                 Decision::Run { member, .. } => Some(self.mux.urgency(member)),
                 Decision::Idle { .. } => None,
             };
-            // The kernel's requests take the time of one request from urgent activities, and then none for a while: `admission`
-            // counts that. So do ends that it had no slot for.
+            // The kernel's requests take one request's time from urgent activities, and then no more for a while: `admission` counts
+            // that. The same holds for ends for which the kernel had no slot.
             let calm = urgency >= Some(self.bar) && now < self.calm;
             let tells = self.ends && !calm && self.again <= now;
             if self.tile.answers || self.tile.requests && !calm || tells {

@@ -92,7 +92,7 @@ pub struct Activity {
     limited: bool,
     /// Pages that are mapped when they are first used.
     lazy: Option<Lazy>,
-    /// Pages that a pager gives.
+    /// Pages that a pager supplies.
     paged: Option<Paged>,
     /// Where its environment is in its own memory, once that is mapped. A pager may show other memory at that address, which the
     /// activity or the pager may only be allowed to read.
@@ -109,7 +109,7 @@ struct Lazy {
     rights: Rights,
 }
 
-/// A range whose pages a pager gives.
+/// A range whose pages a pager supplies.
 #[derive(Clone, Copy, Debug)]
 struct Paged {
     /// TileMux's send endpoint to it.
@@ -119,7 +119,7 @@ struct Paged {
 }
 
 impl Paged {
-    /// Whether `bytes` from `address` on lie in it.
+    /// Whether `bytes` from `address` on are in it.
     fn holds(&self, address: u64, bytes: u64) -> bool {
         let offset = address.checked_sub(self.address);
         let end = offset.and_then(|offset| offset.checked_add(bytes));
@@ -202,7 +202,7 @@ impl<W: Witness> Mux<W> {
     /// Carries out a request of the kernel. If it starts an activity, returns its entry.
     ///
     /// # Errors
-    /// See [`TileMuxError`]; nothing is changed then, but for a page table after [`TileMuxError::Again`].
+    /// See [`TileMuxError`]; nothing has changed then, except for a page table after [`TileMuxError::Again`].
     pub fn request(
         &mut self,
         machine: &mut impl Machine,
@@ -381,8 +381,8 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// An activity accessed an unmapped address. Returns true if it is mapped now, or a page table that it lacked is there, so that the
-    /// access can be repeated.
+    /// An activity accessed an unmapped address. Returns true if the address is mapped now, or a missing page table has been made; then
+    /// the access can be repeated.
     pub fn fault(
         &mut self,
         machine: &mut impl Machine,
@@ -430,7 +430,7 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// One that has ended, of which the kernel has not been told.
+    /// An activity that has ended and of which the kernel has not been told.
     pub fn ended(&self) -> Option<(u16, StopCause)> {
         let mut all = self.activities.iter().flatten();
         all.find_map(|activity| match activity.state {
@@ -464,7 +464,7 @@ impl<W: Witness> Mux<W> {
         (0..ACTIVITIES).filter(move |place| waits(&self.activities[*place]))
     }
 
-    /// Makes a page of an activity known to the unit, or gets closer to that: the activity tries again. Returns false if it may not use
+    /// Makes a page of an activity known to the unit, or does a part of that: the activity tries again. Returns false if it may not use
     /// the page in this way.
     pub fn translate(
         &mut self,
@@ -484,7 +484,7 @@ impl<W: Witness> Mux<W> {
         let Some((physical, allowed)) = found else {
             return faulted;
         };
-        // The unit's own registers are no memory.
+        // The unit's own registers are not memory.
         if page == DTU_BASE
             || rights & TLB_READ != 0 && !allowed.read
             || rights & TLB_WRITE != 0 && !allowed.write
@@ -628,8 +628,8 @@ impl<W: Witness> Mux<W> {
     }
 }
 
-/// Bytes of pages that begin at an address, if there are some and all can be the user's: none is that of the unit's registers, which no
-/// memory replaces and which has no lines in caches.
+/// Bytes of pages that begin at an address, if there are any and the user may have all of them: none may be the page of the unit's
+/// registers, which no memory replaces and which has no lines in caches.
 fn user_bytes(address: u64, pages: u64) -> Option<u64> {
     let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0)?;
     let end = address.checked_add(bytes)?;

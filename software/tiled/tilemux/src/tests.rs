@@ -42,7 +42,7 @@ impl Default for Tile {
 }
 
 impl Tile {
-    /// All but the memory, as text.
+    /// Everything except the memory, as text.
     pub fn seen(&self) -> String {
         let seen = (&self.tables, &self.halves, &self.translations, &self.unread);
         format!("{seen:?}")
@@ -84,7 +84,7 @@ pub fn done<W: Witness>(
     request: Request,
     now: u64,
 ) -> Result<Option<(u16, Entry)>, TileMuxError> {
-    // Ranges of tests are longer than the kernel allows.
+    // The ranges in tests are longer than the kernel allows.
     for _ in 0..REQUEST_PIECES + 4 {
         let answer = mux.request(tile, request, now);
         if answer != Err(TileMuxError::Again) {
@@ -201,7 +201,7 @@ fn waiting_ends_by_message_or_time() {
             until: None
         }
     );
-    // There is no wait for a message that is there, or for a moment that has passed.
+    // An activity does not wait for a message that is there, or for a moment that has passed.
     tile.unread.push((1, 20));
     mux.wait(&tile, 0, NO_ENDPOINT, 0, 500);
     assert_eq!(
@@ -285,7 +285,7 @@ fn lazy_pages_are_mapped_when_they_are_used() {
     assert!(!mux.fault(&mut tile, 0, base + 4 * 4096, Access::Read));
     assert!(!mux.fault(&mut tile, 0, base, Access::Execute));
     assert!(!mux.fault(&mut tile, 1, base, Access::Read));
-    // One table in each trap, so that whoever is more urgent comes between.
+    // One table per trap, so a more urgent activity can come in between.
     for mapped in [None, Some(region(1) + 0x9000)] {
         assert!(mux.fault(&mut tile, 0, base + 4096 + 5, Access::Write));
         assert_eq!(found(&mux, &tile, 1), mapped);
@@ -435,8 +435,8 @@ fn requests_are_checked() {
     );
 }
 
-/// The page of the unit's registers is in every activity's address space, and no memory takes its place: to take the lines of a page that
-/// leaves out of the caches would be a trap of TileMux itself, and the end of its tile.
+/// The page of the unit's registers is in every activity's address space, and no memory takes its place: evicting the lines of a page that
+/// leaves there would be a trap of TileMux itself, and the end of its tile.
 #[test]
 fn nothing_takes_the_place_of_the_units_registers() {
     for (first, pages) in [(0, 1), (0, 2), (1, 1), (1, 64), (3, 4), (4, 4)] {
@@ -479,7 +479,7 @@ fn nothing_takes_the_place_of_the_units_registers() {
         let space = mux.at(0).unwrap().space;
         let found = space.translate(&tile, DTU_BASE).map(|found| found.0);
         assert_eq!(found, Some(DTU_BASE));
-        // Whoever could show it other memory had to say the range first.
+        // To show it other memory, the range must be set first.
         let show = Request::MapPages {
             activity: 1,
             address: DTU_BASE,
@@ -510,8 +510,8 @@ fn there_is_room_for_sixteen() {
     assert_eq!(done(&mut mux, &mut tile, create, 0), Ok(None));
 }
 
-/// A program that makes and ends activities beside an application splits no pages that it needs: when it comes back, as many are there as were
-/// promised, wherever they lie.
+/// A program that creates and ends children next to an application does not fragment the page tables that the application needs: when it
+/// comes back, as many are there as were promised, wherever they are.
 #[test]
 fn children_split_no_page_tables_of_others() {
     let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
@@ -519,7 +519,7 @@ fn children_split_no_page_tables_of_others() {
         activity,
         table_pages,
     };
-    // All pages but three: an application, and fifteen children of somebody else.
+    // All pages except three: an application, and another program's fifteen children.
     let app = TABLES - 15 * 12 - 3;
     for (id, pages) in [(100, app)].into_iter().chain((1..16).map(|id| (id, 12))) {
         assert_eq!(done(&mut mux, &mut tile, create(id, pages), 0), Ok(None));
@@ -548,13 +548,14 @@ fn children_split_no_page_tables_of_others() {
         };
         assert_eq!(done(&mut mux, &mut tile, map, 0), Ok(None), "{gib}");
     }
-    // What was mapped for the others stays.
+    // Pages mapped for the others stay.
     for id in (1..16).filter(|id| *id != 7) {
         assert_eq!(mux.readable(&tile, id, ENVIRONMENT_BASE), Some(region(id)));
     }
 }
 
-/// The kernel has no slot for the end of an activity: it runs no more, keeps its number and place, and goes when the kernel knows or stops it.
+/// The kernel has no slot for the end of an activity: the activity no longer runs, keeps its number and place, and goes when the kernel
+/// knows or stops it.
 #[test]
 fn who_has_ended_keeps_its_place_until_the_kernel_knows() {
     for is_told in [false, true] {
@@ -569,7 +570,7 @@ fn who_has_ended_keeps_its_place_until_the_kernel_knows() {
             until: None,
         };
         assert_eq!(mux.decide(5), other);
-        // Neither a message nor the kernel wakes it, and nobody else gets its number.
+        // Neither a message nor the kernel wakes it, and no other activity gets its number.
         assert!(!mux.message(0, 20, || 5));
         assert_eq!(mux.suspended(1), None);
         let wake = Request::Wake { activity: 1 };
@@ -690,12 +691,11 @@ proptest! {
     }
 }
 
-/// A pager shows an activity memory that both may only read where its environment is: TileMux writes into the activity's own memory, or
-/// nowhere.
+/// A pager shows an activity read-only memory at the address of its environment: TileMux writes into the activity's own memory, or nowhere.
 #[test]
 fn tilemux_writes_only_into_memory_that_is_the_activitys_own() {
     let foreign = 0x8070_0000;
-    // Whether the manager mapped an environment of the activity's own before.
+    // Whether the manager had mapped an environment of the activity's own before.
     for own in [false, true] {
         let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
         start(&mut mux, &mut tile, 1);

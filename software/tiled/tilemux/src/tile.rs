@@ -49,7 +49,7 @@ pub struct Tile {
     pub answers: bool,
     /// The urgency of the next request; none if the last one was announced.
     listens: Option<u8>,
-    /// The pages that no page table is in.
+    /// The pages that hold no page table.
     tables: Pool,
     /// Bytes of a line.
     line: u64,
@@ -216,8 +216,8 @@ impl Tile {
         }
     }
 
-    /// Tells the kernel that an activity stopped. False if it has no slot for that: other tiles say the same at this moment, and until a
-    /// revocation of somebody important is done it hears nobody.
+    /// Tells the kernel that an activity stopped. Returns false if the kernel has no slot for that: other tiles report ends at the same
+    /// moment, and until an important caller's revocation is done, the kernel takes no notifications.
     pub fn notify(&mut self, activity: u16, cause: StopCause) -> bool {
         let data = arch::out(encode_stopped(activity, cause).as_bytes());
         dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) != Err(DtuError::NoSpace)
@@ -261,7 +261,7 @@ pub fn hear(index: usize, id: u16, urgency: u8, endpoint: u16) {
     dtu::set_awaited(index, Awaited::new(id, endpoint, urgency));
 }
 
-/// Whether an endpoint leads somewhere.
+/// Whether an endpoint leads to a receiver.
 pub fn leads_somewhere(endpoint: u16) -> bool {
     matches!(dtu::endpoint(endpoint), Endpoint::Send(_))
 }

@@ -174,8 +174,8 @@ fn lower(a: &mut Assembler, mode: u64, to: crate::assembler::Label) {
     a.push(word(MRET, "mret"));
 }
 
-/// A vector table whose interrupt entries note their number in `x31`, disable their source and return. Entry 0 (exceptions) goes
-/// on at the runtime's handler.
+/// A vector table whose interrupt entries note their number in `x31`, disable their source and return. Entry 0 (exceptions)
+/// continues at the runtime's handler.
 fn vectors(ret: u32, supervisor: bool) -> Vec<u8> {
     let mut a = Assembler::new();
     let entries: Vec<_> = (0..16).map(|_| a.label()).collect();

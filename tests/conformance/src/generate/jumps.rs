@@ -1,8 +1,8 @@
 //! Jumps and branches of every length: the whole range of their immediates.
 //!
 //! User mode has one page that it can write and execute, alone in its gigabyte. A jump is written somewhere into it and called.
-//! Where it lands there are zeros (an illegal instruction) or nothing (a page fault), so the trap tells the target, and the
-//! runtime goes on at the address in `ra`.
+//! Where it lands there are zeros (an illegal instruction) or nothing (a page fault), so the trap shows the target, and the
+//! runtime continues at the address in `ra`.
 
 use super::{Builder, kept, paging, switch};
 use crate::encode::{self, BRANCHES, FENCE_I, SFENCE, word};

@@ -154,7 +154,7 @@ fn two_writers_leave_one_whole_item() {
     }
 }
 
-/// Beside writers that are alive, whoever is not before the end of the port is told, and nobody afterwards gets in.
+/// With living writers, every one that has not reached the end of the port is told, and nobody gets in afterwards.
 #[test]
 fn a_closed_port_stays_closed_whoever_writes_meanwhile() {
     let closed = |memory: &Bytes| {
@@ -180,7 +180,7 @@ fn a_closed_port_stays_closed_whoever_writes_meanwhile() {
     let mut gone = port(NEVER_WRITTEN, 0);
     store(&mut gone, (LOCK, 4, CLOSED.into()));
     for (outcomes, memory) in ends(gone, &writes) {
-        // Each sees that it is closed, or that another one looks at the lock.
+        // Each sees that it is closed, or that another one checks the lock.
         let told = |one: &Outcome| matches!(one, Outcome::Failed("closed" | "locked"));
         assert!(outcomes.iter().all(told), "{outcomes:?}");
         assert!(outcomes.contains(&Outcome::Failed("closed")));
@@ -188,7 +188,7 @@ fn a_closed_port_stays_closed_whoever_writes_meanwhile() {
     }
 }
 
-/// Who stopped in the middle has the lock; the port is closed all the same.
+/// A writer that stopped in the middle has the lock; the port is closed all the same.
 #[test]
 fn a_port_is_closed_although_nobody_gives_its_lock_back() {
     let mut chip = Plain(port(NEVER_WRITTEN, 0));

@@ -1,8 +1,8 @@
 //! Creation in steps: activities, windows and TileMuxes of tiles.
 //!
-//! Why it exists: an activity is made of eight capabilities, a tile of five endpoints and a program, and a caller of a higher
-//! priority waits for one step, not for the whole. What it deliberately does not know: revocations. They go on at the same time, so
-//! every step first checks that its objects still exist.
+//! Why it exists: an activity is made of eight capabilities, a tile of five endpoints and a program, and a caller of a higher priority
+//! waits for one step, not for the whole. What it deliberately does not know: revocations. They continue at the same time, so every step
+//! first checks that its objects still exist.
 
 use super::closing::write_lines;
 use super::paging::Paging;

@@ -23,17 +23,17 @@ use std::collections::VecDeque;
 pub const HERE: [u8; 4] = [10, 0, 0, 1];
 pub const THERE: [u8; 4] = [10, 0, 0, 2];
 
-/// A card whose frames lie in lists.
+/// A card whose frames are in lists.
 #[derive(Default)]
 pub struct Wire {
     pub arrived: VecDeque<Vec<u8>>,
     pub left: VecDeque<Vec<u8>>,
-    /// Buffers that are not back.
+    /// Buffers that have not come back.
     out: usize,
 }
 
 impl Wire {
-    /// Buffers of frames that were taken and are not back.
+    /// Buffers of frames that were taken and have not come back.
     pub fn out(&self) -> usize {
         self.out
     }
@@ -105,13 +105,13 @@ pub fn owner(activity: u16) -> Owner {
     Owner { client, activity }
 }
 
-/// Two stacks; what a frame suffers is decided by a number for each.
+/// Two stacks; a number for each frame decides its fate.
 pub struct Pair {
     pub stacks: [Stack<Wire, u32>; 2],
     pub now: u64,
     random: bulkhead_random::Random,
     pub loss: u64,
-    /// So many of a hundred frames come late, by up to two milliseconds; those that are on their way, and when they arrive.
+    /// This percentage of frames comes late, by up to two milliseconds; the frames in transit, and when they arrive.
     late: u64,
     held: [Vec<(u64, Vec<u8>)>; 2],
     pub answers: [Vec<(u32, Answer)>; 2],
@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    /// From now on each look at the clock takes so many nanoseconds.
+    /// From now on each reading of the clock takes this many nanoseconds.
     pub fn slow(&self, step: u64) {
         CLOCK.set((self.now, step));
     }
@@ -180,7 +180,7 @@ impl Pair {
         }
     }
 
-    /// Runs until an answer to an item is there, for at most this many ticks.
+    /// Runs until there is an answer to an item, for at most this many ticks.
     fn wait(&mut self, side: usize, item: u32, ticks: u32) -> Option<Answer> {
         for _ in 0..ticks {
             if let Some(i) = self.answers[side].iter().position(|a| a.0 == item) {
@@ -247,7 +247,7 @@ fn connected(pair: &mut Pair) -> (u64, u64) {
     (client.value, listening)
 }
 
-/// Bytes through a connection, over a cable that loses and doubles this many of a hundred frames.
+/// Sends bytes through a connection, over a cable that loses and doubles this percentage of frames.
 fn transfer(bytes: usize, loss: u64) {
     let mut pair = Pair::new(loss);
     let (client, server) = connected(&mut pair);
@@ -301,7 +301,7 @@ fn transfer(bytes: usize, loss: u64) {
     };
     assert_eq!((end.reply.status, end.reply.value), (0, 0));
     pair.call(1, 7, request(CLOSE, server), &[]);
-    // What is left of the connection keeps nobody from the port.
+    // The remains of the connection do not block the port.
     let next = pair.call(1, 8, to(LISTEN, 0, HERE, 80), &[]).reply;
     assert_eq!(next.status, 0);
     pair.call(1, 8, request(CLOSE, next.value), &[]);
@@ -364,7 +364,7 @@ fn nobody_has_more_than_his_sockets() {
         let fifth = pair.call(0, 3, to(operation, 0, THERE, 99), &[]);
         assert_eq!(status(&fifth), Some(Status::TooMany));
     }
-    // Others are not concerned; ports and handles are not shared.
+    // Others are not affected; ports and handles are not shared.
     let other = pair.call(0, 4, to(BIND, 0, HERE, 53), &[]).reply.value;
     for (owner, operation, socket, expected) in [
         (3, CLOSE, other, Status::InvalidHandle),
@@ -397,7 +397,7 @@ fn a_client_that_is_gone_loses_only_its_own() {
         (pair.stacks[0].sockets_of(3), pair.stacks[0].sockets_of(4)),
         (0, 1)
     );
-    // The other end of the connection hears a reset.
+    // The other end of the connection receives a reset.
     let end = pair.call(
         1,
         7,
@@ -420,7 +420,7 @@ fn a_client_that_is_gone_loses_only_its_own() {
 #[test]
 fn neighbours_know_each_other_whoever_starts_last() {
     let mut pair = Pair::new(0);
-    // The first one's words are lost; the other one greets.
+    // The first one's greeting is lost; the other one greets.
     pair.stacks[0].greet(THERE);
     pair.stacks[0].card().left.clear();
     let socket = pair.call(0, 3, to(BIND, 0, HERE, 9), &[]).reply.value;
@@ -465,7 +465,7 @@ fn time_is_kept() {
     assert_eq!(pair.stacks[0].sockets(), 0);
 }
 
-/// A segment that opens a connection from anybody to a port of the second stack.
+/// A segment from anybody that opens a connection to a port of the second stack.
 fn opening(from: [u8; 4], port: u16, to: u16) -> Vec<u8> {
     let tcp = TcpRepr {
         src_port: port,
@@ -527,7 +527,7 @@ fn forged_openings_keep_nobody_out() {
             pair.tick();
             assert!(pair.stacks[1].pending() <= 4);
         }
-        // A round trip is two ticks, in which fewer come than there are places.
+        // A round trip is two ticks, in which fewer arrive than there are places.
         let until = pair.now + 50_000_000;
         let connect = Request {
             until,
@@ -592,12 +592,12 @@ fn openings_for_one_client_take_nothing_of_another() {
         pair.tick();
     }
     assert_eq!(pair.answers[1].len(), 1, "it is connected");
-    // Nobody listens there: what comes for it is refused, and nothing is kept.
+    // Nobody listens there: a segment for it is refused, and nothing is kept.
     let before = pair.stacks[1].pending();
     pair.forge(8, 82);
     pair.tick();
     assert_eq!(pair.stacks[1].pending(), before);
-    // When the client is gone, so is all that was kept for it.
+    // When the client is gone, so is everything that was kept for it.
     let now = pair.now;
     pair.stacks[1].forget(7, now);
     assert_eq!(pair.stacks[1].pending(), 0);
@@ -621,7 +621,7 @@ fn frames_of_nobody_have_their_own_time_and_not_more() {
     let client = pair.call(0, 3, to(BIND, 0, HERE, 0), &[]).reply.value;
     pair.call(0, 3, to(SEND_TO, client, THERE, 7), b"first");
     pair.call(1, 7, request(RECEIVE_FROM, server), &[]);
-    // Each look at the clock takes 2 us, so each frame does; a hundred come in each tick.
+    // Each reading of the clock takes 2 us, so each frame takes that long; a hundred arrive in each tick.
     let (begin, before) = (pair.now, pair.stacks[1].counts());
     CLOCK.set((pair.now, 2_000));
     for _ in 0..100 {
@@ -629,7 +629,7 @@ fn frames_of_nobody_have_their_own_time_and_not_more() {
             let frame = vec![0x5A; 60];
             pair.stacks[1].card().arrived.push_back(frame);
         }
-        // A datagram of a client is behind all of them, and comes through.
+        // A client's datagram follows all of them, and gets through.
         pair.call(0, 3, to(SEND_TO, client, THERE, 7), b"again");
         let got = pair.call(1, 7, request(RECEIVE_FROM, server), &[]);
         assert_eq!(got.data.as_slice(), b"again");
@@ -643,7 +643,7 @@ fn frames_of_nobody_have_their_own_time_and_not_more() {
     );
     assert!(time >= (periods - 2) * terms.budget, "{counts:?}");
     assert!(counts.dropped > 1000, "{counts:?}");
-    // What clients get is not counted there.
+    // Frames for clients are not counted there.
     let words = pair.call(1, 7, request(COUNTS, 0), &[]).data;
     assert_eq!(words.len(), 48);
     assert_eq!(words[..8], counts.taken.to_le_bytes());
@@ -679,7 +679,7 @@ fn datagrams_for_a_client_take_its_time_and_no_other_clients() {
     assert_eq!(pair.stacks[1].counts().dropped, dropped, "not the other's");
 }
 
-/// Each takes long, so there are fewer, unless somebody says how many.
+/// Each case takes long, so there are fewer by default.
 pub fn cases() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
@@ -690,7 +690,7 @@ pub fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Frames of a hostile peer, random or nearly right, between requests of clients that are no better.
+    /// Frames of a hostile peer, random or nearly right, between requests of equally hostile clients.
     #[test]
     fn nothing_brings_the_service_down(
         steps in proptest::collection::vec((0u8..6, any::<[u8; 8]>(), proptest::collection::vec(any::<u8>(), 0..120)), 1..80),
@@ -703,7 +703,7 @@ proptest! {
             match what {
                 0 => stack.card().arrived.push_back(bytes),
                 1 | 2 => {
-                    // A good Ethernet and IP header, and what it likes behind it.
+                    // A correct Ethernet and IP header, followed by random contents.
                     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
                     let protocol = [1, 6, 17][usize::from(b % 3)];
                     let length = (20 + bytes.len()) as u16;

@@ -1,4 +1,5 @@
-//! Random requests of several activities, some of which share a channel, beside a model that knows only who has asked for what.
+//! Random requests of several activities, some of which share a channel, against a model that only records each activity's
+//! requests.
 
 use crate::protocol::*;
 use crate::tests::{HERE, Wire, cases, options, request};
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Activities by the labels of their channels: the second has a child.
 const LABELS: [u64; 4] = [0, 1, 1, 2];
 
-/// A neighbour's, and traps: of nobody, its own, of everybody, of a group, of this host, of another network.
+/// A neighbour's address, and tricky ones: nobody's, its own, broadcast, multicast, this host's, another network's.
 const ADDRESSES: [[u8; 4]; 9] = [
     [10, 0, 0, 2],
     [10, 0, 0, 2],
@@ -63,9 +64,9 @@ pub fn step() -> impl Strategy<Value = Step> {
 /// What an activity may expect.
 #[derive(Default)]
 struct Model {
-    /// The activities that wait for answers, and for which.
+    /// The activities that wait for answers, and for which answers.
     asked: BTreeMap<u32, u16>,
-    /// Sockets and whose they are.
+    /// Sockets and their owners.
     sockets: BTreeMap<u64, u16>,
     ports: BTreeMap<(bool, u16), u64>,
 }
@@ -84,7 +85,7 @@ impl World {
         self.answers();
     }
 
-    /// Every answer is to a question that was asked and not answered yet.
+    /// Every answer belongs to a question that was asked and not yet answered.
     fn answers(&mut self) {
         while let Some((item, answer)) = self.stack.take() {
             assert!(self.model.asked.remove(&item).is_some(), "answered twice");
@@ -174,7 +175,7 @@ proptest! {
         for (item, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Ask(activity, operation, socket, port, length, bytes) => {
-                    // A handle that somebody has, or one that nobody has.
+                    // A known handle, or an unknown one.
                     let handles: Vec<u64> = world.model.sockets.keys().copied().collect();
                     let socket = handles.get(socket).copied().unwrap_or(socket as u64 * 0x101);
                     let until = if port % 2 == 0 { 0 } else { world.now + 1_000_000 };

@@ -50,7 +50,7 @@ enum Step {
     Run(u64),
 }
 
-/// Addresses and counts of pages that are sensible, at an edge, or anything.
+/// Addresses and counts of pages: sensible, at an edge, or any.
 fn pages() -> impl Strategy<Value = (u64, u64)> {
     let address = prop_oneof![
         8 => (0u64..12).prop_map(|page| ENVIRONMENT_BASE + page * 4096),
@@ -113,7 +113,7 @@ fn digest(mux: &Mux<Heard>, tile: &Tile) -> String {
     format!("{memory}\n{heard}\n{}", tile.seen())
 }
 
-/// Whether a page that the unit uses for an activity is that activity's, with these rights.
+/// Whether a page that the unit uses for an activity belongs to that activity, with these rights.
 fn is_true<W: Witness>(
     mux: &Mux<W>,
     tile: &Tile,
@@ -131,7 +131,7 @@ fn is_true<W: Witness>(
     })
 }
 
-/// A page that a pager gave ends in every possible way, and no translation is left, whichever activity then has the number.
+/// A page from a pager ends in every possible way, and no translation is left, whichever activity then has the number.
 #[test]
 fn translations_end_with_what_they_lead_to() {
     let base = 0x3000_0000;

@@ -27,7 +27,7 @@ pub(super) struct Accounts {
     strangers: Account,
     /// Also of no client, but a client listens for them.
     openings: Account,
-    /// Of each channel on which somebody has had a session: a new session pays the debt of the one before.
+    /// Of each channel that has had a session: a new session pays the debt of the one before.
     clients: Paid<Own, BTreeMap<(usize, u64), Account>>,
     terms: Terms,
 }

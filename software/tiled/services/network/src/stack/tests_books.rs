@@ -1,5 +1,5 @@
-//! What hostile clients and a hostile peer leave behind: nothing. When all clients are gone and time has passed, each table is as at the
-//! start, and whoever comes then gets as much as the first one did.
+//! Hostile clients and a hostile peer leave nothing behind. When all clients are gone and time has passed, each table is as at the start,
+//! and the next client gets as much as the first one did.
 
 use super::*;
 use crate::tests::{HERE, Pair, THERE, Wire, cases, options, owner as alone, request};
@@ -21,7 +21,7 @@ fn owned(stack: &mut Stack<Wire, u32>) -> [usize; 7] {
     ]
 }
 
-/// How many sockets clients get one after the other, each as many as it can, the first with `first`'s number.
+/// How many sockets clients get one after the other, each taking as many as it can; the first has `first`'s number.
 fn capacity(stack: &mut Stack<Wire, u32>, first: u16) -> Vec<usize> {
     let taken = (first..first + 20).map(|activity| {
         let whose = Owner {
@@ -46,10 +46,10 @@ enum Act {
     Ask(usize, u16, u64, usize, u16, bool, usize),
     /// A client is gone.
     Forget(usize, u16),
-    /// So many forged openings arrive for a port, or bytes of no meaning.
+    /// This many forged openings arrive for a port, or meaningless bytes.
     Forge(u32, u16),
     Noise(Vec<u8>),
-    /// So many ticks, in which so many of a hundred frames are lost.
+    /// This many ticks, in which this percentage of frames is lost.
     Wait(u32, u64),
 }
 
@@ -110,7 +110,7 @@ proptest! {
             pair.tick();
             for (side, known) in handles.iter_mut().enumerate() {
                 for (_, answer) in pair.answers[side].drain(..) {
-                    // Handles, counts and lengths: what is no handle is one that nobody has.
+                    // Handles, counts and lengths: a value that is not a handle counts as an unknown handle.
                     known.push(answer.reply.value);
                 }
             }
@@ -120,7 +120,7 @@ proptest! {
             (0..4).for_each(|activity| stack.forget(activity, now));
             prop_assert_eq!(stack.waiting(), 0);
         }
-        // What lingers says its last words, or gives up.
+        // Lingering connections send their last segments, or give up.
         pair.loss = 0;
         for _ in 0..200 {
             pair.now += 1_000_000_000;
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// Time for frames is of a channel: a client that has used up its time and ends its session has not more of it in the next one.
+/// Time for frames belongs to a channel: a client that has used up its time and ends its session gets no more of it in the next session.
 #[test]
 fn a_new_session_pays_the_debt_of_the_one_before() {
     let terms = Terms {
@@ -150,7 +150,7 @@ fn a_new_session_pays_the_debt_of_the_one_before() {
         let client = pair.call(0, 3, request(BIND, 0), &[]).reply.value;
         pair.stacks[0].greet(THERE);
         (0..4).for_each(|_| pair.tick());
-        // Each look at the clock takes a microsecond, so a frame takes some; all in one period.
+        // Each reading of the clock takes a microsecond, so a frame takes some; all in one period.
         pair.slow(1_000);
         let (now, mut served) = (pair.now, 0);
         for activity in 10..10 + sessions {

@@ -71,7 +71,7 @@ fn stream_over_very_bad_cable(seed: u64) -> Result<u64, String> {
     Ok((pair.now - begun) / 1_000_000_000)
 }
 
-/// `BULKHEAD_CABLES=1000` tries so many cables.
+/// `BULKHEAD_CABLES=1000` tries this many cables.
 #[test]
 fn a_stream_never_stands_still() {
     let cables =
