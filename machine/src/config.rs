@@ -8,6 +8,7 @@
 pub mod cluster;
 pub mod dma;
 pub mod dram;
+pub mod links;
 pub mod prefetcher;
 
 use crate::accelerator::AcceleratorConfig;
@@ -497,7 +498,7 @@ impl PlatformConfig {
                 ));
             }
         }
-        if let Err(what) = crate::noc::validate(n, self.tiles.len() + self.memories.len()) {
+        if let Err(what) = n.has_room(self.tiles.len() + self.memories.len()) {
             return fail(format!("network: {what}"));
         }
         for tile in &self.tiles {

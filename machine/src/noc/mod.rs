@@ -4,6 +4,6 @@ pub mod network;
 pub mod packet;
 pub mod topology;
 
-pub use network::{Delivery, LinkActivity, LinkStatistics, Network, PLANES_MAX, validate};
+pub use network::{Delivery, LinkActivity, LinkStatistics, Network, PLANES_MAX};
 pub use packet::{Account, Packet, PacketKind, Transaction};
 pub use topology::{LinkShape, Node};

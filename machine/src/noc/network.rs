@@ -21,7 +21,8 @@
 
 use super::packet::{Account, Packet, PacketKind, Transaction};
 use super::topology::{LinkShape, Node, Shape};
-use crate::config::{Channels, NetworkConfig, Topology};
+use crate::config::links::{PORT_BITS, PORTS_MAX};
+use crate::config::{Channels, NetworkConfig};
 use crate::engine::EventQueue;
 use crate::ledger::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId, align};
@@ -107,13 +108,6 @@ const FREE_CLASS: u32 = 1;
 /// Credits come after that: a link that became free in the same tick has found out that it waits for one.
 const CREDIT_CLASS: u32 = 2;
 
-/// Bits of an event's order that have the port.
-const PORT_BITS: u32 = 14;
-/// Most links of all networks of a chip.
-const LINKS_MAX: usize = 1 << 16;
-/// Most input ports of a router.
-const PORTS_MAX: usize = 1 << PORT_BITS;
-
 /// The order of an event within its tick: kind, link, port. Only parts of one packet, and packets of one tile for one port, are equal; they stay in the
 /// order in which the tile sent them.
 fn order(class: u32, link: u16, port: u16) -> u32 {
@@ -184,41 +178,6 @@ impl Carried {
     }
 }
 
-/// Networks of a chip.
-fn planes(config: &NetworkConfig) -> usize {
-    match config.channels {
-        Channels::Shared => 1,
-        Channels::Split => 2,
-        Channels::Acknowledged { .. } => 3,
-    }
-}
-
-/// Whether the numbers of links and ports have room for so many tiles.
-///
-/// # Errors
-/// What is too much.
-pub fn validate(config: &NetworkConfig, tiles: usize) -> Result<(), String> {
-    let between = match config.topology {
-        Topology::Crossbar => 0,
-        Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => {
-            let (columns, rows) = (usize::from(columns), usize::from(rows));
-            2 * ((columns - 1) * rows + columns * (rows - 1))
-        }
-    };
-    let links = planes(config) * (between + 2 * tiles);
-    if links > LINKS_MAX {
-        return Err(format!(
-            "{tiles} tiles need {links} links, at most {LINKS_MAX} are possible"
-        ));
-    }
-    // A router has up to four neighbours besides tiles.
-    let most = PORTS_MAX - 4;
-    match tiles > most {
-        true => Err(format!("at most {most} tiles are possible, not {tiles}")),
-        false => Ok(()),
-    }
-}
-
 /// All links and the packets on them.
 #[derive(Debug)]
 pub struct Network {
@@ -239,7 +198,7 @@ impl Network {
     pub fn new(config: &NetworkConfig, tiles: &[(TileId, u16, bool)]) -> Self {
         let places: Vec<(TileId, u16)> = tiles.iter().map(|t| (t.0, t.1)).collect();
         let shape = Shape::new(config.topology, &places);
-        let planes = planes(config);
+        let planes = config.planes();
         let highest = tiles.iter().map(|t| t.0).max().unwrap_or(0) as usize;
         let mut positions = vec![None; highest + 1];
         for (i, t) in tiles.iter().enumerate() {
