@@ -7,8 +7,8 @@
 pub mod cluster;
 pub mod dma;
 pub mod dram;
+pub mod links;
 mod memory_map;
-pub(crate) mod network;
 pub mod prefetcher;
 
 use crate::accelerator::AcceleratorConfig;
@@ -499,7 +499,7 @@ impl PlatformConfig {
                 ));
             }
         }
-        if let Err(what) = network::validate(n, self.tiles.len() + self.memories.len()) {
+        if let Err(what) = n.has_room(self.tiles.len() + self.memories.len()) {
             return fail(format!("network: {what}"));
         }
         for tile in &self.tiles {

@@ -440,6 +440,28 @@ mod tests {
         assert!(!has_engine(&convert_system(&system, None)));
     }
 
+    /// What is switched off is not there, so no tick can differ.
+    #[test]
+    fn a_prefetcher_that_is_switched_off_is_none() {
+        let options = LoadOptions::default();
+        let mut platform = load_platform("imx6-solo", &options).expect("it is there");
+        let with = convert(&platform);
+        for cache in platform
+            .tiles
+            .iter_mut()
+            .filter_map(|tile| tile.l1d.as_mut())
+        {
+            let prefetcher = cache.prefetcher.as_mut().expect("the core has one");
+            prefetcher.kind = platform::PrefetcherKind::Off;
+        }
+        let off = convert(&platform);
+        for tile in &mut platform.tiles {
+            tile.l1d.as_mut().expect("it has one").prefetcher = None;
+        }
+        assert_ne!(with, off);
+        assert_eq!(convert(&platform), off);
+    }
+
     #[test]
     fn every_platform_of_the_catalog_converts() {
         let options = LoadOptions::default();

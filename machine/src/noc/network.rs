@@ -21,8 +21,8 @@
 
 use super::packet::{Account, Packet, PacketKind, Transaction};
 use super::topology::{LinkShape, Node, Shape};
-use crate::config::network::{PORT_BITS, PORTS_MAX, planes};
-use crate::config::{Channels, NetworkConfig, Topology};
+use crate::config::links::{PORT_BITS, PORTS_MAX};
+use crate::config::{Channels, NetworkConfig};
 use crate::engine::EventQueue;
 use crate::ledger::{Ledger, Resource};
 use crate::types::{Owner, Tick, TileId, align};
@@ -198,7 +198,7 @@ impl Network {
     pub fn new(config: &NetworkConfig, tiles: &[(TileId, u16, bool)]) -> Self {
         let places: Vec<(TileId, u16)> = tiles.iter().map(|t| (t.0, t.1)).collect();
         let shape = Shape::new(config.topology, &places);
-        let planes = planes(config);
+        let planes = config.planes();
         let highest = tiles.iter().map(|t| t.0).max().unwrap_or(0) as usize;
         let mut positions = vec![None; highest + 1];
         for (i, t) in tiles.iter().enumerate() {

@@ -1,6 +1,5 @@
 use super::*;
 use crate::config::Topology;
-use crate::config::network::validate;
 use proptest::prelude::*;
 
 /// 4 ticks a cycle, 16 bytes a cycle, link 1, router 2, interface 4 cycles, header 16 bytes, chunks of 512.
@@ -268,12 +267,12 @@ fn chips_with_too_many_links_are_refused() {
         columns: 64,
         rows: 64,
     });
-    assert_eq!(validate(&shape, 4096), Ok(()));
+    assert_eq!(shape.has_room(4096), Ok(()));
     shape.channels = Channels::Acknowledged { read_interval: 1 };
     // 2 * 2 * 63 * 64 links between routers.
     let links = 3 * (2 * 2 * 63 * 64 + 2 * 4096);
     let expected = format!("4096 tiles need {links} links, at most 65536 are possible");
-    assert_eq!(validate(&shape, 4096), Err(expected));
+    assert_eq!(shape.has_room(4096), Err(expected));
 }
 
 proptest! {
