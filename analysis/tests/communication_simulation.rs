@@ -101,8 +101,7 @@ impl<'a> Simulation<'a> {
                 Arbitration::ArrivalOrder | Arbitration::LimitedPassing | Arbitration::AnyOrder => {
                     [0].into()
                 }
-                // `memory_bounds` compares those with the machine's controller.
-                Arbitration::Turns { .. } => unreachable!("no simulated resource has turns"),
+                Arbitration::Turns { .. } => unreachable!("memory_bounds simulates those"),
             };
             let inputs = inputs.into_iter().map(|i| (i, VecDeque::new())).collect();
             Queue {

@@ -490,9 +490,7 @@ pub fn flows(
             .cloned();
         let ended = seen.ledger.transactions();
         let known = known.or_else(|| alone::alone(system, &names, flow, ended, None));
-        let known = known.ok_or(
-            "its requests alone were not counted: no sample ended while the attackers slept",
-        )?;
+        let known = known.ok_or("no sample ended while the attackers slept")?;
         bounds::flow_bound(system, &members, &known)
     };
     let flows = alone.flows.iter().filter(|flow| flow.latency.count > 0);

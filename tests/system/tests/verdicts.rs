@@ -299,7 +299,7 @@ fn a_flow_inside_the_second_chip_has_a_bound() {
     let mut options = Options::new(path);
     options.domains = vec!["far/control".to_owned()];
     options.searches = 0;
-    options.time = bulkhead_experiments::audit::time("2ms").expect("a time");
+    options.time = bulkhead_experiments::audit::time("4ms").expect("a time");
     let audited = audit(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
     let flow = &audited.result.domains[0].flows[0];
     let bound = flow.bound.as_ref();
