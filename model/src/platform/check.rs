@@ -9,6 +9,7 @@ use super::{Platform, PlatformKind, PrefetcherKind, TICK_LIMIT, Tile, Topology, 
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::units::{Frequency, Size};
+use std::collections::BTreeSet;
 
 /// Reports every rule broken by `platform`, read from `root`.
 pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
@@ -306,9 +307,18 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
             ));
         }
     }
-    let caches = [(&tile.l1i, true), (&tile.l1d, false), (&tile.l2, false)];
-    for (cache, instructions) in caches {
-        let Some(cache) = cache else { continue };
+    let own = [(&tile.l1i, true), (&tile.l1d, false), (&tile.l2, false)];
+    let own = own
+        .into_iter()
+        .filter_map(|(cache, instructions)| Some((cache.as_ref()?, instructions)));
+    let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
+    let of_cores = cores.flat_map(|core| [(&core.l1i, true), (&core.l1d, false)]);
+    let mut told = BTreeSet::new();
+    for (cache, instructions) in own.chain(of_cores) {
+        // Several harts may have caches of one kind.
+        if !told.insert((&cache.name, instructions)) {
+            continue;
+        }
         let prefetcher = cache.prefetcher.as_ref();
         if prefetcher.is_none_or(|prefetcher| prefetcher.kind == PrefetcherKind::Off) {
             continue;

@@ -207,13 +207,6 @@ fn lines_that_children_leave_behind_delay_nobody_more_urgent() {
     held("burn", " dirty pages, 0 refused");
 }
 
-/// Programs on the loop's tile and on all others have children that end at one moment: the kernel does not have slots for all of their
-/// ends. Before the fix, TileMux waited for a slot in machine mode.
-#[test]
-fn ends_that_the_kernel_has_no_slot_for_delay_nobody_more_urgent() {
-    held("exits", " moments, ");
-}
-
 /// The unit's sleep command stops the hart, but not the interrupts that give it to a more urgent activity.
 #[test]
 fn a_hart_that_sleeps_delays_nobody_more_urgent() {
