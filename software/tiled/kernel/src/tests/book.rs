@@ -29,7 +29,7 @@ fn the_book_says_what_things_cost() {
         (
             "quotas.md",
             format!(
-                "an object costs {node} bytes, an activity {PLACE_COST}. Without a limit, an application gets 4 KiB for what it causes itself: {objects} objects."
+                "An object costs {node} bytes, an activity {PLACE_COST}. Without a limit, an application gets 4 KiB for the objects that it causes itself, which is enough for {objects}."
             ),
         ),
     ] {
