@@ -1,4 +1,4 @@
-//! Who may do what, and that a revocation is complete when it reports its end.
+//! What each activity may do, and that a revocation is complete when it reports its end.
 
 use super::making::left;
 use super::*;
