@@ -61,6 +61,8 @@ codes! {
         /// The kernel sends a request to a TileMux because an activity asked for that (value: [`Asker`]): its unit's next message is
         /// that request. Has a meaning only on the kernel's tile.
         KernelAsks = 22,
+        /// The heap of the activity has no block of a size (value: bytes), and the program was told.
+        HeapRefused = 23,
     }
 }
 

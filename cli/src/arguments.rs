@@ -8,19 +8,19 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  all well
-  1  a failure of Bulkhead, of a build or of the host
-  2  bad input; nothing was run
-  3  a bound was exceeded, a promised deadline was missed more often than allowed, a domain lacks the protection
-     that it is owed (audit), or tasks are not schedulable (check, plan)
-  4  a program faulted, ended with an error, or ran into a limit";
+  0  nothing failed
+  1  Bulkhead, a build or the host failed
+  2  the input is wrong; nothing was run
+  3  a bound was exceeded, a deadline was missed more often than allowed, a domain lacks the protection that it must
+     have (audit), or tasks are not schedulable (check, plan)
+  4  a program faulted, ended with an error, did not finish, or reached a limit";
 
 /// Describe a chip and the software on it in one file, boot the real binaries on a deterministic timing model, and see
 /// who delays whom.
 #[derive(Parser)]
 #[command(name = "bulkhead", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Arguments {
-    /// What to do.
+    /// The command
     #[command(subcommand)]
     pub command: Command,
 }
@@ -28,9 +28,9 @@ pub struct Arguments {
 /// Sub-commands.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Build, boot and measure a system, all its variants; without a name, the quickstart
+    /// Build, boot and measure all variants of a system; without a name, the quickstart
     Run(Run),
-    /// Validate a system or a task system: every bound, what fails and by how much, and what would repair it; nothing is run
+    /// Validate a system or a task system: list every bound, what fails and by how much, and what would repair it; run nothing
     Check(Check),
     /// Run each domain alone and beside adversaries in the places of all others, and compare the timelines tick by tick
     Audit(Audit),
@@ -38,7 +38,7 @@ pub enum Command {
     Plan(Plan),
     /// Run any bare-metal RISC-V program (a static RV64GC ELF file) on a platform
     Boot(Boot),
-    /// Draw what a platform's memory costs: latency by working set, misses side by side, bandwidth, rivals, hops
+    /// Measure and draw what accesses to a platform's memory cost: latency by working set, parallel misses, bandwidth, rivals, hops
     Measure(Measure),
     /// Run a paper's experiments and print its figures beside ours
     Reproduce(Reproduce),
@@ -66,21 +66,21 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make a new application: a crate that builds, and a system that runs it
+    /// Create a new application: programs that build, and a system that runs them
     New {
-        /// Folder to make; its last part is the application's name
+        /// Folder to create; its last part is the application's name
         folder: PathBuf,
         /// Language of the programs
         #[arg(long, value_enum, default_value = "rust")]
         language: Language,
-        /// 1: one periodic task. 2: a sender and a receiver on two tiles, with a flow and its deadline
+        /// 1: a periodic task. 2: a sender and a receiver on two tiles, with a flow and its deadline
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2), conflicts_with = "paradigm")]
         tiles: u8,
         /// `one-shot`: a sender and a receiver on two cores of the one-shot RTOS, with a flow and its deadline
         #[arg(long, value_enum)]
         paradigm: Option<Paradigm>,
     },
-    /// Print what a shell needs to complete commands; source it from the shell's start-up file
+    /// Print a script that lets a shell complete commands; source it in the shell's start-up file
     Completions {
         /// Which shell
         #[arg(value_enum)]
@@ -115,10 +115,10 @@ fn time(text: &str) -> Result<Time, String> {
 /// Number of a tile.
 fn tile(text: &str) -> Result<u16, String> {
     let number = text.trim().parse();
-    number.map_err(|_| "a tile is a number; write some with commas between them: 2,5".to_owned())
+    number.map_err(|_| "a tile is a number; separate several by commas: 2,5".to_owned())
 }
 
-/// A number of things.
+/// A whole number.
 fn count(text: &str) -> Result<u64, String> {
     let number = text.parse();
     number.map_err(|_| "write a whole number in digits, such as 1000000".to_owned())
@@ -139,7 +139,7 @@ pub struct Run {
     /// Run only this variant; repeatable
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Write no traces (they are large)
+    /// Do not write traces, which are large
     #[arg(long)]
     pub no_trace: bool,
     /// Begin the traces at this moment, such as 4ms
@@ -148,7 +148,7 @@ pub struct Run {
     /// End the traces at this moment
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_trace")]
     pub trace_until: Option<Time>,
-    /// Trace only these tiles, separated by commas, and what they send
+    /// Trace only these tiles and what they send; separate tiles by commas
     #[arg(
         long,
         value_name = "TILES",
@@ -197,13 +197,13 @@ pub struct Audit {
     /// Change the description, for example `logger/*/limit@noc=none`; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Check this variant; by default, the system without the changes of its variants
+    /// Audit this variant; by default, the system without the changes of its variants
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Check only this domain; repeatable
+    /// Audit only this domain; repeatable
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
-    /// Number of random attacks on each domain, after those of the library
+    /// Number of random attacks on each domain, after the attacks of the library
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub searches: u32,
     /// Seed of the search
@@ -251,10 +251,10 @@ pub struct Plan {
     /// How to read a task system
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Of tasks of the one-shot RTOS without a core: what is best. Fewest cores, or shortest flows
+    /// What the placement of one-shot tasks without a core should minimise
     #[arg(long, value_enum, value_name = "AIM")]
     pub aim: Option<Aim>,
-    /// Of the same tasks: the cores on which they may be put, such as 0-3; without it, any
+    /// Cores on which one-shot tasks without a core may be placed, such as 0-3 [default: all]
     #[arg(long, value_name = "FIRST-LAST", value_parser = cores)]
     pub cores: Option<(u16, u16)>,
     /// Write a page here, with plots of bounds against deadlines and of the schedule behind them
@@ -276,7 +276,7 @@ pub enum Aim {
 
 /// Reads `5` or `0-3`.
 fn cores(text: &str) -> Result<(u16, u16), String> {
-    let wanted = "write a core or two with a `-` between them: 0-3";
+    let wanted = "write one core, or the first and the last one: 0-3";
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let number = |text: &str| text.parse::<u16>().map_err(|_| wanted.to_owned());
     let (first, last) = (number(first)?, number(last)?);
@@ -299,7 +299,8 @@ pub enum Export {
 
 /// Reads `5=program` or `1-15=program`.
 fn tiles_and_program(text: &str) -> Result<(u16, u16, PathBuf), String> {
-    let wanted = "write a tile or two with a `-` between them, `=`, and a program: 1-15=program";
+    let wanted =
+        "write one tile, or the first and the last one, then `=` and a program: 1-15=program";
     let (tiles, elf) = text.split_once('=').ok_or(wanted)?;
     let (first, last) = tiles.split_once('-').unwrap_or((tiles, tiles));
     let number = |text: &str| text.parse::<u16>().map_err(|_| wanted.to_owned());
@@ -313,7 +314,7 @@ fn tiles_and_program(text: &str) -> Result<(u16, u16, PathBuf), String> {
 /// Arguments of `boot`.
 #[derive(Args)]
 pub struct Boot {
-    /// The program
+    /// The program: a static RV64GC ELF file
     pub elf: PathBuf,
     /// Platform: a name of the catalog, or a file that ends in .xml
     #[arg(long, default_value = "single")]
@@ -348,15 +349,15 @@ pub enum Study {
 /// Arguments of `measure`.
 #[derive(Args)]
 pub struct Measure {
-    /// Name of a platform, or a file
+    /// Platform: a name of the catalog, or a file that ends in .xml
     pub platform: PathBuf,
-    /// Change the platform, such as cache[l2]@ways=8; may be repeated
+    /// Change the platform, such as cache[l2]@ways=8; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory or hops; may be repeated
+    /// Only this figure: latency, rows, parallel, bandwidth, rivals-cache, rivals-memory or hops; repeatable
     #[arg(long)]
     pub figure: Vec<String>,
-    /// Folder for page, pictures and data; without it, out/measure-PLATFORM
+    /// Folder for page, pictures and data [default: out/measure-PLATFORM]
     #[arg(long)]
     pub out: Option<PathBuf>,
     /// Print JSON and write nothing
@@ -368,20 +369,20 @@ pub struct Measure {
 #[derive(Args)]
 pub struct StudyMc2 {
     /// Only these scenarios, in the paper's notation: criticality, period, utilisation, reload, message size, I/O
-    /// bandwidth, direct I/O; each `*`, the beginning of a choice, or several joined by `|`; for example
+    /// bandwidth, direct I/O. Each is `*`, the beginning of a choice, or several joined by `|`; for example
     /// `C-Light,*,Heavy,*,Lar.,High,*`
     #[arg(long, value_name = "PATTERN")]
     pub scenarios: Option<String>,
-    /// Only these schemes, joined by commas; for example `C|C,O|C+A/B-ALL` [default: all nine]
+    /// Only these schemes, separated by commas; for example `C|C,O|C+A/B-ALL` [default: all nine]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub schemes: Vec<String>,
-    /// A model other than the frozen one: a name from `study variants`
+    /// Another model than the frozen one: a name from `study variants`
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Fewer scenarios and less precision: a look within a minute, not the study
+    /// Fewer scenarios and less precision: takes a minute, but is not the study
     #[arg(long)]
     pub quick: bool,
-    /// Continue the study in this folder with its own parameters; nothing is lost or counted twice
+    /// Continue the study in this folder with its own parameters; no result is lost or counted twice
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
     /// Folder for counts, plots and the page [default: out/study-mc2]
@@ -401,7 +402,7 @@ pub struct StudyMc2 {
 /// Arguments of `study sensitivity`.
 #[derive(Args)]
 pub struct StudySensitivity {
-    /// Only these scenarios, as for `study mc2`; at most a hundred of them are taken
+    /// Only these scenarios, as for `study mc2`; at most a hundred of them are used
     #[arg(long, value_name = "PATTERN", default_value = "*")]
     pub scenarios: String,
     /// Folder for the page and the numbers
@@ -421,7 +422,7 @@ pub struct StudyVariants {
     /// Only these variants; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Only these scenarios, as for `study mc2`; at most a hundred of them are taken
+    /// Only these scenarios, as for `study mc2`; at most a hundred of them are used
     #[arg(long, value_name = "PATTERN", default_value = "*")]
     pub scenarios: String,
     /// Folder for the page and the numbers
@@ -458,8 +459,8 @@ pub struct Reproduce {
     /// Which paper
     #[arg(value_enum)]
     pub paper: Paper,
-    /// A figure of m3 (table1, figure3 to figure6), or one of our own experiments there: attacks, regulation; by default, all of
-    /// them. The other papers have none to choose
+    /// Only this figure of m3 (table1, figure3 to figure6), or this additional experiment (attacks, regulation) [default: all];
+    /// for m2os, figures cannot be chosen
     pub figure: Option<String>,
     /// Folder for the report page and the results [default: out/reproduce-PAPER]
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Progress of long work on the terminal.
 //!
-//! What it deliberately does not know: what is done. It shows nothing if standard error is not a terminal.
+//! What it deliberately does not know: what is done. It shows nothing but warnings if standard error is not a terminal.
 
 use bulkhead_runner::progress::{Progress, Stage};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -60,6 +60,7 @@ impl Progress for Bars {
                     bar.finish_and_clear();
                 }
             }
+            Stage::Warning { text } => self.all.suspend(|| eprintln!("{}", text.trim_end())),
         }
     }
 }

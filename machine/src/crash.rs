@@ -48,6 +48,8 @@ pub struct Running {
     pub stack: Vec<(u64, Vec<u8>)>,
     /// Tiles to which it can send nothing, because it has no credits left for a receive endpoint there.
     pub spent: Vec<TileId>,
+    /// If it sleeps until a message arrives: the activities that can send that message, the unit's rights to answer included.
+    pub awaits: Option<Vec<Owner>>,
 }
 
 impl Running {

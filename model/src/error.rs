@@ -62,7 +62,7 @@ pub enum Problem {
         parent: String,
     },
     /// An element that may occur only once.
-    #[error("<{element}> stands more than once in <{parent}>")]
+    #[error("<{parent}> has more than one <{element}>")]
     RepeatedElement {
         /// Its name.
         element: String,
@@ -70,7 +70,7 @@ pub enum Problem {
         parent: String,
     },
     /// Text between elements.
-    #[error("text inside <{element}>")]
+    #[error("<{element}> contains text")]
     UnexpectedText {
         /// The enclosing element.
         element: String,
@@ -124,7 +124,7 @@ pub enum Problem {
         name: String,
     },
     /// A name that results use for something else.
-    #[error("`{name}` is no name for an application or a manager")]
+    #[error("no application or manager may be named `{name}`")]
     Reserved {
         /// The name.
         name: String,
@@ -164,7 +164,7 @@ pub enum Problem {
         name: String,
     },
     /// A send gate whose receiver does not exist.
-    #[error("gate `{gate}` leads to nobody: {cause}")]
+    #[error("gate `{gate}` cannot be connected: {cause}")]
     GateToNobody {
         /// The gate.
         gate: String,
@@ -238,7 +238,7 @@ pub enum Problem {
         buckets: u64,
     },
     /// A file that includes itself.
-    #[error("cyclic nesting: {chain}")]
+    #[error("the file includes itself: {chain}")]
     Cycle {
         /// The files in order.
         chain: String,

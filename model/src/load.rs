@@ -437,7 +437,7 @@ impl Loader<'_> {
             (None, Some(inside)) => self.one_of_two(inside.clone())?,
             _ => {
                 return Err(Diagnostic::new(
-                    Problem::Inconsistent("a peer is one system".into()),
+                    Problem::Inconsistent("<peer> must give exactly one system".into()),
                     &node.span,
                     "write system=\"...\", or put one <system> inside",
                 )
@@ -569,7 +569,7 @@ fn other_clocks(variant: &Element) -> Diagnostic {
 fn remove(tree: &mut Element, without: &Element) -> Result<(), Diagnostic> {
     let [attribute] = without.attributes.as_slice() else {
         return Err(Diagnostic::new(
-            Problem::Inconsistent("<without> names not exactly one thing".into()),
+            Problem::Inconsistent("<without> must name exactly one domain, manager or app".into()),
             &without.span,
             "write one of domain=\"...\", manager=\"...\" and app=\"...\"",
         ));

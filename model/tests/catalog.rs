@@ -167,12 +167,12 @@ fn every_system_also_loads_on_the_other_tiled_platform() {
             // Its tiles have one hart each, and its memory has no separate banks.
             Err(error) if name.starts_with("bare/") => {
                 assert!(
-                    error.to_string().contains("are no harts of tile"),
+                    error.to_string().contains("does not have the harts"),
                     "{error}"
                 );
             }
             Err(error) if name.starts_with("oneshot/") => {
-                assert!(error.to_string().contains("is no mesh"), "{error}");
+                assert!(error.to_string().contains("is not a mesh"), "{error}");
             }
             Err(error) => panic!("{error}"),
         }

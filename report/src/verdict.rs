@@ -35,6 +35,14 @@ pub enum Judgement {
     NotJudged,
 }
 
+/// How a value compares with a bound that it should not exceed, for the text of a promise.
+pub fn relation<T: PartialOrd>(value: T, bound: T) -> &'static str {
+    match value <= bound {
+        true => "within",
+        false => "above",
+    }
+}
+
 /// Something that was promised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {

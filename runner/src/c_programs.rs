@@ -46,11 +46,16 @@ const FLAGS: &[&str] = &[
     "-ffreestanding",
 ];
 
-/// Compiles `source` and links it with `library`. Returns the ELF file, which is in `folder`.
+/// Compiles `source` and links it with `library`. Returns the ELF file, which is in `folder`, and the compiler's warnings.
 ///
 /// # Errors
 /// If there is no compiler, or it refuses.
-pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Result<PathBuf, Error> {
+pub fn build(
+    root: &Path,
+    source: &Path,
+    library: &Path,
+    folder: &Path,
+) -> Result<(PathBuf, String), Error> {
     let mut command = command(root, source)?;
     std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     let key = bulkhead_abi::syscall::module_key(source.as_os_str().as_encoded_bytes());
@@ -73,8 +78,8 @@ pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Resul
         .arg(library)
         .arg("-o")
         .arg(&target);
-    finish(command, source)?;
-    Ok(target)
+    let warnings = finish(command, source)?;
+    Ok((target, warnings))
 }
 
 /// What the compiler refuses in tasks that share one stack: a job whose end gives no value, an unused end value, pointers to objects that
@@ -150,16 +155,18 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Runs the compiler.
-fn finish(mut command: Command, source: &Path) -> Result<(), Error> {
+/// Runs the compiler. Returns its warnings.
+fn finish(mut command: Command, source: &Path) -> Result<String, Error> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| {
         let name = command.get_program().display();
         Error::Machine(format!("cannot run {name}: {error}"))
     })?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() {
-        return Ok(());
+        return Ok(words);
     }
     Err(Error::Build {
         program: source.display().to_string(),
-        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        output: words,
     })
 }

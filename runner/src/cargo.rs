@@ -67,6 +67,8 @@ pub struct Build<'a> {
     /// Where results go if the packages are not in the checkout's workspace. Nothing else may be built there: Cargo does not notice that
     /// the compiler was called differently.
     pub outside: Option<PathBuf>,
+    /// The folder of the user's package, which programs call `.`. All such folders can share what was built `outside`.
+    pub user: Option<&'a Path>,
 }
 
 impl Build<'_> {
@@ -75,7 +77,16 @@ impl Build<'_> {
     /// # Errors
     /// If Cargo is missing or the build fails.
     pub fn binaries(&self) -> Result<Vec<Built>, Error> {
-        Ok(executables(&self.run("--bins")?))
+        Ok(self.warned_binaries()?.0)
+    }
+
+    /// Builds the binaries. Returns the compiler's warnings, too.
+    ///
+    /// # Errors
+    /// If Cargo is missing or the build fails.
+    pub fn warned_binaries(&self) -> Result<(Vec<Built>, String), Error> {
+        let (messages, warnings) = self.run("--bins")?;
+        Ok((executables(&messages), warnings))
     }
 
     /// Builds the static library for C. Returns the archive, if there is one.
@@ -83,11 +94,11 @@ impl Build<'_> {
     /// # Errors
     /// If Cargo is missing or the build fails.
     pub fn library(&self) -> Result<Option<PathBuf>, Error> {
-        Ok(archive(&self.run("--lib")?))
+        Ok(archive(&self.run("--lib")?.0))
     }
 
-    /// Gives Cargo's messages.
-    fn run(&self, targets: &str) -> Result<String, Error> {
+    /// Cargo's messages, and what it says to people.
+    fn run(&self, targets: &str) -> Result<(String, String), Error> {
         let home = cargo_home();
         let names: Vec<(&Path, &str)> = [(&*home, "cargo")]
             .into_iter()
@@ -117,18 +128,20 @@ impl Build<'_> {
         if let Some(target) = &self.outside {
             command.arg("--target-dir").arg(target);
             command.env("RUSTC_WRAPPER", self.root.join(BY_NAME));
+            command.env("BULKHEAD_FOLDER", self.user.unwrap_or(Path::new("")));
         }
         let output = command
             .stdin(Stdio::null())
             .output()
             .map_err(|error| no_cargo(&error))?;
+        let words = without_note(&String::from_utf8_lossy(&output.stderr));
         if !output.status.success() {
             return Err(Error::Build {
                 program: self.what.to_owned(),
-                output: without_note(&String::from_utf8_lossy(&output.stderr)),
+                output: words,
             });
         }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), words))
     }
 }
 

@@ -88,8 +88,8 @@ pub fn flows(
 pub fn doubled(flow: &FlowResult) -> Option<String> {
     (flow.doubled > 0).then(|| {
         format!(
-            "{} of its samples have numbers that ended at `{}` more often than they began at `{}`, so nobody can say which end is whose: \
-             whatever ends there must have numbers of its own",
+            "{} of its samples have numbers that ended at `{}` more often than they began at `{}`, so it is not clear which end belongs to which begin: \
+             give every sample that ends there a number of its own",
             flow.doubled, flow.to, flow.from
         )
     })
@@ -390,6 +390,7 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
         Some(MarkerKind::MeasureEnd) => "end of measurement",
         Some(MarkerKind::ActivityFault) => "fault",
         Some(MarkerKind::Check) => "check value",
+        Some(MarkerKind::HeapRefused) => "heap without a block of bytes",
         Some(MarkerKind::ActivityBegins) => "begin of activity",
         Some(MarkerKind::ActivityName) => "name of activity",
         Some(

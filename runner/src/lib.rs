@@ -39,6 +39,7 @@ pub mod session;
 pub mod tiled;
 pub mod trap;
 pub mod unseen;
+pub mod warnings;
 pub mod watch;
 
 pub use error::Error;

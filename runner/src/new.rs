@@ -159,7 +159,9 @@ pub fn create(
     if !good {
         return Err(Error::input(
             format!("`{name}` is not a name for an application"),
-            format!("use small letters, digits and hyphens, a letter first, {NAME_MAX} at most"),
+            format!(
+                "use at most {NAME_MAX} small letters, digits and hyphens, and begin with a letter"
+            ),
         ));
     }
     if folder.exists() {
@@ -170,8 +172,8 @@ pub fn create(
     }
     let (files, words) = sources(language, kind).ok_or_else(|| {
         Error::input(
-            "applications of tiles cannot be written in Ada",
-            "add --paradigm one-shot, or take --language rust or c",
+            "applications of the tiled OS cannot be written in Ada",
+            "add --paradigm one-shot, or use --language rust or c",
         )
     })?;
     let system = match kind {

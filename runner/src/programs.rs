@@ -44,6 +44,23 @@ impl bulkhead_model::Programs for Library {
         let known = known.filter(|name| !name.starts_with("tiled/")).cloned();
         self.beside().into_iter().chain(known).collect()
     }
+
+    fn refusal(&self, name: &str) -> Option<(String, String)> {
+        if self.known.contains_key(name) {
+            return None;
+        }
+        let error = match self.own(name)? {
+            Own::Elf(path) => is_program(name, &path).err()?,
+            // If Cargo cannot read the package, building it says why.
+            Own::Binary(package, source) => {
+                let sources = sources(&metadata(&package).ok()?);
+                let is_binary = sources.iter().any(|one| absolute(one) == absolute(&source));
+                (!is_binary).then(|| no_binary(name))?
+            }
+            Own::C(_) | Own::Package(_) => return None,
+        };
+        Some((error.to_string(), error.remedy()?.to_owned()))
+    }
 }
 
 impl Library {
@@ -116,6 +133,14 @@ impl Library {
         &self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<Program>, Error> {
+        Ok(self.build_warned(names)?.0)
+    }
+
+    /// Like [`build`](Self::build). Returns what compilers say of programs next to the description, too.
+    pub fn build_warned<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(Vec<Program>, Vec<String>), Error> {
         let mut wanted: Vec<&str> = Vec::new();
         for name in names {
             if !wanted.contains(&name) {
@@ -134,21 +159,38 @@ impl Library {
                 .binaries()?
         };
         let mut programs = Vec::new();
+        let mut warnings: Vec<String> = Vec::new();
+        let mut warned = |text: String| {
+            // Binaries of one package are built together.
+            if !text.trim().is_empty() && !warnings.contains(&text) {
+                warnings.push(text);
+            }
+        };
         for name in wanted {
-            let path = match (self.known.get(name), self.own(name)) {
-                (Some((package, binary)), _) => built
-                    .iter()
-                    .find(|one| (&one.package, &one.name) == (package, binary))
-                    .map(|one| one.executable.clone())
-                    .ok_or_else(|| missing(name))?,
+            let elf = match (self.known.get(name), self.own(name)) {
+                (Some((package, binary)), _) => {
+                    let mut found = built.iter();
+                    let one = found.find(|one| (&one.package, &one.name) == (package, binary));
+                    place::read(&one.ok_or_else(|| missing(name))?.executable)?
+                }
                 (None, Some(Own::Elf(path))) => {
                     is_program(name, &path)?;
-                    path
+                    place::read(&path)?
                 }
-                (None, Some(Own::C(source))) => self.build_c(&source)?,
-                (None, Some(Own::Package(folder))) => built_of(&folder, None, name, &self.root)?,
+                (None, Some(Own::C(source))) => {
+                    let (path, text) = self.build_c(&source)?;
+                    warned(text);
+                    place::read(&path)?
+                }
+                (None, Some(Own::Package(folder))) => {
+                    let (elf, text) = built_of(&folder, None, name, &self.root)?;
+                    warned(text);
+                    elf
+                }
                 (None, Some(Own::Binary(folder, source))) => {
-                    built_of(&folder, Some(&source), name, &self.root)?
+                    let (elf, text) = built_of(&folder, Some(&source), name, &self.root)?;
+                    warned(text);
+                    elf
                 }
                 (None, None) => {
                     return Err(Error::input(
@@ -159,10 +201,10 @@ impl Library {
             };
             programs.push(Program {
                 name: name.to_owned(),
-                elf: place::read(&path)?,
+                elf,
             });
         }
-        Ok(programs)
+        Ok((programs, warnings))
     }
 }
 
@@ -172,7 +214,7 @@ fn is_program(name: &str, path: &Path) -> Result<(), Error> {
     match Image::parse(name, &place::read(path)?) {
         Ok(_) => Ok(()),
         Err(error) => Err(Error::input(
-            format!("the program {error}"),
+            format!("{error}, so it is not a program"),
             "name a C file (.c), the source of one of a Cargo package's binaries (.rs), the package's folder, or a static RV64GC program in ELF format",
         )),
     }
@@ -309,6 +351,7 @@ impl Library {
             packages: Vec::new(),
             names,
             outside: Some(self.generated().join("build")),
+            user: None,
         };
         let built = build.binaries()?;
         let paths = built.into_iter().map(|one| (one.name, one.executable));
@@ -366,11 +409,12 @@ impl Library {
             packages,
             names: vec![(&self.root, ".")],
             outside: None,
+            user: None,
         }
     }
 
-    /// Compiles a C program and links it with the library.
-    fn build_c(&self, source: &Path) -> Result<PathBuf, Error> {
+    /// Compiles a C program and links it with the library. Returns the compiler's warnings, too.
+    fn build_c(&self, source: &Path) -> Result<(PathBuf, String), Error> {
         let source = std::fs::canonicalize(source).map_err(|error| Error::file(source, error))?;
         let build = self.of_workspace("the library for C", vec!["bulkhead-c"]);
         let archive = build.library()?;
@@ -446,13 +490,37 @@ pub fn source(file: &str) -> &str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-/// Builds a user's package. Returns the binary with this source, or the only binary.
+fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The sources of a package's binaries.
+fn sources(metadata: &Value) -> Vec<PathBuf> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let is_binary = |target: &&Value| {
+        let kinds = target["kind"].as_array();
+        kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "bin"))
+    };
+    let binaries = targets.filter(is_binary);
+    let paths = binaries.filter_map(|target| target["src_path"].as_str());
+    paths.map(PathBuf::from).collect()
+}
+
+fn no_binary(name: &str) -> Error {
+    Error::input(
+        format!("{name} is not the source of a binary of its package"),
+        "name the file with the program's `main`, such as src/main.rs or src/bin/NAME.rs",
+    )
+}
+
+/// Builds a user's package. Returns the contents of the binary with this source, or of the only binary, and the compiler's warnings.
 fn built_of(
     folder: &Path,
     source: Option<&Path>,
     name: &str,
     root: &Path,
-) -> Result<PathBuf, Error> {
+) -> Result<(Vec<u8>, String), Error> {
     // A package next to the description has an empty name here.
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -460,20 +528,19 @@ fn built_of(
         folder
     };
     let folder = std::fs::canonicalize(folder).map_err(|error| Error::file(folder, error))?;
-    let target = metadata(&folder)?["target_directory"]
-        .as_str()
-        .map(PathBuf::from);
-    let target = target.unwrap_or_else(|| folder.join("target"));
+    // All folders share one place, so that the library is built once.
+    let target = root.join("target").join("apps");
     let build = Build {
         root,
         folder: &folder,
         what: name,
         packages: Vec::new(),
-        names: vec![(root, "bulkhead"), (&folder, ".")],
-        outside: Some(target.join("bulkhead")),
+        names: vec![(root, "bulkhead")],
+        outside: Some(target.clone()),
+        user: Some(&folder),
     };
-    let built = build.binaries()?;
-    let absolute = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let locked = lock(&target)?;
+    let (built, warnings) = build.warned_binaries()?;
     let source = source.map(absolute);
     let wanted = |one: &Built| {
         source
@@ -481,18 +548,27 @@ fn built_of(
             .is_none_or(|source| absolute(&one.source) == *source)
     };
     let mut paths = built.iter().filter(|one| wanted(one));
-    match (paths.next(), paths.next()) {
-        (Some(one), None) => Ok(one.executable.clone()),
-        (None, _) if source.is_some() => Err(Error::input(
-            format!("no binary of its package has {name} as its source"),
-            "name the file with the program's `main`, such as src/main.rs or src/bin/NAME.rs",
-        )),
+    let program = match (paths.next(), paths.next()) {
+        (Some(one), None) => place::read(&one.executable),
+        (None, _) if source.is_some() => Err(no_binary(name)),
         (None, _) => Err(missing(name)),
         (Some(_), Some(_)) => Err(Error::input(
             format!("the package {name} has more than one binary"),
             "name the source of one of them, such as src/bin/NAME.rs, instead of the folder",
         )),
-    }
+    };
+    drop(locked);
+    Ok((program?, warnings))
+}
+
+/// Waits until no other process builds in the folder. Packages of one name have one executable there, so it must be read before the next
+/// build.
+fn lock(folder: &Path) -> Result<std::fs::File, Error> {
+    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let path = folder.join("lock");
+    let file = std::fs::File::create(&path).map_err(|error| Error::file(&path, error))?;
+    file.lock().map_err(|error| Error::file(&path, error))?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -522,8 +598,43 @@ mod tests {
         let path = folder.path().join("system.xml");
         place::write(&path, "<system/>").expect("written");
         let error = is_program("system.xml", &path).expect_err("it is text");
-        assert_eq!(error.to_string(), "the program system.xml: not an ELF file");
+        assert_eq!(
+            error.to_string(),
+            "system.xml: not an ELF file, so it is not a program"
+        );
         assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
+    }
+
+    #[test]
+    fn a_description_cannot_name_files_that_are_not_programs() {
+        use bulkhead_model::Programs;
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            place::write(&folder.path().join(name), text).expect("written");
+        };
+        write("system.xml", "<system/>");
+        write("a.c", "int main(void) { return 0; }");
+        let package =
+            "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n";
+        write("p/Cargo.toml", package);
+        write("p/src/main.rs", "fn main() {}");
+        write("p/src/part.rs", "");
+        let library = Library {
+            base: folder.path().to_path_buf(),
+            ..Library::default()
+        };
+        let refused = |name: &str| library.refusal(name).map(|(what, _)| what);
+        assert_eq!(
+            refused("system.xml").as_deref(),
+            Some("system.xml: not an ELF file, so it is not a program")
+        );
+        assert_eq!(
+            refused("p/src/part.rs").as_deref(),
+            Some("p/src/part.rs is not the source of a binary of its package")
+        );
+        for good in ["a.c", "p", "p/src/main.rs"] {
+            assert_eq!(refused(good), None, "{good}");
+        }
     }
 
     #[test]

@@ -24,6 +24,11 @@ pub enum Stage<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// Something that the user should know, although it stops nothing.
+    Warning {
+        /// What it is; it may have several lines.
+        text: &'a str,
+    },
 }
 
 /// Shows progress.

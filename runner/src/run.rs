@@ -21,6 +21,7 @@ use crate::programs::{Library, Program};
 use crate::progress::{Progress, Stage};
 use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::unseen;
+use crate::warnings;
 use crate::watch::{Log, Watcher};
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
@@ -259,10 +260,14 @@ fn whole(
         .iter()
         .map(|one| needed(one))
         .collect::<Result<_, _>>()?;
-    let programs = library.build(needed.into_iter().flatten());
+    let programs = library.build_warned(needed.into_iter().flatten());
     let made = paradigm.build(&library, &systems);
     progress.stage(Stage::Done { name: what });
-    let mut programs = programs?;
+    let (mut programs, mut warnings) = programs?;
+    warnings.extend(warnings::unread(&systems, &programs));
+    for text in &warnings {
+        progress.stage(Stage::Warning { text });
+    }
     programs.extend(made?);
     programs.extend(library.modules(&system)?);
     let mut jobs: Vec<Job<'_>> = Vec::new();

@@ -232,7 +232,7 @@ pub enum CommunicationError {
     NeverInService(String),
     /// Younger transactions may overtake, and nothing bounds how many.
     #[error(
-        "{0} serves in any order, and those who meet there may send more than it serves: nothing bounds how many overtake"
+        "{0} serves in any order, and its users together may send more than it serves: nothing bounds how many requests overtake"
     )]
     Overtaken(String),
     /// The bound is larger than what a 64-bit tick can hold.

@@ -627,7 +627,7 @@ fn unbounded(system: &TaskSystem) -> Option<String> {
             percent(over.bound?),
             percent(over.limit?)
         ),
-        None => "this test finds none: its largest shares leave nothing of what processors give"
+        None => "this test finds no bound: the largest shares of the tasks leave nothing of what the processors give"
             .to_owned(),
     })
 }

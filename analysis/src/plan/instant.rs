@@ -210,7 +210,7 @@ fn simulated(
         length = length.div_ceil(2);
     }
     if jobs(&all, length) > most {
-        let why = "releases that are late by many periods come in too great a number at once";
+        let why = "too many releases, each late by many periods, may come at once";
         return Ok(Err(why.to_owned()));
     }
     let simulation = Simulation::new(policy, processors as usize);

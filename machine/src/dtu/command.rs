@@ -600,7 +600,7 @@ impl Dtu {
     }
 
     /// The endpoint that a running sleep command waits for.
-    pub(super) fn sleeping(&self) -> Option<u16> {
+    pub(crate) fn sleeping(&self) -> Option<u16> {
         match self.running.as_ref()?.phase {
             Phase::Sleep(endpoint) => Some(endpoint),
             _ => None,

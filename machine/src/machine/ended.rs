@@ -8,7 +8,7 @@ use crate::crash::{Crashed, PAGE, Running, STACK, physical};
 use crate::dtu::Dtu;
 use crate::hart::{Hart, Privilege};
 use crate::types::{Owner, TileId};
-use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT};
 
 /// The register that turns address translation on (privileged specification, section 4.1.11).
 const SATP: u16 = 0x180;
@@ -72,9 +72,33 @@ impl Machine {
                 registers: std::array::from_fn(|number| hart.register(number)),
                 stack: self.stack(tile, hart, hart.csr(SATP).unwrap_or(0)),
                 spent: spent(unit, owner),
+                awaits: unit.sleeping().map(|endpoint| self.senders(tile, endpoint)),
             })
         };
         tiles.filter_map(on).collect()
+    }
+
+    /// The activities that can send a message to an endpoint of a tile, or to any of its endpoints.
+    fn senders(&self, tile: TileId, endpoint: u16) -> Vec<Owner> {
+        let tiles = self.config.tiles.iter().map(|tile| tile.id);
+        let units = tiles.filter_map(|from| Some((from, self.unit(from).ok()?)));
+        let gates = units.flat_map(|(from, unit)| {
+            let all = (0..unit.endpoint_count()).map(move |index| unit.endpoint(index));
+            all.filter_map(move |one| match one {
+                Endpoint::Send(gate) => Some((from, gate)),
+                _ => None,
+            })
+        });
+        let leads = gates.filter(|(_, gate)| {
+            let is_any = endpoint == NO_ENDPOINT || gate.target_endpoint == endpoint;
+            gate.target_tile == tile && is_any
+        });
+        let mut owners: Vec<Owner> = leads
+            .map(|(from, gate)| Owner::new(from, gate.activity))
+            .collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
     }
 
     /// The pages above a hart's stack pointer that are mapped, as its loads would find them.

@@ -428,6 +428,7 @@ fn marker_name(kind: u16, value: u64) -> &'static str {
         Some(MarkerKind::MeasureEnd) => "measurement ends",
         Some(MarkerKind::ActivityFault) => "activity faulted",
         Some(MarkerKind::Check) => "check value",
+        Some(MarkerKind::HeapRefused) => "heap refused bytes",
         Some(MarkerKind::ActivityBegins) => "activity begins",
         Some(MarkerKind::ActivityName) => "its name",
         Some(MarkerKind::MuxReady) if value == Since::NEVER => "activity waits",

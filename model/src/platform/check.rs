@@ -119,7 +119,9 @@ fn prefetcher(node: &Node, cache: &str, line: u64, errors: &mut Vec<Diagnostic>)
     };
     let page = node.size("page").0;
     if !page.is_power_of_two() || page < line {
-        let cause = format!("a page of {page} bytes is no power of two of lines of {line} bytes");
+        let cause = format!(
+            "a page must have a power of two of lines of {line} bytes, and {page} bytes are not that"
+        );
         wrong("page", cause, "use a power of two, such as 4KiB");
     }
     let (entries, ways) = (node.integer("entries"), node.integer("ways"));
@@ -246,7 +248,7 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         let queue = node.integer("queue");
         if !queue.is_power_of_two() {
             errors.push(Diagnostic::new(
-                Problem::Inconsistent(format!("a queue of {queue} entries")),
+                Problem::Inconsistent(format!("a queue cannot have {queue} entries")),
                 node.place("queue"),
                 format!(
                     "write a power of two, such as {}",
@@ -256,7 +258,7 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         }
         if node.rate("rate").is_none() {
             errors.push(Diagnostic::new(
-                Problem::Inconsistent("a network card without a rate".into()),
+                Problem::Inconsistent("the network card has no rate".into()),
                 node.place("rate"),
                 "write a rate, such as 1Gbit/s",
             ));
@@ -461,15 +463,15 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
     }
     let channels = node.integer("channels");
     if !channels.is_power_of_two() {
-        let cause = format!("channels is {channels}, which is no power of two");
+        let cause = format!("channels is {channels}, which is not a power of two");
         let help = format!("the nearest are {}", neighbours(channels));
         refuse(node, "channels", cause, help);
     }
     let size = node.integer("write-queue");
     let (high, low) = (node.integer("write-high"), node.integer("write-low"));
     if size > 0 && node.text("policy") == "slots" {
-        let cause = "slots are for reads and writes alike, and there is a write queue".into();
-        let help = "leave write-queue out".into();
+        let cause = "policy `slots` keeps reads and writes in the same places, so it cannot have a write queue".into();
+        let help = "remove write-queue, or choose another policy".into();
         refuse(node, "write-queue", cause, help);
     } else if size > 0 && !(low < high && high <= size) {
         let cause =
@@ -486,7 +488,7 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
         let size = memory.size("size");
         if whole > 0 && !size.0.is_multiple_of(whole) {
             let cause =
-                format!("{size} are no whole number of rows in every bank of every channel");
+                format!("{size} are not a whole number of rows in every bank of every channel");
             let help = format!("write a multiple of {}", Size(whole));
             refuse(memory, "size", cause, help);
         }

@@ -101,9 +101,13 @@ fn cores(root: &Node, cluster: &Node, errors: &mut Vec<Diagnostic>) {
         let one =
             "write one <core> for each hart that is of another kind; harts are numbered from 0";
         if hart >= harts {
-            wrong(format!("a core for hart {hart} of {harts}"), "hart", one);
+            wrong(
+                format!("<core> is for hart {hart}, but the cluster has only {harts} harts"),
+                "hart",
+                one,
+            );
         } else if seen.contains(&hart) {
-            wrong(format!("two cores for hart {hart}"), "hart", one);
+            wrong(format!("hart {hart} has two <core> elements"), "hart", one);
         }
         seen.push(hart);
         let below = second.as_deref().and_then(line);
@@ -150,9 +154,9 @@ fn partitions(cluster: &Node, errors: &mut Vec<Diagnostic>) {
     for node in cluster.all("partition") {
         let (hart, harts) = (node.integer("hart"), cluster.integer("harts"));
         let cause = if hart >= harts {
-            format!("a partition of hart {hart} of {harts}")
+            format!("<partition> is for hart {hart}, but the cluster has only {harts} harts")
         } else if seen.contains(&hart) {
-            format!("two partitions of hart {hart}")
+            format!("hart {hart} has two <partition> elements")
         } else {
             seen.push(hart);
             continue;
@@ -185,7 +189,7 @@ fn ways(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
             let last = first + ways - 1;
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "a partition of the ways {first} to {last} of cache `{}`, which has {there}",
+                    "<partition> takes the ways {first} to {last} of cache `{}`, which has {there} ways",
                     l2.text("name")
                 )),
                 node.place("ways"),

@@ -41,14 +41,14 @@ fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
     if !mesh {
         if has("local-memory") {
             wrong(
-                format!("tile {id} has a local memory, but the platform is no mesh"),
+                format!("tile {id} has a local memory, but the platform is not a mesh"),
                 "local-memory",
                 "remove local-memory=\"...\", or write kind=\"mesh\"",
             );
         }
         if has("dma") {
             wrong(
-                format!("tile {id} has a DMA engine, but the platform is no mesh"),
+                format!("tile {id} has a DMA engine, but the platform is not a mesh"),
                 "dma",
                 "remove dma=\"...\", or write kind=\"mesh\"",
             );

@@ -75,7 +75,11 @@ pub fn check(system: &System, root: &Node, places: &Places<'_>, errors: &mut Vec
         let ends = [node.maybe_integer("to"), node.maybe_integer("peer")];
         if ends.iter().flatten().count() != 1 {
             let help = "write either to=\"TILE\" or peer=\"TILE\"".to_owned();
-            error("from", "a cable has two ends".to_owned(), help);
+            error(
+                "from",
+                "the cable must have exactly one other end".to_owned(),
+                help,
+            );
             continue;
         }
         if ends[1].is_some() && system.peer.is_none() {
@@ -84,7 +88,7 @@ pub fn check(system: &System, root: &Node, places: &Places<'_>, errors: &mut Vec
             continue;
         }
         if !(DELAY.0..=DELAY.1).contains(&cable.delay.0) {
-            let what = format!("a delay of {} is not between 100ns and 1s", cable.delay);
+            let what = format!("the delay of {} is not between 100ns and 1s", cable.delay);
             error("delay", what, "20 m of cable take 100ns".to_owned());
         }
         let far = match cable.to {
@@ -169,7 +173,7 @@ fn starts(system: &System, manager: usize, tile: u16) -> bool {
 /// A peer must not have a peer itself.
 pub fn nested(node: &crate::tree::Element) -> Diagnostic {
     Diagnostic::new(
-        Problem::Inconsistent("a peer has its own <peer>".into()),
+        Problem::Inconsistent("the peer has a <peer> of its own".into()),
         &node.span,
         "two chips can run together; describe their cables in one of the two systems",
     )

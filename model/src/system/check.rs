@@ -268,7 +268,7 @@ fn uncovered(policy: TilePolicy, element: &Node, errors: &mut Vec<Diagnostic>) {
         {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "no bound of an application's task covers `{attribute}` here"
+                    "the bounds for this application's task do not cover `{attribute}`"
                 )),
                 element.place(attribute),
                 help,
@@ -278,7 +278,7 @@ fn uncovered(policy: TilePolicy, element: &Node, errors: &mut Vec<Diagnostic>) {
     if let (Some(section), Some(help)) = (element.child("section"), only_priorities) {
         errors.push(Diagnostic::new(
             Problem::Inconsistent(
-                "no bound of an application's task covers critical sections here".into(),
+                "the bounds for this application's task do not cover critical sections".into(),
             ),
             &section.span,
             help,
@@ -303,7 +303,7 @@ fn task(app: &App, policy: TilePolicy, node: &Node, errors: &mut Vec<Diagnostic>
         tasks::one_shot_only(element, errors);
         if let Some(inside) = element.child("cpu") {
             errors.push(Diagnostic::new(
-                Problem::Inconsistent("<cpu> inside an application's task".into()),
+                Problem::Inconsistent("the task of an application cannot contain <cpu>".into()),
                 &inside.span,
                 "put it into the <app>: it bounds the whole application",
             ));

@@ -32,7 +32,7 @@ pub fn read(
     let node = node::read_root(element, "system", errors)?;
     if platform.network.credits.is_some() {
         let cause = format!(
-            "the routers of the platform `{}` have room for so many packets, and no bound counts waits for room",
+            "the routers of the platform `{}` have limited room for packets, and no bound covers the waits for room",
             platform.name
         );
         errors.push(Diagnostic::new(
@@ -50,7 +50,7 @@ pub fn read(
         && let Some(cache) = platform.caches.iter().find(prefetches)
     {
         let cause = format!(
-            "cache `{}` of the platform `{}` fetches lines ahead, and no bound counts what that takes from others",
+            "cache `{}` of the platform `{}` fetches lines ahead, and no bound covers the delay that this causes to others",
             cache.name, platform.name
         );
         errors.push(Diagnostic::new(
@@ -408,7 +408,7 @@ impl<'a> Reader<'a, '_> {
                 self.errors.push(Diagnostic::new(
                     Problem::Reserved { name },
                     node.place("name"),
-                    "results use it for something else; choose another one",
+                    "results use this name for something else; choose another one",
                 ));
             }
         }
@@ -436,6 +436,10 @@ impl<'a> Reader<'a, '_> {
                     node.place("program"),
                     help,
                 ));
+            } else if let Some((what, help)) = programs.refusal(&name) {
+                let problem = Problem::Inconsistent(what);
+                self.errors
+                    .push(Diagnostic::new(problem, node.place("program"), help));
             }
         }
     }
@@ -704,8 +708,9 @@ impl<'a> Reader<'a, '_> {
                 continue;
             }
             if same.iter().any(|other| has(*other)) {
-                let what =
-                    format!("some <cpu> on tile {tile} have a priority and this one has not");
+                let what = format!(
+                    "other <cpu> elements on tile {tile} have a priority, but this one has none"
+                );
                 let help = "give all of them a priority, or none: then the shorter the deadline, the more urgent";
                 let place = element.place("quota");
                 let error = Diagnostic::new(Problem::Inconsistent(what), place, help);

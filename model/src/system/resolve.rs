@@ -310,11 +310,10 @@ impl<'a> Reader<'a, '_> {
             return Ok(());
         }
         let problem = format!(
-            "{what} of `{}` is for what is below manager `{}`, and `{}` is not",
+            "{what} of `{}` is only for applications below manager `{}`, and `{}` is not below it",
             self.apps[to].name, self.managers[owner].name, self.apps[from].name
         );
-        let help =
-            "write scope=\"system\" there if everybody may, or ask somebody below that manager";
+        let help = "write scope=\"system\" there to let all applications use it, or put both applications below the same manager";
         Err((Problem::Inconsistent(problem), help.into()))
     }
 
@@ -479,7 +478,7 @@ impl<'a> Reader<'a, '_> {
                     .filter(|kind| gate.maybe_text(kind).is_some())
                     .collect();
                 if given.len() > 1 {
-                    let problem = format!("a memory gate with `{}`", given.join("` and `"));
+                    let problem = format!("the memory gate has `{}`", given.join("` and `"));
                     let help = "keep one of them: each says where the region comes from".into();
                     self.fail(gate, given[1], (Problem::Inconsistent(problem), help));
                     continue;
@@ -505,7 +504,8 @@ impl<'a> Reader<'a, '_> {
                         if kind == "fill" {
                             entry.fill = Some(module);
                         } else if entry.write {
-                            let problem = "a module that can be written".to_owned();
+                            let problem =
+                                "the gate may write to the module, which is constant".to_owned();
                             let help = "write rights=\"r\", or fill=\"...\" for a copy of its own";
                             return Err((Problem::Inconsistent(problem), help.into()));
                         } else {
@@ -574,8 +574,10 @@ impl<'a> Reader<'a, '_> {
                 }
                 (file, ..) => {
                     let problem = match file {
-                        Some(_) => format!("module `{name}` has a file and more"),
-                        None => format!("module `{name}` comes from nowhere"),
+                        Some(_) => {
+                            format!("module `{name}` has a file, and a folder or a size, too")
+                        }
+                        None => format!("module `{name}` has neither a file nor a folder"),
                     };
                     let help = "write either file=\"...\" or folder=\"...\" size=\"...\"".into();
                     self.fail(node, "name", (Problem::Inconsistent(problem), help));

@@ -70,7 +70,7 @@ pub(crate) fn one_shot_only(element: &Node, errors: &mut Vec<Diagnostic>) {
         errors.push(wrong(
             element,
             attribute,
-            format!("`{attribute}` of a task that is no part of an image"),
+            format!("this task cannot have `{attribute}`, because it is not part of an image"),
             "remove it: only tasks of a <system paradigm=\"one-shot\"> have one",
         ));
     }
@@ -149,7 +149,7 @@ pub fn check(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnost
         errors.push(wrong(
             node,
             "colours",
-            "colours, but no size of a colour",
+            "the cache has colours, but no size of a colour",
             "add colour-size=\"...\": the bytes of cache behind one colour",
         ));
     }
@@ -192,7 +192,9 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
         errors.push(wrong(
             node,
             "threshold",
-            format!("a threshold of {threshold} comes after the task's own priority {priority}"),
+            format!(
+                "the threshold {threshold} is less urgent than the task's own priority {priority}"
+            ),
             format!(
                 "write 1 to {priority}: once started, a task is not easier to preempt than before"
             ),
@@ -202,7 +204,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
         errors.push(wrong(
             node,
             "threshold",
-            "a threshold, but no priority",
+            "the task has a threshold, but no priority",
             "give all tasks priorities, or leave thresholds to `bulkhead plan`",
         ));
     }
@@ -229,7 +231,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
             node,
             "deadline",
             format!(
-                "policy `{}` covers deadlines that are the period only, not {} in a period of {}",
+                "policy `{}` only covers deadlines that are equal to the period, not {} in a period of {}",
                 system.policy.word(),
                 task.deadline,
                 task.period
@@ -296,7 +298,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
             errors.push(wrong(
                 element,
                 "time",
-                "two costs for the same level and number of ways",
+                "the task has two costs for the same level and number of ways",
                 "keep one of them",
             ));
         }
@@ -304,7 +306,9 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
             errors.push(wrong(
                 element,
                 "ways",
-                format!("a cost with {needed} ways, but the cache has {ways} to give away"),
+                format!(
+                    "the cost is for {needed} ways, but the cache has only {ways} to give away"
+                ),
                 "write <llc ways=\"...\"/>, or leave the point out",
             ));
         }
@@ -584,7 +588,7 @@ fn devices(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic
             errors.push(wrong(
                 node,
                 has,
-                format!("`{has}` without `{lacks}`"),
+                format!("the device has `{has}`, but not `{lacks}`"),
                 format!("add {lacks}=\"...\""),
             ));
         }
@@ -611,7 +615,7 @@ fn devices(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic
             errors.push(wrong(
                 node,
                 "buffer",
-                "a buffer that nothing fills or empties",
+                "the device has a buffer, but nothing fills or empties it",
                 "add rate=\"...\" and task=\"...\"",
             ));
         }
@@ -662,8 +666,8 @@ fn shares(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
             errors.push(wrong(
                 node,
                 "core",
-                "two shares of the same processor",
-                "write everything into one <share>",
+                "the processor has two <share> elements",
+                "merge them into one <share>",
             ));
         }
         let needs = [
@@ -699,7 +703,7 @@ fn shares(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                 errors.push(wrong(
                     node,
                     attribute,
-                    format!("`{attribute}` of something that the system does not have"),
+                    format!("`{attribute}` needs {element}, which the system does not have"),
                     format!("add {element}, or leave it out"),
                 ));
             }
@@ -732,7 +736,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
             errors.push(wrong(
                 node,
                 "core",
-                format!("two tables of processor {}", table.core),
+                format!("processor {} has two tables", table.core),
                 "keep one of them",
             ));
         }

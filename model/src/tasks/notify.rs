@@ -19,7 +19,7 @@ pub(super) fn check(
         errors.push(wrong(
             node,
             "notify",
-            "a channel that releases its reader, with another policy than `one-shot`",
+            "a channel can release its reader only with the policy `one-shot`",
             "remove `notify`: only the one-shot RTOS has it",
         ));
         return;

@@ -79,7 +79,7 @@ fn one(
         errors.push(wrong(
             node,
             "name",
-            "a parallel section with another policy than `one-shot`",
+            "parallel sections need the policy `one-shot`",
             "remove `answers`: only the one-shot RTOS has it",
         ));
         return;
@@ -89,10 +89,10 @@ fn one(
             node,
             if channel.notify { "notify" } else { "kind" },
             format!(
-                "`{}` of a parallel section is no plain sampling port",
+                "channel `{}` of a parallel section must be a sampling channel without `notify`",
                 channel.name
             ),
-            "remove it: the reader waits for the message within its job",
+            "remove this attribute: the reader waits for the message within its job",
         ));
     }
     // Each helper once, not once for each of its two channels.
@@ -119,7 +119,7 @@ fn one(
                 "`{}` and its helper `{}` share a core",
                 asker.name, helper.name
             ),
-            "move one of them: while one waits within its job, nobody else runs there",
+            "move one of them: while a job waits, no other job runs on its core",
         ));
     }
     let slices = |to: bool| {
@@ -152,11 +152,11 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
             if in_section { "name" } else { "wait" },
             match in_section {
                 true => format!(
-                    "`{}` of a parallel section does not say how long it waits",
+                    "`{}` is in a parallel section, but does not say how long it waits",
                     task.name
                 ),
                 false => format!(
-                    "`{}` is in no parallel section and waits for nobody",
+                    "`{}` has `wait`, but is not in a parallel section",
                     task.name
                 ),
             },
@@ -171,7 +171,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
             node,
             "deadline",
             format!(
-                "`{}` of a parallel section may end after its period",
+                "`{}` is in a parallel section, but may end after its period",
                 task.name
             ),
             "write a deadline of at most the period: slices of two periods must not meet",
@@ -182,7 +182,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
             node,
             "name",
             format!(
-                "`{}` of a parallel section is released by messages",
+                "`{}` is in a parallel section, but messages release it",
                 task.name
             ),
             "remove `notify` of its channel: all tasks of a section are released in the same ticks",

@@ -119,7 +119,9 @@ fn cycles(node: &Node, frequency: Option<Frequency>, errors: &mut Vec<Diagnostic
     for (node, attribute) in own.into_iter().chain(points) {
         if frequency.is_none() && matches!(node.maybe_cost(attribute), Some(Cost::Cycles(_))) {
             errors.push(Diagnostic::new(
-                Problem::Inconsistent("a cost in cycles, but the processors have no clock".into()),
+                Problem::Inconsistent(
+                    "the cost is in cycles, but the processors have no clock".into(),
+                ),
                 node.place(attribute),
                 "write frequency=\"...\" at <processors>, or the cost as time",
             ));

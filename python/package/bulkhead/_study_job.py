@@ -1,4 +1,4 @@
-"""What a worker of a study does: the only module that a worker imports."""
+"""The work of a study: the only module that a worker imports."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _prepared(parameters: str) -> _native.Study:
 
 
 def judge_cells(parameters: str, scenario: int, points: Sequence[int], schemes: Sequence[int]) -> tuple[str, list[Counts]]:
-    """Judges cells of a scenario; says with which version of the package.
+    """Judges cells of a scenario, and returns the version of the package that judged them.
 
     Sampling of a cell stops by a rule that looks at the cell's own samples in their order, so the result does not
-    depend on who does which cell.
+    depend on which worker judges which cell.
     """
     counts = _prepared(parameters).cells(scenario, points, schemes)
     return _native.__version__, [(samples, tuple(good)) for samples, good in counts]

@@ -1,7 +1,7 @@
-"""Hands out jobs to threads of this process or to a Dask cluster, and gives each job's result exactly once.
+"""Runs jobs on threads of this process or on a Dask cluster, and yields the result of each job exactly once.
 
-A job is pure: its key names everything that its result depends on. So it may be done again when a worker was lost, and
-it does not matter where, or in what order. This module knows neither studies nor their results.
+A job is pure: its key names everything that its result depends on. So it may run again after a worker was lost, and it
+does not matter where jobs run, or in what order. This module knows neither studies nor their results.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ the study would wait for ever. This text is unpickled everywhere; a missing pack
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -53,7 +53,7 @@ def _here(job: Job) -> Any:
 
 
 def on_threads(jobs: Sequence[Job], threads: int) -> Iterator[tuple[str, Any]]:
-    """Does the jobs in threads of this process; results come as they are done."""
+    """Runs the jobs on threads of this process; yields each result when it is there."""
     with ThreadPoolExecutor(threads, thread_name_prefix="bulkhead") as pool:
         waiting: dict[Future[Any], Job] = {pool.submit(_here, job): job for job in jobs}
         try:
@@ -67,10 +67,10 @@ def on_threads(jobs: Sequence[Job], threads: int) -> Iterator[tuple[str, Any]]:
 
 
 def on_cluster(jobs: Sequence[Job], client: Client) -> Iterator[tuple[str, Any]]:
-    """Does the jobs on the workers of a Dask cluster; results come as they are done.
+    """Runs the jobs on the workers of a Dask cluster; yields each result when it is there.
 
-    Dask hands a lost worker's jobs to others by itself, also those whose results were lost with it. When it gives a job
-    up because several workers died with it, the job is handed out again, :data:`ATTEMPTS` times at most.
+    Dask itself gives a lost worker's jobs to other workers, also those whose results were lost with it. If Dask gives up a
+    job because several workers died with it, this function submits the job again, at most :data:`ATTEMPTS` times.
     """
     from distributed import CancelledError, KilledWorker, as_completed
 
@@ -112,7 +112,7 @@ def on_cluster(jobs: Sequence[Job], client: Client) -> Iterator[tuple[str, Any]]
 
 
 def check_client(client: Any) -> None:
-    """Refuses what is no client that can be waited for."""
+    """Refuses an object that is not a usable Dask client."""
     try:
         from distributed import Client
     except ModuleNotFoundError:

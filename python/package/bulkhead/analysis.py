@@ -1,10 +1,10 @@
 """Schedulability tests and bounds.
 
-Each function is a thin layer over one test of Bulkhead's library, whose page names the method's source and its
-assumptions (``docs/reference/schedulability.md``). Unless a function says otherwise tasks are sporadic, do not
-suspend themselves, share nothing but processors, and are listed by decreasing priority. Times are integers, verdicts
-are decided in exact arithmetic, and other Python threads run meanwhile. A parameter out of range, or one that a test
-does not cover, raises :class:`bulkhead.TaskError`.
+Each function is a thin layer over one test of Bulkhead's library. The library's page names the source of each method and its
+assumptions (``docs/reference/schedulability.md``). Unless a function says otherwise, tasks are sporadic, do not
+suspend themselves, share only processors, and are listed by decreasing priority. Times are integers, verdicts are
+decided in exact arithmetic, and other Python threads can run meanwhile. A parameter that is out of range, or that a
+test does not cover, raises :class:`bulkhead.TaskError`.
 
 A response time of None means that there is no bound (or none within the deadline, where the function says so).
 """
@@ -89,7 +89,7 @@ def preemption_delay_response_times(
 ) -> ResponseTimes:
     """Response times with cache-related preemption delay; ``reload`` is the time to load one block.
 
-    None: beyond the deadline, or unbounded. ``both`` takes the lesser response of both approaches.
+    None: beyond the deadline, or unbounded. ``both`` returns the smaller response of both approaches.
     """
     chosen = _choose("approach", approach, ("both", "ecb-union", "ucb-union"))
     return _native.preemption_delay_response_times(list(tasks), reload, chosen)
@@ -98,7 +98,7 @@ def preemption_delay_response_times(
 def build_table(tasks: Iterable[Task]) -> Table:
     """A time-triggered table, all tasks first released at 0.
 
-    Raises :class:`bulkhead.TableError` if there is none at all.
+    Raises :class:`bulkhead.TableError` if no table exists.
     """
     length, slots = _native.table_build(list(tasks))
     return Table(length, tuple(Slot(*slot) for slot in slots))
@@ -107,13 +107,13 @@ def build_table(tasks: Iterable[Task]) -> Table:
 def check_table(table: Table, tasks: Iterable[Task]) -> list[int]:
     """Longest response times under ``table``.
 
-    Raises :class:`bulkhead.TableError` with the first thing that is wrong if some job does not get its cost in time.
+    Raises :class:`bulkhead.TableError` if a job does not get its cost in time; the message names the first such job.
     """
     return _native.table_check(table.length, table._plain(), list(tasks))
 
 
 def frame_lengths(tasks: Iterable[Task]) -> list[int]:
-    """Lengths of frames with which a table of frames is possible, each job within one frame."""
+    """Possible lengths of frames for a table in which each job is within one frame."""
     return _native.frame_lengths(list(tasks))
 
 
@@ -133,7 +133,7 @@ def global_edf_schedulable(
 def global_fixed_priority_response_times(tasks: Iterable[Task], processors: int) -> ResponseTimes:
     """Bounds under preemptive global fixed priorities (Guan et al.).
 
-    None from the first task on whose bound exceeds its deadline.
+    None for the first task whose bound exceeds its deadline, and for all tasks after it.
     """
     return _native.global_fixed_priority_response_times(list(tasks), processors)
 
@@ -145,7 +145,7 @@ def global_fixed_priority_schedulable(tasks: Iterable[Task], processors: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What a processor leaves: at least ``rate * t - shortage`` in any window of length t."""
+    """The time that a processor leaves to these tasks: at least ``rate * t - shortage`` in any window of length t."""
 
     rate: Fraction | int = 1
     """Share over long windows, from 0 to 1."""
@@ -156,7 +156,7 @@ class Supply:
 def tardiness_bounds(tasks: Iterable[Task], processors: int | Iterable[Supply]) -> list[int] | None:
     """Bounds on how late jobs are under global earliest deadline first (Devi and Anderson), rounded up.
 
-    ``processors`` is their number, or what each of them leaves to these tasks. None if there is no bound.
+    ``processors`` is their number, or the supply that each of them leaves to these tasks. None if there is no bound.
     """
     if isinstance(processors, Iterable):
         supplies = [(supply.rate, supply.shortage) for supply in processors]
@@ -166,7 +166,7 @@ def tardiness_bounds(tasks: Iterable[Task], processors: int | Iterable[Supply]) 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Where tasks were placed."""
+    """A placement of tasks on processors."""
 
     processors: tuple[int | None, ...]
     """Processor of each task; None where it was not placed."""
@@ -182,7 +182,7 @@ def partition(
     order: Literal["given", "decreasing-utilisation"] = "decreasing-utilisation",
     test: Literal["edf", "fixed-priority", "harmonic"] = "edf",
 ) -> Partition:
-    """Places tasks on processors; ``test`` decides what fits on one."""
+    """Places tasks on processors; ``test`` decides which tasks fit on one."""
     found, failed = _native.partition(
         list(tasks),
         processors,
@@ -219,7 +219,7 @@ class Tdma:
 
 
 def memory_time(tdma: Tdma, core: int, *, unload: int, load: int) -> int | None:
-    """Longest time in which ``core`` gets an unload and then a load done."""
+    """Longest time that ``core`` needs for an unload and then a load."""
     return _native.memory_time(list(tdma.slots), list(tdma.usable), core, unload, load)
 
 
@@ -232,7 +232,7 @@ def three_phase_response_times(tasks: Iterable[PhasedTask], tdma: Tdma, core: in
 
 
 def one_shot_response_times(tasks: Iterable[PlacedTask]) -> ResponseTimes:
-    """Longest responses of one-shot, non-preemptive tasks, each core by itself."""
+    """Longest responses of one-shot, non-preemptive tasks, for each core separately."""
     return _native.one_shot_response_times(list(tasks))
 
 
@@ -255,7 +255,7 @@ def one_shot_flow_bounds(tasks: Iterable[PlacedTask], flows: Iterable[Flow]) -> 
 def memguard_stall(accesses: int, *, budget: int, period: int, access: int) -> int | None:
     """The longest stall of a job with this many memory accesses on a core that MemGuard regulates.
 
-    ``budget`` accesses are allowed in each ``period``; one takes at least ``access``.
+    Each ``period`` allows ``budget`` accesses; an access takes at least ``access``.
     """
     return _native.memguard_stall(accesses, budget, period, access)
 
@@ -268,7 +268,7 @@ def memory_mutex_wait(
     """Longest wait of a request of ``core`` for the memory mutex.
 
     ``cores`` are pairs of the longest memory phase and the minimum inter-arrival time of requests. Requests are served in
-    order of arrival, or the core with the lowest index first. None: without a bound.
+    order of arrival, or the core with the lowest index first. None: there is no bound.
     """
     by_priority = bool(_choose("order", order, ("arrival", "priority")))
     return _native.memory_mutex_wait(list(cores), core, by_priority)
@@ -279,7 +279,7 @@ def memory_mutex_wait(
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What a simulation showed, for each task."""
+    """The results of a simulation for each task."""
 
     responses: tuple[int, ...]
     """Longest time from arrival to completion."""
@@ -298,7 +298,7 @@ def simulate(
 ) -> Simulated:
     """Simulates every job that arrives before ``horizon``, exactly.
 
-    Without a seed all tasks are released together and as often as possible, with one at random distances. A simulated
+    Without a seed, all tasks are released together and as often as possible; with a seed, at random distances. A simulated
     response is never above the bound of the matching analysis.
     """
     chosen = _choose("policy", policy, ("fixed-priority", "non-preemptive", "threshold", "edf"))

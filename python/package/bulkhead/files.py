@@ -1,6 +1,6 @@
 """Task systems from and to files: SchedCAT's XML and comma-separated values.
 
-A file that is wrong raises :class:`bulkhead.FileError` with line, column, what is wrong and what would be right. A
+A wrong file raises :class:`bulkhead.FileError`, whose message has the line, the column, the cause and the remedy. A
 value with a fraction is refused rather than rounded.
 """
 
@@ -29,17 +29,17 @@ def _read(path: str | os.PathLike[str]) -> str:
 
 
 def parse_schedcat(text: str, name: str = "text") -> list[list[Task]]:
-    """Task systems of a text in SchedCAT's XML format; ``name`` is for messages."""
+    """Reads task systems from a text in SchedCAT's XML format; messages use ``name``."""
     return [[_task(entry) for entry in entries] for entries in _native.schedcat_read(name, text)]
 
 
 def read_schedcat(path: str | os.PathLike[str]) -> list[list[Task]]:
-    """Task systems of a file in SchedCAT's XML format, in the order of the file."""
+    """Reads the task systems of a file in SchedCAT's XML format, in the order of the file."""
     return parse_schedcat(_read(path), os.fspath(path))
 
 
 def format_schedcat(tasks: Iterable[Task]) -> str:
-    """One task system in SchedCAT's XML format. The format has neither jitter nor blocking; such tasks are refused."""
+    """Formats one task system as SchedCAT's XML. The format has no jitter and no blocking; such tasks are refused."""
     return _native.schedcat_write(list(tasks), False)
 
 
@@ -49,7 +49,7 @@ def write_schedcat(path: str | os.PathLike[str], tasks: Iterable[Task]) -> None:
 
 
 def format_csv(tasks: Iterable[Task]) -> str:
-    """One task system as comma-separated values with a heading."""
+    """Formats one task system as comma-separated values with a heading."""
     return _native.schedcat_write(list(tasks), True)
 
 
@@ -59,9 +59,9 @@ def write_csv(path: str | os.PathLike[str], tasks: Iterable[Task]) -> None:
 
 
 def parse_csv(text: str, name: str = "text") -> list[Task]:
-    """The task system of a text with comma-separated values, as :func:`format_csv` writes it.
+    """Reads a task system from a text with comma-separated values, as :func:`format_csv` writes it.
 
-    The heading may have the columns in any order and leave out all but ``period`` and ``wcet``.
+    The columns may be in any order; only ``period`` and ``wcet`` are required.
     """
     reader = csv.reader(io.StringIO(text), strict=True)
     tasks: list[Task] = []
@@ -99,5 +99,5 @@ def parse_csv(text: str, name: str = "text") -> list[Task]:
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[Task]:
-    """The task system of a file with comma-separated values."""
+    """Reads a task system from a file with comma-separated values."""
     return parse_csv(_read(path), os.fspath(path))

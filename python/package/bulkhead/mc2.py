@@ -1,7 +1,7 @@
 """Task systems of the mixed-criticality study, as its generator makes them, and the verdicts of its nine schemes.
 
-A system is bound to (seed, scenario, point on the horizontal axis, sample): the same four numbers give the same system on
-every machine. Scenarios are named in the notation of the paper, for example ``C-Light,Long,Light,Quick,Small,High,Many``.
+Four numbers (seed, scenario, point on the horizontal axis, sample) determine a system: they give the same system on every
+machine. Scenarios are named in the notation of the paper, for example ``C-Light,Long,Light,Quick,Small,High,Many``.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class MessageBuffer:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSystem:
-    """A generated system and what each scheme makes of it."""
+    """A generated system and the verdict of each scheme."""
 
     tasks: tuple[StudyTask, ...]
     """Tasks in the order of levels; tasks of a chain follow each other."""
@@ -126,7 +126,7 @@ def _changes(parameters: Mapping[str, Any] | None) -> str:
 
 
 def parameters(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """All parameters of a study: the defaults, with ``changes``. Raises :class:`bulkhead.StudyError` for bad ones.
+    """All parameters of a study: the defaults with ``changes``. Raises :class:`bulkhead.StudyError` for a wrong parameter.
 
     The book's page on the study explains each parameter and the source of its value.
     """
@@ -138,8 +138,8 @@ def parameters(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
 def scenarios(patterns: str | Iterable[str] = "*") -> list[int]:
     """Numbers of the scenarios that any of the patterns matches.
 
-    A pattern is a tuple of choices, each a name, the beginning of one, alternatives joined by ``|``, or ``*``; what is
-    left out at its end matches everything.
+    A pattern is a tuple of choices. Each choice is a name, the beginning of one, alternatives joined by ``|``, or ``*``.
+    Choices that are missing at the end match everything.
     """
     texts = [patterns] if isinstance(patterns, str) else list(patterns)
     for text in texts:
@@ -161,7 +161,7 @@ def generate(
 ) -> GeneratedSystem:
     """The system of a sample.
 
-    ``point`` counts on the horizontal axis from 0: with default parameters, point p has the utilisation 0.2 (p + 1).
+    ``point`` is the position on the horizontal axis, from 0: by default, point p has the utilisation 0.2 (p + 1).
     """
     if isinstance(scenario, str):
         found = scenarios(scenario)

@@ -1,4 +1,4 @@
-"""Plans and verdicts for descriptions: what ``bulkhead plan`` and ``bulkhead check`` answer."""
+"""Plans and verdicts for descriptions, as ``bulkhead plan`` and ``bulkhead check`` compute them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._native import DescriptionError
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One thing that must hold."""
+    """A condition that must hold."""
 
     kind: str
     """What it is about: ``response``, ``tardiness``, ``capacity``, ``ways``, ``budget``, ``channel``, ..."""
@@ -36,7 +36,7 @@ class Constraint:
 
     @property
     def excess(self) -> int | None:
-        """By how much it fails; None if it holds or there is no bound."""
+        """By how much the constraint fails; None if it holds or has no bound."""
         if self.holds or self.bound is None or self.limit is None:
             return None
         return self.bound - self.limit
@@ -44,7 +44,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something that the description left open and the planner decided."""
+    """A value that the description leaves open and the planner chose."""
 
     what: str
     """What was open."""
@@ -54,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A change of one number with which everything holds."""
+    """A change of one number that makes all constraints hold."""
 
     number: str
     """Which number, for example ``cost`` or ``period``."""
@@ -71,7 +71,7 @@ class Repair:
 
 
 class Plan:
-    """A task system with everything decided, and whether it holds."""
+    """A complete task system, and whether its constraints hold."""
 
     def __init__(self, native: _native.Plan) -> None:
         self._native = native
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def schedulable(self) -> bool | None:
-        """Whether all constraints that were judged hold; None: nothing was judged."""
+        """Whether all judged constraints hold; None if none was judged."""
         return {"held": True, "failed": False, "nothing-judged": None}[self.details["verdict"]["outcome"]]
 
     def _verdict(self) -> str:
@@ -100,14 +100,14 @@ class Plan:
         return tuple(self.constraints[place] for place in self._native.failures())
 
     def repairs(self) -> list[Repair]:
-        """Single changes with which all would hold, the relatively least first; empty if all holds, or none would help."""
+        """Single changes that would make all constraints hold, the relatively smallest first; empty without one."""
         return [
             Repair(one["number"], one["subject"], one["from"], one["to"], one["unit"], one["anew"])
             for one in json.loads(self._native.repairs())
         ]
 
     def export(self, format: Literal["xml", "schedcat", "csv"] = "xml", *, unit: str | None = None) -> str:
-        """The complete system as a text; ``unit`` is what 1 means in formats without units (``1us`` without it)."""
+        """The complete system as a text; ``unit`` is the meaning of 1 in formats without units (default: ``1us``)."""
         formats = ("xml", "schedcat", "csv")
         if format not in formats:
             raise ValueError(f"unknown format {format!r}; use one of {', '.join(formats)}")
@@ -121,7 +121,7 @@ class Plan:
 
 
 class SystemPlan(Plan):
-    """A system with a chip, judged: constraints of all its variants, and what was chosen where it was open."""
+    """A judged system with a chip: the constraints of all its variants, and the chosen values."""
 
     def __init__(self, native: _native.SystemPlan) -> None:
         self._system = native
@@ -144,7 +144,7 @@ class SystemPlan(Plan):
         return tuple(one for one in self.constraints if not one.holds)
 
     def repairs(self) -> list[Repair]:
-        """Single changes with which all would hold, the relatively least first; empty if all holds, or none would help."""
+        """Single changes that would make all constraints hold, the relatively smallest first; empty without one."""
         found = []
         for one in json.loads(self._system.repairs()):
             subject, number = one["set"].partition("=")[0].rsplit("@", 1)
@@ -154,7 +154,7 @@ class SystemPlan(Plan):
         return found
 
     def export(self, format: Literal["xml", "schedcat", "csv"] = "xml", *, unit: str | None = None) -> str:
-        """The description with everything decided; no other format than XML holds a system."""
+        """The completed description; only XML can express a system."""
         if format != "xml" or unit is not None:
             raise ValueError("a system with a chip is written as XML, with its units")
         return self._system.export()
@@ -199,14 +199,14 @@ def check(
 
     Args:
         system: A file or a name (:func:`names`).
-        policy: How the processors are scheduled, where that differs from the description's.
-        processors: Their number, where it differs.
-        unit: What 1 means in a file without units, such as ``1us``.
-        task_set: Which task set of a file with several, from 0.
+        policy: The scheduling policy, if not the description's.
+        processors: The number of processors, if not the description's.
+        unit: The meaning of 1 in a file without units, such as ``1us``.
+        task_set: The index of the task set in a file with several; the first is 0.
         overrides: Values of the description to change, such as ``task-01@cost=60us``.
 
     Raises:
-        DescriptionError: The description is wrong (every error with file, line and column) or beyond what the tests cover.
+        DescriptionError: The description is wrong (every error with file, line and column) or the tests do not cover it.
         OSError: The file cannot be read.
 
     """
@@ -223,9 +223,9 @@ def plan(
     task_set: int | None = None,
     overrides: Iterable[str] = (),
 ) -> Plan:
-    """Completes a description: processors, priorities, ways, budgets, tiles, token buckets, whatever it leaves open.
+    """Completes a description: chooses processors, priorities, ways, budgets, tiles and token buckets that it leaves open.
 
-    With ``out``, and if all constraints hold, the completed description is written there. Otherwise as :func:`check`.
+    If ``out`` is given and all constraints hold, writes the completed description there. All else is as for :func:`check`.
     """
     found = _judged(system, policy, processors, unit, task_set, overrides, complete=True)
     if out is not None and found.schedulable:

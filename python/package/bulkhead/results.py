@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What was counted in each cell. Two results are equal if all counts and parameters are."""
+    """The counts of each cell. Two results are equal if all their counts and parameters are equal."""
 
     parameters_text: str
     """All parameters as JSON."""
@@ -40,7 +40,7 @@ class StudyResult:
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """Names of the schemes that were asked for."""
+        """Names of the chosen schemes."""
         return tuple(SCHEMES[number] for number in self.scheme_numbers)
 
     @property
@@ -50,7 +50,7 @@ class StudyResult:
 
     @cached_property
     def samples(self) -> int:
-        """Systems that were judged in all."""
+        """Total number of judged systems."""
         return sum(samples for _, points in self.counts for samples, _ in points)
 
     @cached_property
@@ -68,9 +68,9 @@ class StudyResult:
         return self._summary.text()
 
     def ratios(self) -> pd.DataFrame:
-        """By how much areas of schemes are larger than others, in percent, beside the paper's figures.
+        """By how many percent the areas of some schemes exceed those of others, beside the paper's figures.
 
-        Only ratios whose schemes and scenarios were studied; the paper's are of all 648 scenarios.
+        Contains only ratios whose schemes and scenarios were studied; the paper's figures cover all 648 scenarios.
         """
         import pandas as pd
 
@@ -78,7 +78,7 @@ class StudyResult:
         return pd.DataFrame([[one[name] for name in columns] for one in self.summary["comparisons"]], columns=columns)
 
     def csv(self) -> str:
-        """All counts as comma-separated values with their provenance: byte for byte the command's ``counts.csv``."""
+        """All counts as comma-separated values with their provenance, identical to the command's ``counts.csv``."""
         return self._summary.csv()
 
     def save_csv(self, path: str | os.PathLike[str]) -> None:
@@ -86,7 +86,7 @@ class StudyResult:
         Path(path).write_bytes(self.csv().encode())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes all that the command writes: page, plots, counts, summary."""
+        """Writes everything that the command writes: page, plots, counts and summary."""
         self._summary.write(os.fspath(folder))
 
     def frame(self) -> pd.DataFrame:

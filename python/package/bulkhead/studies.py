@@ -1,9 +1,9 @@
 """The large-scale schedulability study, on the cores of this machine or on a Dask cluster.
 
 The unit of work is a *cell*: a scenario and a point on its horizontal axis. Cells share nothing, and sampling of a cell
-stops by a rule that looks only at the cell's own samples, in their order. So the digits are the same however the cells
-are split over threads, processes and hosts, in whatever order they come back, and also when a cell is done twice because
-a worker was lost; its result is still counted once.
+stops by a rule that looks only at the cell's own samples, in their order. So the results are the same to the last
+digit, however the cells are split over threads, processes and hosts, and in whatever order they return. If a cell is
+judged twice because a worker was lost, its result is counted once.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ def study(
 
     Args:
         scenarios: Patterns of scenarios, see :func:`bulkhead.mc2.scenarios`.
-        schemes: Names of schemes, all nine without. How long a cell is sampled depends on the schemes asked for, because
+        schemes: Names of schemes [default: all nine]. How long a cell is sampled depends on the chosen schemes, because
             sampling stops when all of them are known.
-        quick: Fewer scenarios and less precision, as the command's ``--quick``.
+        quick: Fewer scenarios and less precision, like ``--quick`` of the command.
         parameters: Parameters that differ from the defaults, see :func:`bulkhead.mc2.parameters`.
         resume: A folder that keeps every scenario as soon as it is counted. If it holds a part of the same study, only the
-            rest is done; if it holds another study, :class:`bulkhead.StudyError`. The command's ``--resume`` goes on with
-            a study of this function, and this function with one of the command.
+            rest is computed; if it holds another study, :class:`bulkhead.StudyError` is raised. The command's ``--resume``
+            can continue a study of this function, and this function can continue one of the command.
         client: A ``dask.distributed.Client``; its workers must have this version of the package.
-        threads: Threads of this process if there is no client; all cores without.
-        progress: True for a line on standard error, False for none, or a function. Without: a line if it is a terminal.
+        threads: Threads of this process, if there is no client [default: one for each core].
+        progress: True for a line on standard error, False for none, or a function [default: a line if that is a terminal].
 
     Returns:
         The results, the same to the last digit for every value of ``client`` and ``threads``.
 
     Raises:
-        StudyError: Something that was asked for does not exist, or the folder's study is another one.
+        StudyError: A chosen scenario, scheme or parameter does not exist, or the folder holds another study.
 
     """
     if threads is not None:
@@ -131,7 +131,7 @@ def _schemes(names: str | Iterable[str] | None) -> tuple[int, ...]:
 
 
 def _jobs(missing: list[int], points: int, text: str, digest: str, schemes: tuple[int, ...]) -> Iterator[_work.Job]:
-    """Jobs of at most :data:`POINTS_A_JOB` points of one scenario; the key names all that the result depends on."""
+    """Jobs of at most :data:`POINTS_A_JOB` points of one scenario; the key names everything that the result depends on."""
     what = f"bulkhead-mc2-{_native.__version__}-{digest[:32]}-{''.join(map(str, schemes))}"
     for scenario in missing:
         for first in range(0, points, POINTS_A_JOB):

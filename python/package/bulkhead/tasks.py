@@ -1,7 +1,7 @@
 """Task systems as values.
 
-All times are integers in a unit of your choice (nanoseconds by convention); no analysis looks at a float. A value that
-makes no sense is refused when the object is made, with :class:`bulkhead.TaskError` (a ``ValueError``) or ``TypeError``.
+All times are integers in a unit of your choice (nanoseconds by convention); no analysis looks at a float. An
+object with an impossible value cannot be created: :class:`bulkhead.TaskError` (a ``ValueError``) or ``TypeError`` is raised.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class CacheTask(Task):
-    """A task with its use of the cache."""
+    """A task and its use of the cache."""
 
     evicting: frozenset[int] = field(default=frozenset(), kw_only=True)
     """Cache sets that it may evict from: all that it uses."""
@@ -66,7 +66,7 @@ class CacheTask(Task):
 
 @dataclass(frozen=True, slots=True)
 class PhasedTask(Task):
-    """A task that loads its data into a scratchpad, executes without memory (its cost), and unloads."""
+    """A task that loads its data into a scratchpad, executes without accessing memory (its cost), and unloads."""
 
     load: int = field(default=0, kw_only=True)
     """Transfer time of the load, alone."""
@@ -155,7 +155,7 @@ class Mc2System:
 
 @dataclass(frozen=True, slots=True)
 class Mc2Guarantees:
-    """What is guaranteed to each level."""
+    """The guarantees of each level."""
 
     a: tuple[bool, ...]
     """For each processor: every job of level A meets its deadline."""

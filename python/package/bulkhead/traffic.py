@@ -1,6 +1,6 @@
 """Bounds on traffic: network calculus over token buckets and rate-latency servers, and interference in memory banks.
 
-Numbers are integers or :class:`fractions.Fraction` in any units; results are exact fractions. Sources and assumptions stand
+Numbers are integers or :class:`fractions.Fraction` in any units; results are exact fractions. Sources and assumptions are
 in ``docs/analyses/network-calculus.md`` and ``docs/analyses/memory-banks.md``.
 """
 
@@ -45,7 +45,7 @@ Service = RateLatency | Sequence[RateLatency]
 
 @dataclass(frozen=True, slots=True)
 class ServerBounds:
-    """What a flow suffers at a server."""
+    """Bounds of a flow at a server."""
 
     delay: Fraction
     """Longest stay."""
@@ -67,7 +67,7 @@ class TandemFlow:
 
 @dataclass(frozen=True, slots=True)
 class TandemBound:
-    """End-to-end bounds of a flow, one for each analysis; None where a server leaves nothing to bound the delay with."""
+    """End-to-end bounds of a flow, one for each analysis; None if a server leaves no service to the flow."""
 
     total_flow: Fraction | None
     """TFA: sum over the servers, each for all its flows together; valid if servers serve in order of arrival."""
@@ -85,7 +85,10 @@ class TandemBound:
     """Which server leaves nothing, if there is no bound by some analysis."""
 
     def least(self, *, in_order: bool) -> tuple[str, Fraction] | None:
-        """The least bound, after its analysis; None without any. ``in_order``: all servers serve in order of arrival."""
+        """The smallest bound and the name of its analysis; None if there is none.
+
+        ``in_order``: all servers serve in order of arrival.
+        """
         bounds = [
             ("SFA", self.separate_flow),
             ("TFA", self.total_flow_any_order),
@@ -112,7 +115,7 @@ def _rates(curve: Service) -> list[tuple[Number, Number]]:
 
 
 def server_bounds(flow: Arrival, server: Service) -> ServerBounds | None:
-    """Delay, backlog and output of one flow at one server; None if the flow may send more than is served."""
+    """Delay, backlog and output of one flow at one server; None if the flow may send more than the server serves."""
     found = _native.network_bounds(_buckets(flow), _rates(server))
     if found is None:
         return None
@@ -161,7 +164,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class BankCore:
-    """What runs on a core, by decreasing priority, and which banks it uses."""
+    """The tasks of a core, by decreasing priority, and the banks that it uses."""
 
     tasks: Sequence[Task]
     """Tasks; costs contain each access at its longest."""
@@ -176,8 +179,8 @@ def memory_bank_response_times(
 ) -> list[list[int | None]]:
     """Response times on all cores with interference in the DRAM (after Kim et al. 2014).
 
-    None: no bound within the deadline. The lesser of a bound by the task's own requests and one by the other cores' jobs
-    counts; ``by_requests_alone`` leaves the latter out, which relies on the deadlines of the other cores.
+    None: no bound within the deadline. The result is the smaller of two bounds: by the task's own requests, and by the
+    jobs of the other cores. The second relies on the deadlines of the other cores; ``by_requests_alone`` leaves it out.
     """
     return _native.memory_bank_response_times(
         memory.banks, memory.open, memory.transfer, memory.overtaking, list(cores), int(by_requests_alone)

@@ -238,7 +238,7 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
     // It was restarted and exists, but it ended when it must not.
     assert_eq!(result.code(), 4);
     assert_eq!(result.verdict().counts().held, 1);
-    let why = "`sensor` was gone before the end: stopped: exit 3";
+    let why = "`sensor` did not run to the end: stopped: exit 3";
     result.domains[0].gone = Some(why.to_owned());
     for verdict in [Verdict::Identical, Verdict::Bounded] {
         result.domains[0].ruling = Ruling::of(verdict, true, true, gone(Some(why), &[]));
@@ -246,7 +246,7 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
         for part in [
             "Nothing was judged, of 1 promise:",
             "Happened:\n  domain control, while all others slept: sensor stopped: exit 3",
-            "`sensor` was gone before the end",
+            "`sensor` did not run to the end",
             "): not judged",
         ] {
             assert!(said.contains(part), "{part} in {said}");

@@ -55,7 +55,7 @@ impl Judge<'_> {
                     Some(format!("not all markers of tile {} were kept", one.tile))
                 }
                 IncidentKind::Stopped if names.contains(&&*one.application) => Some(format!(
-                    "`{}` was gone before the end: {}",
+                    "`{}` did not run to the end: {}",
                     one.application, one.what
                 )),
                 _ => None,

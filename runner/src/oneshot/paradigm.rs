@@ -321,7 +321,7 @@ fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<In
                 tile: one_shot.core(channel.to),
                 application: reader.name.clone(),
                 what: format!(
-                    "{vain} jobs waited for `{}` in vain: `{}` on core {} wrote nothing for them within {}",
+                    "{vain} jobs waited for `{}` and got nothing: `{}` on core {} wrote nothing for them within {}",
                     channel.name,
                     writer.name,
                     one_shot.core(channel.from),
@@ -338,7 +338,7 @@ fn undelivered(system: &System, one_shot: &Described, seen: &Said<'_>) -> Vec<In
                 at: None,
                 tile: one_shot.core(channel.from),
                 application: one_shot.tasks.tasks[channel.from].name.clone(),
-                what: format!("{lost} items found no place in the queue {name} of {places}; its writer was told"),
+                what: format!("{lost} items did not fit into the queue {name}, which has {places} places; its writer was told"),
             });
         }
     }

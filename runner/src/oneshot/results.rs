@@ -19,7 +19,7 @@ use bulkhead_report::result::{
     TaskResult, VariantResult,
 };
 use bulkhead_report::table::ANALYSED;
-use bulkhead_report::verdict::Promise;
+use bulkhead_report::verdict::{Promise, relation};
 
 /// The name of a response in results.
 const RESPONSE: &str = "response";
@@ -359,7 +359,7 @@ fn gone(one_shot: &OneShot, incidents: &[Incident], task: usize) -> Option<Strin
     };
     let end = incidents.iter().find(ends)?;
     Some(format!(
-        "`{name}` was gone before the end: {}: {}",
+        "`{name}` did not run to the end: {}: {}",
         end.application, end.what
     ))
 }
@@ -407,7 +407,8 @@ fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
         let bound = found.find(|one| one.kind == Kind::Queue && one.subject == queue.of);
         match bound.and_then(|one| one.bound) {
             Some(most) => {
-                let text = format!("{what}: {used} items at most within the bound of {most}");
+                let relation = relation(used, most);
+                let text = format!("{what}: {used} items at most {relation} the bound of {most}");
                 let channel = one_shot
                     .tasks
                     .channels
@@ -479,15 +480,18 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
     let judged = |what: String, held: bool| Promise::judged(name, what, held);
     let within = |what: &str, worst: u64, bound: &Bound| {
         let (worst_cycles, most) = (cycles(worst), cycles(bound.ticks));
-        let text = format!("{what}: worst {worst_cycles} cycles within the bound of {most}");
+        let relation = relation(worst, bound.ticks);
+        let text = format!("{what}: worst {worst_cycles} cycles {relation} the bound of {most}");
         judged(text, worst <= bound.ticks)
     };
     let deadline =
         |what: String, bound: &Option<Bound>, limit: u64, why: &Option<String>| match bound {
             Some(bound) => {
                 let (most, limit_cycles) = (cycles(bound.ticks), cycles(limit));
-                let text =
-                    format!("{what}: bound of {most} cycles within the deadline of {limit_cycles}");
+                let relation = relation(bound.ticks, limit);
+                let text = format!(
+                    "{what}: bound of {most} cycles {relation} the deadline of {limit_cycles}"
+                );
                 judged(text, bound.ticks <= limit).if_expected(expected)
             }
             None => Promise::not_judged(

@@ -98,7 +98,7 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
         let mut gates = app.sgates.iter();
         if let (true, Some(gate)) = (inside, gates.find(|gate| !members.contains(&gate.to))) {
             return Some(format!(
-                "`{}` asks `{}`, whose work for others is not bounded here; only flows that ask nobody beside their way are judged",
+                "`{}` asks `{}`, whose work for others has no bound here; only flows whose applications ask no other application are judged",
                 app.name,
                 name(gate.to)
             ));
@@ -127,7 +127,7 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
     };
     let per_second = system.platform.ticks_per_second();
     let rest = alone.rest.as_ref();
-    let rest = rest.ok_or("nobody saw whether its applications are at rest before each sample: it had none alone on its chip")?;
+    let rest = rest.ok_or("it had no sample alone on its chip, so it is not known whether its applications rest before each sample")?;
     if alone.count > 1 {
         let longer = of(rest.busy, &rest.jobs)?.whole().saturating_sub(rest.busy);
         if longer > rest.shortest {

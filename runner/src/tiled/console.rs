@@ -45,7 +45,10 @@ pub fn incidents(
                 tile: notice.tile,
                 application: notice.name.clone(),
                 what: match (place, panic_message(console, &notice.name)) {
-                    (Some(place), _) => format!("{} in {place}{why}", notice.what),
+                    (Some(place), _) => {
+                        let refused = refused(markers, &notice).unwrap_or_default();
+                        format!("{} in {place}{why}{refused}", notice.what)
+                    }
                     (None, Some(message)) if notice.what.ends_with("panic") => {
                         format!("{}: {message}", notice.what)
                     }
@@ -55,6 +58,7 @@ pub fn incidents(
                             what += "; `memory` of the application gives it more";
                         }
                         what += &meaning(system, &notice).unwrap_or_default();
+                        what += &refused(markers, &notice).unwrap_or_default();
                         if let Some(said) = last_line(console, &notice) {
                             what += &format!("; it said last: {said}");
                         }
@@ -207,6 +211,16 @@ fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
     before.filter_map(|line| line.strip_prefix(&own)).last()
 }
 
+/// What the heap refused last. A program in C gets a null pointer then, and fails later.
+fn refused(markers: &[MarkerEvent], ended: &Notice) -> Option<String> {
+    let all = of_kind(markers, MarkerKind::HeapRefused);
+    let own = all.filter(|one| (one.tile, one.activity) == (ended.tile, ended.activity));
+    let bytes = own.last()?.value;
+    Some(format!(
+        "; before that, its heap had no block of {bytes} bytes, so `bh_allocate` returned null; `memory` of the application gives it more"
+    ))
+}
+
 /// What the C header says about an exit code, if it is one of its error codes.
 fn meaning(system: &System, ended: &Notice) -> Option<String> {
     const HEADER: &str = include_str!("../../../software/lib/c/include/bulkhead.h");
@@ -281,6 +295,28 @@ mod tests {
                 ("a", "kernel-memory", None, 880, 4096)
             ]
         );
+    }
+
+    #[test]
+    fn a_null_pointer_of_an_exhausted_heap_has_its_cause() {
+        let system = system();
+        let console = "kernel: activity 7 (hog-1) on tile 5 stopped: store page fault at 0x10000040, value 0x0\n\
+                       kernel: activity 8 (hog-2) on tile 6 stopped: store page fault at 0x10000040, value 0x0\n";
+        let refused = |bytes| MarkerEvent {
+            at: 1,
+            tile: 5,
+            activity: 7,
+            kind: MarkerKind::HeapRefused as u16,
+            value: bytes,
+        };
+        let locate = |_: &str, _| Some("main (a.c:5)".to_owned());
+        let found = incidents(&system, console, &[refused(64), refused(4096)], &locate);
+        assert_eq!(
+            found[0].what,
+            "stopped: store page fault at 0x10000040, value 0x0 in main (a.c:5); before that, its heap had no block of 4096 bytes, \
+             so `bh_allocate` returned null; `memory` of the application gives it more"
+        );
+        assert!(found[1].what.ends_with("in main (a.c:5)"), "{found:?}");
     }
 
     #[test]

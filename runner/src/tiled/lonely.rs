@@ -68,7 +68,7 @@ pub fn plan(
             let (about, system) = match described {
                 Some((name, system)) => {
                     let about = match watched {
-                        true => format!("variant {name}, which was not asked for"),
+                        true => format!("variant {name}, which the options leave out"),
                         false => format!("variant {name}, without the other chip"),
                     };
                     (about, system.clone())
@@ -228,7 +228,10 @@ mod tests {
     fn a_variant_that_was_not_chosen_serves() {
         let lonely = planned(&[], &["regulated", "unregulated"]);
         assert_eq!(lonely.len(), 1);
-        assert_eq!(lonely[0].about, "variant alone, which was not asked for");
+        assert_eq!(
+            lonely[0].about,
+            "variant alone, which the options leave out"
+        );
         assert_eq!(lonely[0].system.apps.len(), 3);
     }
 

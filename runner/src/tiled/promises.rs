@@ -16,7 +16,7 @@ use bulkhead_report::plan::failure;
 use bulkhead_report::result::{
     Bound, End, FlowResult, Incident, IncidentKind, RequestResult, TaskResult, VariantResult,
 };
-use bulkhead_report::verdict::Promise;
+use bulkhead_report::verdict::{Promise, relation};
 
 /// The promises of a variant. `cycle`: ticks per cycle of the reference clock.
 pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
@@ -73,7 +73,7 @@ pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<Strin
         .clone()
         .any(|one| is_done_to(one) || by_its_manager(one))
         || ends.count() > app.restarts() as usize;
-    is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
+    is_gone.then(|| format!("`{}` did not run to the end: {}", app.name, last.what))
 }
 
 /// Why something in progress at the end is not judged.
@@ -207,8 +207,10 @@ impl Judge<'_> {
             all.push(unless(observed, &doubled));
             if let Some(bound) = &flow.bound {
                 let (most, limit) = (self.cycles(bound.ticks), self.cycles(deadline));
-                let what =
-                    format!("flow {name}: bound of {most} cycles within the deadline of {limit}");
+                let relation = relation(bound.ticks, deadline);
+                let what = format!(
+                    "flow {name}: bound of {most} cycles {relation} the deadline of {limit}"
+                );
                 all.push(self.deadline(what, bound.ticks <= deadline));
             }
         }
@@ -317,7 +319,7 @@ impl Judge<'_> {
         let most = (u128::from(bound.bound?) * per_second).div_ceil(1_000_000_000);
         let worst = task.worst.filter(|worst| u128::from(*worst) > most)?;
         let what = format!(
-            "task {}: worst response {} cycles within the bound of {}, which takes its <task>'s cost for all that a job does alone",
+            "task {}: worst response {} cycles above the bound of {}, which takes its <task>'s cost for all that a job does alone",
             task.application,
             self.cycles(worst),
             self.cycles(u64::try_from(most).unwrap_or(u64::MAX))
@@ -340,8 +342,9 @@ impl Judge<'_> {
 
     fn within(&self, name: &str, worst: u64, bound: &Bound) -> Promise {
         let what = format!(
-            "{name}: worst {} cycles within the bound of {}",
+            "{name}: worst {} cycles {} the bound of {}",
             self.cycles(worst),
+            relation(worst, bound.ticks),
             self.cycles(bound.ticks)
         );
         self.judged(what, worst <= bound.ticks)

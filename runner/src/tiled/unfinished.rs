@@ -13,8 +13,10 @@ use crate::measure::MarkerEvent;
 use crate::measure::lives::Ending;
 use crate::names::Naming;
 use crate::paradigm::Said;
+use bulkhead_machine::crash::Running;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
+use bulkhead_model::system::App;
 use bulkhead_report::format::span;
 use bulkhead_report::result::{End, Incident, IncidentKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,10 +150,41 @@ fn at_the_end(
             let pc = one.pc;
             let place = locate(name, pc).unwrap_or_else(|| format!("{pc:#x}"));
             let spent = spent(system, &one.spent);
-            format!("; at the end it was in {place}{spent}")
+            let awaited = awaited(system, said, one, locate);
+            format!("; at the end it was in {place}{awaited}{spent}")
         }
         None if !shares => "; at the end it waited".to_owned(),
         _ => String::new(),
+    }
+}
+
+/// Whose message an application waits for, and what those do who are in the background and therefore have no line of their own.
+fn awaited(
+    system: &System,
+    said: &Said<'_>,
+    one: &Running,
+    locate: &dyn Fn(&str, u64) -> Option<String>,
+) -> String {
+    let owners = one.awaits.iter().flatten();
+    // The kernel sends answers, and is not waited for in this way.
+    let apps = owners.filter_map(|owner| {
+        let name = said.names.owner(*owner);
+        let app = system.apps.iter().find(|app| app.name == name)?;
+        Some((owner, app))
+    });
+    let does = |(owner, app): (&Owner, &App)| {
+        let own = |other: &&Running| other.owner == *owner;
+        let running = said.running.iter().find(own);
+        let place = running.filter(|other| app.background && other.awaits.is_none());
+        match place.and_then(|other| locate(&app.name, other.pc)) {
+            Some(place) => format!("`{}` (which was in {place})", app.name),
+            None => format!("`{}`", app.name),
+        }
+    };
+    let all: Vec<String> = apps.map(does).collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => format!("; it waited for a message from {}", all.join(" or ")),
     }
 }
 
@@ -199,7 +232,6 @@ fn last(system: &System, said: &Said<'_>, name: &str) -> String {
 mod tests {
     use super::*;
     use bulkhead_abi::marker::MarkerKind;
-    use bulkhead_machine::crash::Running;
     use bulkhead_model::{LoadOptions, load_system};
 
     fn told(console: &str, markers: &[MarkerEvent], end: &End) -> Vec<(String, String)> {
@@ -294,6 +326,7 @@ mod tests {
                 registers: [0; 32],
                 stack: Vec::new(),
                 spent: spent.to_vec(),
+                awaits: None,
             }];
             seen(&console, &[], &running, &End::Duration).remove(0).1
         };
@@ -313,6 +346,28 @@ mod tests {
         assert!(
             spent.contains("loop; it had no credits left to send to `actuator`: each message"),
             "{spent}"
+        );
+        // The sensor is in the foreground and the hog is not, so only the hog's place is told here.
+        let waiting = |owner, awaits: Option<&[Owner]>| Running {
+            owner,
+            pc: 0x1000,
+            registers: [0; 32],
+            stack: Vec::new(),
+            spent: Vec::new(),
+            awaits: awaits.map(<[Owner]>::to_vec),
+        };
+        let (sensor, hog) = (Owner::new(2, 3), Owner::new(5, 3));
+        let running = [
+            waiting(Owner::new(3, 3), Some(&[Owner::new(0, 1), sensor, hog])),
+            waiting(sensor, None),
+            waiting(hog, None),
+        ];
+        let waits = seen(&console, &[], &running, &End::Duration).remove(0).1;
+        assert!(
+            waits.contains(
+                "loop; it waited for a message from `sensor` or `hog-1` (which was in hog-1's loop); if it"
+            ),
+            "{waits}"
         );
         // Another application runs on its tile, so it is not known what it does.
         let other = at(9, 0x1000);

@@ -65,4 +65,6 @@ markers! {
     mux_works MuxWorks;
     /// The unit's next message is a kernel request that an activity asked for.
     kernel_asks KernelAsks;
+    /// The heap has no block of this size.
+    heap_refused HeapRefused;
 }

@@ -161,7 +161,7 @@ fn a_critical_task_that_crashes_by_itself_is_not_held() {
     assert_eq!(domain.stopped.len(), 1, "{domain:?}");
     let gone = domain.gone.as_deref().unwrap_or_default();
     assert!(
-        gone.starts_with("`broken` was gone before the end: "),
+        gone.starts_with("`broken` did not run to the end: "),
         "{gone}"
     );
     let counts = finished.result.verdict().counts();

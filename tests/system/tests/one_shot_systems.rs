@@ -323,7 +323,7 @@ fn queues_keep_all_items_in_order_or_tell_what_they_lose() {
     assert_eq!(variant.quotas[0].used, 5);
     let told = variant.incidents.iter().map(|one| one.what.as_str());
     let told: Vec<&str> = told
-        .filter(|what| what.contains("found no place in the queue readings of 4"))
+        .filter(|what| what.contains("did not fit into the queue readings, which has 4 places"))
         .collect();
     assert_eq!(told.len(), 1, "{:?}", variant.incidents);
     assert!(slow.consoles[0].contains("core 0: no place for item "));

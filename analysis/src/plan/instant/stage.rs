@@ -80,7 +80,7 @@ impl Stage {
             length = length.div_ceil(2);
         }
         if jobs(&parameters, length) > most {
-            let why = "releases that are late by many periods come in too great a number at once";
+            let why = "too many releases, each late by many periods, may come at once";
             return Err(why.to_owned());
         }
         let of = |(task, its): (usize, &Task)| {

@@ -9,6 +9,7 @@ use bulkhead_analysis::communication::SystemBounds;
 use bulkhead_analysis::{kernel, server};
 use bulkhead_model::System;
 use bulkhead_report::result::{RunResult, Sample, SpanResult};
+use bulkhead_report::verdict::relation;
 use bulkhead_runner::error::Error;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::Seen;
@@ -405,8 +406,10 @@ pub fn claims(all: &[Attack]) -> Vec<Claim> {
             claims.push(Claim {
                 of: None,
                 what: format!(
-                    "{}, {}: worst {worst:.2} us within the bound of {most:.2} us",
-                    one.title, one.variant
+                    "{}, {}: worst {worst:.2} us {} the bound of {most:.2} us",
+                    one.title,
+                    one.variant,
+                    relation(worst, most)
                 ),
                 held: worst <= most,
             });

@@ -295,7 +295,7 @@ mod tests {
             failed,
             [
                 "exhaustion of a receive buffer, priorities: 59 served, 1 refused, 0 not answered, 2.983 times the worst alone; with the defence at most 2.25 times, and nothing is lost",
-                "exhaustion of a receive buffer, priorities: worst 61.00 us within the bound of 50.00 us",
+                "exhaustion of a receive buffer, priorities: worst 61.00 us above the bound of 50.00 us",
             ]
         );
         assert_eq!(sections(&sample).expect("draws").len(), 2);

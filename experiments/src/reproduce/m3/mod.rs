@@ -23,7 +23,7 @@ use bulkhead_analysis::communication::{Kind, SystemBounds};
 use bulkhead_model::System;
 use bulkhead_report::distribution::{distribution, without_outliers};
 use bulkhead_report::result::{Distribution, RunResult, SpanResult};
-use bulkhead_report::verdict::{Promise, Verdict};
+use bulkhead_report::verdict::{Promise, Verdict, relation};
 use bulkhead_runner::error::Error;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::{self, Look, Options, Seen};
@@ -568,8 +568,10 @@ fn claims(all: &Reproduced, figures: &Figures) -> Vec<Claim> {
         }
         if let Some(most) = one.bound.most() {
             let what = format!(
-                "round trip on {}: worst {} cycles within the bound of {most:.0}",
-                one.platform, one.all.max
+                "round trip on {}: worst {} cycles {} the bound of {most:.0}",
+                one.platform,
+                one.all.max,
+                relation(one.all.max as f64, most)
             );
             claims.push(Claim::new(what, one.all.max as f64 <= most));
         }

@@ -6,6 +6,7 @@ use super::beside::{self, Beside};
 use super::{Claim, Wanted, counted, span};
 use bulkhead_analysis::server::{self, Terms};
 use bulkhead_report::result::RunResult;
+use bulkhead_report::verdict::relation;
 use bulkhead_runner::error::Error;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::Seen;
@@ -150,9 +151,10 @@ pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
                 claims.push(Claim {
                     of: None,
                     what: format!(
-                        "{} clients, {name}: {:.3} ms at worst within the bound of {:.3} ms",
+                        "{} clients, {name}: {:.3} ms at worst {} the bound of {:.3} ms",
                         one.clients,
                         worst / 1000.0,
+                        relation(worst, most),
                         most / 1000.0
                     ),
                     held: worst <= most,

@@ -8,6 +8,7 @@ use super::{Claim, counted};
 use bulkhead_analysis::admission;
 use bulkhead_model::System;
 use bulkhead_report::result::{RunResult, VariantResult};
+use bulkhead_report::verdict::relation;
 use bulkhead_runner::error::Error;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::Seen;
@@ -174,8 +175,9 @@ pub fn claims(all: &[Regulation]) -> Vec<Claim> {
             if let Some(most) = bound.most() {
                 claim(
                     format!(
-                        "{who}, {}: worst {worst:.2} us within the bound of {most:.2} us",
-                        one.variant
+                        "{who}, {}: worst {worst:.2} us {} the bound of {most:.2} us",
+                        one.variant,
+                        relation(worst, most)
                     ),
                     worst <= most,
                 );

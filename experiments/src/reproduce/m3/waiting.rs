@@ -6,6 +6,7 @@
 use super::Claim;
 use super::beside::{self, Beside};
 use bulkhead_report::result::Sample;
+use bulkhead_report::verdict::relation;
 use bulkhead_runner::error::Error;
 use bulkhead_runner::progress::Progress;
 use bulkhead_runner::run::{self, Look, Options};
@@ -165,8 +166,11 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
             claims.push(Claim {
                 of: None,
                 what: format!(
-                    "waking on {} ({}): worst {} cycles within the bound of {most:.0}",
-                    one.platform, one.method, one.wake_worst
+                    "waking on {} ({}): worst {} cycles {} the bound of {most:.0}",
+                    one.platform,
+                    one.method,
+                    one.wake_worst,
+                    relation(one.wake_worst as f64, most)
                 ),
                 held: one.wake_worst as f64 <= most,
             });

@@ -38,7 +38,7 @@ pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
         for attribute in OWN.iter().filter(|_| child.rule.name == "app") {
             if child.gives(attribute) {
                 errors.push(wrong(
-                    format!("`{attribute}` of an application of the tiled OS"),
+                    format!("an application of the tiled OS cannot have `{attribute}`"),
                     child.place(attribute),
                     "remove it, or write paradigm=\"bare\" at the <system>: only programs without a kernel have one",
                 ));
@@ -52,7 +52,7 @@ pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
     for child in &element.children {
         if !ELEMENTS.contains(&&*child.name) {
             errors.push(wrong(
-                format!("<{}> in a system without a kernel", child.name),
+                format!("a system without a kernel cannot contain <{}>", child.name),
                 &child.span,
                 "remove it: such a system has domains, applications and flows",
             ));
@@ -61,9 +61,9 @@ pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
     for attribute in &element.attributes {
         if matches!(&*attribute.name, "manager-tile" | "manager-memory") {
             errors.push(wrong(
-                format!("`{}` of a system without a kernel", attribute.name),
+                format!("a system without a kernel cannot have `{}`", attribute.name),
                 &attribute.name_span,
-                "remove it: there is no resource manager",
+                "remove it: such a system has no resource manager",
             ));
         }
     }
@@ -73,18 +73,21 @@ pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
         for attribute in &app.attributes {
             if !APP.contains(&&*attribute.name) {
                 errors.push(wrong(
-                    format!("`{}` of a program without a kernel", attribute.name),
+                    format!(
+                        "a program without a kernel cannot have `{}`",
+                        attribute.name
+                    ),
                     &attribute.name_span,
-                    "remove it: only the tiled OS does something with it",
+                    "remove it: only the tiled OS uses it",
                 ));
             }
         }
         for part in &app.children {
             if !PARTS.contains(&&*part.name) {
                 errors.push(wrong(
-                    format!("<{}> of a program without a kernel", part.name),
+                    format!("a program without a kernel cannot have <{}>", part.name),
                     &part.span,
-                    "remove it: only the tiled OS does something with it",
+                    "remove it: only the tiled OS uses it",
                 ));
             }
         }

@@ -123,7 +123,7 @@ fn harts(tile: &Tile, node: &Node, errors: &mut Vec<Diagnostic>) -> Vec<u16> {
             more => format!("0-{}", more - 1),
         };
         errors.push(wrong(
-            format!("`{text}` are no harts of tile {}", tile.id),
+            format!("tile {} does not have the harts `{text}`", tile.id),
             node.place("harts"),
             format!(
                 "write numbers and ranges of them, each hart once: tile {} has {example}",
@@ -157,7 +157,7 @@ fn ways(
     {
         errors.push(wrong(
             format!(
-                "ways of tile {}, which has the cluster `{cluster}`, as tile {} has",
+                "tile {} cannot have ways of its own, because tile {} has the same cluster `{cluster}`",
                 tile.id, other.id
             ),
             node.place("ways"),
@@ -178,7 +178,7 @@ fn ways(
             ),
             _ => (
                 format!(
-                    "`{text}` are no ways of the second level of tile {}",
+                    "the second level of tile {} does not have the ways `{text}`",
                     tile.id
                 ),
                 format!("write one range of ways, such as 0-{}", there - 1),
@@ -231,7 +231,7 @@ fn locals(
         let given = ["memory", "memory-tile", "at", "bank"];
         for attribute in given.into_iter().filter(|name| node.gives(name)) {
             errors.push(wrong(
-                format!("`{attribute}` of a program in a local memory"),
+                format!("a program in a local memory cannot have `{attribute}`"),
                 node.place(attribute),
                 "remove it: on a mesh, a program has the whole local memory of its tile",
             ));
@@ -264,7 +264,7 @@ fn shared(
         .filter(|name| is_window && node.gives(name))
     {
         errors.push(wrong(
-            format!("`{attribute}` of a program behind a data transfer unit"),
+            format!("a program behind a data transfer unit cannot have `{attribute}`"),
             node.place(attribute),
             "remove it: the unit shows each program its own memory at the same address",
         ));
@@ -369,7 +369,7 @@ fn within(
         let offset = offset.filter(|offset| *offset < size && offset.is_multiple_of(GRANULE));
         if offset.is_none() {
             errors.push(wrong(
-                format!("`{text}` is no address of a page of memory"),
+                format!("no page of memory begins at `{text}`"),
                 node.place("at"),
                 format!(
                     "write a multiple of {GRANULE:#x} from {base:#x} to {:#x}",
@@ -379,7 +379,7 @@ fn within(
         }
         if node.gives("bank") {
             errors.push(wrong(
-                "a program with an address and a bank",
+                "the program has both an address and a bank",
                 node.place("bank"),
                 "keep one of them: the address says the bank",
             ));

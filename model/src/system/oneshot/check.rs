@@ -44,7 +44,10 @@ pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
     let foreign = |child: &&Node| matches!(child.rule.name, "task" | "channel");
     for child in root.children.iter().filter(foreign) {
         errors.push(wrong(
-            format!("<{}> in a system of the tiled OS", child.rule.name),
+            format!(
+                "a system of the tiled OS cannot contain <{}>",
+                child.rule.name
+            ),
             &child.span,
             "put a task into its <app>, or write paradigm=\"one-shot\" at the <system>",
         ));
@@ -56,7 +59,10 @@ pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnost
     for child in &root.children {
         if !ELEMENTS.contains(&child.rule.name) {
             errors.push(wrong(
-                format!("<{}> in a system of the one-shot RTOS", child.rule.name),
+                format!(
+                    "a system of the one-shot RTOS cannot contain <{}>",
+                    child.rule.name
+                ),
                 &child.span,
                 "remove it: such a system has tasks, channels and flows",
             ));
@@ -66,9 +72,12 @@ pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnost
     for attribute in &element.attributes {
         if foreign.contains(&&*attribute.name) {
             errors.push(wrong(
-                format!("`{}` of a system of the one-shot RTOS", attribute.name),
+                format!(
+                    "a system of the one-shot RTOS cannot have `{}`",
+                    attribute.name
+                ),
                 &attribute.name_span,
-                "remove it: there is no resource manager",
+                "remove it: such a system has no resource manager",
             ));
         }
     }
@@ -82,8 +91,8 @@ pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnost
             if !known.contains(&&*attribute.name) {
                 errors.push(wrong(
                     format!(
-                        "`{}` of a <{}> of the one-shot RTOS",
-                        attribute.name, child.name
+                        "a <{}> of the one-shot RTOS cannot have `{}`",
+                        child.name, attribute.name
                     ),
                     &attribute.name_span,
                     "remove it: neither the kernel nor its bounds use it",
@@ -92,7 +101,10 @@ pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnost
         }
         for inside in &child.children {
             errors.push(wrong(
-                format!("<{}> in a task of the one-shot RTOS", inside.name),
+                format!(
+                    "a task of the one-shot RTOS cannot contain <{}>",
+                    inside.name
+                ),
                 &inside.span,
                 "remove it: neither the kernel nor its bounds use it",
             ));
@@ -103,7 +115,7 @@ pub(super) fn elements(element: &Element, root: &Node, errors: &mut Vec<Diagnost
 pub(super) fn platform(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     if platform.kind != PlatformKind::Mesh {
         errors.push(wrong(
-            format!("the platform {} is no mesh", platform.name),
+            format!("the platform `{}` is not a mesh", platform.name),
             root.place("platform"),
             "the one-shot RTOS needs tiles with local memories, such as those of `epiphany3`",
         ));
@@ -164,7 +176,7 @@ pub(super) fn tasks(
         if node.time("period").0 % TICK.0 != 0 {
             errors.push(wrong(
                 format!(
-                    "a period of {} is no whole number of ticks",
+                    "the period of {} is not a whole number of ticks",
                     node.time("period")
                 ),
                 node.place("period"),
@@ -178,7 +190,7 @@ pub(super) fn tasks(
         let path = name.split_once("::");
         match (path.filter(|path| is_path(*path)), known) {
             (None, _) => errors.push(wrong(
-                format!("`{name}` names no type of a task"),
+                format!("`{name}` does not name the type of a task"),
                 node.place("program"),
                 "write FOLDER::module::Type, the folder of a Cargo package and the task's type in its library; FILE.c::NAME, a file and a task in it; or FILE.adb::Task",
             )),
@@ -200,7 +212,7 @@ pub(super) fn tasks(
     for node in nodes {
         if node.maybe_time("wait").is_some_and(|wait| wait > WAIT) {
             errors.push(wrong(
-                format!("a wait of {} in a job", node.time("wait")),
+                format!("a job cannot wait for {}", node.time("wait")),
                 node.place("wait"),
                 format!("write at most {WAIT}: its core's table has no more room"),
             ));
@@ -229,21 +241,21 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
     for (channel, node) in tasks.channels.iter().zip(root.all("channel")) {
         if !(1..=ITEM).contains(&channel.size.0) {
             errors.push(wrong(
-                format!("an item of {}", channel.size),
+                format!("an item of {} is not possible", channel.size),
                 node.place("size"),
                 "write size=\"...\", 1B to 8KiB: the port's owner has so many bytes for it",
             ));
         }
         if channel.parallel.is_some() && channel.size.0 % WORD != 0 {
             errors.push(wrong(
-                format!("a slice or result of {}", channel.size),
+                format!("a slice or result of {} is not possible", channel.size),
                 node.place("size"),
                 format!("write a multiple of {WORD} bytes: it is moved word by word"),
             ));
         }
         if channel.kind == ChannelKind::Queue && channel.slots > SLOTS {
             errors.push(wrong(
-                format!("a queue with {} places", channel.slots),
+                format!("a queue cannot have {} places", channel.slots),
                 node.place("slots"),
                 format!(
                     "write slots=\"...\", 1 to {SLOTS}: its record has no more room for the number"

@@ -121,7 +121,7 @@ impl Tree<'_, '_> {
                 _ => element.maybe_size(attribute).is_some(),
             };
             if is_given {
-                let what = format!("`{attribute}` in the <limit> of an application");
+                let what = format!("the <limit> of an application cannot have `{attribute}`");
                 let help = format!("write {attribute}=\"...\" at the <app>: it has that alone");
                 self.error(what, element.place(attribute), help);
             }
@@ -178,8 +178,9 @@ impl Tree<'_, '_> {
                 }
                 for attribute in ["kernel-memory", "memory"] {
                     if element.maybe_size(attribute).is_some() {
-                        let what = format!("`{attribute}` of a tile");
-                        let help = "write it into a <limit> without `tile`: it is one sum";
+                        let what = format!("a <limit> for one tile cannot have `{attribute}`");
+                        let help =
+                            "write it into a <limit> without `tile`: it is a sum over all tiles";
                         self.error(what, element.place(attribute), help);
                     }
                 }
@@ -354,7 +355,7 @@ impl Tree<'_, '_> {
         let needed = taken.saturating_add(if rest { LEAST.nanoseconds() } else { 0 });
         if rest && sum.activities > 1 {
             let what = format!(
-                "{below} has {} without a <cpu>, but processor time of a manager is divided",
+                "{below} has {} without a <cpu>, but a manager's processor time must be divided between them",
                 match sum.without_cpu {
                     1 => "one activity".to_owned(),
                     several => format!("{several} activities"),
@@ -496,7 +497,7 @@ impl Tree<'_, '_> {
         for (manager, memory, bytes) in windows {
             if bytes > WINDOW {
                 let what = format!(
-                    "what manager `{}` has on tile {tile} needs {} of memory tile {memory}, {} more than a window shows",
+                    "manager `{}` needs {} of memory tile {memory} for tile {tile}, {} more than one window shows",
                     system.managers[manager].name,
                     Size(bytes),
                     Size(bytes - WINDOW)
@@ -552,7 +553,7 @@ impl Tree<'_, '_> {
                 if u128::from(limit.noc.0) > capacity {
                     if limited.len() > 1 {
                         let what = format!(
-                            "a limit of {} is above all that memory tile {} gives, {}, and others use it",
+                            "the limit of {} is more than memory tile {} gives in all, {}, and other applications use that memory tile",
                             limit.noc,
                             memory.id,
                             Rate(capacity as u64)
@@ -569,7 +570,7 @@ impl Tree<'_, '_> {
                 sum += u128::from(limit.noc.0);
                 if before <= capacity && sum > capacity {
                     let what = format!(
-                        "the limits of all that use memory tile {} add up to more than it gives, {}",
+                        "the limits of all applications that use memory tile {} add up to more than it gives, {}",
                         memory.id,
                         Rate(capacity as u64)
                     );
@@ -601,14 +602,14 @@ impl Tree<'_, '_> {
                         let sessions = u64::from(service.sessions);
                         if count == sessions + 1 {
                             let what = format!(
-                                "more than {sessions} sessions at gate `{}` of `{}`",
+                                "clients open more than {sessions} sessions at gate `{}` of `{}`",
                                 app.rgates[gate].name, app.name
                             );
                             let help = "write sessions=\"...\" at its <service>, at most 64, or use a second service";
                             self.error(what, element.place("to"), help);
                         }
                         if sgate.label >= 64 {
-                            let what = format!("a session with the label {}", sgate.label);
+                            let what = format!("a session cannot have the label {}", sgate.label);
                             let help = "labels of sessions are the clients' numbers: write 0 to 63, or leave it out";
                             self.error(what, element.place("label"), help);
                         }
@@ -693,7 +694,7 @@ impl Tree<'_, '_> {
                         let names = way[start..].iter().map(|(app, _)| *app).chain([next]);
                         let names: Vec<&str> =
                             names.map(|app| system.apps[app].name.as_str()).collect();
-                        let what = format!("sessions in a circle: {}", names.join(" needs "));
+                        let what = format!("the sessions form a circle: {}", names.join(" needs "));
                         let gates = senders(self.places.apps[at]).zip(&system.apps[at].sgates);
                         let mut gates = gates.filter(|(_, g)| g.session.is_some() && g.to == next);
                         let place = gates

@@ -1,11 +1,11 @@
 /*
  * Applications of the tiled OS in C.
  *
- * An application is `int main(void)`; its result is the exit code. Gates are those of the description, opened by name;
- * they and messages are small numbers here. Functions that give an `int` give a negative number on failure: one of the codes
- * below. `main` may return it: the report shows a negative exit code as such.
+ * An application defines `int main(void)`; what it returns is the exit code. A program opens the gates of its description by
+ * name. Gates, messages and tasks are small numbers here. A function that returns an `int` returns a negative number if it
+ * fails: one of the codes below. If `main` returns such a code, the report names it.
  *
- * A wrong number is an error. A wrong pointer is the application's own fault and stops it alone.
+ * A wrong number is an error. A wrong pointer is a fault, which stops only this application.
  */
 #ifndef BULKHEAD_H
 #define BULKHEAD_H
@@ -17,33 +17,33 @@
 extern "C" {
 #endif
 
-/* What the data transfer unit refuses: the errors in its reference. */
+/* Errors of the data transfer unit (docs/reference/dtu.md). */
 enum {
-    BH_INVALID_ENDPOINT = -1,    /* the gate is closed: its right was taken away */
+    BH_INVALID_ENDPOINT = -1,    /* the gate is closed, because its right was revoked */
     BH_FOREIGN_ENDPOINT = -2,    /* the endpoint now belongs to another activity */
-    BH_TRANSLATION_FAULT = -3,   /* the memory may not be read, or not be written */
-    BH_BAD_SIZE = -4,            /* larger than a message may be, or empty */
-    BH_NO_CREDITS = -5,          /* too many messages under way */
+    BH_TRANSLATION_FAULT = -3,   /* this program may not read or write the memory */
+    BH_BAD_SIZE = -4,            /* the message is empty or too large */
+    BH_NO_CREDITS = -5,          /* too many messages of this gate are unanswered */
     BH_NO_SPACE = -6,            /* the receiver has no free slot */
     BH_RECEIVER_GONE = -7,       /* the receiver no longer exists */
-    BH_OUT_OF_BOUNDS = -8,       /* outside of the memory gate */
+    BH_OUT_OF_BOUNDS = -8,       /* the access ends beyond the memory gate */
     BH_NO_PERMISSION = -9,       /* the gate does not allow this direction */
-    BH_BAD_MESSAGE = -10,        /* not a message that was received */
-    BH_NO_REPLY = -11,           /* the message cannot be answered, or was */
+    BH_BAD_MESSAGE = -10,        /* this is not a received message */
+    BH_NO_REPLY = -11,           /* the message wants no answer, or has one already */
     BH_ABORTED = -12,            /* the command was aborted */
-    BH_UNKNOWN_COMMAND = -13,
-    BH_TARGET_REFUSED = -14,     /* the target is no tile, or refused the access */
-    BH_BUSY = -15,
-    BH_WOKEN = -16,
+    BH_UNKNOWN_COMMAND = -13,    /* the unit has no such command */
+    BH_TARGET_REFUSED = -14,     /* the target is not a tile, or refused the access */
+    BH_BUSY = -15,               /* the unit performs another command */
+    BH_WOKEN = -16,              /* a message arrived before the tile fell asleep */
 };
 
-/* What this library refuses. */
+/* Errors of this library. */
 enum {
-    BH_BAD_ARGUMENT = -100, /* no such gate, message, task..., or too much data */
-    BH_NOT_FOUND = -101,    /* the description does not give it */
-    BH_NOTHING = -102,      /* the time was over; no further entry */
+    BH_BAD_ARGUMENT = -100, /* there is no such gate, message or task, or too much data */
+    BH_NOT_FOUND = -101,    /* the description does not contain it */
+    BH_NOTHING = -102,      /* the time is over, or there is no further entry */
     BH_TOO_MANY = -103,     /* more than 32 things of a kind at once */
-    BH_SERVICE = -200,      /* what a service says: this minus its status */
+    BH_SERVICE = -200,      /* a service failed: this minus its status */
 };
 
 /* Statuses of services. */
@@ -69,114 +69,116 @@ enum {
     BH_STATUS_TOO_BIG = 19,
 };
 
-/* Most bytes of a message. */
+/* The largest message, in bytes. */
 #define BH_MESSAGE_MAX 2016
 
-/* Prints a line with the application's name before it. */
+/* Prints a line. The console shows it with the application's name before it. */
 void bh_print(const char *line);
 /* Nanoseconds since reset, the same on all tiles. */
 uint64_t bh_now(void);
-/* Sleeps until the clock shows this. */
+/* Sleeps until the clock shows this time, as `bh_now` returns it. */
 void bh_sleep_until(uint64_t nanoseconds);
-/* Ends the application. */
+/* Ends the application with this exit code. */
 void bh_exit(int code);
 
-/* Copies an argument's text; gives its length. */
+/* Copies the text of an argument and returns its length. */
 int bh_argument(const char *name, char *value, size_t size);
-/* An argument that is a number. */
+/* Returns an argument that is a number, or `otherwise` if the description does not contain it. */
 uint64_t bh_number(const char *name, uint64_t otherwise);
 
-/* Open gates of the description. */
+/* Open gates of the description by their names. */
 int bh_send_gate(const char *name);
 int bh_receive_gate(const char *name);
 int bh_memory_gate(const char *name);
 
-/* Sends a message; waits for a credit if need be. */
+/* Sends a message. Waits until the gate has a credit. */
 int bh_send(int gate, const void *data, size_t length);
-/* Asks and waits; gives the length of the answer, of which at most `size` bytes are copied. */
+/* Sends a message and waits for the answer. Returns the length of the answer, and copies at most `size` bytes of it. A receiver that
+   only finishes the message gives an answer of length 0. */
 int bh_call(int gate, const void *data, size_t length, void *answer, size_t size);
 
-/* Waits for a message; gives it. */
+/* Waits for a message and returns it. */
 int bh_receive(int gate);
-/* Waits for a message of any of these gates, the first having the highest priority, or until the clock shows `until`
-   nanoseconds (0: for ever). `which`, if not null, gets the index of the gate. */
+/* Waits for a message at any of these gates, or until the clock shows `until` nanoseconds (0: for ever). The first gate has the
+   highest priority. Writes the index of the gate to `which` unless it is null. */
 int bh_wait(const int *gates, size_t count, uint64_t until, int *which);
-/* Bytes of a message, the label of the channel that it came over, and its data. */
+/* The length of a message in bytes, the label of the gate that sent it, and its data. */
 int bh_length(int message);
 uint64_t bh_label(int message);
 int bh_copy(int message, void *target, size_t size);
-/* Each message is to be answered, finished or dropped, once. An answer gives the sender its credit back, and so does
-   `bh_finish`, which answers nothing. After `bh_drop` the sender stays one credit poorer. */
+/* Answer, finish or drop each message exactly once. `bh_reply` and `bh_finish` return the sender's credit; `bh_finish` sends no
+   data. After `bh_drop`, the sender has one credit less for ever. */
 int bh_reply(int message, const void *data, size_t length);
 int bh_finish(int message);
 int bh_drop(int message);
 
-/* Typed messages, as the library in Rust has them: a request is a number that says what is asked, and a layout without
-   padding; an answer is a status (0: success) and a layout. Failures are BH_SERVICE minus the status, see BH_STATUS_*. */
+/* Typed messages, with the same layout as in the Rust library. A request is the number of an operation and a struct without
+   padding; an answer is a status (0: success) and a struct. A failure is BH_SERVICE minus the status, see BH_STATUS_*. */
 int bh_ask(int gate, uint64_t operation, const void *request, size_t length, void *reply, size_t size);
-/* What a request asks; UINT64_MAX if it does not say so. */
+/* The operation that a message asks for; UINT64_MAX if the message is too short to contain one. */
 uint64_t bh_operation(int message);
-/* Its body; a failure if it is too short. */
+/* Copies the body of a request. Fails if the body is shorter than `size`. */
 int bh_body(int message, void *target, size_t size);
-/* Answers with success, or with a failure that is a BH_STATUS_*. */
+/* Answer a request with success, or with a failure (BH_STATUS_*). */
 int bh_done(int message, const void *reply, size_t length);
 int bh_fail(int message, int status);
 
-/* Several threads of control on one loop. `bh_run` calls these functions when a message or a moment has come, and
-   returns the code given to `bh_stop`. A gate that was named earlier comes first; a null function takes a gate away. Functions
-   may do everything, but while one waits, no other is called. */
+/* Several activities in one loop. `bh_run` calls a function when its message has arrived or its time has come, and returns the
+   code that was passed to `bh_stop`. A gate that was registered earlier comes first; a null function removes a gate. A function
+   may do anything, but while it waits, `bh_run` calls no other function. */
 int bh_on_message(int gate, void (*call)(int message, void *context), void *context);
-/* Once, when the clock shows this; gives a number, by which it can be taken back. */
+/* Calls a function once, when the clock shows this time. Returns a number with which `bh_not_at` cancels it. */
 int bh_at(uint64_t nanoseconds, void (*call)(void *context), void *context);
 int bh_not_at(int timer);
 int bh_run(void);
 void bh_stop(int code);
 
-/* Memory that the data transfer unit reads and writes. */
+/* Memory gates: the data transfer unit reads and writes their memory. */
 uint64_t bh_memory_size(int gate);
 int bh_read(int gate, uint64_t offset, void *target, size_t length);
 int bh_write(int gate, uint64_t offset, const void *data, size_t length);
 
-/* Files of the service behind a send gate or session; bytes are transferred over a session. Failures of the service are
-   BH_SERVICE minus its status: BH_SERVICE - BH_STATUS_NOT_FOUND is "there is no such file". */
+/* Files of the service behind a send gate or a session. Failures of the service are BH_SERVICE minus its status:
+   BH_SERVICE - BH_STATUS_NOT_FOUND means that there is no such file. */
 int bh_mount(const char *name);
-/* Several services in one tree of names, as the argument `mounts` says, such as "/:files /maps:maps". */
+/* Joins several services into one tree of names, as the argument `mounts` says, such as "/:files /maps:maps". */
 int bh_mounts(void);
-/* Bytes of a file. */
+/* The size of a file in bytes. */
 int64_t bh_file_size(int mount, const char *path);
-/* Reads from an offset on; gives the number of bytes, 0 at the end. */
+/* Reads at an offset. Returns the number of bytes; 0 at the end of the file. */
 int bh_file_read(int mount, const char *path, uint64_t offset, void *target, size_t length);
-/* Writes from an offset on and makes the file if there is none; kept when it returns. */
+/* Writes at an offset, and creates the file if there is none. When it returns, the data is permanent. */
 int bh_file_write(int mount, const char *path, uint64_t offset, const void *data, size_t length);
 int bh_file_remove(int mount, const char *path);
+/* Creates a folder. */
 int bh_folder(int mount, const char *path);
-/* Copies the name of the entry of a folder with this index; gives its length, BH_NOTHING behind the last one. */
+/* Copies the name of a folder's entry with this index, and returns its length; BH_NOTHING after the last entry. */
 int bh_entry(int mount, const char *path, size_t index, char *name, size_t size);
 
-/* Pipes: a stream of bytes from one application to another, over a send gate and a receive gate (and a region, if both
-   have the memory gate NAME-region). The end of a stream is what `bh_pipe_close` says. */
+/* Pipes: a stream of bytes from one application to another, over a send gate and a receive gate (and through a region, if both
+   applications have the memory gate NAME-region). `bh_pipe_close` ends the stream. */
 int bh_pipe_writer(const char *name);
-/* Writes everything; what does not fill a piece waits for more, or for `bh_pipe_flush`. */
+/* Writes all data. Data that does not fill a piece waits for more data or for `bh_pipe_flush`. */
 int bh_pipe_write(int pipe, const void *data, size_t length);
 int bh_pipe_flush(int pipe);
 int bh_pipe_close(int pipe);
 int bh_pipe_reader(const char *name);
-/* Waits for data; gives the number of bytes, 0 at the end. */
+/* Waits for data. Returns the number of bytes; 0 at the end of the stream. */
 int bh_pipe_read(int pipe, void *target, size_t size);
 
-/* Sockets of the network service behind a send gate. Those that wait do so until the clock shows `until` (0: for ever). */
+/* Sockets of the network service behind a send gate. Calls that wait give up when the clock shows `until` (0: never). */
 struct bh_remote {
     uint8_t address[4];
     uint16_t port;
 };
 int bh_network(const char *name);
 int bh_address(int network, uint8_t address[4]);
-/* Datagrams; port 0: any. A datagram has at most BH_DATAGRAM_MAX bytes. */
+/* Datagrams of at most BH_DATAGRAM_MAX bytes. Port 0 means any port. */
 #define BH_DATAGRAM_MAX 1472
 int bh_udp(int network, uint16_t port);
 int bh_send_to(int socket, const struct bh_remote *to, const void *data, size_t length);
 int bh_receive_from(int socket, void *target, size_t size, uint64_t until, struct bh_remote *from);
-/* Streams. A socket that listens becomes the connection that it accepts. `bh_tcp_receive` gives 0 at the end. */
+/* Streams. A listening socket becomes the connection that it accepts. `bh_tcp_receive` returns 0 at the end of the stream. */
 int bh_tcp_connect(int network, const struct bh_remote *to, uint64_t until);
 int bh_tcp_listen(int network, uint16_t port);
 int bh_tcp_accept(int socket, uint64_t until, struct bh_remote *from);
@@ -184,26 +186,26 @@ int bh_tcp_send(int socket, const void *data, size_t length, uint64_t until);
 int bh_tcp_receive(int socket, void *target, size_t size, uint64_t until);
 int bh_socket_close(int socket);
 
-/* The periodic task that the description gives this application (`<task period="1ms" deadline="400us"/>`). Releases are
-   multiples of the period, so tasks of the same period on different tiles are released together. */
+/* The periodic task of this application in the description (`<task period="1ms" deadline="400us"/>`). Releases are at multiples of
+   the period, so tasks with the same period on different tiles are released together. */
 int bh_task(void);
-/* Sleeps until the next release; gives the number of the job, from 1 on. A release that has passed is not skipped. */
+/* Sleeps until the next release, and returns the number of the job; the first is 1. It does not skip a release that has passed. */
 int64_t bh_next_job(int task);
-/* Ends the job: 1 if its deadline was met, 0 if not. */
+/* Ends the job. Returns 1 if the job met its deadline, 0 if not. */
 int bh_complete(int task);
-/* When the current job was released, in nanoseconds since reset. */
+/* The time at which the current job was released, in nanoseconds since reset. */
 uint64_t bh_release(int task);
 
-/* Measurements, which cost nothing on the model. A span is a stretch of time on this tile, with the same number at its beginning
-   and its end. A flow may begin on one tile and end on another one; the description's `<flow>` gives it a deadline. */
+/* Measurements, which take no time on the model. A span begins and ends on this tile, with the same number. A flow may begin on one
+   tile and end on another; the description's `<flow>` gives it a deadline. */
 void bh_span_begin(uint64_t id);
 void bh_span_end(uint64_t id);
 void bh_flow_begin(uint64_t id);
 void bh_flow_end(uint64_t id);
-/* A value to compare between runs. */
+/* Records a value, which runs can compare. */
 void bh_check(uint64_t value);
 
-/* Memory of the application's heap; null if there is none left. */
+/* Memory of the application's heap. Returns null if the heap has no block of this size left. */
 void *bh_allocate(size_t size);
 void bh_free(void *memory);
 

@@ -2,7 +2,7 @@
  * Tasks of the one-shot RTOS in C.
  *
  * A task has fields, which survive from job to job, and a function that runs one job. The job's last statement returns what the task waits
- * for. All tasks share one stack: nothing on it survives a job, and no operation here waits on it.
+ * for next. All tasks share one stack: nothing on it survives a job, and no operation here waits within a job.
  *
  *     struct blink { bh_releases releases; };
  *
@@ -14,7 +14,7 @@
  *
  *     BH_TASK(blink, struct blink, blink, {0})
  *
- * A description names it by the file and the task's name: program="blink.c::blink".
+ * A description names the task by the file and the task's name: program="blink.c::blink".
  *
  * The build refuses a job that may end without saying what its task waits for, a call whose answer to that is not used, a pointer to a local
  * variable that the compiler sees leave the job, and arrays whose length is known only at run time.
@@ -47,12 +47,12 @@ typedef struct {
     size_t copies;
 } bh_task;
 
-/* How many tasks of an image may be the same; the build says so. */
+/* How many tasks of an image may run the same code. The build defines it. */
 #ifndef BH_COPIES
 #define BH_COPIES 1
 #endif
 
-/* Defines the task `name`: the type of its fields, the function of its jobs, and the fields that its first job finds. */
+/* Defines the task `name`: the type of its fields, the function that runs its jobs, and the initial value of its fields. */
 #define BH_TASK(name, type, function, ...)                                                    \
     static type bh_fields_##name[BH_COPIES] = {[0 ... BH_COPIES - 1] = __VA_ARGS__};           \
     static bh_done bh_run_##name(void *fields, bh_job job)                                     \
@@ -75,7 +75,7 @@ uint16_t bh_core(void);
 #define BH_AWAIT 0x74696177615f6862
 #define BH_CALL 0x6c6c61635f686221
 
-/* The task is ready again at a tick; at once if it has come. */
+/* The task is ready again at this tick; at once if the tick has passed. */
 BH_MUST_RETURN static inline bh_done bh_delay_until(bh_job job, uint64_t tick)
 {
     (void)job;
@@ -89,12 +89,12 @@ BH_MUST_RETURN static inline bh_done bh_end(bh_job job)
     return (bh_done){BH_END, 0};
 }
 
-/* Periodic releases without drift. Begin with {0}: the first release is the first job. */
+/* Periodic releases without drift. Initialise it with {0}: the first job is the first release. */
 typedef struct {
     uint64_t bh_at;
 } bh_releases;
 
-/* A task that messages release (`notify` of a channel) is released by the next one instead; the build defines BH_NOTIFY for its image. */
+/* If messages release the task (`notify` of a channel), the next message releases it instead. The build defines BH_NOTIFY for such an image. */
 #ifdef BH_NOTIFY
 #define BH_NEXT 0x7478656e5f686221
 BH_MUST_RETURN static inline bh_done bh_next(bh_releases *releases, bh_job job)
@@ -112,12 +112,12 @@ BH_MUST_RETURN static inline bh_done bh_next(bh_releases *releases, bh_job job)
 }
 #endif
 
-/* A condition that one task waits for. Static; begins with {0}: false. */
+/* A condition that one task waits for. It must be static; {0} initialises it to false. */
 typedef struct {
     uint64_t bh_private[4];
 } bh_suspension;
 
-/* Releases the task that waits, or lets the next one go on. */
+/* Releases the waiting task; if none waits, the next task that waits continues at once. */
 void bh_set_true(bh_suspension *object);
 void bh_set_false(bh_suspension *object);
 bool bh_is_true(bh_suspension *object);
@@ -125,7 +125,7 @@ bool bh_is_true(bh_suspension *object);
 /* For bh_wait only. */
 void bh_make_suspension(bh_suspension *object);
 
-/* The task is ready again when the object is true, which is false then. A second task that waits for it stops for good. */
+/* The task is ready again when the object is true; this makes it false again. If a second task waits for the same object, it stops for good. */
 BH_MUST_RETURN static inline bh_done bh_wait(bh_suspension *object, bh_job job)
 {
     (void)job;
@@ -133,25 +133,25 @@ BH_MUST_RETURN static inline bh_done bh_wait(bh_suspension *object, bh_job job)
     return (bh_done){BH_WAIT, (uintptr_t)object};
 }
 
-/* Events that release the jobs of one task. Static; begins with BH_EVENTS(minimum): jobs are released at least so many ticks apart, however fast events come; 0: each
- * event releases a job at once. One event is kept in the meantime. */
+/* Events that release the jobs of one task. It must be static; BH_EVENTS(minimum) initialises it. Jobs are released at least `minimum` ticks apart, however fast
+ * events arrive; with 0, each event releases a job at once. One event is kept in the meantime. */
 typedef struct {
     uint64_t bh_minimum;
     uint64_t bh_private[5];
 } bh_events;
 #define BH_EVENTS(minimum) {(minimum), {0}}
 
-/* An event. False: it is lost, because one is kept already. */
+/* An event arrives. Returns false if it is lost, because one is kept already. */
 bool bh_arrive(bh_events *events);
-/* The task waits for the next event. A second task that waits for them stops for good. */
+/* The task waits for the next event. If a second task waits for the same events, it stops for good. */
 BH_MUST_RETURN static inline bh_done bh_await(bh_events *events, bh_job job)
 {
     (void)job;
     return (bh_done){BH_AWAIT, (uintptr_t)events};
 }
 
-/* Data that tasks and the actions of timing events share, with entries, which are served in their order. Barriers, bodies and actions run with interrupts
- * masked: they are short, use no floating point and no channels, and do not touch the data in another way.
+/* Data that tasks and the actions of timing events share. Its entries are served in their order. Barriers, bodies and actions run with interrupts
+ * masked: they must be short, use no floating point and no channels, and access the data only through their parameters.
  *
  *     static bool has_some(const void *data) { return ((const struct box *)data)->count > 0; }
  *     static void take(void *data, uint64_t most) { ... }
@@ -180,12 +180,12 @@ typedef struct {
     static bh_protected name = {(data), bh_entries_##name,                                     \
                                 sizeof bh_entries_##name / sizeof(bh_entry), 0, 0, 0};
 
-/* Changes the data, and serves whoever waits at entries that are open then. False: nothing was done, because the object is in use: an action, body or barrier of its
- * own called it, or stopped in the middle. */
+/* Changes the data, and then serves the tasks that wait at open entries. Returns false, and does nothing, if the object is in use: an action, body or barrier of
+ * its own called it, or stopped in the middle. */
 bool bh_update(bh_protected *object, void (*action)(void *data, void *argument), void *argument);
 
-/* The task is ready again once the entry's barrier held and its body has run. It stops for good if another task waits at this entry, there is no such entry, or the
- * object is in use. */
+/* The task is ready again once the entry's barrier has been true and its body has run. The task stops for good if another task waits at this entry, if there is no
+ * such entry, or if the object is in use. */
 BH_MUST_RETURN static inline bh_done bh_call(bh_protected *object, size_t entry, uint64_t parameter, bh_job job)
 {
     (void)job;
@@ -194,24 +194,24 @@ BH_MUST_RETURN static inline bh_done bh_call(bh_protected *object, size_t entry,
     return (bh_done){BH_CALL, (uintptr_t)object};
 }
 
-/* Something that is done at a tick, without a task. Static; begins with BH_TIMING_EVENT(action). The action is called by the timer's interrupt, between
- * any two instructions of a job: it is short, uses no floating point, no channels and no console, and may set suspension objects and timing events. */
+/* An action at a tick, without a task. It must be static; BH_TIMING_EVENT(action) initialises it. The timer's interrupt calls the action between any two
+ * instructions of a job. So the action must be short and use no floating point, channels or console; it may set suspension objects and timing events. */
 typedef struct {
     void (*bh_action)(void);
     uint64_t bh_private[6];
 } bh_timing_event;
 #define BH_TIMING_EVENT(action) {(action), {0}}
 
-/* Sets it for a tick; one that has come: the next one. A former tick is forgotten. */
+/* Sets the event for a tick, in place of an earlier one. If the tick has passed, the event happens at the next tick. */
 void bh_set_event(bh_timing_event *event, uint64_t tick);
-/* Takes it back; whether it was set. */
+/* Cancels the event. Returns whether it was set. */
 bool bh_cancel_event(bh_timing_event *event);
 
-/* Writes a line to the console of this core, at most 254 bytes; the second one with a number in decimal behind it. */
+/* Write a line of at most 254 bytes to the console of this core; the second function adds a number in decimal. */
 void bh_print(const char *line);
 void bh_print_number(const char *text, uint64_t number);
 
-/* Channels of the description, which number those of a task in the order of the file. They are fields of the task. */
+/* Channels of the description. They are fields of the task. Inputs and outputs of a task are numbered in the order of the file. */
 typedef struct {
     uint64_t bh_private[9];
 } bh_input;
@@ -221,25 +221,25 @@ typedef struct {
 #define BH_INPUT(number) {{(number)}}
 #define BH_OUTPUT(number) {{(number)}}
 
-/* The description has no such channel, or items of another size. */
+/* The description has no such channel, or its items have another size. */
 #define BH_SIZE -1
-/* Whoever took the channel's lock has not given it back. */
+/* Another task holds the channel's lock and does not release it. */
 #define BH_LOCKED -2
-/* Each place of the queue has an item that nobody has taken. */
+/* The queue is full of items that its reader has not taken. */
 #define BH_FULL -3
 /* The task that reads the channel has stopped for good. */
 #define BH_CLOSED -4
 
-/* Makes the port ready before the first item is asked for: 1, or 0 if it was. */
+/* Makes the port ready before the task asks for its first item. Returns 1, or 0 if the port was ready already. */
 int bh_open(bh_input *input, size_t size);
-/* Takes a new item, of a queue the oldest one: 1 if there was one, 0 if not. It never waits: who expects an item asks in its next job again. */
+/* Takes a new item; from a queue, the oldest one. Returns 1 if there was one, 0 if not. It never waits: a task that expects an item asks again in its next job. */
 int bh_take(bh_input *input, void *item, size_t size);
-/* Whether the reader takes items already: 1 or 0. */
+/* Returns 1 if the reader takes items already, 0 if not. */
 int bh_is_ready(bh_output *output, size_t size);
-/* Writes an item over the last one, read or not, or behind those that wait in a queue: 1, or 0 if nobody takes items yet. */
+/* Writes an item: in place of the last one, read or not, or to the end of a queue. Returns 1, or 0 if the reader does not take items yet. */
 int bh_put(bh_output *output, const void *item, size_t size);
 
-/* Markers for measurements; a flow begins in one task and ends in another one, with the same number. */
+/* Markers for measurements. A flow begins in one task and ends in another, with the same number. */
 void bh_flow_begin(uint64_t number);
 void bh_flow_end(uint64_t number);
 void bh_span_begin(uint64_t number);

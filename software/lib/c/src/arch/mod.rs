@@ -306,6 +306,7 @@ functions! {
         unsafe {
             let head = alloc::alloc::alloc(layout);
             if head.is_null() {
+                marker::heap_refused(size as u64);
                 return core::ptr::null_mut();
             }
             head.cast::<usize>().write(size);
