@@ -225,7 +225,7 @@ codes! {
         BadSize = 4,
         /// The send endpoint has no credits.
         NoCredits = 5,
-        /// The receiver has no free slot.
+        /// The receiver has no free slot, or its slots of this gate are all occupied (see [`SendEndpoint::shares`]).
         NoSpace = 6,
         /// The receiver's endpoint is invalid or not a receive endpoint.
         ReceiverGone = 7,
@@ -400,6 +400,10 @@ pub struct SendEndpoint {
     pub credit_endpoint: u16,
     /// Whether this is a one-shot right to reply, made by the unit itself.
     pub reply: bool,
+    /// Each slot of the receiver has a share, and each share belongs to one gate: bit `i` says that share `i` belongs to this
+    /// endpoint's gate. The receiver's unit stores a message only with a free share of its gate, so all endpoints of a gate together
+    /// never occupy more slots than the gate has shares. 0: not limited, as every right to reply.
+    pub shares: u32,
     /// For a right to reply: how many configurations of endpoints the sender's unit had counted when the message left. Otherwise 0.
     pub epoch: u64,
 }
@@ -423,7 +427,25 @@ impl SendEndpoint {
             message_size,
             credit_endpoint: NO_ENDPOINT,
             reply: false,
+            shares: 0,
             epoch: 0,
+        }
+    }
+
+    /// The same for a gate with these shares of the receiver's slots: as many credits as shares, or unlimited ones without shares.
+    pub const fn of_gate(
+        activity: u16,
+        to: (u16, u16),
+        (label, shares): (u64, u32),
+        message_size: u16,
+    ) -> Self {
+        let credits = match shares {
+            0 => UNLIMITED_CREDITS,
+            shares => shares.count_ones() as u8,
+        };
+        Self {
+            shares,
+            ..Self::new(activity, to, label, credits, message_size)
         }
     }
 }
@@ -513,7 +535,8 @@ impl Endpoint {
                     | (s.credits_max as u64) << 8
                     | (s.message_size as u64) << 16
                     | (s.credit_endpoint as u64) << 32,
-                s.epoch,
+                // Only rights to reply have an epoch, and they have no shares.
+                if s.reply { s.epoch } else { s.shares as u64 },
             ],
             Endpoint::Receive(r) => [
                 2 | (r.activity as u64) << 16 | (r.reply_endpoints as u64) << 32,
@@ -547,7 +570,8 @@ impl Endpoint {
                 message_size: (w2 >> 16) as u16,
                 credit_endpoint: (w2 >> 32) as u16,
                 reply: head >> 8 & 1 != 0,
-                epoch: w3,
+                shares: if head >> 8 & 1 != 0 { 0 } else { w3 as u32 },
+                epoch: if head >> 8 & 1 != 0 { w3 } else { 0 },
             }),
             2 => Endpoint::Receive(ReceiveEndpoint {
                 activity,

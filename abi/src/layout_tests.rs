@@ -18,7 +18,7 @@ fn message_header() {
     assert_eq!(offset_of!(Header, sender_endpoint), 6);
     assert_eq!(offset_of!(Header, reply_endpoint), 8);
     assert_eq!(offset_of!(Header, sender_activity), 10);
-    assert_eq!(offset_of!(Header, reserved), 12);
+    assert_eq!(offset_of!(Header, shares), 12);
     assert_eq!(offset_of!(Header, reply_label), 16);
     assert_eq!(offset_of!(Header, label), 24);
 }
@@ -157,6 +157,7 @@ fn endpoint_words() {
         message_size: 0x7777,
         credit_endpoint: 0x8888,
         reply: true,
+        shares: 0,
         epoch: 0x9999_9999_9999,
     });
     assert_eq!(
@@ -168,6 +169,13 @@ fn endpoint_words() {
             0x9999_9999_9999
         ]
     );
+    // The last word of an endpoint of a gate: 31..0 shares. Three shares are three credits.
+    let gate = SendEndpoint::of_gate(0x1111, (0x2222, 0x3333), (0x4444, 0x8000_0003), 0x7777);
+    let gate = Endpoint::Send(gate);
+    let words = [0x2222_3333_1111_0001, 0x4444, 0xFFFF_7777_0303, 0x8000_0003];
+    assert_eq!(gate.pack(), words);
+    let unlimited = SendEndpoint::of_gate(0, (0, 0), (0, 0), 0);
+    assert_eq!(unlimited.credits_max, UNLIMITED_CREDITS);
     let receive = Endpoint::Receive(ReceiveEndpoint {
         activity: 0x1111,
         reply_endpoints: 0x2222,
@@ -190,7 +198,7 @@ fn endpoint_words() {
         size: 5,
     });
     assert_eq!(memory.pack(), [0x2222_0003_1111_0003, 4, 5, 0]);
-    for endpoint in [send, receive, memory, Endpoint::Invalid] {
+    for endpoint in [send, gate, receive, memory, Endpoint::Invalid] {
         assert_eq!(Endpoint::unpack(endpoint.pack()), endpoint);
     }
 }

@@ -32,8 +32,9 @@ pub struct Header {
     pub reply_endpoint: u16,
     /// Activity that sent.
     pub sender_activity: u16,
-    /// Zero.
-    pub reserved: u32,
+    /// In a packet, the shares of the receiver's slots that the sender's gate has ([`crate::dtu::SendEndpoint::shares`]); zero in the
+    /// receive buffer.
+    pub shares: u32,
     /// Label that the reply will carry, chosen by the sender.
     pub reply_label: u64,
     /// Label of the send endpoint, chosen by the software that configured it (or, in a reply, the reply label).

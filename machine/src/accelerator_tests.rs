@@ -66,6 +66,7 @@ fn send(activity: u16, tile: TileId, endpoint: u16) -> Endpoint {
         message_size: 128,
         credit_endpoint: dtu::NO_ENDPOINT,
         reply: false,
+        shares: 0,
         epoch: 0,
     })
 }

@@ -481,6 +481,7 @@ fn messages() -> Machine {
         message_size: 128,
         credit_endpoint: dtu::NO_ENDPOINT,
         reply: false,
+        shares: 0,
         epoch: 0,
     });
     let a = machine.unit_mut(0).unwrap();

@@ -108,6 +108,7 @@ fn storm_begins(messages: u64) -> Machine {
         message_size: 64,
         credit_endpoint: dtu::NO_ENDPOINT,
         reply: false,
+        shares: 0,
         epoch: 0,
     });
     machine.unit_mut(1).unwrap().set_endpoint(9, send);

@@ -22,6 +22,33 @@ struct Side {
     storing: u32,
 }
 
+/// The shares of gates that messages at a receive endpoint have. They are apart from [`Side`], which is looked through often.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shares {
+    /// A bit for each share that a message has.
+    taken: u32,
+    /// The share of the message in each slot, as a number, if its gate has shares.
+    of: [Option<u8>; SLOTS_MAX],
+}
+
+impl Shares {
+    /// The first free one of these shares.
+    fn free_of(&self, shares: u32) -> Option<u8> {
+        let free = shares & !self.taken;
+        (free != 0).then_some(free.trailing_zeros() as u8)
+    }
+
+    fn take(&mut self, slot: u8, share: Option<u8>) {
+        self.taken |= share.map_or(0, |share| 1 << share);
+        self.of[usize::from(slot)] = share;
+    }
+
+    fn give_back(&mut self, slot: u8) {
+        let share = self.of[usize::from(slot)].take();
+        self.taken &= !share.map_or(0, |share| 1 << share);
+    }
+}
+
 /// A slot chosen for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
@@ -51,6 +78,7 @@ pub struct EndpointFile {
     epoch: u64,
     words: Vec<[u64; ENDPOINT_WORDS]>,
     side: Vec<Side>,
+    shares: Vec<Shares>,
 }
 
 impl EndpointFile {
@@ -60,6 +88,7 @@ impl EndpointFile {
             epoch: 0,
             words: vec![[0; ENDPOINT_WORDS]; count.into()],
             side: vec![Side::default(); count.into()],
+            shares: vec![Shares::default(); count.into()],
         }
     }
 
@@ -115,6 +144,7 @@ impl EndpointFile {
             configured: self.epoch,
             ..Side::default()
         };
+        self.shares[usize::from(index)] = Shares::default();
     }
 
     /// The number of endpoint configurations so far. A message carries its sender's epoch, and the reply returns it: an endpoint that was
@@ -238,15 +268,18 @@ impl EndpointFile {
         }
     }
 
-    /// Reserves a free slot for a message of `payload` bytes addressed to the endpoint as it was at `epoch`.
+    /// Reserves a free slot for a message of `payload` bytes addressed to the endpoint as it was at `epoch`, and one of the `shares` of
+    /// its gate, if it has shares.
     ///
     /// # Errors
-    /// [`DtuError::ReceiverGone`], also if the endpoint was configured since, [`DtuError::BadSize`] or [`DtuError::NoSpace`].
+    /// [`DtuError::ReceiverGone`], also if the endpoint was configured since, [`DtuError::BadSize`], or [`DtuError::NoSpace`], also if
+    /// other messages have all shares of the gate.
     pub fn reserve(
         &mut self,
         index: u16,
         payload: usize,
         epoch: u64,
+        shares: u32,
     ) -> Result<Reservation, DtuError> {
         let Endpoint::Receive(mut receive) = self.get(index) else {
             return Err(DtuError::ReceiverGone);
@@ -257,11 +290,17 @@ impl EndpointFile {
         if payload + HEADER_SIZE > usize::from(receive.slot_size) {
             return Err(DtuError::BadSize);
         }
+        let taken = &mut self.shares[usize::from(index)];
+        let share = match shares {
+            0 => None,
+            shares => Some(taken.free_of(shares).ok_or(DtuError::NoSpace)?),
+        };
         let side = &mut self.side[usize::from(index)];
         let slot = (0..receive.slots)
             .map(|i| (side.write_position + i) % receive.slots)
             .find(|slot| receive.occupied >> slot & 1 == 0)
             .ok_or(DtuError::NoSpace)?;
+        taken.take(slot, share);
         side.write_position = (slot + 1) % receive.slots;
         side.storing |= 1 << slot;
         let reservation = Reservation {
@@ -309,6 +348,7 @@ impl EndpointFile {
                 message_size: MESSAGE_MAX as u16,
                 credit_endpoint: header.sender_endpoint,
                 reply: true,
+                shares: 0,
                 epoch,
             };
             self.update(index, Endpoint::Send(right));
@@ -355,6 +395,7 @@ impl EndpointFile {
             receive.occupied &= !(1 << slot);
             receive.unread &= !(1 << slot);
             self.update(index, Endpoint::Receive(receive));
+            self.shares[usize::from(index)].give_back(slot);
             self.clear_right(&receive, slot);
         }
     }

@@ -67,6 +67,7 @@ impl Dtu {
             sender_activity: activity,
             reply_label: label,
             label: send.label,
+            shares: send.shares,
             ..Header::default()
         };
         Ok(Transfer {

@@ -159,12 +159,18 @@ impl Dtu {
             true => incoming.epoch,
             false => u64::MAX,
         };
-        let placed = self.endpoints.reserve(incoming.endpoint, payload, newest);
+        let (endpoint, shares) = (incoming.endpoint, incoming.header.shares);
+        let placed = self.endpoints.reserve(endpoint, payload, newest, shares);
         match placed {
             Err(error) => self.message_end(env, Err(error)),
             Ok(reservation) => {
                 storing.reservation = Some(reservation);
-                let mut data = incoming.header.as_bytes().to_vec();
+                // What the sender's gate has of the buffer is for the unit alone.
+                let header = Header {
+                    shares: 0,
+                    ..incoming.header
+                };
+                let mut data = header.as_bytes().to_vec();
                 data.extend_from_slice(&incoming.payload);
                 if self.check_local(reservation.address, bytes, true).is_err() {
                     self.endpoints.cancel(&reservation);

@@ -512,6 +512,7 @@ pub fn send(tile: TileId, endpoint: u16, credits: u8) -> Endpoint {
         message_size: 256,
         credit_endpoint: NO_ENDPOINT,
         reply: false,
+        shares: 0,
         epoch: 0,
     })
 }

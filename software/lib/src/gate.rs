@@ -7,13 +7,13 @@
 //! reports an error and TileMux inserts the translation; that is rare, because the unit keeps 32 pages.
 
 use crate::argument;
+use crate::repeat::{PAUSE, repair, repair_or_wait, repeat, repeat_with};
 use crate::time::Stopwatch;
 use crate::{syscall, time};
 use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::GateKind;
 use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::syscall::Syscall;
-use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::dtu::{self, Line, Slot};
 use bulkhead_user::user;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,33 +22,6 @@ pub use bulkhead_abi::words::Aligned;
 
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
-
-/// Decides whether to repeat a command: after a missing translation that TileMux could insert, or an abort by TileMux.
-#[cold]
-#[inline(never)]
-fn repair(error: DtuError, address: u64, rights: u64) -> Result<()> {
-    match error {
-        DtuError::TranslationFault => {
-            match user::ecall(Ecall::Translate, address & !(PAGE_SIZE - 1), rights) {
-                0 => Ok(()),
-                _ => Err(error),
-            }
-        }
-        DtuError::Aborted | DtuError::Busy => Ok(()),
-        error => Err(error),
-    }
-}
-
-/// Runs a command until it ends for good.
-#[inline(always)]
-fn repeat(address: u64, rights: u64, mut command: impl FnMut() -> Result<()>) -> Result<()> {
-    loop {
-        match command() {
-            Ok(()) => return Ok(()),
-            Err(error) => repair(error, address, rights)?,
-        }
-    }
-}
 
 /// A message must be within one page; a buffer of this type does, because it is aligned to its size.
 #[repr(C, align(2048))]
@@ -200,10 +173,10 @@ impl SendGate {
         })
     }
 
-    /// Sends a message; waits for a credit without a time limit.
+    /// Sends a message; waits for a credit, and for a slot of the receiver, without a time limit.
     ///
     /// # Errors
-    /// The DTU's error, except [`DtuError::NoCredits`].
+    /// The DTU's error, except [`DtuError::NoCredits`] and [`DtuError::NoSpace`].
     pub fn send_waiting(&self, message: &[u8]) -> Result<()> {
         self.send_waiting_marked(message, Mark::Plain)
     }
@@ -215,6 +188,7 @@ impl SendGate {
                 // The credit comes with a reply to an earlier message. If no receiver can send one any more, the kernel removes the
                 // endpoint and ends the wait.
                 Err(DtuError::NoCredits) => time::nap(self.line.reply()),
+                Err(DtuError::NoSpace) => time::sleep_until(time::now() + PAUSE),
                 other => return other,
             }
         }
@@ -269,13 +243,28 @@ impl SendGate {
         }
     }
 
-    /// Sends a message and waits for its reply.
+    /// Sends a message and waits for its reply, and before that for a slot of the receiver.
     ///
     /// # Errors
-    /// As for [`send`](Self::send); [`DtuError::ReceiverGone`] if the receiver ended before it replied.
+    /// As for [`send`](Self::send), except [`DtuError::NoSpace`]; [`DtuError::ReceiverGone`] if the receiver ended before it replied.
     #[inline(always)]
     pub fn call(&self, message: &[u8]) -> Result<Message> {
-        repeat(message.as_ptr() as u64, TLB_READ, || {
+        self.call_with(repair_or_wait, message)
+    }
+
+    /// The same without the wait for a slot.
+    #[inline(always)]
+    pub(crate) fn call_once(&self, message: &[u8]) -> Result<Message> {
+        self.call_with(repair, message)
+    }
+
+    #[inline(always)]
+    fn call_with(
+        &self,
+        repair: fn(DtuError, u64, u64) -> Result<()>,
+        message: &[u8],
+    ) -> Result<Message> {
+        repeat_with(repair, message.as_ptr() as u64, TLB_READ, || {
             self.line.send(message, 0)
         })?;
         loop {

@@ -30,6 +30,7 @@ pub mod mounts;
 pub mod pages;
 pub mod paging;
 pub mod pipe;
+mod repeat;
 mod runtime;
 pub mod select;
 pub mod server;

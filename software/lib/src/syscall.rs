@@ -125,7 +125,7 @@ fn exchange(request: &[u64]) -> Result<Message, SyscallError> {
         environment.syscall_buffer,
     );
     loop {
-        match gate.call(request.as_bytes()) {
+        match gate.call_once(request.as_bytes()) {
             Ok(reply) => return Ok(reply),
             // The kernel's slots are shared by all; one becomes free soon.
             Err(DtuError::NoSpace) => {}

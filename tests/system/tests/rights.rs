@@ -43,6 +43,28 @@ fn a_bad_manager_harms_only_what_is_below_it() {
     assert!(beside.printed("bad")[2].starts_with("took "));
 }
 
+/// Before the mend, the client's messages were refused: the manager filled all four slots of the service.
+#[test]
+fn whoever_activates_a_gate_again_and_again_has_no_more_slots() {
+    let reports = boot("refill.xml");
+    let [alone, beside] = &reports[..] else {
+        panic!("two variants")
+    };
+    let worst = |report: &Report| report.spans(3).into_iter().max().unwrap_or(0);
+    for report in [alone, beside] {
+        ended(report, "client", "exit 0");
+        // Served, refused, not answered in time.
+        let outcomes = report.values(MarkerKind::Check, 3);
+        assert_eq!(outcomes, [100, 0, 0], "{}", report.console);
+    }
+    println!("alone {}, beside {} cycles", worst(alone), worst(beside));
+    let said = beside.printed("refill");
+    println!("{:?}", said.last());
+    assert!(said.len() > 3, "no attack\n{}", beside.console);
+    // Two requests of the manager's gate can be before the client's, and each takes no longer than the client's takes alone.
+    assert!(worst(beside) <= 3 * worst(alone));
+}
+
 /// Four activities on three tiles make `calls` random calls together; seeds follow from the environment variable `BULKHEAD_STORM_SEED`
 /// (default 1).
 fn storm(calls: u64) {

@@ -5,5 +5,6 @@ mod latencies;
 mod model;
 mod protocol;
 mod rights;
+mod shares;
 mod unfetched;
 mod world;

@@ -34,12 +34,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The shares of each sender's gate: none; or tiles 1 and 2 have endpoints of one gate, and tile 3 has another gate.
+const SHARES: [[u32; 4]; 2] = [[0; 4], [0, 0b0101, 0b0101, 0b0010]];
+
 /// Tiles 1 to 3 send to tile 0, which uses no privilege here.
-fn world() -> World {
+fn world(shares: [u32; 4]) -> World {
     let mut world = World::new(&config());
     world.set(0, 8, receive_at(0x4000, SLOTS as u8, 64, 16));
     for tile in 1..TILES {
-        world.set(tile, 8, send_to(0, 8, CREDITS, 64));
+        let Endpoint::Send(send) = send_to(0, 8, CREDITS, 64) else {
+            panic!("a send endpoint")
+        };
+        let shares = shares[usize::from(tile)];
+        world.set(tile, 8, SendEndpoint { shares, ..send }.into());
         world.set(
             tile,
             9,
@@ -84,8 +91,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn behaves_like_the_model(steps in prop::collection::vec(step(), 1..80)) {
-        let mut world = world();
+    fn behaves_like_the_model(steps in prop::collection::vec(step(), 1..80), gates in 0..SHARES.len()) {
+        let shares = SHARES[gates];
+        let mut world = world(shares);
         let mut model = Model { credits: [CREDITS; 4], ..Model::default() };
         let mut number = 0u8;
         for step in steps {
@@ -96,7 +104,11 @@ proptest! {
                     let reply = if wants_reply { 9 } else { NO_ENDPOINT };
                     let command = Command::new(Opcode::Send, 8, reply.into());
                     let error = world.execute(sender, command, BASE, 1, 0).0;
-                    let full = model.unread.len() + model.held.len() == SLOTS;
+                    let all = model.unread.iter().chain(model.held.iter().map(|h| &h.1));
+                    let full = all.clone().count() == SLOTS;
+                    let own = shares[usize::from(sender)];
+                    let of_gate = all.filter(|m| shares[usize::from(m.sender)] == own).count();
+                    let full = full || own != 0 && of_gate == own.count_ones() as usize;
                     let credits = &mut model.credits[usize::from(sender)];
                     let expected = match (*credits, full) {
                         (0, _) => DtuError::NoCredits,
@@ -186,8 +198,10 @@ proptest! {
         steps in prop::collection::vec(step(), 1..120),
         pending: bool,
         aborts in prop::collection::vec((0usize..120, 0u16..4), 0..6),
+        gates in 0..SHARES.len(),
     ) {
-        let mut world = world();
+        let shares = SHARES[gates];
+        let mut world = world(shares);
         world.chip.pending = pending;
         let mut acknowledged = [0u32; 4];
         for (index, step) in steps.into_iter().enumerate() {
@@ -241,6 +255,11 @@ proptest! {
             let index = usize::from(tile);
             let sum = u32::from(credits(&world, tile)) + occupied[index] + acknowledged[index];
             prop_assert_eq!(sum, u32::from(CREDITS), "tile {}", tile);
+            if shares[index] != 0 {
+                let all = (1..4).filter(|i| shares[*i] == shares[index]);
+                let of_gate: u32 = all.map(|i| occupied[i]).sum();
+                prop_assert!(of_gate <= shares[index].count_ones());
+            }
         }
         let unread = CurrentActivity(world.read(0, CURRENT_ACTIVITY)).messages();
         prop_assert_eq!(u32::from(unread), state.unread.count_ones());

@@ -54,7 +54,7 @@ fn message_and_reply_carry_what_the_hardware_knows() {
         sender_endpoint: 8,
         reply_endpoint: 9,
         sender_activity: TILEMUX_ACTIVITY,
-        reserved: 0,
+        shares: 0,
         reply_label: 0xfeed,
         label: 0x1234_5678_9abc_def0,
     };

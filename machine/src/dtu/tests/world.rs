@@ -479,6 +479,7 @@ pub fn send_to(tile: u16, endpoint: u16, credits: u8, message_size: u16) -> Endp
         message_size,
         credit_endpoint: NO_ENDPOINT,
         reply: false,
+        shares: 0,
         epoch: 0,
     })
 }

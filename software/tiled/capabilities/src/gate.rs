@@ -7,15 +7,7 @@ use crate::node::{EXTRA2, NO_SELECTOR, NodeId, State};
 use crate::object::{Line, Object, Quota, Receive, Service};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
-use bulkhead_abi::dtu::UNLIMITED_CREDITS;
-
-/// The receiver's slots that a gate with this many credits takes.
-pub(crate) const fn slots(credits: u8) -> u8 {
-    match credits {
-        UNLIMITED_CREDITS => 0,
-        credits => credits,
-    }
-}
+use bulkhead_abi::dtu::{MESSAGE_MAX, SLOTS_MAX, UNLIMITED_CREDITS};
 
 /// The quota of a tile that this many endpoints take: none of them is a window.
 pub(crate) fn quota_of(count: u16) -> (Quota, u64) {
@@ -36,7 +28,7 @@ impl Space {
     /// Creates a gate that can receive `slots` messages.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] without slots, and the errors that every operation has for its operands.
+    /// [`Error::OutOfBounds`] if a unit does not allow as many slots, or slots of this size, and the errors that every operation has for its operands.
     pub fn create_receive(
         &mut self,
         caller: HolderId,
@@ -44,13 +36,17 @@ impl Space {
         slots: u8,
         slot_size: u16,
     ) -> Result<NodeId> {
-        if slots == 0 || slot_size == 0 {
+        let valid = slot_size.is_multiple_of(64)
+            && (64..=MESSAGE_MAX).contains(&slot_size.into())
+            && (1..=SLOTS_MAX).contains(&slots.into());
+        if !valid {
             return Err(Error::OutOfBounds);
         }
         let object = Object::Receive(Receive {
             slots,
             slot_size,
-            left: slots,
+            free: u32::MAX >> (u32::BITS - u32::from(slots)),
+            next: 1,
             place: None,
             senders: 0,
             departed: 0,
@@ -78,25 +74,35 @@ impl Space {
         if credits == 0 {
             return Err(Error::OutOfBounds);
         }
-        let gate = Object::Send { label, credits };
-        self.behind(caller, origin, target, slots(credits), gate)
+        // Unlimited credits take no slots.
+        let slots = credits % UNLIMITED_CREDITS;
+        let gate = Object::Send { label, shares: 0 };
+        self.behind(caller, origin, target, slots, gate)
     }
 
-    /// Creates something that takes slots of a receive gate.
+    /// Creates something that takes shares of a receive gate's slots. The next ones come first: one that was given back a moment ago may
+    /// still belong to a message.
     fn behind(
         &mut self,
         caller: HolderId,
         receive: NodeId,
         target: u16,
         slots: u8,
-        object: Object,
+        mut object: Object,
     ) -> Result<NodeId> {
-        let left = self.receive(receive)?.left.checked_sub(slots);
-        let left = left.ok_or(Error::NoCredits)?;
-        let id = self.make(Plan::own(caller, receive, target, object))?;
-        if let Object::Receive(gate) = self.object_mut(receive) {
-            gate.left = left;
+        let mut gate = self.receive(receive)?;
+        if gate.free.count_ones() < slots.into() {
+            return Err(Error::NoCredits);
         }
+        if let Object::Send { shares, .. } | Object::Service(Service { shares, .. }) = &mut object {
+            while shares.count_ones() < slots.into() {
+                *shares |= gate.free & gate.next;
+                gate.next = gate.next.rotate_left(1);
+            }
+            gate.free &= !*shares;
+        }
+        let id = self.make(Plan::own(caller, receive, target, object))?;
+        *self.object_mut(receive) = Object::Receive(gate);
         Ok(id)
     }
 

@@ -149,8 +149,10 @@ pub struct Receive {
     pub slots: u8,
     /// Bytes of a slot.
     pub slot_size: u16,
-    /// Slots for which no sender has a credit.
-    pub left: u8,
+    /// The shares that no gate has, a bit for each slot; see [`bulkhead_abi::dtu::SendEndpoint::shares`].
+    pub free: u32,
+    /// The share that is given next, if it is free.
+    pub(crate) next: u32,
     /// The place where it receives, once it is active.
     pub place: Option<(u16, u16)>,
     /// Endpoints from which messages can come to it.
@@ -179,8 +181,8 @@ pub enum Object {
     Send {
         /// What the receiver sees.
         label: u64,
-        /// Most messages outstanding.
-        credits: u8,
+        /// Its shares of the receiver's slots, as many as credits; none if these are unlimited.
+        shares: u32,
     },
     /// Pages of an activity, derived from memory.
     Mapping {
@@ -263,6 +265,8 @@ pub enum Asked {
 /// A server's offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
+    /// The kernel's share of the slots of its gate.
+    pub shares: u32,
     /// Number of the question that the server has not answered yet; 0: none.
     pub asked: u64,
     /// The kind of the last question.

@@ -7,11 +7,11 @@
 //! dependents and goes back. Nothing can be derived from a marked node. Dependencies lead to older nodes only, so the machine cannot reach
 //! the same node twice; when a revocation of another level removes a node on its path, the machine's path is corrected.
 
-use crate::gate::{quota_of, slots};
+use crate::gate::quota_of;
 use crate::node::{
     EDGES, EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Object, Quota};
+use crate::object::{Object, Quota, Service};
 use crate::resource::give;
 use crate::space::{HolderId, Space};
 use crate::{Error, Result};
@@ -225,8 +225,11 @@ impl Space {
                     pool.pieces -= 1;
                 }
             }
-            Object::Send { credits, .. } => self.return_slots(origin, slots(credits)),
-            Object::Service(_) => self.return_slots(origin, 1),
+            Object::Send { shares, .. } | Object::Service(Service { shares, .. }) => {
+                if let Object::Receive(gate) = self.object_mut(origin) {
+                    gate.free |= shares;
+                }
+            }
             Object::Endpoint { count, .. } => {
                 if origin.is_some() {
                     if let Object::Receive(gate) = self.object_mut(origin) {
@@ -250,14 +253,6 @@ impl Space {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn return_slots(&mut self, receive: NodeId, count: u8) {
-        if receive.is_some()
-            && let Object::Receive(gate) = self.object_mut(receive)
-        {
-            gate.left += count;
         }
     }
 

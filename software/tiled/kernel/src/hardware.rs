@@ -68,9 +68,9 @@ pub trait Hardware {
     fn request(&mut self, tile: u16, request: Request, number: u64, asker: Option<Asker>) -> bool;
     /// The next answer of a TileMux: the number of the request, and the answer.
     fn answer(&mut self) -> Option<(u64, TileMuxError)>;
-    /// Sends words to an endpoint of a tile; the answer will carry `label`. Returns false if the receiver does not exist or has no
-    /// room.
-    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool;
+    /// Sends words to an endpoint of a tile, with a share of its slots; the answer will carry `label`. Returns false if the receiver does
+    /// not exist or has no room.
+    fn ask(&mut self, to: ((u16, u16), u32), words: &[u64], label: u64) -> bool;
     /// Takes the right to answer the call of a priority at an offset, and frees its slot.
     fn park(&mut self, level: usize, offset: u32) -> Right;
     /// Answers a call whose slot was freed.

@@ -180,12 +180,12 @@ impl Unit {
     /// arrive. A reply to an earlier message brings no credit, because the endpoint was configured since.
     fn say(
         &mut self,
-        to: (u16, u16),
-        message_size: u16,
+        (to, shares): ((u16, u16), u32),
+        size: u16,
         words: &[u64],
         answer: (u16, u64),
     ) -> bool {
-        let line = SendEndpoint::new(TILEMUX_ACTIVITY, to, KERNEL_LABEL, 1, message_size);
+        let line = SendEndpoint::of_gate(TILEMUX_ACTIVITY, to, (KERNEL_LABEL, shares), size);
         dtu::set_endpoint(LINE, &Endpoint::Send(line));
         let data = self.buffers.fill(words.as_bytes());
         dtu::send(LINE, data, answer.0, answer.1).is_ok()
@@ -494,7 +494,7 @@ impl Hardware for Unit {
         self.hart(tile, ExternalOpcode::StopHart, 0);
     }
 
-    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
+    fn ask(&mut self, to: ((u16, u16), u32), words: &[u64], label: u64) -> bool {
         self.say(to, MESSAGE_MAX as u16, words, (SERVERS, label))
     }
 
@@ -532,7 +532,7 @@ impl Hardware for Unit {
         };
         let answers = PRINTS + self.groups() + group;
         let words = request.encode();
-        let to = (tile, REQUEST_ENDPOINT);
+        let to = ((tile, REQUEST_ENDPOINT), 0);
         if let Some(asker) = asker {
             marker::kernel_asks(asker.pack());
         }

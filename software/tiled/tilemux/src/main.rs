@@ -13,7 +13,7 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{Awaited, IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{Awaited, DtuError, IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
@@ -164,11 +164,14 @@ impl TileMux {
         registers: Registers,
     ) -> Resume {
         self.tile.take(registers);
-        if self.tile.ask_pager(pager, id, page, access) {
-            self.mux.suspend(place, reason, dtu::time());
-            self.tile.hear_pager(place, self.mux.urgency(place));
-        } else {
-            self.stop(id, reason);
+        match self.tile.ask_pager(pager, id, (page, access)) {
+            Ok(()) => {
+                self.mux.suspend(place, reason, dtu::time());
+                self.tile.hear_pager(place, self.mux.urgency(place));
+            }
+            // The pager still has faults of others behind the same gate, such as a predecessor's: the activity tries again.
+            Err(DtuError::NoSpace) => {}
+            Err(_) => self.stop(id, reason),
         }
         self.dispatch(Registers::Kept)
     }

@@ -239,12 +239,11 @@ impl Tile {
         None
     }
 
-    /// Reports a fault of an activity to a pager. Returns false if that is not possible.
-    pub fn ask_pager(&mut self, endpoint: u16, activity: u16, page: u64, access: Access) -> bool {
-        let words: [u64; FAULT_WORDS] = [page, access as u64];
-        let data = arch::out(words.as_bytes());
-        let sent = dtu::send(endpoint, data, PRINT_REPLY, activity.into()).is_ok();
-        self.asked += u32::from(sent);
+    /// Reports a fault of an activity to a pager.
+    pub fn ask_pager(&mut self, to: u16, id: u16, fault: (u64, Access)) -> Result<(), DtuError> {
+        let words: [u64; FAULT_WORDS] = [fault.0, fault.1 as u64];
+        let sent = dtu::send(to, arch::out(words.as_bytes()), PRINT_REPLY, id.into());
+        self.asked += u32::from(sent.is_ok());
         sent
     }
 
@@ -252,7 +251,8 @@ impl Tile {
     pub fn print(&mut self, activity: u16, text: &[u8; PRINT_TEXT], length: usize) -> bool {
         let message = encode_print(activity, text);
         let message = arch::out(&message[..PRINT_HEAD + length]);
-        dtu::send(PRINT_ENDPOINT, message, PRINT_REPLY, 0) != Err(DtuError::NoCredits)
+        let sent = dtu::send(PRINT_ENDPOINT, message, PRINT_REPLY, 0);
+        !matches!(sent, Err(DtuError::NoCredits | DtuError::NoSpace))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
 use crate::{Error, Object, Progress, QUOTAS, Quota, Request, Space, Terms};
+use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 
 fn tile(space: &mut Space, selector: u16) -> [u64; QUOTAS] {
     match *space.look(KERNEL, selector).unwrap().1 {
@@ -136,6 +137,34 @@ fn memory_is_cut_without_overlap_and_joined_again() {
         space.cut_memory(KERNEL, MEMORY, 16, 1 << 20, 1),
         Err(Error::NoMemory)
     );
+    space.check().unwrap();
+}
+
+/// Whoever gets a gate after another one was removed should not find its slot occupied by what the old gate left there.
+#[test]
+fn a_new_gate_gets_the_shares_that_were_free_longest() {
+    let mut space = space(256);
+    let a = activity(&mut space, TILE, 10, 4096);
+    space.create_receive(a, 1, 4, 64).unwrap();
+    let mut gate = |credits| {
+        let send = space.create_send(a, 1, 2, 7, credits).unwrap();
+        let Object::Send { shares, .. } = *space.object(send) else {
+            panic!("{:?}", space.object(send))
+        };
+        space.remove(2, send, false).unwrap();
+        while space.step(2) != Progress::Done {}
+        space.check().unwrap();
+        shares
+    };
+    for expected in [0b1, 0b10, 0b100, 0b1000, 0b1] {
+        assert_eq!(gate(1), expected);
+    }
+    assert_eq!([gate(3), gate(2), gate(4)], [0b1110, 0b11, 0b1111]);
+    assert_eq!(gate(UNLIMITED_CREDITS), 0);
+    // A gate has as many slots as a unit allows.
+    assert_eq!(space.create_receive(a, 3, 33, 64), Err(Error::OutOfBounds));
+    space.create_receive(a, 3, 32, 64).unwrap();
+    space.create_send(a, 3, 4, 7, 32).unwrap();
     space.check().unwrap();
 }
 

@@ -4,7 +4,6 @@
 //! how the state came about. It does not run on the chip.
 
 use crate::Error;
-use crate::gate::slots;
 use crate::node::{EXTRA, EXTRA2, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
 use crate::object::{NO_OWNER, Object, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
@@ -206,19 +205,24 @@ impl Space {
                 }
             }
             Object::Receive(gate) => {
-                let credits = others().filter(|(_, n)| {
+                let gates = others().filter(|(_, n)| {
                     let origin = n.edges[ORIGIN].to;
                     origin.is_some() && self.owner(origin) == id
                 });
-                let credits: u64 = credits
-                    .map(|(_, n)| match n.object {
-                        Object::Send { credits, .. } => slots(credits).into(),
-                        Object::Service(_) => 1,
+                let mut all = gate.free;
+                for (_, n) in gates {
+                    let shares = match n.object {
+                        Object::Send { shares, .. } => shares,
+                        Object::Service(service) => service.shares,
                         _ => 0,
-                    })
-                    .sum();
-                if credits + u64::from(gate.left) != u64::from(gate.slots) {
-                    return Err(("credits and free slots are all slots", id));
+                    };
+                    if all & shares != 0 {
+                        return Err(("each share of a slot belongs to one gate", id));
+                    }
+                    all |= shares;
+                }
+                if u64::from(all) != (1 << gate.slots) - 1 {
+                    return Err(("shares of gates and free ones are all slots", id));
                 }
                 let leads_here = |n: &&Node| {
                     let send = n.edges[ORIGIN].to;

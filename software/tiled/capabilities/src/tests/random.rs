@@ -436,7 +436,7 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
                     left == model.purse_left(id)
                 }
                 (Object::Receive(gate), Kind::Receive { .. }) => {
-                    gate.left == model.credits_left(id)
+                    gate.free.count_ones() == model.credits_left(id).into()
                         && gate.place.is_some() == model.is_active(id)
                 }
                 (
@@ -447,8 +447,11 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
                 ) => (m.base, m.size, m.rights) == (*base, *size, *rights),
                 (Object::Activity { holder: a }, Kind::Activity { holder: b }) => a == *b,
                 (Object::Session { ident }, Kind::Session(b)) => ident == *b,
-                (Object::Send { credits, .. }, Kind::Send { credits: b }) => credits == *b,
-                (Object::Service(_), Kind::Service) => true,
+                (Object::Send { shares, .. }, Kind::Send { credits }) => match *credits {
+                    UNLIMITED_CREDITS => shares == 0,
+                    credits => shares.count_ones() == credits.into(),
+                },
+                (Object::Service(service), Kind::Service) => service.shares.is_power_of_two(),
                 (Object::Semaphore { value, .. }, Kind::Semaphore { value: b }) => value == *b,
                 _ => false,
             };

@@ -6,9 +6,7 @@
 use super::tiles::memory_endpoint;
 use super::{System, Ticket};
 use crate::hardware::{Hardware, Region};
-use bulkhead_abi::dtu::{
-    Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
-};
+use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::arguments::Activate;
 use bulkhead_abi::syscall::{ANY_ENDPOINT, SyscallError};
@@ -18,24 +16,6 @@ use bulkhead_capabilities::{HolderId, NodeId, Object};
 const ACTIVE_MAX: usize = 64;
 
 impl System {
-    pub(super) fn create_receive(
-        &mut self,
-        caller: HolderId,
-        target: u16,
-        slots: u8,
-        slot_size: u16,
-    ) -> Result<(), SyscallError> {
-        let valid = slot_size.is_multiple_of(64)
-            && (64..=MESSAGE_MAX).contains(&slot_size.into())
-            && (1..=SLOTS_MAX).contains(&slots.into());
-        if !valid {
-            return Err(SyscallError::BadArgument);
-        }
-        self.space
-            .create_receive(caller, target, slots, slot_size)?;
-        Ok(())
-    }
-
     /// Makes a gate or memory usable on an endpoint, perhaps a certain one; if it already is, nothing happens (and the
     /// result gives no bytes). Results: endpoint, bytes.
     pub(super) fn activate(
@@ -68,9 +48,9 @@ impl System {
                 }
                 (memory_endpoint(id, region, rights), 1, None, memory.size)
             }
-            Object::Send { label, credits } => {
+            Object::Send { label, shares } => {
                 let (receive, place) = self.space.receiver(node).ok_or(SyscallError::WrongState)?;
-                let send = SendEndpoint::new(id, place, label, credits, receive.slot_size);
+                let send = SendEndpoint::of_gate(id, place, (label, shares), receive.slot_size);
                 (send.into(), 1, None, receive.slot_size.into())
             }
             Object::Receive(receive) => {

@@ -400,7 +400,8 @@ impl System {
                 None => return later(self.wait_event(ticket, c.until)),
             },
             Call::CreateReceive(c) => {
-                self.create_receive(caller, c.target, c.slots, c.slot_size)?;
+                self.space
+                    .create_receive(caller, c.target, c.slots, c.slot_size)?;
             }
             Call::CreateSend(c) => {
                 self.space
@@ -498,7 +499,8 @@ impl System {
                 reply.push(&[ObjectKind::Memory as u64, m.free, m.size, m.tile.into()])
             }
             Object::Receive(g) => {
-                reply.push(&[ObjectKind::Receive as u64, g.left.into(), g.slots.into()])
+                let left = g.free.count_ones();
+                reply.push(&[ObjectKind::Receive as u64, left.into(), g.slots.into()])
             }
             Object::Send { .. } => reply.push(&[ObjectKind::Send as u64]),
             Object::Mapping { .. } => reply.push(&[ObjectKind::Mapping as u64]),

@@ -94,7 +94,7 @@ impl System {
             p.made = Some((made, self.space.birth(made)));
             return Ok(true);
         }
-        let (node, &Object::Send { label, credits }) = self.space.look(p.caller, p.plan.gate)?
+        let (node, &Object::Send { label, shares }) = self.space.look(p.caller, p.plan.gate)?
         else {
             return Err(SyscallError::WrongKind);
         };
@@ -105,7 +105,7 @@ impl System {
             .activate(p.caller, p.plan.gate, holder, (endpoint, 1), None)?;
         self.tiles[index].endpoints.take(endpoint, 1);
         let size = receive.slot_size;
-        let send = SendEndpoint::new(TILEMUX_ACTIVITY, place, label, credits, size);
+        let send = SendEndpoint::of_gate(TILEMUX_ACTIVITY, place, (label, shares), size);
         hardware.set_endpoint(self.tiles[index].id, endpoint, send.into());
         if let Some(target) = self.activities.get_mut(p.activity) {
             target.paged = Some((p.plan.address, p.plan.pages, endpoint));

@@ -149,7 +149,7 @@ impl System {
             if sent {
                 return;
             }
-            // No room: the server gave the kernel's slot to another sender, or closed its gate.
+            // No room: the server keeps an earlier question, gave out unlimited credits, or closed its gate.
             if let Some(waiting) = question.and_then(|(id, _)| self.wait_no_more(id)) {
                 self.answer(waiting.ticket, Err(SyscallError::Refused));
             }
@@ -174,7 +174,8 @@ impl System {
     ) -> bool {
         let place = self.space.receiver(service).map(|(_, place)| place);
         let words = request.encode();
-        let sent = place.is_some_and(|to| hardware.ask(to, words.as_slice(), number));
+        let share = self.space.offer(service).map_or(0, |offer| offer.shares);
+        let sent = place.is_some_and(|to| hardware.ask((to, share), words.as_slice(), number));
         if let Some(offer) = self.space.offer(service).filter(|_| sent) {
             offer.asked = number;
             offer.last = match request {

@@ -150,15 +150,24 @@ impl System {
         part: u8,
     ) -> bool {
         let tile = &self.tiles[index];
-        let send = |to: u16, credits: u8, size: u16| -> Endpoint {
+        let send = |to: u16, (credits, shares): (u8, u32), size: u16| -> Endpoint {
             let (to, label) = ((self.kernel.tile, to), tile.id.into());
-            SendEndpoint::new(TILEMUX_ACTIVITY, to, label, credits, size).into()
+            let send = SendEndpoint::new(TILEMUX_ACTIVITY, to, label, credits, size);
+            SendEndpoint { shares, ..send }.into()
         };
         let receive = |buffer: u64, slots: (u16, u8), replies: u16| -> Endpoint {
             ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, replies).into()
         };
-        let (notifications, all) = (self.kernel.notifications, UNLIMITED_CREDITS);
+        let notifications = self.kernel.notifications;
         let prints = self.kernel.prints + (index / TILE_GROUP) as u16;
+        // A slot for the text of each tile of a group, also if it is lit again before its text is printed, and the slots for
+        // notifications are divided among all tiles. If these are more than slots, two or more tiles have one slot together.
+        let (place, tiles) = (index % TILE_GROUP, self.tiles.len());
+        let slots = (place..TILE_GROUP).step_by(tiles);
+        let ends = (
+            UNLIMITED_CREDITS,
+            slots.fold(0, |all, slot| all | 1 << slot),
+        );
         let requests = (REQUEST_SLOT, REQUEST_SLOTS);
         let printed = (PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS);
         let (endpoint, value) = match part {
@@ -166,8 +175,8 @@ impl System {
                 REQUEST_ENDPOINT,
                 receive(TILEMUX_BUFFER, requests, REQUEST_REPLIES),
             ),
-            1 => (NOTIFY_ENDPOINT, send(notifications, all, REQUEST_SLOT)),
-            2 => (PRINT_ENDPOINT, send(prints, 1, PRINT_SLOT)),
+            1 => (NOTIFY_ENDPOINT, send(notifications, ends, REQUEST_SLOT)),
+            2 => (PRINT_ENDPOINT, send(prints, (1, 1 << place), PRINT_SLOT)),
             3 => (
                 PRINT_REPLY,
                 receive(TILEMUX_PRINT_BUFFER, printed, NO_ENDPOINT),

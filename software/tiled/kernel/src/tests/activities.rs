@@ -2,10 +2,13 @@
 
 use super::*;
 use crate::activity::State;
+use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, ENVIRONMENT_MAGIC};
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::syscall::{Event, SEL_MODULES, StopCause};
-use bulkhead_abi::tilemux::{FIRST_ENDPOINT, NOTIFY_ENDPOINT, REQUEST_ENDPOINT, TILEMUX_MEMORY};
+use bulkhead_abi::tilemux::{
+    FIRST_ENDPOINT, NOTIFY_ENDPOINT, PRINT_ENDPOINT, REQUEST_ENDPOINT, TILEMUX_MEMORY,
+};
 
 #[test]
 fn the_root_manager_is_loaded_and_started() {
@@ -43,6 +46,25 @@ fn the_root_manager_is_loaded_and_started() {
     assert!(
         matches!(chip.requests.last(), Some((_, Request::Start { activity: 1, entry, .. })) if *entry == PROGRAM_BASE)
     );
+}
+
+/// The kernel's slots for ends and text are divided among the tiles, so none fills those of others: neither by many ends at one moment, nor
+/// by text before it is lit again.
+#[test]
+fn each_tile_has_slots_of_its_own_in_the_kernel() {
+    let of = |chip: &Chip, tile: u16| {
+        [NOTIFY_ENDPOINT, PRINT_ENDPOINT].map(|endpoint| match chip.endpoints[&(tile, endpoint)] {
+            Endpoint::Send(send) => (send.credits_max, send.shares),
+            other => panic!("{other:?}"),
+        })
+    };
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    assert_eq!(of(&chip, 1), [(UNLIMITED_CREDITS, 0x5555_5555), (1, 1)]);
+    assert_eq!(of(&chip, 2), [(UNLIMITED_CREDITS, 0xAAAA_AAAA), (1, 2)]);
+    // With more tiles than slots, each has one, which others may share.
+    let (_, chip) = boot_on(40);
+    assert_eq!(of(&chip, 1), [(UNLIMITED_CREDITS, 1), (1, 1)]);
 }
 
 /// Free endpoints of a tile, and what the manager has left of everything.

@@ -294,8 +294,12 @@ impl Hardware for Chip {
             self.memory.insert(address, 0);
         }
     }
-    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
+    fn ask(&mut self, (to, share): ((u16, u16), u32), words: &[u64], label: u64) -> bool {
         self.effects += 1;
+        assert!(
+            share.is_power_of_two(),
+            "the kernel has one slot of a service's gate"
+        );
         self.asked.push((to, words.to_vec(), label));
         !self.refuse
     }

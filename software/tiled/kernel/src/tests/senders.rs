@@ -37,6 +37,20 @@ fn pass(system: &mut System, chip: &mut Chip, (from, source): (u16, u16), own: u
     call(system, chip, 1, give).unwrap();
 }
 
+/// The shares of the gates of an activity's send endpoints, apart from its channel to the kernel, which has none.
+fn shares(chip: &Chip, id: u16) -> Vec<u32> {
+    let of_gate = |endpoint: &Endpoint| match endpoint {
+        Endpoint::Send(send) if send.activity == id => Some((send.shares, send.credits_max)),
+        _ => None,
+    };
+    let all = chip.endpoints.values().filter_map(of_gate);
+    let counted = all.filter(|(shares, _)| *shares != 0);
+    let counted = counted.inspect(|(shares, credits)| {
+        assert_eq!(shares.count_ones(), u32::from(*credits));
+    });
+    counted.map(|(shares, _)| shares).collect()
+}
+
 fn wakes(chip: &Chip, id: u16) -> usize {
     let wake = Request::Wake { activity: id };
     chip.requests.iter().filter(|(_, r)| *r == wake).count()
@@ -85,6 +99,9 @@ fn a_receiver_hears_that_the_last_sender_is_gone() {
     call(&mut system, &mut chip, sender, active).unwrap();
     call(&mut system, &mut chip, other, active).unwrap();
     assert_eq!(senders(&mut system, &mut chip), Ok(vec![3, 0]));
+    // Three endpoints with two credits each, for four slots.
+    assert_eq!(shares(&chip, sender), [0b11, 0b11]);
+    assert_eq!(shares(&chip, other), [0b1100]);
     let deactivate = Syscall::Deactivate {
         gate: 20,
         endpoint: first,
@@ -361,6 +378,7 @@ fn a_client_keeps_its_endpoint_while_its_service_is_away() {
             };
             let target = (send.target_tile, send.target_endpoint);
             assert_eq!((target, send.activity, send.credits), (place, client, 2));
+            assert_eq!(send.shares, 0b11);
         }
         let books = system.books();
         let gone = match end {
