@@ -154,7 +154,6 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     std::path::absolute(path).map_err(|error| Error::file(path, error))
 }
 
-/// Runs the compiler.
 /// Runs the compiler. Returns its warnings.
 fn finish(mut command: Command, source: &Path) -> Result<String, Error> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| {

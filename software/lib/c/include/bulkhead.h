@@ -123,7 +123,7 @@ int bh_body(int message, void *target, size_t size);
 int bh_done(int message, const void *reply, size_t length);
 int bh_fail(int message, int status);
 
-/* Several activities in one loop. `bh_run` calls a function when its message has arrived or its time has come, and returns the
+/* Several handlers in one loop. `bh_run` calls a function when its message has arrived or its time has come, and returns the
    code that was passed to `bh_stop`. A gate that was registered earlier comes first; a null function removes a gate. A function
    may do anything, but while it waits, `bh_run` calls no other function. */
 int bh_on_message(int gate, void (*call)(int message, void *context), void *context);
