@@ -16,9 +16,9 @@
 mod arch;
 
 use bulkhead_abi::dtu::{
-    BUCKET_RATE, BUCKET_STRIDE, BUCKETS, CurrentActivity, ENDPOINT_WORDS, EXTERNAL_ARGUMENT,
-    EXTERNAL_COMMAND, Endpoint, ExternalOpcode, FEATURE_PRIVILEGED, FEATURES, MemoryEndpoint,
-    NO_ENDPOINT, TILEMUX_ACTIVITY,
+    BUCKET_RATE, BUCKET_STRIDE, BUCKETS, CurrentActivity, DtuError, ENDPOINT_WORDS,
+    EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode, FEATURE_PRIVILEGED, FEATURES,
+    MemoryEndpoint, NO_ENDPOINT, TILEMUX_ACTIVITY,
 };
 use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::StopCause;
@@ -282,7 +282,8 @@ fn say(page: &mut Page, activity: u16) {
     {
         place.copy_from_slice(&word.to_le_bytes());
     }
-    let _ = dtu::send(NOTIFY_ENDPOINT, &page.0[..40], NO_ENDPOINT, 0);
+    // The tile has a part of the kernel's slots: the next lie waits until the kernel has read an earlier one.
+    while dtu::send(NOTIFY_ENDPOINT, &page.0[..40], NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
 }
 
 #[panic_handler]
