@@ -269,7 +269,7 @@ impl SendGate {
         }
     }
 
-    /// Sends a message and waits for its reply.
+    /// Sends a message and waits for its reply. If the receiver only finishes the message, the reply is empty.
     ///
     /// # Errors
     /// As for [`send`](Self::send); [`DtuError::ReceiverGone`] if the receiver ended before it replied.
