@@ -30,16 +30,29 @@ pub struct Crash {
 
 /// The stack pointer among the registers.
 const SP: usize = 2;
+/// An access below this is probably one through a null pointer.
+const NULL: u64 = 0x1000;
 /// An access this close to the stack pointer may be an access to the stack.
 const NEAR: u64 = 1 << 20;
 
 impl Crash {
+    /// Whether the address that was accessed is probably on the stack.
+    pub fn is_near_stack(&self) -> bool {
+        self.address
+            .is_some_and(|address| address >= NULL && self.above(address).is_some())
+    }
+
+    /// How far above the stack pointer an address is, if it is near.
+    fn above(&self, address: u64) -> Option<u64> {
+        let above = address.wrapping_sub(*self.registers.get(SP)?);
+        (above < NEAR).then_some(above)
+    }
+
     /// The usual cause of an access to such an address.
     fn hint(&self, address: u64) -> String {
-        let above = self.registers.get(SP).map(|sp| address.wrapping_sub(*sp));
-        match (address, above) {
-            (0..0x1000, _) => ", near 0: a null pointer?".to_owned(),
-            (_, Some(above @ 0..NEAR)) => {
+        match (address, self.above(address)) {
+            (0..NULL, _) => ", near 0: a null pointer?".to_owned(),
+            (_, Some(above)) => {
                 format!(", {above} bytes above the stack pointer: is the stack too small?")
             }
             _ => String::new(),

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::book::{ANALYSES, BOUNDS, Book, TASKS, VERDICTS};
 use crate::format::span;
 use crate::palette::Palette;
-use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, instants};
+use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, Row, instants};
 use bulkhead_analysis::plan::repair::Repair;
 use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
 use bulkhead_analysis::plan::{Choice, Constraint, Kind, Plan};
@@ -478,6 +478,9 @@ fn schedules(
     })
 }
 
+/// Most releases of a row that are drawn: more arrows would cover each other.
+const ARROWS: usize = 60;
+
 /// Tasks as rows over time.
 fn gantt(
     plan: &Plan,
@@ -506,10 +509,12 @@ fn gantt(
                 shapes.push(Shape::Label(start, end, run.processor.to_string(), ink));
             }
         }
-        let releases = row.releases.iter();
-        shapes.extend(releases.map(|at| Shape::Up(scaled(*at), Ink::Word)));
-        let deadlines = row.deadlines.iter();
-        shapes.extend(deadlines.map(|at| Shape::Down(scaled(*at), Ink::Limit)));
+        if row.releases.len() <= ARROWS {
+            let releases = row.releases.iter();
+            shapes.extend(releases.map(|at| Shape::Up(scaled(*at), Ink::Word)));
+            let deadlines = row.deadlines.iter();
+            shapes.extend(deadlines.map(|at| Shape::Down(scaled(*at), Ink::Limit)));
+        }
         lanes.push(Lane {
             name: name.unwrap_or("kernel").to_owned(),
             colour,
@@ -546,8 +551,16 @@ fn gantt(
             sample(Ink::Kernel),
         ));
     }
-    legend.push(("release", Shape::Up(0.5, Ink::Word)));
-    legend.push(("deadline", Shape::Down(0.5, Ink::Limit)));
+    let is_dense = |row: &Row| row.releases.len() > ARROWS;
+    let [release, deadline] = match schedule.rows.iter().any(is_dense) {
+        true => [
+            "release, where a row has room for arrows",
+            "deadline, in the same rows",
+        ],
+        false => ["release", "deadline"],
+    };
+    legend.push((release, Shape::Up(0.5, Ink::Word)));
+    legend.push((deadline, Shape::Down(0.5, Ink::Limit)));
     let frame = Frame {
         axis: &axis,
         range: (0.0, scaled(schedule.length)),

@@ -77,15 +77,16 @@ impl Build<'_> {
     /// # Errors
     /// If Cargo is missing or the build fails.
     pub fn binaries(&self) -> Result<Vec<Built>, Error> {
-        Ok(self.warned_binaries()?.0)
+        Ok(executables(&self.run(&["--bins"])?.0))
     }
 
-    /// Builds the binaries. Returns the compiler's warnings, too.
+    /// Builds the binaries of these names. Returns the compiler's warnings, too.
     ///
     /// # Errors
     /// If Cargo is missing or the build fails.
-    pub fn warned_binaries(&self) -> Result<(Vec<Built>, String), Error> {
-        let (messages, warnings) = self.run("--bins")?;
+    pub fn named_binaries(&self, names: &[&str]) -> Result<(Vec<Built>, String), Error> {
+        let targets: Vec<&str> = names.iter().flat_map(|name| ["--bin", name]).collect();
+        let (messages, warnings) = self.run(&targets)?;
         Ok((executables(&messages), warnings))
     }
 
@@ -94,11 +95,11 @@ impl Build<'_> {
     /// # Errors
     /// If Cargo is missing or the build fails.
     pub fn library(&self) -> Result<Option<PathBuf>, Error> {
-        Ok(archive(&self.run("--lib")?.0))
+        Ok(archive(&self.run(&["--lib"])?.0))
     }
 
     /// Cargo's messages, and what it says to people.
-    fn run(&self, targets: &str) -> Result<(String, String), Error> {
+    fn run(&self, targets: &[&str]) -> Result<(String, String), Error> {
         let home = cargo_home();
         let names: Vec<(&Path, &str)> = [(&*home, "cargo")]
             .into_iter()
@@ -108,7 +109,8 @@ impl Build<'_> {
         command
             .current_dir(self.folder)
             .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
-            .args([targets, "--message-format", "json-render-diagnostics"])
+            .args(targets)
+            .args(["--message-format", "json-render-diagnostics"])
             .args(["--config", &flags(&names)]);
         for package in &self.packages {
             command.args(["-p", package]);

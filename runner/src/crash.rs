@@ -13,11 +13,14 @@ use bulkhead_machine::image::unwind::Unwinder;
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::types::Owner;
 use bulkhead_report::crash::Crash;
+use bulkhead_report::result::{Incident, IncidentKind};
 
 /// Maximum number of frames: a full stack has thousands, and the innermost ones show the cause.
 const FRAMES: usize = 32;
 /// The register of the return address.
 const RA: usize = 1;
+/// The stack pointer.
+const SP: usize = 2;
 
 /// Like [`of`], for a program that was moved `by` from the addresses of its file. The registers, and where it happened, are those of the
 /// run.
@@ -80,6 +83,40 @@ pub fn of(
     }
 }
 
+/// Adds the backtrace to a crash, if the machine kept what is needed. A panic in a library gets the place that called it, and an access on
+/// the stack where there is no memory its cause.
+pub fn explain(program: &Program, incident: &mut Incident, seen: &Observed) {
+    if incident.kind != IncidentKind::Crash {
+        return;
+    }
+    let mut all = seen.crashes.iter();
+    let kept = all.find(|one| (Some(one.at), one.owner.tile) == (incident.at, incident.tile));
+    let Some(kept) = kept else {
+        return;
+    };
+    let read = |address| kept.word(address);
+    let crash = of(&program.elf, &kept.trap, &kept.registers, &read);
+    if is_panic_of_others(&incident.what)
+        && let Some(own) = called_in(&program.elf, kept.trap.pc, &kept.registers, &read)
+    {
+        incident.what += &format!(", called in {own}");
+    }
+    // A large frame can skip the page below the stack, at which its manager recognises an overflow.
+    let is_beyond = read(kept.registers[SP]).is_none();
+    if crash.is_near_stack() && is_beyond && !incident.what.contains("stack overflow") {
+        incident.what += ": stack overflow; `stack` of the application gives it more";
+    }
+    incident.crash = Some(crash);
+}
+
+/// Whether an application panicked at a place that is not in its own sources.
+fn is_panic_of_others(what: &str) -> bool {
+    let place = what.strip_prefix("stopped: panic: ");
+    let place = place.and_then(|said| said.rsplit_once(" at "));
+    let file = place.and_then(|(_, place)| place.split(':').next());
+    file.is_some_and(|file| !is_own(file))
+}
+
 /// Where an application's own sources called the code of others in which it crashed, or was when the run ended.
 pub fn called(
     program: &Program,
@@ -137,4 +174,27 @@ fn places(resolver: &Resolver, pc: u64) -> Vec<String> {
         None => format!("{pc:#x}, which is no code of the program"),
     };
     inlined.chain([own]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_library_is_told_from_one_of_the_program() {
+        for (what, of_others) in [
+            (
+                "stopped: panic: no <sgate name=\"x\"> in the description at bulkhead/software/lib/src/gate.rs:110:21",
+                true,
+            ),
+            (
+                "stopped: panic: index out of bounds at src/main.rs:7:3",
+                false,
+            ),
+            ("stopped: panic", false),
+            ("stopped: exit 3", false),
+        ] {
+            assert_eq!(is_panic_of_others(what), of_others, "{what}");
+        }
+    }
 }

@@ -14,12 +14,13 @@ const KERNEL: &str = "kernel";
 /// Sources of the compiler and of third-party packages, as [`source`] names them.
 const OTHERS: [&str; 3] = ["/", "cargo/", "library/"];
 
-/// The chip's own libraries and operating systems, as [`source`] names them.
-const OURS: &str = "software/";
+/// The chip's own libraries and operating systems, as [`source`] names them in programs of the checkout and in those of users.
+const OURS: [&str; 2] = ["software/", "bulkhead/software/"];
 
 /// Whether a file is one of a program's own sources.
 pub fn is_own(file: &str) -> bool {
-    !OTHERS.iter().any(|others| file.starts_with(others)) && !file.starts_with(OURS)
+    let mut others = OTHERS.iter().chain(&OURS);
+    !others.any(|others| file.starts_with(others))
 }
 
 /// The program of an application, a manager or the kernel; `None` for activities that only their creator knows.
@@ -66,5 +67,25 @@ pub fn place_of(program: &Program, pc: u64) -> String {
         }
         .to_string(),
         _ => place.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_nobodys_own_source() {
+        for file in ["src/main.rs", "main.c", "workloads/control/src/sensor.rs"] {
+            assert!(is_own(file), "{file}");
+        }
+        for file in [
+            "software/lib/src/gate.rs",
+            "bulkhead/software/hal/user/src/heap.rs",
+            "library/core/src/panicking.rs",
+            "cargo/registry/src/index/heapless/src/vec.rs",
+        ] {
+            assert!(!is_own(file), "{file}");
+        }
     }
 }

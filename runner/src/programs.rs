@@ -4,7 +4,7 @@
 //! relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must be rebuilt; there is no
 //! other cache. What this module deliberately does not know: what the programs do.
 
-use crate::cargo::{Build, Built, cargo, no_cargo};
+use crate::cargo::{Build, cargo, no_cargo};
 pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
 use crate::place;
@@ -49,18 +49,25 @@ impl bulkhead_model::Programs for Library {
         if self.known.contains_key(name) {
             return None;
         }
-        let error = match self.own(name)? {
-            Own::Elf(path) => is_program(name, &path).err()?,
-            // If Cargo cannot read the package, building it says why.
-            Own::Binary(package, source) => {
-                let sources = sources(&metadata(&package).ok()?);
-                let is_binary = sources.iter().any(|one| absolute(one) == absolute(&source));
-                (!is_binary).then(|| no_binary(name))?
-            }
-            Own::C(_) | Own::Package(_) => return None,
+        let (folder, source) = match self.own(name)? {
+            Own::Elf(path) => return is_program(name, &path).err().and_then(explained),
+            Own::C(_) => return None,
+            Own::Package(folder) => (folder, None),
+            Own::Binary(folder, source) => (folder, Some(source)),
         };
-        Some((error.to_string(), error.remedy()?.to_owned()))
+        // If Cargo cannot read the package, building it says why.
+        let folder = absolute(&Path::new(".").join(folder)).ok()?;
+        let all = binaries(&metadata(&folder).ok()?, &folder);
+        binary_of(&all, name, source.as_deref())
+            .err()
+            .and_then(explained)
     }
+}
+
+/// The cause and the remedy of an error that has both.
+fn explained(error: Error) -> Option<(String, String)> {
+    let remedy = error.remedy()?.to_owned();
+    Some((error.to_string(), remedy))
 }
 
 impl Library {
@@ -161,11 +168,11 @@ impl Library {
         let mut programs = Vec::new();
         let mut warnings: Vec<String> = Vec::new();
         let mut warned = |text: String| {
-            // Binaries of one package are built together.
-            if !text.trim().is_empty() && !warnings.contains(&text) {
+            if !text.trim().is_empty() {
                 warnings.push(text);
             }
         };
+        let mut users = self.build_users(&wanted, &mut warned)?;
         for name in wanted {
             let elf = match (self.known.get(name), self.own(name)) {
                 (Some((package, binary)), _) => {
@@ -182,15 +189,8 @@ impl Library {
                     warned(text);
                     place::read(&path)?
                 }
-                (None, Some(Own::Package(folder))) => {
-                    let (elf, text) = built_of(&folder, None, name, &self.root)?;
-                    warned(text);
-                    elf
-                }
-                (None, Some(Own::Binary(folder, source))) => {
-                    let (elf, text) = built_of(&folder, Some(&source), name, &self.root)?;
-                    warned(text);
-                    elf
+                (None, Some(Own::Package(_) | Own::Binary(..))) => {
+                    users.remove(name).ok_or_else(|| missing(name))?
                 }
                 (None, None) => {
                     return Err(Error::input(
@@ -490,75 +490,129 @@ pub fn source(file: &str) -> &str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-fn absolute(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+impl Library {
+    /// Builds the wanted programs that are users' packages or binaries of them, each package once. Returns them by name.
+    fn build_users(
+        &self,
+        wanted: &[&str],
+        warned: &mut dyn FnMut(String),
+    ) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        let mut packages: BTreeMap<PathBuf, Vec<(&str, Option<PathBuf>)>> = BTreeMap::new();
+        for name in wanted
+            .iter()
+            .filter(|name| !self.known.contains_key(**name))
+        {
+            let (folder, source) = match self.own(name) {
+                Some(Own::Package(folder)) => (folder, None),
+                Some(Own::Binary(folder, source)) => (folder, Some(source)),
+                _ => continue,
+            };
+            // A package next to the description has an empty name here.
+            let folder = absolute(&Path::new(".").join(folder))?;
+            packages.entry(folder).or_default().push((name, source));
+        }
+        let mut all = BTreeMap::new();
+        for (folder, programs) in packages {
+            let (built, text) = built_of(&folder, &programs, &self.root)?;
+            all.extend(built);
+            warned(text);
+        }
+        Ok(all)
+    }
 }
 
-/// The sources of a package's binaries.
-fn sources(metadata: &Value) -> Vec<PathBuf> {
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::fs::canonicalize(path).map_err(|error| Error::file(path, error))
+}
+
+/// The binaries of the package in a folder: names and sources.
+fn binaries(metadata: &Value, folder: &Path) -> Vec<(String, PathBuf)> {
+    let manifest = folder.join("Cargo.toml");
     let packages = metadata["packages"].as_array().into_iter().flatten();
-    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let own =
+        packages.filter(|one| one["manifest_path"].as_str().map(Path::new) == Some(&manifest));
+    let targets = own.flat_map(|package| package["targets"].as_array().into_iter().flatten());
     let is_binary = |target: &&Value| {
         let kinds = target["kind"].as_array();
         kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "bin"))
     };
-    let binaries = targets.filter(is_binary);
-    let paths = binaries.filter_map(|target| target["src_path"].as_str());
-    paths.map(PathBuf::from).collect()
+    let all = targets.filter(is_binary).filter_map(|target| {
+        let (name, source) = (target["name"].as_str()?, target["src_path"].as_str()?);
+        Some((name.to_owned(), PathBuf::from(source)))
+    });
+    all.collect()
 }
 
-fn no_binary(name: &str) -> Error {
-    Error::input(
-        format!("{name} is not the source of a binary of its package"),
-        "name the file with the program's `main`, such as src/main.rs or src/bin/NAME.rs",
-    )
+/// The name of the binary with this source, or of the only binary of a package.
+fn binary_of(
+    all: &[(String, PathBuf)],
+    name: &str,
+    source: Option<&Path>,
+) -> Result<String, Error> {
+    if let Some(source) = source {
+        let source = absolute(source)?;
+        for (binary, path) in all {
+            if absolute(path)? == source {
+                return Ok(binary.clone());
+            }
+        }
+        return Err(Error::input(
+            format!("{name} is not the source of a binary of its package"),
+            "name the file with the program's `main`, such as src/main.rs or src/bin/NAME.rs",
+        ));
+    }
+    match all {
+        [(binary, _)] => Ok(binary.clone()),
+        [] => Err(Error::input(
+            format!("the package {name} has no binary"),
+            "add src/main.rs with the program's `main`",
+        )),
+        _ => Err(Error::input(
+            format!("the package {name} has more than one binary"),
+            "name the source of one of them, such as src/bin/NAME.rs, instead of the folder",
+        )),
+    }
 }
 
-/// Builds a user's package. Returns the contents of the binary with this source, or of the only binary, and the compiler's warnings.
+/// The contents of programs by name, and the compiler's warnings.
+type Users = (Vec<(String, Vec<u8>)>, String);
+
+/// Builds some binaries of a user's package: of each program the binary with its source, or the only binary.
 fn built_of(
     folder: &Path,
-    source: Option<&Path>,
-    name: &str,
+    programs: &[(&str, Option<PathBuf>)],
     root: &Path,
-) -> Result<(Vec<u8>, String), Error> {
-    // A package next to the description has an empty name here.
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let folder = std::fs::canonicalize(folder).map_err(|error| Error::file(folder, error))?;
+) -> Result<Users, Error> {
+    let all = binaries(&metadata(folder)?, folder);
+    let wanted: Result<Vec<String>, Error> = programs
+        .iter()
+        .map(|(name, source)| binary_of(&all, name, source.as_deref()))
+        .collect();
+    let wanted = wanted?;
+    let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let what: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
     // All folders share one place, so that the library is built once.
     let target = root.join("target").join("apps");
     let build = Build {
         root,
-        folder: &folder,
-        what: name,
+        folder,
+        what: &what.join(", "),
         packages: Vec::new(),
         names: vec![(root, "bulkhead")],
         outside: Some(target.clone()),
-        user: Some(&folder),
+        user: Some(folder),
     };
     let locked = lock(&target)?;
-    let (built, warnings) = build.warned_binaries()?;
-    let source = source.map(absolute);
-    let wanted = |one: &Built| {
-        source
-            .as_ref()
-            .is_none_or(|source| absolute(&one.source) == *source)
-    };
-    let mut paths = built.iter().filter(|one| wanted(one));
-    let program = match (paths.next(), paths.next()) {
-        (Some(one), None) => place::read(&one.executable),
-        (None, _) if source.is_some() => Err(no_binary(name)),
-        (None, _) => Err(missing(name)),
-        (Some(_), Some(_)) => Err(Error::input(
-            format!("the package {name} has more than one binary"),
-            "name the source of one of them, such as src/bin/NAME.rs, instead of the folder",
-        )),
-    };
+    let (built, warnings) = build.named_binaries(&names)?;
+    let programs = programs.iter().zip(&wanted).map(|((name, _), binary)| {
+        let mut found = built.iter();
+        let one = found.find(|one| one.name == *binary);
+        let one = one.ok_or_else(|| missing(name))?;
+        Ok(((*name).to_owned(), place::read(&one.executable)?))
+    });
+    let programs: Result<Vec<(String, Vec<u8>)>, Error> = programs.collect();
     drop(locked);
-    Ok((program?, warnings))
+    Ok((programs?, warnings))
 }
 
 /// Waits until no other process builds in the folder. Packages of one name have one executable there, so it must be read before the next

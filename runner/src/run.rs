@@ -26,7 +26,6 @@ use crate::watch::{Log, Watcher};
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system, load_system_text};
-use bulkhead_report::crash::Crash;
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
     AddedRun, End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, VariantResult,
@@ -574,28 +573,21 @@ fn incidents(
         let by = paradigm.moved(system, application, program);
         let place = place_of(program, pc.wrapping_sub(by));
         let called = crash::called(program, said.names, seen, (application, pc));
-        Some(match called.filter(|_| by == 0) {
-            Some(own) => format!("{place}, called in {own}"),
-            None => place,
-        })
+        // The place may be in the program's own sources, within functions of others.
+        Some(
+            match called.filter(|own| by == 0 && !place.starts_with(own)) {
+                Some(own) => format!("{place}, called in {own}"),
+                None => place,
+            },
+        )
     };
     let mut all = paradigm.incidents(system, said, &locate);
     for incident in &mut all {
-        let program = program_of(paradigm, system, programs, &incident.application);
-        incident.crash = program.and_then(|program| crash_of(program, incident, seen));
+        if let Some(program) = program_of(paradigm, system, programs, &incident.application) {
+            crash::explain(program, incident, seen);
+        }
     }
     all
-}
-
-/// The backtrace of a crash, if the machine kept what is needed.
-fn crash_of(program: &Program, incident: &Incident, seen: &Observed) -> Option<Crash> {
-    if incident.kind != IncidentKind::Crash {
-        return None;
-    }
-    let mut kept = seen.crashes.iter();
-    let kept = kept.find(|one| (Some(one.at), one.owner.tile) == (incident.at, incident.tile))?;
-    let read = |address| kept.word(address);
-    Some(crash::of(&program.elf, &kept.trap, &kept.registers, &read))
 }
 
 /// A run that ended with an error without a known reason: an exit code without an incident would explain nothing.

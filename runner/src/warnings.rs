@@ -27,7 +27,7 @@ pub fn unread(systems: &[&System], programs: &[Program]) -> Vec<String> {
                 continue;
             }
             let text = format!(
-                "`{}` has the argument `{}`, but its program {} does not contain that name, so it probably does not read the argument; check the spelling",
+                "warning: `{}` has the argument `{}`, but its program {} does not contain that name, so it probably does not read the argument; check the spelling",
                 app.name, argument.name, app.program
             );
             if !all.contains(&text) {

@@ -5,6 +5,7 @@
 //! know: what was measured.
 
 use super::names::{Notice, notice};
+use super::refusals;
 use crate::collect::of_kind;
 use crate::measure::MarkerEvent;
 use crate::trap::cause;
@@ -50,17 +51,23 @@ pub fn incidents(
                         format!("{} in {place}{why}{refused}", notice.what)
                     }
                     (None, Some(message)) if notice.what.ends_with("panic") => {
-                        format!("{}: {message}", notice.what)
+                        let about = refusals::meaning(system, &notice.name, &message);
+                        format!("{}: {message}{}", notice.what, about.unwrap_or_default())
                     }
                     (None, _) => {
                         let mut what = notice.what.clone();
                         if what == "stopped: heap exhausted" {
+                            if let Some(message) = panic_message(console, &notice.name) {
+                                what += &format!(": {message}");
+                            }
                             what += "; `memory` of the application gives it more";
                         }
                         what += &meaning(system, &notice).unwrap_or_default();
                         what += &refused(markers, &notice).unwrap_or_default();
                         if let Some(said) = last_line(console, &notice) {
                             what += &format!("; it said last: {said}");
+                            let about = refusals::meaning(system, &notice.name, said);
+                            what += &about.unwrap_or_default();
                         }
                         what
                     }

@@ -18,6 +18,7 @@ pub mod lonely;
 pub mod names;
 pub mod promises;
 pub mod quiet;
+mod refusals;
 pub mod requests;
 pub mod unfinished;
 

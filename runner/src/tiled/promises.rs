@@ -76,6 +76,15 @@ pub fn gone(system: &System, incidents: &[Incident], app: usize) -> Option<Strin
     is_gone.then(|| format!("`{}` did not run to the end: {}", app.name, last.what))
 }
 
+/// The beginning of why an application is gone: the incident itself, which is listed above, has the rest.
+fn brief(why: &str) -> &str {
+    let from = why.find("stopped: ").map_or(0, |at| at + "stopped: ".len());
+    let rest = &why[from..];
+    let ends = [": ", " at ", "; "].into_iter();
+    let end = ends.filter_map(|end| rest.find(end)).min();
+    &why[..end.map_or(why.len(), |end| from + end)]
+}
+
 /// Why something in progress at the end is not judged.
 const BEFORE_THE_DEADLINE: &str = "the run ended before the deadline";
 
@@ -132,7 +141,8 @@ impl Judge<'_> {
     fn gone(&self, apps: &[usize]) -> Option<String> {
         let incidents = &self.variant.incidents;
         let mut apps = apps.iter();
-        apps.find_map(|&app| gone(self.system, incidents, app))
+        let why = apps.find_map(|&app| gone(self.system, incidents, app))?;
+        Some(brief(&why).to_owned())
     }
 
     /// Why the markers of these applications do not show everything they did.
@@ -167,6 +177,18 @@ impl Judge<'_> {
         Some(&one.application)
     }
 
+    /// What is missing if a flow never began, and both of its ends did what they should.
+    fn none_began(&self, flow: &FlowResult) -> String {
+        let mut all = self.variant.incidents.iter();
+        if all.any(|one| [&flow.from, &flow.to].contains(&&one.application)) {
+            return String::new();
+        }
+        format!(
+            ": none began at `{}`, whose program must mark the begin (`flow_begin`; in C `bh_flow_begin`)",
+            flow.from
+        )
+    }
+
     fn flow(&self, flow: &FlowResult) -> Vec<Promise> {
         let name = &flow.name;
         if flow.latency.count == 0 {
@@ -181,7 +203,7 @@ impl Judge<'_> {
                         "; the system must first start, so give it a longer duration".to_owned()
                     }
                 },
-                _ => String::new(),
+                _ => self.none_began(flow),
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
         }

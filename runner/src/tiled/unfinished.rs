@@ -153,8 +153,26 @@ fn at_the_end(
             let awaited = awaited(system, said, one, locate);
             format!("; at the end it was in {place}{awaited}{spent}")
         }
-        None if !shares => "; at the end it waited".to_owned(),
+        None if !shares => format!("; at the end it waited{}", starved(system, name)),
         _ => String::new(),
+    }
+}
+
+/// What an application's limit lets through in the whole run, if that is less than its memory: it may be waiting for tokens.
+fn starved(system: &System, name: &str) -> String {
+    let mut apps = system.apps.iter();
+    let limited = apps.find_map(|app| Some((app.limit?, app)).filter(|one| one.1.name == name));
+    let Some((limit, app)) = limited else {
+        return String::new();
+    };
+    let most = u128::from(limit.noc.0) * u128::from(system.duration.0) / 1_000_000_000_000
+        + u128::from(limit.burst.0);
+    match most < u128::from(app.memory.0) {
+        true => format!(
+            "; its <limit> lets at most {most} bytes through in {}",
+            system.duration
+        ),
+        false => String::new(),
     }
 }
 

@@ -243,7 +243,8 @@ impl SendGate {
         }
     }
 
-    /// Sends a message and waits for its reply, and before that for a slot of the receiver.
+    /// Sends a message and waits for its reply, and before that for a slot of the receiver. If the receiver only finishes the message, the
+    /// reply is empty.
     ///
     /// # Errors
     /// As for [`send`](Self::send), except [`DtuError::NoSpace`]; [`DtuError::ReceiverGone`] if the receiver ended before it replied.

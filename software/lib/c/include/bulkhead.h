@@ -19,7 +19,7 @@ extern "C" {
 
 /* Errors of the data transfer unit (docs/reference/dtu.md). */
 enum {
-    BH_INVALID_ENDPOINT = -1,    /* the gate is closed, because its right was revoked */
+    BH_INVALID_ENDPOINT = -1,    /* the gate is closed: its receiver has ended, or its right was revoked */
     BH_FOREIGN_ENDPOINT = -2,    /* the endpoint now belongs to another activity */
     BH_TRANSLATION_FAULT = -3,   /* this program may not read or write the memory */
     BH_BAD_SIZE = -4,            /* the message is empty or too large */
