@@ -423,6 +423,7 @@ mod tests {
             checks: Vec::new(),
             links: Vec::new(),
             quotas: Vec::new(),
+            clocks: Vec::new(),
         }
     }
 
