@@ -55,6 +55,78 @@ pub mod table {
     pub const CORE_SHIFT: u32 = 48;
 }
 
+/// What a core of a described system finds in its memory if clocks of tiles differ: a record with which the master's core tells it the time.
+/// Words of 8 bytes.
+pub mod clock {
+    use super::table;
+
+    /// Offset of the record from the start of a core's memory: the same on every core.
+    pub const RECORD: u64 = table::POINTER - 32;
+    /// The core writes the number of the message that it waits for. 0: it has not started.
+    pub const READY: u64 = 0;
+    /// The master writes its time at the send, from [`NUMBER_BITS`] on, and the number of the message below; at last, with the number [`DONE`],
+    /// the time at which all begin.
+    pub const SENT: u64 = 8;
+    /// The master writes how long the message was under way at most, with the number below, in the same way.
+    pub const WAY: u64 = 16;
+    /// The loader writes how many cores the master serves; 0: the core is not the master.
+    pub const SERVED: u64 = 24;
+    /// Before the master's record, downwards: numbers of the cores that it serves, so many in a word, the first in its lowest bits.
+    pub const CORES_IN_A_WORD: u64 = 4;
+    /// Messages to each core; their numbers begin with 1.
+    pub const MESSAGES: u64 = 4;
+    /// See [`SENT`].
+    pub const NUMBER_BITS: u32 = 4;
+    /// Value of [`READY`]: the core has its time, and waits for the message with this number.
+    pub const DONE: u64 = MESSAGES + 1;
+    /// Ticks for which a core waits for the master.
+    pub const PATIENCE: u64 = 20;
+    /// Ticks for which the master waits for cores that are not ready: less, so that those that are ready wait for it.
+    pub const MASTER_PATIENCE: u64 = 10;
+    /// Ticks, at least one whole, between the last message to all and their begin: time for the messages to arrive, so that none is under way
+    /// when jobs begin.
+    pub const BEGIN: u64 = 2;
+}
+
+/// What a host core finds in external memory: what it copies to the other cores, and which it starts. Words of 8 bytes; the pieces begin after
+/// [`host::HEADER_WORDS`], the cores after the pieces.
+pub mod host {
+    /// Word: how many cores.
+    pub const CORES: u64 = 0;
+    /// Word: how many pieces.
+    pub const PIECES: u64 = 1;
+    /// Words before the pieces.
+    pub const HEADER_WORDS: u64 = 2;
+    /// Words of a piece: the chip-global addresses to copy to and from, and bytes, a multiple of 8.
+    pub const PIECE_WORDS: u64 = 3;
+    /// Words of a core.
+    pub const CORE_WORDS: u64 = 5;
+    /// Word of a core: the chip-global address of its register [`crate::memory_map::TILE_START`].
+    pub const START: u64 = 0;
+    /// Word of a core: the address of its first instruction, as the core sees it.
+    pub const ENTRY: u64 = 1;
+    /// Word of a core: the chip-global address of its console ring.
+    pub const RING: u64 = 2;
+    /// Word of a core: bytes of the ring after its header, at most [`RING_MAX`].
+    pub const SIZE: u64 = 3;
+    /// Word of a core: its number, and that of its tile from bit 16 on.
+    pub const NUMBER: u64 = 4;
+    /// Most cores.
+    pub const CORES_MAX: usize = 1024;
+    /// Most bytes of a ring after its header.
+    pub const RING_MAX: usize = 1024;
+    /// Ticks after which the host tells of a core that has not started.
+    pub const PATIENCE: u64 = 20;
+    /// Looks at a ring that changed meanwhile, after which the host tells of it.
+    pub const BUSY: u16 = 4;
+    /// The core has not made its ring.
+    pub const SILENT: u64 = 0;
+    /// The ring contains what no kernel writes.
+    pub const BROKEN: u64 = 1;
+    /// The ring changed during each look.
+    pub const BUSY_RING: u64 = 2;
+}
+
 /// The layout behind an image's symbol `bulkhead_system`, for readers of the image's file: offsets in bytes.
 pub mod system {
     /// Address of the tasks' descriptors, the most urgent one first; their number is in the next word.
@@ -158,6 +230,16 @@ pub mod marker {
     pub const VAIN: u16 = 0x7EC;
     /// The item that it began to take belonged to an earlier job and is dropped; the value is the same.
     pub const DROPPED: u16 = 0x7ED;
+    /// The core knows the time of the master: the value is what it adds to its own timer, modulo 2^64.
+    pub const CLOCK: u16 = 0x7EE;
+    /// The largest error of that, in counts, when it was measured.
+    pub const CLOCK_ERROR: u16 = 0x7EF;
+    /// Nobody told this core the time: it has its own.
+    pub const CLOCK_ALONE: u16 = 0x7F0;
+    /// The master gave up waiting for the core with this number.
+    pub const CLOCK_ABSENT: u16 = 0x7F1;
+    /// The host core tells of the console of a core, whose number this is; what is wrong is above bit 16 ([`super::host::SILENT`] and so on).
+    pub const HOST_TOLD: u16 = 0x7F2;
 }
 
 #[cfg(test)]

@@ -14,6 +14,11 @@
 //! - on a core with tasks that messages release, the interrupts of its doorbell: in each tick that the job touches, as many as the kernel
 //!   accepts per tick ([`OneShot::rings`]), however often others ring. So no ringing core can break these bounds.
 //!
+//! Where cores have timers of their own, a period of a core that is fast takes less time than the description says, and one of a core that is slow takes
+//! more; both are known exactly, because the platform states drifts ([`Drift`]).
+//!
+//! A host core looks at one other core's console in each tick: its loads count like packets of others.
+//!
 //! A task that messages release is sporadic: the kernel releases its jobs in ticks at least a period apart, so a release comes less than a
 //! tick earlier than a period after the previous one. A message has arrived when its store and its ring have passed the network and the
 //! interrupts of the reader's core.
@@ -54,6 +59,10 @@ const COPY: u64 = 6;
 const WORD: u64 = 8;
 /// Stores of an earlier write of the same core that may still be in transit when a write begins: the lock's, and a ring.
 const BEHIND: u64 = 2;
+/// Loads of a host core when it looks at a console: the words of its header, twice that of its state, and 1 KiB.
+const LOOK: u64 = 3 + 128;
+/// Looks of a host core that fall within one operation of another core: one in each tick.
+const LOOKS: u64 = 2;
 /// Writes of one task that fall within one operation of another: its job may end and the next one begin.
 const WRITES: u64 = 2;
 /// Words of a write besides the item: the owner of the lock, news, and the lock.
@@ -155,6 +164,33 @@ impl Interrupts {
             }
             length = longer;
         }
+    }
+}
+
+/// Parts of a drift.
+const MILLION: u64 = 1_000_000;
+/// What a poll takes longer than a period of whole nanoseconds: one was cut off, and an interrupt comes with the first machine tick after its
+/// count.
+const CUT: Time = Time(2000);
+
+/// By how much the timer of a core is faster than the timebase, in parts per million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Drift(i32);
+
+impl Drift {
+    fn of(platform: &Platform, core: u16) -> Self {
+        Self(platform.tile(core).map_or(0, |tile| tile.clock_drift))
+    }
+
+    /// What the core's timer takes for this many parts of time, rounded down to whole `unit`s.
+    fn shorten(self, time: u64, unit: u64) -> u64 {
+        if self.0 == 0 {
+            return time;
+        }
+        let speed = MILLION.saturating_add_signed(self.0.into()).max(1);
+        let real = u128::from(time) * u128::from(MILLION) / u128::from(speed);
+        let real = u64::try_from(real).unwrap_or(u64::MAX);
+        real - real % unit
     }
 }
 
@@ -334,7 +370,8 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         .map(|channel| mesh.load(system, channel, &ports[channel]))
         .collect();
     let mut arrivals = vec![0; ports.len()];
-    let mut all = Load::default();
+    let mut all = mesh.looks(system);
+    let looks = all.requests;
     let mut of_core: BTreeMap<u16, Load> = BTreeMap::new();
     for (load, channel) in loads.iter().zip(&tasks.channels) {
         all.add(load);
@@ -374,12 +411,21 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
     let mut inflated = tasks.clone();
     // The kernel releases each job a period after the previous one, unless a message does.
     inflated.periodic = true;
+    let drift = |task: usize| Drift::of(platform, system.core(task));
+    for (index, task) in inflated.tasks.iter_mut().enumerate() {
+        // Whole nanoseconds, as the tests count them.
+        task.period.0 = drift(index).shorten(task.period.0, 1000);
+    }
     for (channel, arrival) in inflated.channels.iter_mut().zip(arrivals) {
         channel.transfer = mesh.time(arrival);
+        if drift(channel.to) != Drift::default() {
+            channel.transfer.0 += CUT.0;
+        }
         if channel.notify {
             inflated.tasks[channel.to].jitter = TICK;
         }
     }
+    let periods: Vec<Time> = inflated.tasks.iter().map(|task| task.period).collect();
     let mut jobs = Vec::new();
     for (index, task) in inflated.tasks.iter_mut().enumerate() {
         // Whatever its helpers do, a job gives up on what has not arrived after its wait.
@@ -389,15 +435,17 @@ fn with(system: &OneShot, platform: &Platform, rivals: &[Rival]) -> Bounds {
         let reads = system.inputs(index).into_iter();
         let waits = waits + reads.map(|channel| ports[channel].read_wait).sum::<u64>();
         let visits = |channel: usize| {
-            let period = mesh.cycles(tasks.tasks[tasks.channels[channel].from].period);
+            let period = mesh.cycles(periods[tasks.channels[channel].from]);
             let times = (cost + waits) / period.max(1) + writes(tasks, channel);
             times * loads[channel].requests * ACCESS
         };
         let core = system.core(index);
         let arrive = (0..ports.len())
             .filter(|&one| ports[one].hops > 0 && system.core(tasks.channels[one].to) == core);
-        let job = cost + waits + arrive.map(visits).sum::<u64>();
-        let inside = per_task[index].job(job, tick);
+        // The host looks at a core at most once in each of its own ticks.
+        let looks = ((cost + waits) / tick + 1) * looks * ACCESS;
+        let job = cost + waits + arrive.map(visits).sum::<u64>() + looks;
+        let inside = per_task[index].job(job, drift(index).shorten(tick, 1));
         jobs.push(inside);
         let whole = inside.saturating_add(interrupt(index) + SWITCH);
         task.cost = Some(mesh.time(whole));
@@ -457,6 +505,32 @@ impl Mesh<'_> {
         load
     }
 
+    /// What the looks of a host core do to others that perform one operation meanwhile: it looks at one core in each of its ticks, so at most at two
+    /// of them, whichever they are.
+    fn looks(&self, system: &OneShot) -> Load {
+        let mut load = Load::default();
+        let Some(host) = system.host else {
+            return load;
+        };
+        let questions = LOOKS * LOOK;
+        let interval = u64::from(self.platform.network.read_interval.unwrap_or(0));
+        let question = interval.max(self.packet(8));
+        for core in system.cores() {
+            let there = self
+                .way(host, core)
+                .into_iter()
+                .map(|way| (0, way, question));
+            let back = self.way(core, host).into_iter();
+            for (plane, (begin, end), work) in there.chain(back.map(|way| (1, way, self.packet(8))))
+            {
+                load.links.insert((plane, begin, end), questions * work);
+            }
+            load.memories.insert(core, questions);
+        }
+        load.requests = questions;
+        load
+    }
+
     /// Cycles of a core for which an operation of a channel waits for the packets of all others. Writes of one core follow each other: each
     /// has all its answers before the next one begins, except for the last stores, which precede those of the next one.
     fn wait(&self, all: &Load, own_core: &Load, own: &Load) -> u64 {
@@ -489,6 +563,16 @@ mod tests {
         assert_eq!(interrupted(90, 10, 3), 119);
     }
 
+    /// By hand: 1 ms of a timer that is 100 ppm fast are 999 900.009 ns, of one that is 100 ppm slow 1 000 100.01 ns.
+    #[test]
+    fn a_fast_timer_has_shorter_periods() {
+        let of = |drift| Drift(drift).shorten(1_000_000_000, 1000);
+        assert_eq!(
+            [of(0), of(100), of(-100)],
+            [1_000_000_000, 999_900_000, 1_000_100_000]
+        );
+    }
+
     fn pair(size: u64, other: bool) -> Bounds {
         let more = r#"<task name="c" program="p::C" core="2" priority="1" period="1ms" cost="1us"/>
             <channel name="d" from="c" to="b" size="8B"/>"#;
@@ -505,6 +589,34 @@ mod tests {
             system.one_shot.as_ref().expect("it is one"),
             &system.platform,
         )
+    }
+
+    /// A host at the end of the row reads 131 words of one core at most, twice: over the link into core 3 come the answers of no other core, so each of
+    /// its packets counts once for the write, and the reader's job has as many accesses more.
+    #[test]
+    fn a_host_core_counts_like_traffic_of_others() {
+        let of = |host: &str| {
+            let text = format!(
+                r#"<system name="s" paradigm="one-shot" platform="epiphany3"{host}>
+                <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+                <task name="b" program="p::B" core="3" priority="1" period="1ms" cost="1us"/>
+                <channel name="x" from="a" to="b" size="8B"/></system>"#
+            );
+            let system = bulkhead_model::load_system_text("s", &text, &Default::default());
+            let system = system.expect("valid");
+            bounds(
+                system.one_shot.as_ref().expect("it is one"),
+                &system.platform,
+            )
+        };
+        let (alone, beside) = (of(""), of(r#" host="15""#));
+        let more = beside.ports[0].write_wait - alone.ports[0].write_wait;
+        // The memory's turns, and requests on the way that the write shares with the host's answers from cores 0 and 3.
+        assert!(
+            (262 * ACCESS..262 * (ACCESS + 4 * 8)).contains(&more),
+            "{more}"
+        );
+        assert!(beside.jobs[1] >= alone.jobs[1] + 262 * ACCESS);
     }
 
     /// Three hops along the first row; a round of eight bytes takes 9 + 3 h = 18 cycles, measured (docs/reference/mesh.md).

@@ -14,6 +14,7 @@ pub mod prefetcher;
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
 use crate::config::dram::ControllerConfig;
+use crate::device::clock::{ClockConfig, DRIFT_MAX};
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
 use crate::types::{LINE_MAX, Tick, TileId};
@@ -84,6 +85,8 @@ pub struct TileConfig {
     pub local_memory: Option<LocalMemoryConfig>,
     /// A DMA engine next to the local memory.
     pub dma: Option<DmaConfig>,
+    /// How its timer differs from the timebase; only next to a local memory.
+    pub clock: ClockConfig,
     /// Data transfer unit; needed on tiled platforms.
     pub dtu: Option<DtuConfig>,
     /// Router that the tile is attached to (ignored by a crossbar).
@@ -114,6 +117,7 @@ impl TileConfig {
             cluster: None,
             local_memory: None,
             dma: None,
+            clock: ClockConfig::default(),
             dtu: None,
             router: 0,
             privileged: false,
@@ -654,6 +658,11 @@ impl PlatformConfig {
             return Err("a tile with a local memory has one hart and nothing else".into());
         }
         tile.dma.as_ref().map_or(Ok(()), DmaConfig::validate)?;
+        if !(-DRIFT_MAX..=DRIFT_MAX).contains(&tile.clock.drift) {
+            return Err(format!(
+                "its clock drifts by at most {DRIFT_MAX} parts per million"
+            ));
+        }
         let Topology::Mesh { columns, rows } = self.network.topology else {
             return Err("local memories are joined by a mesh".into());
         };

@@ -10,6 +10,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         include_str!("../../catalog/platforms/epiphany3.xml"),
     ),
     (
+        "epiphany3-clocks",
+        include_str!("../../catalog/platforms/epiphany3-clocks.xml"),
+    ),
+    (
         "epiphany5",
         include_str!("../../catalog/platforms/epiphany5.xml"),
     ),
@@ -154,8 +158,16 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/network/two-chips.xml"),
     ),
     (
+        "oneshot/clocks",
+        include_str!("../../catalog/systems/oneshot/clocks.xml"),
+    ),
+    (
         "oneshot/guarded",
         include_str!("../../catalog/systems/oneshot/guarded.xml"),
+    ),
+    (
+        "oneshot/host",
+        include_str!("../../catalog/systems/oneshot/host.xml"),
     ),
     (
         "oneshot/notify",

@@ -45,6 +45,8 @@ pub enum Value {
     Time(Time),
     /// [`Kind::Frequency`].
     Frequency(Frequency),
+    /// [`Kind::Drift`].
+    Drift(i32),
     /// [`Kind::Cost`].
     Cost(Cost),
     /// [`Kind::Quota`].
@@ -136,6 +138,8 @@ impl Node {
         time, maybe_time, Time, Time);
     getter!(/// A frequency.
         frequency, maybe_frequency, Frequency, Frequency);
+    getter!(/// Parts per million.
+        drift, maybe_drift, Drift, i32);
     /// A computing time, if it is given.
     pub fn maybe_cost(&self, attribute: &str) -> Option<Cost> {
         match self.value(attribute) {
@@ -333,6 +337,7 @@ fn example(kind: Kind) -> String {
         Kind::Time | Kind::Span | Kind::Cost => "1ms".into(),
         Kind::Quota => "25%".into(),
         Kind::Frequency => "100MHz".into(),
+        Kind::Drift { .. } => "20ppm".into(),
         Kind::Name | Kind::Text { .. } => "...".into(),
     }
 }
@@ -466,6 +471,22 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
         Kind::Frequency => match quantity(Dimension::Frequency)? {
             0 => return Err(bad("a frequency above 0", "write at least 1Hz".into())),
             frequency => Value::Frequency(Frequency(frequency)),
+        },
+        Kind::Drift { max } => match text.trim().strip_suffix("ppm").map(str::parse::<i32>) {
+            Some(Ok(drift)) if (-max..=max).contains(&drift) => Value::Drift(drift),
+            Some(Ok(_)) => {
+                return Err(range(
+                    text.into(),
+                    format!("-{max}ppm"),
+                    format!("{max}ppm"),
+                ));
+            }
+            _ => {
+                return Err(bad(
+                    "a whole number of parts per million",
+                    "write it with its unit, such as 20ppm or -20ppm".into(),
+                ));
+            }
         },
         Kind::Cost if text.trim_end().ends_with("cycles") => {
             Value::Cost(Cost::Cycles(quantity(Dimension::Cycles)?))

@@ -32,6 +32,7 @@ fn kind(kind: Kind) -> String {
         Kind::Time => "time".into(),
         Kind::Span => "time or 0".into(),
         Kind::Frequency => "frequency".into(),
+        Kind::Drift { max } => format!("-{max}ppm to {max}ppm"),
         Kind::Cost => "time or cycles".into(),
         Kind::Quota => "time or percentage".into(),
         Kind::Credits { max } => format!("1 to {max}, or `unlimited`"),

@@ -62,6 +62,7 @@ fn restriction(kind: Kind) -> String {
         Kind::Rate => pattern(&format!("none|{NUMBER}{}", units(Dimension::Rate))),
         Kind::Time | Kind::Span => quantity(Dimension::Time),
         Kind::Frequency => quantity(Dimension::Frequency),
+        Kind::Drift { .. } => pattern("-?[0-9]{1,5}ppm"),
         Kind::Cost => pattern(&format!(
             "{NUMBER}{}|{NUMBER}{}",
             units(Dimension::Time),

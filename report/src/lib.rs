@@ -10,6 +10,7 @@
 pub mod audit;
 pub mod book;
 pub mod chip;
+mod clocks;
 pub mod crash;
 pub mod distribution;
 mod error;

@@ -92,6 +92,7 @@ fn chip(result: &RunResult, head: &Markup, book: &Book) -> Result<Markup, Error>
         (crate::chip::section(result, &palette, book))
         (blame_section(result, &flows, &palette, book)?)
         (request_section(result, book))
+        (crate::clocks::section(result))
         (frame_section(result, book))
         (task_section(result, book))
         (tile_section(result))
@@ -262,11 +263,7 @@ fn flow_section(result: &RunResult, name: &str, book: &Book) -> Result<Markup, E
 }
 
 fn both(result: &RunResult, ticks: u64) -> String {
-    format!(
-        "{} ({:.2})",
-        grouped(result.cycles(ticks)),
-        result.microseconds(ticks)
-    )
+    result.both(ticks)
 }
 
 fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> Markup {

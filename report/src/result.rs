@@ -136,6 +136,33 @@ pub struct VariantResult {
     /// The use of the quotas in the description, as reported by the managers at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaUse>,
+    /// The clocks of cores with timers of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockResult>,
+}
+
+/// How far a core's clock is from that of another core, which it follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockResult {
+    /// The core.
+    pub core: u16,
+    /// The core that it follows.
+    pub master: u16,
+    /// Counts that its kernel adds to its timer.
+    pub correction: i64,
+    /// When it was synchronised.
+    pub synchronised: ClockError,
+    /// At the end of the run.
+    pub end: ClockError,
+}
+
+/// How wrong a clock is, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockError {
+    /// By how much it was wrong.
+    pub error: u64,
+    /// By how much it may be wrong.
+    pub bound: u64,
 }
 
 /// An end of a link.
@@ -415,6 +442,15 @@ pub struct Check {
 }
 
 impl RunResult {
+    /// A time in cycles, with microseconds in brackets.
+    pub fn both(&self, ticks: u64) -> String {
+        format!(
+            "{} ({:.2})",
+            crate::format::grouped(self.cycles(ticks)),
+            self.microseconds(ticks)
+        )
+    }
+
     /// Ticks converted to cycles of the reference clock, rounded up.
     pub fn cycles(&self, ticks: u64) -> u64 {
         ticks.div_ceil(self.cycle_ticks.max(1))

@@ -101,6 +101,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
         checks: Vec::new(),
         links: links(hog),
         quotas: Vec::new(),
+        clocks: Vec::new(),
     }
 }
 

@@ -77,6 +77,17 @@ fn a_run_with_everything_fits_its_schema() {
             used: 1,
             limit: 2,
         });
+        let off = |error| ClockError {
+            error,
+            bound: 2 * error,
+        };
+        variant.clocks.push(ClockResult {
+            core: 1,
+            master: 0,
+            correction: -5,
+            synchronised: off(1),
+            end: off(2),
+        });
         variant.checks.push(Check {
             application: "a".to_owned(),
             value: u64::MAX,

@@ -3,6 +3,7 @@
 //! What it deliberately does not know: colours of a terminal; the text is the same in a file.
 
 use super::format::{grouped, share};
+use crate::clocks;
 use crate::distribution::{note, shown};
 use crate::placement::Placement;
 use crate::result::{AddedRun, Distribution, FlowResult, RequestResult, RunResult, VariantResult};
@@ -80,11 +81,7 @@ pub fn victims(flow: &FlowResult) -> Vec<&str> {
 }
 
 fn cell(result: &RunResult, ticks: u64) -> String {
-    format!(
-        "{} ({:.2})",
-        grouped(result.cycles(ticks)),
-        result.microseconds(ticks)
-    )
+    result.both(ticks)
 }
 
 /// The longest latency, if there is a sample.
@@ -244,6 +241,7 @@ fn measured(result: &RunResult, out: &mut String) {
     tasks(result, out);
     spans(result, out);
     requests(result, out);
+    clocks(result, out);
     frames(result, out);
     quotas(result, out);
     if let Some(peer) = &result.peer {
@@ -305,6 +303,18 @@ pub fn added(result: &RunResult, run: &AddedRun) -> String {
         "Added a run for the bound of flow {}: {}; {worst}.",
         run.flow, run.about
     )
+}
+
+fn clocks(result: &RunResult, out: &mut String) {
+    let rows = clocks::rows(result);
+    if rows.is_empty() {
+        return;
+    }
+    let mut table = plain(&clocks::HEADINGS);
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    let _ = writeln!(out, "\n{}:\n{}", clocks::TITLE, render(&table).trim_end());
 }
 
 fn spans(result: &RunResult, out: &mut String) {

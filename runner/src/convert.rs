@@ -11,6 +11,7 @@ use bulkhead_machine::config::{
     PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
+use bulkhead_machine::device::{Clock, ClockConfig};
 use bulkhead_machine::dram::banks::Timing;
 use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
@@ -18,7 +19,7 @@ use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_model::System;
 use bulkhead_model::platform::{self, Platform};
 use bulkhead_model::system::{Cable, CableEnd};
-use bulkhead_model::units::Time;
+use bulkhead_model::units::{Frequency, Time};
 
 /// Seed of pseudo-random replacement. Any fixed number will do; it makes every run the same.
 const SEED: u64 = 0x6275_6c6b_6865_6164;
@@ -58,6 +59,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         outstanding: engine.outstanding,
                         startup: engine.startup.into(),
                     }),
+                    clock: clock_config(platform, tile),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
                     privileged: tile.privileged,
@@ -119,6 +121,27 @@ pub fn convert_system(system: &System, first: Option<&System>) -> PlatformConfig
         }
     }
     config
+}
+
+/// How the clock of a tile differs from the timebase.
+fn clock_config(platform: &Platform, tile: &platform::Tile) -> ClockConfig {
+    ClockConfig {
+        ahead: counts(tile.clock_offset, platform.timebase),
+        drift: tile.clock_drift,
+    }
+}
+
+/// The clock of a tile.
+pub fn clock(platform: &Platform, tile: &platform::Tile) -> Clock {
+    let config = clock_config(platform, tile);
+    Clock::new(platform.ticks_per_second(), platform.timebase.0, config)
+}
+
+/// Whole counts of a timer in a time.
+fn counts(time: Time, timebase: Frequency) -> u64 {
+    let counts = u128::from(time.0) * u128::from(timebase.0) / 1_000_000_000_000;
+    // Only an offset of centuries has more.
+    u64::try_from(counts).unwrap_or(u64::MAX)
 }
 
 fn cable(cable: &Cable, (from, to): (u16, Option<u16>), number: u64, ticks: u64) -> CableConfig {

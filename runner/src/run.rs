@@ -556,6 +556,7 @@ fn read(
         checks: collect::checks(names, &seen.markers),
         links: collect::links(names, &seen.statistics, &seen.carried),
         quotas: paradigm.quotas(system, &seen.console),
+        clocks: Vec::new(),
         end,
     }
 }
@@ -762,6 +763,7 @@ mod tests {
             checks: Vec::new(),
             links: Vec::new(),
             quotas: Vec::new(),
+            clocks: Vec::new(),
         };
         assert_eq!(stop_of(&variant(vec![incident(IncidentKind::Crash)])), None);
         let stop = stop_of(&variant(vec![incident(IncidentKind::KernelStopped)]));

@@ -1,16 +1,16 @@
 //! Core-local interruptor: software interrupt and timer of one hart.
 //!
 //! Register map of the SiFive CLINT, as on QEMU's `virt` board. The timer counts at the platform's timebase, independent
-//! of the hart's clock; `mtime` follows machine time and cannot be written.
+//! of the hart's clock; `mtime` follows the tile's [`Clock`] and cannot be written.
 
+use super::clock::{Clock, ClockConfig};
 use crate::types::Tick;
 use bulkhead_abi::memory_map::{CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP};
 
 /// The interruptor of a tile with one hart.
 #[derive(Clone, Debug)]
 pub struct Clint {
-    ticks_per_second: u64,
-    timebase_hz: u64,
+    clock: Clock,
     msip: bool,
     compare: u64,
 }
@@ -30,9 +30,17 @@ pub enum ClintEffect {
 impl Clint {
     /// After reset: no interrupt, compare register at its maximum.
     pub fn new(ticks_per_second: u64, timebase_hz: u64) -> Self {
-        Self {
+        Self::of(Clock::new(
             ticks_per_second,
             timebase_hz,
+            ClockConfig::default(),
+        ))
+    }
+
+    /// The same with a clock of the tile's own.
+    pub fn of(clock: Clock) -> Self {
+        Self {
+            clock,
             msip: false,
             compare: u64::MAX,
         }
@@ -40,14 +48,12 @@ impl Clint {
 
     /// The timer's value at a tick.
     pub fn time(&self, now: Tick) -> u64 {
-        (now as u128 * self.timebase_hz as u128 / self.ticks_per_second as u128) as u64
+        self.clock.time(now)
     }
 
     /// The first tick at which the timer reaches the compare register.
     pub fn deadline(&self) -> Tick {
-        let tick = (self.compare as u128 * self.ticks_per_second as u128)
-            .div_ceil(self.timebase_hz as u128);
-        Tick::try_from(tick).unwrap_or(Tick::MAX)
+        self.clock.reaches(self.compare)
     }
 
     fn register(&self, now: Tick, offset: u64) -> Option<u64> {

@@ -5,11 +5,13 @@
 //! the hart; they only say what the tile has to do.
 
 pub mod clint;
+pub mod clock;
 pub mod htif;
 pub mod network;
 pub mod uart;
 
 pub use clint::Clint;
+pub use clock::{Clock, ClockConfig};
 pub use htif::{Htif, HtifEffect};
 pub use uart::Uart;
 

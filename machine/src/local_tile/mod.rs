@@ -18,7 +18,7 @@ pub use map::{AddressMap, Target, core, core_of};
 pub use memory::{LocalMemory, LocalMemoryStatistics};
 
 use crate::config::{PlatformConfig, TileConfig};
-use crate::device::{Clint, Htif, Uart};
+use crate::device::{Clint, Clock, Htif, Uart};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop};
@@ -172,7 +172,11 @@ impl LocalTile {
                 hit: Tick::from(hart.load_to_use) * hart.ticks_per_cycle,
                 started: false,
                 recall: false,
-                clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
+                clint: Clint::of(Clock::new(
+                    platform.ticks_per_second,
+                    platform.timebase_hz,
+                    config.clock,
+                )),
                 timer_at: Tick::MAX,
                 uart: config.uart.then(Uart::new),
                 exit: config.exit,

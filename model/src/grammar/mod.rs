@@ -51,6 +51,11 @@ pub enum Kind {
     Span,
     /// Hertz, at least 1.
     Frequency,
+    /// Parts per million with a sign, at most so many in each direction.
+    Drift {
+        /// Most in each direction.
+        max: i32,
+    },
     /// A time, or cycles of the tile's clock.
     Cost,
     /// A time, or a percentage of the period.

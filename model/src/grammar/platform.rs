@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
 //! clock of the tile's pipeline).
 
-use super::Kind::{Boolean, Choice, Credits, Frequency, Integer, Name, Rate, Size};
+use super::Kind::{Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span};
 use super::cluster::{CLUSTER, CORE, PARTITION};
 use super::mesh::{DMA, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
@@ -563,6 +563,18 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "Its local memory, in place of caches (meshes).",
             ),
             optional("dma", Name, "Its DMA engine (meshes)."),
+            default(
+                "clock-offset",
+                Span,
+                "0ns",
+                "By how much its timer is ahead when the chip starts, in whole counts, rounded down (meshes).",
+            ),
+            default(
+                "clock-drift",
+                Drift { max: 10_000 },
+                "0ppm",
+                "By how much its timer is faster than the timebase (meshes). The clock of its hart does not drift.",
+            ),
             default(
                 "count",
                 Integer { min: 1, max: 4096 },

@@ -59,6 +59,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 },
                 "Memory of the root resource manager; without it, 2 MiB, or more if the manager needs that to read the description.",
             ),
+            optional(
+                "host",
+                TILE,
+                "A tile without tasks, whose core loads and starts the others and shows their consoles (one-shot RTOS); without it, the loader of the run does.",
+            ),
             optional("about", TEXT, "What the system shows, in one sentence."),
         ],
         children: &[

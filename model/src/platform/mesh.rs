@@ -53,6 +53,15 @@ fn tile(mesh: bool, node: &Node, errors: &mut Vec<Diagnostic>) {
                 "remove dma=\"...\", or write kind=\"mesh\"",
             );
         }
+        for attribute in ["clock-offset", "clock-drift"] {
+            if node.gives(attribute) {
+                wrong(
+                    format!("tile {id} has a clock of its own, but the platform is no mesh"),
+                    attribute,
+                    "remove it, or write kind=\"mesh\"",
+                );
+            }
+        }
         for cache in ["l1i", "l1d"] {
             if !has(cache) {
                 errors.push(Diagnostic::new(

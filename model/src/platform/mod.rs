@@ -17,7 +17,7 @@ use serde::Serialize;
 pub(crate) use read::read;
 pub(crate) use write::write;
 
-use crate::units::{Frequency, Rate, Size};
+use crate::units::{Frequency, Rate, Size, Time};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 
 /// Granularity in which memory is allocated.
@@ -678,6 +678,12 @@ pub struct Tile {
     /// DMA engine; only on meshes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dma: Option<Dma>,
+    /// By how much its timer is ahead when the chip starts; not 0 only on meshes.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub clock_offset: Time,
+    /// Parts per million by which its timer is fast; not 0 only on meshes.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub clock_drift: i32,
     /// Data transfer unit; always present on tiled platforms, never on others.
     pub dtu: Option<Dtu>,
     /// This unit replaces the hart.
@@ -696,6 +702,17 @@ pub struct Tile {
     pub exit: bool,
     /// It has a console.
     pub uart: bool,
+}
+
+fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Tile {
+    /// Whether its timer is its own, rather than that of the chip.
+    pub fn has_own_clock(&self) -> bool {
+        !is_nothing(&self.clock_offset) || !is_nothing(&self.clock_drift)
+    }
 }
 
 /// A memory tile.

@@ -446,6 +446,8 @@ impl Reader<'_> {
             cluster,
             local_memory,
             dma,
+            clock_offset: node.time("clock-offset"),
+            clock_drift: node.drift("clock-drift"),
             dtu,
             accelerator,
             network_card,

@@ -101,6 +101,9 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
     write_network(writer, platform, &platform.network);
     for tile in &platform.tiles {
         let name = |cache: &Option<Cache>| cache.as_ref().map(|cache| cache.name.clone());
+        let offset = tile.clock_offset.nanoseconds();
+        let offset = (offset > 0).then(|| format!("{offset}ns"));
+        let drift = (tile.clock_drift != 0).then(|| format!("{}ppm", tile.clock_drift));
         writer
             .start("tile")
             .attribute("id", tile.id)
@@ -114,6 +117,8 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
                 tile.local_memory.as_ref().map(|memory| &memory.name),
             )
             .optional("dma", tile.dma.as_ref().map(|dma| &dma.name))
+            .optional("clock-offset", offset)
+            .optional("clock-drift", drift)
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
             .optional(
                 "accelerator",

@@ -83,6 +83,14 @@ impl Stand {
     /// If it is of another paradigm, or does not fit.
     pub fn new(system: &System, victims: &[u16], programs: &[Program]) -> Result<Self, Error> {
         let one_shot = of(system)?;
+        if let Some(host) = one_shot.host {
+            return Err(Error::input(
+                format!(
+                    "core {host} loads the others, and an audit cannot tell its accesses from attacks"
+                ),
+                "remove host=\"...\" for an audit: the loader of the run does the same",
+            ));
+        }
         let mut image = Room.image(system, programs)?;
         image.tiles.retain(|piece| victims.contains(&piece.tile));
         image.rings.retain(|(tile, _)| victims.contains(tile));

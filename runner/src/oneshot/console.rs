@@ -4,6 +4,7 @@
 //! report what is there and never fail. What it deliberately does not know: where a ring is.
 
 use bulkhead_abi::one_shot::ring::{HEADER, MAGIC, MAGIC_AT, SIZE, STATE};
+use bulkhead_exec_one_shot::ring;
 
 /// What a ring says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,26 +38,12 @@ pub fn read(memory: &[u8]) -> Ring {
 fn records(memory: &[u8]) -> Option<Ring> {
     let size = u32::from_le_bytes(word(memory, SIZE)?) as usize;
     let state = u64::from_le_bytes(word(memory, STATE)?);
-    let [oldest, _, count, written] = [0, 16, 32, 48].map(|shift| (state >> shift) as u16);
     let area = memory.get(HEADER as usize..)?.get(..size)?;
-    let mut at = usize::from(oldest);
     let mut lines = Vec::new();
-    let mut bytes = 0;
-    for _ in 0..count {
-        if at == size || *area.get(at)? == 0 {
-            at = 0;
-        }
-        let length = usize::from(*area.get(at)?);
-        let text = area.get(at + 1..at.checked_add(length)?)?;
+    let count = ring::walk(state, area, |_, text| {
         lines.push(String::from_utf8_lossy(text).into_owned());
-        at += length;
-        // A ring has no more than its own bytes, however often its contents say to wrap around.
-        bytes += length;
-        if bytes > size {
-            return None;
-        }
-    }
-    let lost = written.wrapping_sub(count);
+    })?;
+    let lost = ring::written(state).wrapping_sub(count);
     Some(Ring::Lines { lines, lost })
 }
 

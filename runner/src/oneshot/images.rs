@@ -21,7 +21,14 @@ use std::fs::File;
 use std::sync::Mutex;
 
 /// Bytes of the console ring of a core.
-const RING: u64 = 1024;
+pub(super) const RING: u64 = 1024;
+
+/// Timer counts in a tick of a system's kernels.
+pub(super) fn timer(system: &System) -> u64 {
+    let timebase = u128::from(system.platform.timebase.0);
+    let timer = timebase * u128::from(TICK.0) / 1_000_000_000_000;
+    u64::try_from(timer).unwrap_or(u64::MAX).max(1)
+}
 
 /// What an image consists of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +47,12 @@ pub struct Recipe {
     told: Vec<usize>,
     /// Rings that the core accepts per tick.
     rings: u64,
+    /// A task reads a channel, whose writers must hear if the task stops.
+    reads: bool,
+    /// It synchronises its clock when it starts.
+    synchronised: bool,
+    /// It loads and starts the other cores, and has no tasks of the description.
+    is_host: bool,
 }
 
 impl Recipe {
@@ -47,8 +60,6 @@ impl Recipe {
     pub fn of(system: &System, one_shot: &OneShot, bounds: &Bounds, core: u16) -> Self {
         let here = one_shot.on_core(core);
         let stack = here.iter().map(|&task| one_shot.programs[task].stack().0);
-        let timebase = u128::from(system.platform.timebase.0);
-        let timer = timebase * u128::from(TICK.0) / 1_000_000_000_000;
         Self {
             stack: stack.max().unwrap_or(0),
             is_stated: here
@@ -58,15 +69,37 @@ impl Recipe {
                 .iter()
                 .map(|&task| (one_shot.programs[task].name.clone(), bounds.jobs[task]))
                 .collect(),
-            timer: u64::try_from(timer).unwrap_or(u64::MAX).max(1),
+            timer: timer(system),
             notifies: one_shot.notifies(core),
             told: one_shot.told(core),
             rings: one_shot.rings(core),
+            reads: here.iter().any(|&task| !one_shot.inputs(task).is_empty()),
+            synchronised: one_shot.master(&system.platform).is_some(),
+            is_host: false,
+        }
+    }
+
+    /// Of the core that loads and starts the others.
+    pub fn host(system: &System) -> Self {
+        Self {
+            tasks: Vec::new(),
+            stack: bulkhead_model::system::oneshot::STACK.0,
+            is_stated: false,
+            timer: timer(system),
+            notifies: false,
+            told: Vec::new(),
+            rings: 0,
+            reads: false,
+            synchronised: false,
+            is_host: true,
         }
     }
 
     /// The name of the image in messages and results.
     pub fn name(&self) -> String {
+        if self.is_host {
+            return format!("image of the host core (tick of {})", self.timer);
+        }
         let tasks: Vec<String> = self
             .tasks
             .iter()
@@ -75,6 +108,12 @@ impl Recipe {
         let mut name = format!("image of {} (stack {})", tasks.join(", "), self.stack);
         if self.notifies {
             name.push_str(" with notification");
+        }
+        if self.reads {
+            name.push_str(" with inputs");
+        }
+        if self.synchronised {
+            name.push_str(" with a clock of its own");
         }
         if !self.told.is_empty() {
             // Writing to a string cannot fail.
@@ -208,6 +247,9 @@ impl Recipe {
             );
             first.push("bulkhead_oneshot_ada::arch::elaborate(&ADA)".to_owned());
         }
+        if self.synchronised {
+            first.insert(0, "bulkhead_oneshot::clock::synchronise()".to_owned());
+        }
         let mut told = String::new();
         if !self.told.is_empty() {
             let readers: Vec<String> = self
@@ -228,7 +270,17 @@ impl Recipe {
             [one] => format!(".at_first(|| {one})"),
             all => format!(".at_first(|| {{ {} }})", all.join("; ")),
         };
-        let mut configured = format!(".when_gone(bulkhead_oneshot::described::close){first}");
+        let gone = match self.reads {
+            true => ".when_gone(bulkhead_oneshot::described::close)",
+            false => "",
+        };
+        let mut configured = format!("{gone}{first}");
+        if self.is_host {
+            configured.push_str(".at_first(bulkhead_oneshot::host::start)");
+            tasks.push_str(
+                "        bulkhead_oneshot::host::Host: bulkhead_oneshot::host::Host::new(), priority 1;\n",
+            );
+        }
         if !self.told.is_empty() {
             configured.push_str(".on_software_interrupt(bulkhead_oneshot::notify::rung)");
         }
@@ -275,6 +327,7 @@ pub fn recipes(systems: &[&System]) -> Vec<Recipe> {
         let bounds = bulkhead_analysis::one_shot::bounds(one_shot, &system.platform);
         let of_core = |core| Recipe::of(system, one_shot, &bounds, core);
         all.extend(one_shot.cores().into_iter().map(of_core));
+        all.extend(one_shot.host.map(|_| Recipe::host(system)));
     }
     all.sort();
     all.dedup();

@@ -2,6 +2,7 @@
 //!
 //! Why it exists: results and promises read the same events. What it deliberately does not know: bounds.
 
+use super::clocks::Clocks;
 use super::layout;
 use crate::measure::{MarkerEvent, pair};
 use bulkhead_abi::marker::MarkerKind;
@@ -110,6 +111,7 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
         })
         .collect();
     let mut sent = vec![Sent::default(); tasks.channels.len()];
+    let clocks = Clocks::read(system, one_shot, markers);
     let mut cores: BTreeMap<u16, Core> = BTreeMap::new();
     for event in markers {
         let core = cores.entry(event.tile).or_insert_with(|| Core {
@@ -123,9 +125,13 @@ pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent], tick: 
                     .filter(|number| (event.value >> number) & 1 == 1)
                     .filter_map(task)
                     .collect();
+                // Where cores have clocks of their own, so are their ticks.
+                let own = clocks
+                    .as_ref()
+                    .and_then(|all| all.tick(event.tile, event.at));
+                let begin = own.unwrap_or(event.at - event.at % tick.max(1));
                 for task in released {
-                    core.released
-                        .insert(task, event.at - event.at % tick.max(1));
+                    core.released.insert(task, begin);
                 }
             }
             marker::TOLD => {

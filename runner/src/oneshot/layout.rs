@@ -3,13 +3,15 @@
 //! Why it exists: image, data of ports and table share 32 KiB, and a user must learn which part is too large. What it deliberately does not
 //! know: how images are built.
 //!
-//! From the bottom: the image. From the top, downwards: port records, the pointer to the table, the table, the data of the core's ports.
+//! From the bottom: the image. From the top, downwards: port records, the pointer to the table, the record of its clock and the master's list
+//! of cores if clocks differ, the table, the data of the core's ports.
 
 use super::footprint::Footprint;
 use crate::error::Error;
 use crate::image::{BootImage, Start, TilePiece};
 use crate::programs::Program;
 use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::one_shot::clock::{CORES_IN_A_WORD, RECORD, SERVED};
 use bulkhead_abi::one_shot::table::{
     CORE_SHIFT, DATA, INPUTS, NAME, NOTIFY, OUTPUTS, PERIOD, POINTER, PORT_WORDS, PORTS,
     SIZE_SHIFT, SLOTS_SHIFT, TASK_WORDS, TOLD_SHIFT, WAIT_SHIFT,
@@ -68,6 +70,20 @@ pub fn add(
     put(MEMORY_BASE + table.start, table.bytes());
     let pointer = (MEMORY_BASE + table.start).to_le_bytes();
     put(MEMORY_BASE + POINTER, pointer.to_vec());
+    if let Some(master) = one_shot.master(&system.platform) {
+        let cores = match core == master {
+            true => served(system, one_shot, master),
+            false => Vec::new(),
+        };
+        put(
+            MEMORY_BASE + RECORD + SERVED,
+            (cores.len() as u64).to_le_bytes().to_vec(),
+        );
+        for (place, word) in cores.chunks(CORES_IN_A_WORD as usize).enumerate() {
+            let bytes = word.iter().flat_map(|core| core.to_le_bytes()).collect();
+            put(MEMORY_BASE + RECORD - 8 * (place as u64 + 1), bytes);
+        }
+    }
     if let Some(ring) = super::footprint::ring(&program.elf) {
         boot.rings.push((core, ring));
     }
@@ -88,6 +104,25 @@ pub fn number(system: &System, core: u16) -> u16 {
     };
     let router = system.platform.tile(core).map_or(0, |tile| tile.router);
     ((router / columns) << 6) | (router % columns)
+}
+
+/// The numbers of the cores that the master's core tells the time.
+fn served(system: &System, one_shot: &OneShot, master: u16) -> Vec<u16> {
+    let cores = one_shot.cores().into_iter();
+    let others = cores.filter(|core| *core != master);
+    others.map(|core| number(system, core)).collect()
+}
+
+/// Where what describes a core's clock begins: the table is below.
+fn below_clock(system: &System, one_shot: &OneShot, core: u16) -> u64 {
+    match one_shot.master(&system.platform) {
+        None => POINTER,
+        Some(master) if master == core => {
+            let cores = one_shot.cores().len() as u64 - 1;
+            RECORD - 8 * cores.div_ceil(CORES_IN_A_WORD)
+        }
+        Some(_) => RECORD,
+    }
 }
 
 /// Timer counts for which a job of a task waits in its parallel section.
@@ -167,7 +202,7 @@ impl Table {
         };
         let ports: usize = here.iter().map(|&task| channels(task).1.len()).sum();
         let size = (here.len() * TASK_WORDS + ports * PORT_WORDS) as u64 * 8;
-        let start = POINTER - size;
+        let start = below_clock(system, one_shot, core) - size;
         let (mut bottom, mut needed) = (start, 0);
         let mut tasks = Vec::new();
         let mut names = Vec::new();

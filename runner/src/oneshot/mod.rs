@@ -6,9 +6,11 @@
 pub mod adversary;
 pub mod attacked;
 pub mod attacks;
+pub mod clocks;
 pub mod console;
 pub mod footprint;
 pub mod guard;
+pub mod host;
 mod images;
 pub mod jobs;
 mod layout;

@@ -4,7 +4,7 @@
 
 use super::console::{Ring, read};
 use super::images::{self, Recipe};
-use super::{guard, jobs, layout, results};
+use super::{clocks, guard, host, jobs, layout, results};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
@@ -57,6 +57,9 @@ impl Paradigm for OneShot {
             layout::add(&mut boot, system, one_shot, core, program)?;
         }
         boot.guards = guard::rules(system, one_shot);
+        if let Some(core) = one_shot.host {
+            host::hand_over(&mut boot, system, one_shot, core, programs)?;
+        }
         Ok(boot)
     }
 
@@ -65,11 +68,22 @@ impl Paradigm for OneShot {
     }
 
     fn console_tile(&self, system: &System) -> u16 {
-        system.kernel_tile
+        let host = system.one_shot.as_ref().and_then(|one_shot| one_shot.host);
+        host.unwrap_or(system.kernel_tile)
     }
 
-    /// The contents of all cores' rings at the end, each line with its core.
-    fn console(&self, _: &System, image: &BootImage, machine: &Machine) -> Result<String, Error> {
+    /// The contents of all cores' rings at the end, each line with its core; with a host core, what that has shown.
+    fn console(
+        &self,
+        system: &System,
+        image: &BootImage,
+        machine: &Machine,
+    ) -> Result<String, Error> {
+        if let Some(host) = described(system)?.host {
+            let console = machine.console(host);
+            let console = console.map_err(|error| Error::Machine(error.to_string()))?;
+            return Ok(console_text(console));
+        }
         let mut text = String::new();
         for &(core, address) in &image.rings {
             let bytes = (MEMORY_BASE + IMAGE_SIZE).saturating_sub(address);
@@ -158,6 +172,8 @@ fn incidents(
 ) -> Vec<Incident> {
     let mut all = undelivered(system, one_shot, seen);
     all.extend(guard::refusals(one_shot, seen.refused));
+    all.extend(clocks::incidents(system, one_shot, seen));
+    all.extend(host::incidents(system, one_shot, seen));
     for event in seen.markers {
         let (kind, what) = match event.kind {
             marker::STOPPED => (IncidentKind::Crash, "stopped"),

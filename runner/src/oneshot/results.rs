@@ -3,6 +3,7 @@
 //! Why it exists: a reader wants the longest response, operation and flow, and the bound of each. What it deliberately does not know: how a
 //! bound is computed, and how a run is made.
 
+use super::clocks::Clocks;
 use super::jobs::{self, Seen};
 use crate::collect::{doubled, ticks};
 use crate::measure::MarkerEvent;
@@ -15,8 +16,8 @@ use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::format::grouped;
 use bulkhead_report::result::{
-    Bound, FlowResult, Incident, IncidentKind, QuotaUse, RequestResult, Sample, SpanResult,
-    TaskResult, VariantResult,
+    Bound, ClockError, ClockResult, FlowResult, Incident, IncidentKind, QuotaUse, RequestResult,
+    Sample, SpanResult, TaskResult, VariantResult,
 };
 use bulkhead_report::table::ANALYSED;
 use bulkhead_report::verdict::{Promise, relation};
@@ -48,6 +49,8 @@ pub struct Measured {
     pub requests: Vec<RequestResult>,
     /// Flows.
     pub flows: Vec<FlowResult>,
+    /// Clocks of cores with timers of their own.
+    pub clocks: Vec<ClockResult>,
     /// Places of queues.
     pub queues: Vec<QuotaUse>,
     /// Spans marked by programs.
@@ -65,6 +68,7 @@ pub fn add(system: &System, markers: &[MarkerEvent], variant: &mut VariantResult
     variant.tasks = measured.tasks;
     variant.requests = measured.requests;
     variant.quotas = measured.queues;
+    variant.clocks = measured.clocks;
     variant.flows = measured.flows;
     variant.spans = measured.spans;
     variant.incidents.extend(measured.stuck);
@@ -105,6 +109,7 @@ pub fn measured(system: &System, markers: &[MarkerEvent], end: u64) -> Measured 
             .collect(),
         requests: reading.requests(),
         queues: reading.queues(),
+        clocks: Clocks::read(system, one_shot, markers).map_or(Vec::new(), |all| all.results(end)),
         flows: (0..one_shot.tasks.flows.len())
             .map(|flow| reading.flow(flow))
             .collect(),
@@ -380,6 +385,40 @@ fn unless(promise: Promise, gone: &Option<String>) -> Promise {
     }
 }
 
+/// For each core with a timer of its own: how wrong it is after its synchronisation.
+fn clocks(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+    let Some(one_shot) = &system.one_shot else {
+        return Vec::new();
+    };
+    let Some(master) = one_shot.master(&system.platform) else {
+        return Vec::new();
+    };
+    let cycles = |ticks: u64| grouped(ticks.div_ceil(cycle.max(1)));
+    let others = one_shot.cores().into_iter().filter(|core| *core != master);
+    let mut all = Vec::new();
+    for core in others {
+        let what = format!("clock of core {core} beside that of core {master}");
+        let Some(clock) = variant.clocks.iter().find(|clock| clock.core == core) else {
+            let text = format!("{what}: synchronised");
+            all.push(Promise::judged(&variant.name, text, false));
+            continue;
+        };
+        for (when, one) in [
+            ("when it was synchronised", clock.synchronised),
+            ("at the end", clock.end),
+        ] {
+            let ClockError { error, bound } = one;
+            let text = format!(
+                "{what}: wrong by {} cycles {when}, within the bound of {}",
+                cycles(error),
+                cycles(bound)
+            );
+            all.push(Promise::judged(&variant.name, text, error <= bound));
+        }
+    }
+    all
+}
+
 /// For each queue: the maximum number of waiting items, its bound, and its places.
 fn queues(system: &System, variant: &VariantResult) -> Vec<Promise> {
     let mut uses = variant
@@ -555,6 +594,7 @@ pub fn promises(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Pro
             all.push(deadline(what, &response.bound, limit, &response.unbounded));
         }
     }
+    all.extend(clocks(system, cycle, variant));
     all.extend(queues(system, variant));
     all.extend(sections(system, variant));
     for request in &variant.requests {

@@ -448,6 +448,7 @@ mod tests {
             checks: Vec::new(),
             links: Vec::new(),
             quotas: Vec::new(),
+            clocks: Vec::new(),
         }
     }
 

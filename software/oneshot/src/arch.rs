@@ -277,6 +277,15 @@ pub(crate) fn masked<R>(action: impl FnOnce() -> R) -> R {
     result
 }
 
+/// The place of a `T` at an address, if all of it is among code and constants, which nothing writes. For the languages' own run times.
+#[cfg(feature = "c")]
+pub fn constant<T>(address: u64) -> Option<*const T> {
+    let (from, to) = (&raw const __text_start as u64, &raw const __text_end as u64);
+    let fits = address >= from && address.checked_add(size_of::<T>() as u64)? <= to;
+    let is_aligned = address.is_multiple_of(align_of::<T>() as u64);
+    (fits && is_aligned).then_some(address as *const T)
+}
+
 /// Does something short with interrupts masked; afterwards they are as before. For the languages' own run times.
 #[cfg(feature = "c")]
 pub fn uninterrupted<R>(action: impl FnOnce() -> R) -> R {

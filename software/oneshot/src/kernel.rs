@@ -65,6 +65,21 @@ extern "C" fn start() -> ! {
     dispatch()
 }
 
+/// Ticks are those of another clock from now on: what it shows is this much more than the core's timer, modulo 2^64. Before the first job only.
+pub(crate) fn follow_clock(correction: u64) {
+    let system = arch::system();
+    let tick = csr::time().wrapping_add(correction) / system.timer;
+    // The timer's own count at the next tick.
+    let timer = (tick + 1)
+        .wrapping_mul(system.timer)
+        .wrapping_sub(correction);
+    KERNEL.with(|kernel| {
+        kernel.tasks = Tasks::new(system.table, tick);
+        kernel.timer = timer;
+    });
+    arch::set_timer(timer);
+}
+
 /// Runs jobs, for ever. Called on an empty stack.
 extern "C" fn dispatch() -> ! {
     let system = arch::system();

@@ -30,9 +30,11 @@
 #![warn(missing_docs)]
 
 pub mod arch;
+pub mod clock;
 mod configuration;
 pub mod console;
 pub mod described;
+pub mod host;
 mod kernel;
 #[cfg(feature = "notify")]
 pub mod notify;

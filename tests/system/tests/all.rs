@@ -31,6 +31,8 @@ mod memory_bounds;
 mod network;
 mod one_shot;
 mod one_shot_ada;
+mod one_shot_clocks;
+mod one_shot_host;
 mod one_shot_languages;
 mod one_shot_notify;
 mod one_shot_parallel;

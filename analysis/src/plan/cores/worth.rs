@@ -124,6 +124,7 @@ impl<'a> Case<'a> {
         }
         let mut part = OneShot {
             programs: kept.iter().map(|&t| all.programs[t].clone()).collect(),
+            host: all.host,
             tasks: bulkhead_model::TaskSystem::new(
                 all.tasks.name.clone(),
                 all.tasks.processors,

@@ -59,6 +59,13 @@ pub(super) fn elements(element: &Element, errors: &mut Vec<Diagnostic>) {
         }
     }
     for attribute in &element.attributes {
+        if attribute.name == "host" {
+            errors.push(wrong(
+                "`host` of a system without a kernel".to_owned(),
+                &attribute.name_span,
+                "remove it: the loader of the run starts everything",
+            ));
+        }
         if matches!(&*attribute.name, "manager-tile" | "manager-memory") {
             errors.push(wrong(
                 format!("a system without a kernel cannot have `{}`", attribute.name),

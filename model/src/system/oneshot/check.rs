@@ -2,12 +2,12 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules for every task system are checked there.
 
-use super::{OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
+use super::{HOSTED, OneShot, PORTS, RULES, SLOTS, TASKS, TICK};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::{Platform, PlatformKind};
 use crate::programs::Programs;
-use crate::tasks::ChannelKind;
+use crate::tasks::{ChannelKind, Parallel};
 use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::Time;
@@ -41,6 +41,13 @@ fn wrong(
 
 /// A system of the tiled OS has no separate tasks and channels.
 pub(crate) fn tiled(root: &Node, errors: &mut Vec<Diagnostic>) {
+    if root.gives("host") {
+        errors.push(wrong(
+            "`host` in a system of the tiled OS",
+            root.place("host"),
+            "remove it: the kernel starts everything",
+        ));
+    }
     let foreign = |child: &&Node| matches!(child.rule.name, "task" | "channel");
     for child in root.children.iter().filter(foreign) {
         errors.push(wrong(
@@ -281,6 +288,64 @@ pub(super) fn check(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>)
     }
 }
 
+/// The core that loads the others has nothing else to do, and reaches their memories and the external one.
+pub(super) fn host(
+    system: &OneShot,
+    platform: &Platform,
+    (root, open): (&Node, bool),
+    errors: &mut Vec<Diagnostic>,
+) {
+    let Some(host) = system.host else { return };
+    let mut refuse = |what: String, help: &str| errors.push(wrong(what, root.place("host"), help));
+    let Some(tile) = platform.tile(host) else {
+        return refuse(
+            format!("the platform {} has no tile {host}", platform.name),
+            "write the number of a tile without tasks",
+        );
+    };
+    if open {
+        refuse(
+            format!("core {host} is the host, and tasks have no cores yet"),
+            "write core=\"...\" of each task: `plan` does not choose cores around a host",
+        );
+    } else if system.cores().contains(&host) {
+        refuse(
+            format!("core {host} is the host, and has tasks"),
+            "write another tile, or move its tasks to other cores",
+        );
+    }
+    if !tile.uart {
+        refuse(
+            format!("the host core {host} has no console device"),
+            "write uart=\"true\" of its tile, or another tile",
+        );
+    }
+    if platform.memories.is_empty() {
+        refuse(
+            format!("the platform {} has no external memory", platform.name),
+            "add a <memory>: images are there before the host loads them",
+        );
+    }
+    if system.cores().len() > HOSTED {
+        refuse(
+            format!("a host for {} cores", system.cores().len()),
+            "a host starts 1024 cores at most",
+        );
+    }
+    let guarded = system.cores().into_iter().find(|core| {
+        let memory = platform
+            .tile(*core)
+            .and_then(|tile| tile.local_memory.as_ref());
+        memory.is_some_and(|memory| memory.guard > 0)
+    });
+    if let Some(core) = guarded {
+        refuse(
+            format!("core {core} has a guard, which keeps the host core {host} out"),
+            "remove host=\"...\", or guard=\"...\" of the platform's local memory",
+        );
+    }
+}
+
 /// A core has a limited number of records.
 pub(super) fn ports(system: &OneShot, root: &Node, errors: &mut Vec<Diagnostic>) {
     let mut ports: BTreeMap<u16, usize> = BTreeMap::new();
@@ -351,5 +416,49 @@ pub(super) fn guards(
                 format!("a channel needs {RULES}, and one more with notification: move a task, or write guard=\"...\" of the platform's local memory"),
             ));
         }
+    }
+}
+
+/// Notification and parallel sections compare ticks of two cores, and their bounds know no error of clocks; a guard admits no message of the
+/// master.
+pub(super) fn clocks(
+    system: &OneShot,
+    platform: &Platform,
+    root: &Node,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let Some(master) = system.master(platform) else {
+        return;
+    };
+    let own = |core: u16| {
+        let tile = platform.tile(core);
+        tile.is_some_and(crate::platform::Tile::has_own_clock)
+    };
+    let which = system.cores().into_iter().find(|core| own(*core));
+    let which = which.unwrap_or(master);
+    for (channel, node) in system.tasks.channels.iter().zip(root.all("channel")) {
+        let (what, place) = match (channel.notify, channel.parallel) {
+            (true, _) => ("notification", "notify"),
+            (_, Some(Parallel::Result)) => ("a parallel section", "answers"),
+            _ => continue,
+        };
+        errors.push(wrong(
+            format!("{what} where core {which} has a clock of its own: its bounds need one timer for all cores"),
+            node.place(place),
+            "poll the channel instead, or remove clock-offset and clock-drift of the platform's tiles",
+        ));
+    }
+    let guarded = system.cores().into_iter().find(|core| {
+        let memory = platform
+            .tile(*core)
+            .and_then(|tile| tile.local_memory.as_ref());
+        *core != master && memory.is_some_and(|memory| memory.guard > 0)
+    });
+    if let Some(core) = guarded {
+        errors.push(wrong(
+            format!("core {core} has a guard, and core {which} a clock of its own: the guard keeps the time of core {master} out"),
+            root.place("platform"),
+            "remove guard=\"...\" of the local memory, or clock-offset and clock-drift of the tiles",
+        ));
     }
 }

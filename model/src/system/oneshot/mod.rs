@@ -14,6 +14,7 @@ pub(crate) use check::tiled;
 pub(crate) use read::read;
 pub(crate) use write::write;
 
+use crate::platform::Platform;
 use crate::tasks::{ChannelKind, TaskSystem};
 use crate::units::{Size, Time};
 use serde::Serialize;
@@ -27,6 +28,8 @@ pub const PORTS: usize = 16;
 /// Rules that the guard of a reader's core needs for a channel from another core: three for the parts of the record, one for the data. One with
 /// notification needs one more, for the doorbell.
 pub const RULES: usize = 4;
+/// Maximum cores that a host core starts (`bulkhead_abi::one_shot::host::CORES_MAX`).
+pub const HOSTED: usize = 1024;
 /// Maximum places of a queue (`bulkhead_abi::one_shot::port::SLOTS_MAX`).
 pub const SLOTS: u32 = 32_767;
 
@@ -47,6 +50,9 @@ pub struct OneShot {
     pub tasks: TaskSystem,
     /// For each task: what it runs.
     pub programs: Vec<Program>,
+    /// The tile whose core loads and starts the others, and shows their consoles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<u16>,
 }
 
 /// What a task runs.
@@ -79,6 +85,17 @@ impl OneShot {
         cores.sort_unstable();
         cores.dedup();
         cores
+    }
+
+    /// The core whose clock all others follow: the first one with tasks. `None`: all have the same timer, or there are no others.
+    pub fn master(&self, platform: &Platform) -> Option<u16> {
+        let cores = self.cores();
+        let own = |core: &u16| {
+            let tile = platform.tile(*core);
+            tile.is_some_and(crate::platform::Tile::has_own_clock)
+        };
+        let first = cores.first().copied();
+        first.filter(|_| cores.len() > 1 && cores.iter().any(own))
     }
 
     /// The domains of the tasks, each with its cores, in file order; tasks without a domain belong to that of `system`.

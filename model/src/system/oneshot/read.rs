@@ -35,12 +35,15 @@ pub(crate) fn read(
     let one_shot = OneShot {
         programs: nodes.iter().map(|node| program(node)).collect(),
         tasks,
+        host: node.maybe_integer("host").map(|tile| tile as u16),
     };
     check::check(&one_shot, node, errors);
+    check::host(&one_shot, &platform, (node, open), errors);
     if !open {
         check::ports(&one_shot, node, errors);
         check::domains(&one_shot, node, errors);
         check::guards(&one_shot, &platform, node, errors);
+        check::clocks(&one_shot, &platform, node, errors);
     }
     if errors.len() > before {
         return None;

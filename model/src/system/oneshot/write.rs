@@ -15,6 +15,7 @@ pub(crate) fn write(writer: &mut Writer, system: &System, one_shot: &OneShot) {
         .attribute("name", &system.name)
         .attribute("paradigm", "one-shot")
         .time("duration", system.duration)
+        .optional("host", one_shot.host)
         .optional("about", system.about.as_ref());
     platform::write(writer, &system.platform);
     let tasks = &one_shot.tasks;

@@ -260,10 +260,15 @@ pub fn needs(name: &str, elf: &[u8], bodies: &[(usize, String)]) -> Result<Needs
     // What tells that a task has stopped.
     let fail = in_kernel("bulkhead_oneshot::kernel::fail").ok_or_else(no_image)?;
     handlers[DUE] = in_kernel("bulkhead_oneshot::kernel::events::due");
-    // Constants `bh_task_NAME` of files in C begin with the function of their jobs.
+    // Constants `bh_task_NAME` of files in C begin with the function of their jobs, and `bh_ending_NAME` with that of such an end: only the kernel's
+    // function for a job in C calls either.
     let in_c: BTreeSet<u64> = file
         .symbols()
-        .filter(|one| one.name().is_ok_and(|name| name.starts_with("bh_task_")))
+        .filter(|one| {
+            let prefixes = ["bh_task_", "bh_ending_"];
+            one.name()
+                .is_ok_and(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
+        })
         .map(|one| one.address())
         .collect();
     let is_table = |at: u64| {

@@ -15,6 +15,7 @@
 
 pub mod alarms;
 pub mod arrivals;
+pub mod clock;
 pub mod events;
 pub mod notice;
 pub mod port;

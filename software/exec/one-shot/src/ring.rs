@@ -115,6 +115,33 @@ pub fn write(header: &Header, area: &mut [u8], pieces: &[&[u8]]) {
     header.publish(state);
 }
 
+/// The lines written since the start, modulo 65536, as a header's word of state says.
+pub fn written(state: u64) -> u16 {
+    (state >> 48) as u16
+}
+
+/// Gives all lines of a copy of a ring to `each`, with their numbers, the oldest first as 0; returns how many they are. `None`: the ring contains what
+/// [`write`] does not write. Any bytes are read in a time that depends on their number only.
+pub fn walk<'a>(state: u64, area: &'a [u8], mut each: impl FnMut(u16, &'a [u8])) -> Option<u16> {
+    let (mut at, count) = (usize::from(state as u16), (state >> 32) as u16);
+    let mut bytes = 0;
+    for number in 0..count {
+        if at == area.len() || *area.get(at)? == 0 {
+            at = 0;
+        }
+        let length = usize::from(*area.get(at)?);
+        let text = area.get(at + 1..at + length)?;
+        // A ring has no more than its own bytes, however often its contents say to wrap around.
+        bytes += length;
+        if bytes > area.len() {
+            return None;
+        }
+        each(number, text);
+        at += length;
+    }
+    Some(count)
+}
+
 /// The oldest line that a reader on the same core has not seen. `seen` counts the lines that it has read and those that were lost
 /// before it could.
 pub fn unread<'a>(header: &Header, area: &'a [u8], seen: &mut u16) -> Option<&'a [u8]> {
@@ -211,6 +238,13 @@ mod tests {
                 prop_assert_eq!(last, Some(&line[..]));
                 all.push_back(line);
                 let found = lines(&header, &area);
+                let mut walked = Vec::new();
+                let count = walk(header.state.load(Ordering::Relaxed), &area, |number, line| {
+                    assert_eq!(usize::from(number), walked.len());
+                    walked.push(line.to_vec());
+                });
+                prop_assert_eq!(count.map(usize::from), Some(found.len()));
+                prop_assert_eq!(&walked, &found);
                 prop_assert!(!found.is_empty() && found.len() <= all.len());
                 prop_assert!(all.iter().rev().zip(found.iter().rev()).all(|(a, b)| a == b));
                 // At most the room of one longest line is unused at the end, and the newest line needed the rest.

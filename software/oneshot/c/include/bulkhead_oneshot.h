@@ -68,12 +68,14 @@ uint64_t bh_period(void);
 /* Number of this core: row << 6 | column. */
 uint16_t bh_core(void);
 
-/* What ends a job. */
+/* What ends a job: one of these words, or the address of one of these constants. An image has only the code behind constants that its files name. */
 #define BH_DELAY 0x79616c65645f6862
-#define BH_WAIT 0x746961775f686221
 #define BH_END 0x646e655f68622121
-#define BH_AWAIT 0x74696177615f6862
-#define BH_CALL 0x6c6c61635f686221
+typedef struct {
+    void (*bh_private)(void);
+    uint64_t bh_mark;
+} bh_ending;
+extern const bh_ending bh_ending_wait, bh_ending_await, bh_ending_call, bh_ending_next;
 
 /* The task is ready again at this tick; at once if the tick has passed. */
 BH_MUST_RETURN static inline bh_done bh_delay_until(bh_job job, uint64_t tick)
@@ -96,11 +98,10 @@ typedef struct {
 
 /* If messages release the task (`notify` of a channel), the next message releases it instead. The build defines BH_NOTIFY for such an image. */
 #ifdef BH_NOTIFY
-#define BH_NEXT 0x7478656e5f686221
 BH_MUST_RETURN static inline bh_done bh_next(bh_releases *releases, bh_job job)
 {
     (void)job;
-    return (bh_done){BH_NEXT, (uintptr_t)releases};
+    return (bh_done){(uintptr_t)&bh_ending_next, (uintptr_t)releases};
 }
 #else
 BH_MUST_RETURN static inline bh_done bh_next(bh_releases *releases, bh_job job)
@@ -130,7 +131,7 @@ BH_MUST_RETURN static inline bh_done bh_wait(bh_suspension *object, bh_job job)
 {
     (void)job;
     bh_make_suspension(object);
-    return (bh_done){BH_WAIT, (uintptr_t)object};
+    return (bh_done){(uintptr_t)&bh_ending_wait, (uintptr_t)object};
 }
 
 /* Events that release the jobs of one task. It must be static; BH_EVENTS(minimum) initialises it. Jobs are released at least `minimum` ticks apart, however fast
@@ -147,7 +148,7 @@ bool bh_arrive(bh_events *events);
 BH_MUST_RETURN static inline bh_done bh_await(bh_events *events, bh_job job)
 {
     (void)job;
-    return (bh_done){BH_AWAIT, (uintptr_t)events};
+    return (bh_done){(uintptr_t)&bh_ending_await, (uintptr_t)events};
 }
 
 /* Data that tasks and the actions of timing events share. Its entries are served in their order. Barriers, bodies and actions run with interrupts
@@ -191,7 +192,7 @@ BH_MUST_RETURN static inline bh_done bh_call(bh_protected *object, size_t entry,
     (void)job;
     object->bh_called = entry;
     object->bh_parameter = parameter;
-    return (bh_done){BH_CALL, (uintptr_t)object};
+    return (bh_done){(uintptr_t)&bh_ending_call, (uintptr_t)object};
 }
 
 /* An action at a tick, without a task. It must be static; BH_TIMING_EVENT(action) initialises it. The timer's interrupt calls the action between any two

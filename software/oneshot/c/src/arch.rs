@@ -4,13 +4,13 @@
 //! says. A task in C that passes something else harms its own core only as any code there could.
 #![allow(unsafe_code)]
 
-use bulkhead_oneshot::arch::uninterrupted;
+use bulkhead_oneshot::arch::{constant, uninterrupted};
 #[cfg(feature = "notify")]
 use bulkhead_oneshot::described::Releases;
 use bulkhead_oneshot::described::{RawInput, RawOutput, period};
 use bulkhead_oneshot::port::Failure;
 use bulkhead_oneshot::sync::{self, Events, Gate, SuspensionObject, TimingEvent};
-use bulkhead_oneshot::{Done, Job, console, core_number, marker, time};
+use bulkhead_oneshot::{Done, Job, console, core_number, marker, stop, time};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
@@ -42,27 +42,72 @@ pub struct CDone {
     value: u64,
 }
 
-/// `BH_DELAY`, `BH_WAIT` and `BH_END`: words that an invalid value is unlikely to contain.
+/// `BH_DELAY` and `BH_END`: words that an invalid value is unlikely to contain.
 const DELAY: u64 = 0x7961_6c65_645f_6862;
-const WAIT: u64 = 0x7469_6177_5f68_6221;
 const END: u64 = 0x646e_655f_6862_2121;
-/// `BH_AWAIT` and `BH_CALL`.
-const AWAIT: u64 = 0x7469_6177_615f_6862;
-const CALL: u64 = 0x6c6c_6163_5f68_6221;
-/// `BH_NEXT`.
-#[cfg(feature = "notify")]
-const NEXT: u64 = 0x7478_656e_5f68_6221;
+/// The mark of an ending: the same.
+const MARK: u64 = 0x676e_6964_6e65_6862;
 
-/// What a task waits for.
-pub(crate) enum Ending {
-    Delay(u64),
-    Wait(&'static SuspensionObject),
-    Await(&'static Events),
-    Call(Object),
-    End,
-    #[cfg(feature = "notify")]
-    Next(&'static mut Releases),
-    Unknown,
+/// `bh_ending`: another way for a job to end. Only the files of an image name these constants, so it contains the code of no other way. The build
+/// finds them by the beginning of their names.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Ending {
+    end: unsafe fn(u64, Job) -> Done,
+    mark: u64,
+}
+
+impl Ending {
+    const fn new(end: unsafe fn(u64, Job) -> Done) -> Self {
+        Self { end, mark: MARK }
+    }
+}
+
+#[unsafe(no_mangle)]
+static bh_ending_wait: Ending = Ending::new(wait);
+#[unsafe(no_mangle)]
+static bh_ending_await: Ending = Ending::new(await_events);
+#[unsafe(no_mangle)]
+static bh_ending_call: Ending = Ending::new(call);
+#[cfg(feature = "notify")]
+#[unsafe(no_mangle)]
+static bh_ending_next: Ending = Ending::new(next);
+
+unsafe fn wait(object: u64, job: Job) -> Done {
+    // SAFETY: the header makes this end only from a pointer to an object, which must be static and which it has made.
+    let object = unsafe {
+        (*(object as *const Lazy<SuspensionObject>))
+            .object
+            .assume_init_ref()
+    };
+    match object.wait(job) {
+        Ok(done) => done,
+        Err(_) => stop("another task waits for its suspension object"),
+    }
+}
+
+unsafe fn await_events(events: u64, job: Job) -> Done {
+    // SAFETY: the same for events, which begin with the word that the header's macro puts there.
+    let events: &Events = unsafe { shared(events as *mut Lazy<Events>) };
+    match events.wait(job) {
+        Ok(done) => done,
+        Err(_) => stop("another task waits for its events"),
+    }
+}
+
+unsafe fn call(object: u64, job: Job) -> Done {
+    match Object(object as *mut CProtected).call(job) {
+        Some(done) => done,
+        None => {
+            stop("another task waits at its entry, there is no such entry, or its object is in use")
+        }
+    }
+}
+
+#[cfg(feature = "notify")]
+unsafe fn next(releases: u64, job: Job) -> Done {
+    // SAFETY: the header makes this end only from a pointer to the task's releases, one word that begins as 0 and that only its jobs use.
+    unsafe { &mut *(releases as *mut Releases) }.next(job)
 }
 
 /// A task of a C file: `task!(bh_task_NAME, COPY)`.
@@ -79,29 +124,23 @@ macro_rules! task {
 
 /// Runs one job.
 #[inline]
-pub(crate) fn run(task: &Definition, copy: usize) -> Ending {
+pub(crate) fn run(task: &Definition, copy: usize, job: Job) -> Done {
     let fields = task
         .fields
         .wrapping_add(task.size * copy.min(task.copies - 1));
     // SAFETY: the header's macro makes the function for fields of this size, and this many of them; only this task's jobs use this one.
     let done = unsafe { (task.run)(fields, CJob { private: 0 }) };
     match done.kind {
-        DELAY => Ending::Delay(done.value),
-        // SAFETY: the header makes this kind only from a pointer to an object, which must be static and which it has made.
-        WAIT => Ending::Wait(unsafe {
-            (*(done.value as *const Lazy<SuspensionObject>))
-                .object
-                .assume_init_ref()
-        }),
-        // SAFETY: the same for events, which begin with the word that the header's macro puts there.
-        AWAIT => Ending::Await(unsafe { shared(done.value as *mut Lazy<Events>) }),
-        CALL => Ending::Call(Object(done.value as *mut CProtected)),
-        END => Ending::End,
-        #[cfg(feature = "notify")]
-        // SAFETY: the header makes this kind only from a pointer to the task's releases, one word that begins as 0 and that only its jobs
-        // use.
-        NEXT => Ending::Next(unsafe { &mut *(done.value as *mut Releases) }),
-        _ => Ending::Unknown,
+        DELAY => job.delay_until(done.value),
+        END => job.end(),
+        ending => match constant::<Ending>(ending) {
+            // SAFETY: these bytes are there, aligned, and constant. With this mark they are an ending, whose function takes the value that the
+            // header makes with it.
+            Some(ending) if unsafe { (*ending).mark } == MARK => unsafe {
+                ((*ending).end)(done.value, job)
+            },
+            _ => stop("its job returned what no operation made"),
+        },
     }
 }
 

@@ -8,8 +8,7 @@
 
 pub mod arch;
 
-use arch::Ending;
-use bulkhead_oneshot::{Done, Job, Task, stop};
+use bulkhead_oneshot::{Done, Job, Task};
 
 /// A task whose job is a function in C.
 #[derive(Debug)]
@@ -27,26 +26,6 @@ impl CTask {
 
 impl Task for CTask {
     fn run(&mut self, job: Job) -> Done {
-        match arch::run(self.definition, self.copy) {
-            Ending::Delay(tick) => job.delay_until(tick),
-            Ending::End => job.end(),
-            #[cfg(feature = "notify")]
-            Ending::Next(releases) => releases.next(job),
-            Ending::Wait(object) => match object.wait(job) {
-                Ok(done) => done,
-                Err(_) => stop("another task waits for its suspension object"),
-            },
-            Ending::Await(events) => match events.wait(job) {
-                Ok(done) => done,
-                Err(_) => stop("another task waits for its events"),
-            },
-            Ending::Call(object) => match object.call(job) {
-                Some(done) => done,
-                None => stop(
-                    "another task waits at its entry, there is no such entry, or its object is in use",
-                ),
-            },
-            Ending::Unknown => stop("its job returned what no operation made"),
-        }
+        arch::run(self.definition, self.copy, job)
     }
 }

@@ -1,0 +1,229 @@
+//! The clocks of cores that have timers of their own: how wrong they are after their synchronisation, and how wrong they may be.
+//!
+//! Why it exists: kernels report what they add to their timers and what error that has at most; only the machine knows how far two clocks
+//! really are apart. What it deliberately does not know: how kernels agree on the time.
+//!
+//! The bound is that of the kernel when it was synchronised, by how much both clocks drift apart since the machine's reset, and a count, because
+//! counts of two clocks end at different moments.
+
+use super::layout;
+use crate::convert::clock;
+use crate::measure::MarkerEvent;
+use crate::paradigm::Said;
+use bulkhead_abi::one_shot::clock::{MASTER_PATIENCE, PATIENCE};
+use bulkhead_abi::one_shot::marker;
+use bulkhead_machine::device::Clock;
+use bulkhead_model::System;
+use bulkhead_model::system::OneShot;
+use bulkhead_report::result::{ClockError, ClockResult, Incident, IncidentKind};
+use std::collections::BTreeMap;
+
+/// Parts of a drift.
+const MILLION: u64 = 1_000_000;
+
+/// The clock of a core.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    clock: Clock,
+    drift: i32,
+    /// What the kernel adds, since when, and its largest error then.
+    correction: u64,
+    since: Option<u64>,
+    error: u64,
+}
+
+impl Own {
+    /// What the kernel takes for the time.
+    fn time(&self, at: u64) -> u64 {
+        self.clock.time(at).wrapping_add(self.correction)
+    }
+}
+
+/// The clocks of a run.
+#[derive(Debug)]
+pub struct Clocks {
+    master: u16,
+    cores: BTreeMap<u16, Own>,
+    /// Counts in a tick of the kernel.
+    timer: u64,
+    ticks_per_second: u64,
+    timebase: u64,
+}
+
+impl Clocks {
+    /// Reads the markers of a run. `None`: all cores have one timer.
+    pub fn read(system: &System, one_shot: &OneShot, markers: &[MarkerEvent]) -> Option<Self> {
+        let master = one_shot.master(&system.platform)?;
+        let own = |core: u16| {
+            let tile = system.platform.tile(core)?;
+            let own = Own {
+                clock: clock(&system.platform, tile),
+                drift: tile.clock_drift,
+                correction: 0,
+                since: (core == master).then_some(0),
+                error: 0,
+            };
+            Some((core, own))
+        };
+        let mut cores: BTreeMap<u16, Own> = one_shot.cores().into_iter().filter_map(own).collect();
+        for event in markers {
+            let Some(own) = cores.get_mut(&event.tile) else {
+                continue;
+            };
+            match event.kind {
+                marker::CLOCK => {
+                    own.correction = event.value;
+                    own.since = Some(event.at);
+                }
+                marker::CLOCK_ERROR => own.error = event.value,
+                _ => {}
+            }
+        }
+        Some(Self {
+            master,
+            cores,
+            timer: super::images::timer(system),
+            ticks_per_second: system.platform.ticks_per_second(),
+            timebase: system.platform.timebase.0,
+        })
+    }
+
+    /// When the tick of a core began in which something happened there.
+    pub fn tick(&self, core: u16, at: u64) -> Option<u64> {
+        let own = self.cores.get(&core)?;
+        let time = own.time(at);
+        let begin = time - time % self.timer.max(1);
+        Some(own.clock.reaches(begin.wrapping_sub(own.correction)))
+    }
+
+    /// Each core's error beside its bound, when it was synchronised and at the end of the run.
+    pub fn results(&self, end: u64) -> Vec<ClockResult> {
+        let Some(master) = self.cores.get(&self.master) else {
+            return Vec::new();
+        };
+        let others = self.cores.iter().filter(|one| *one.0 != self.master);
+        let result = |(core, own): (&u16, &Own)| {
+            let since = own.since?;
+            let error = |at: u64| {
+                let wrong = own.time(at).wrapping_sub(master.time(at)) as i64;
+                let apart = u64::from(own.drift.abs_diff(master.drift));
+                let counts = self.counts(at);
+                let drifted = (counts * u128::from(apart)).div_ceil(u128::from(MILLION));
+                ClockError {
+                    error: self.ticks(wrong.unsigned_abs()),
+                    bound: self.ticks(own.error + drifted as u64 + 1),
+                }
+            };
+            Some(ClockResult {
+                core: *core,
+                master: self.master,
+                correction: own.correction as i64,
+                synchronised: error(since),
+                end: error(end),
+            })
+        };
+        others.filter_map(result).collect()
+    }
+
+    /// Counts of the timebase until a moment.
+    fn counts(&self, at: u64) -> u128 {
+        (u128::from(at) * u128::from(self.timebase)).div_ceil(u128::from(self.ticks_per_second))
+    }
+
+    /// Machine ticks of counts, rounded up.
+    fn ticks(&self, counts: u64) -> u64 {
+        let ticks = u128::from(counts) * u128::from(self.ticks_per_second);
+        ticks.div_ceil(u128::from(self.timebase.max(1))) as u64
+    }
+}
+
+/// Cores that do not have the master's time, and cores for which the master waited in vain.
+pub fn incidents(system: &System, one_shot: &OneShot, seen: &Said<'_>) -> Vec<Incident> {
+    let Some(master) = one_shot.master(&system.platform) else {
+        return Vec::new();
+    };
+    let told = |event: &MarkerEvent| {
+        let (tile, what) = match event.kind {
+            marker::CLOCK_ALONE => (
+                event.tile,
+                format!(
+                    "its clock is not synchronised: core {master} did not tell it the time within {PATIENCE} ticks"
+                ),
+            ),
+            marker::CLOCK_ABSENT => {
+                let mut cores = one_shot.cores().into_iter();
+                let number = |core: &u16| u64::from(layout::number(system, *core)) == event.value;
+                (
+                    cores.find(number)?,
+                    format!(
+                        "it was not ready to be told the time: core {master} waited for {MASTER_PATIENCE} ticks"
+                    ),
+                )
+            }
+            _ => return None,
+        };
+        Some(Incident {
+            crash: None,
+            kind: IncidentKind::Stopped,
+            at: Some(event.at),
+            tile,
+            application: format!("core {tile}"),
+            what,
+        })
+    };
+    seen.markers.iter().filter_map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::load_system_text;
+
+    /// Core 0 has the timebase's clock; core 1 is 1 ms ahead and 100 ppm fast.
+    fn clocks(markers: &[MarkerEvent]) -> Clocks {
+        let text = r#"<system name="s" paradigm="one-shot" platform="epiphany3-clocks">
+            <task name="a" program="p::A" core="0" priority="1" period="1ms" cost="1us"/>
+            <task name="b" program="p::B" core="1" priority="1" period="1ms" cost="1us"/></system>"#;
+        let mut system = load_system_text("s", text, &Default::default()).expect("valid");
+        for (tile, offset, drift) in [(0, 0, 0), (1, 1_000_000_000, 100)] {
+            let tile = &mut system.platform.tiles[tile];
+            tile.clock_offset.0 = offset;
+            tile.clock_drift = drift;
+        }
+        let one_shot = system.one_shot.clone().expect("it is one");
+        Clocks::read(&system, &one_shot, markers).expect("clocks differ")
+    }
+
+    #[test]
+    fn errors_and_bounds_by_hand() {
+        let event = |kind, value| MarkerEvent {
+            at: 2_400_000,
+            tile: 1,
+            activity: 0,
+            kind,
+            value,
+        };
+        // 600 000 counts ahead, and 60 more after a millisecond; the kernel subtracts 600 050, and says that it may be wrong by 12.
+        let correction = 0u64.wrapping_sub(600_050);
+        let clocks = clocks(&[
+            event(marker::CLOCK, correction),
+            event(marker::CLOCK_ERROR, 12),
+        ]);
+        // A count has 4 ticks.
+        let all = clocks.results(24_000_000);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].correction, -600_050);
+        assert_eq!(
+            (all[0].synchronised.error, all[0].synchronised.bound),
+            (40, 4 * (12 + 60 + 1))
+        );
+        assert_eq!(
+            (all[0].end.error, all[0].end.bound),
+            (4 * 550, 4 * (12 + 600 + 1))
+        );
+        // Its tick 10 began 550 counts early, as it is fast.
+        let tick = clocks.tick(1, 24_000_000).expect("it is a core");
+        assert!((4 * 549..=4 * 551).contains(&(24_000_000 - tick)), "{tick}");
+        assert_eq!(clocks.tick(0, 24_000_001), Some(24_000_000));
+    }
+}

@@ -1,0 +1,240 @@
+//! Cores of the one-shot RTOS with timers of their own: whatever their offsets and drifts are, no clock is more wrong after its synchronisation than
+//! its bound says.
+
+use crate::one_shot_systems::{folder_with, holds, run};
+use bulkhead_model::{LoadOptions, load_system};
+use bulkhead_random::Random;
+use bulkhead_report::result::{ClockResult, IncidentKind, RunResult};
+use bulkhead_runner::image::BootImage;
+use bulkhead_runner::oneshot::OneShot;
+use bulkhead_runner::paradigm::{Paradigm, Said};
+use bulkhead_runner::programs::Library;
+use std::fmt::Write;
+
+/// A count of the timers takes four ticks of the machine on these platforms.
+const COUNT: u64 = 4;
+
+fn clocks(result: &RunResult) -> &[ClockResult] {
+    &result.variants[0].clocks
+}
+
+/// Errors and bounds of a run for readers, in counts: the largest of each, and the smallest bound.
+fn summary(all: &[ClockResult]) -> String {
+    let most = |of: &dyn Fn(&ClockResult) -> u64| all.iter().map(of).max().unwrap_or(0) / COUNT;
+    format!(
+        "synchronised: {} of {}, at the end: {} of {}",
+        most(&|one| one.synchronised.error),
+        most(&|one| one.synchronised.bound),
+        most(&|one| one.end.error),
+        most(&|one| one.end.bound)
+    )
+}
+
+#[test]
+fn sixteen_clocks_follow_one() {
+    let finished = run("oneshot/clocks".as_ref(), &[]).expect("it runs");
+    let result = &finished.result;
+    holds(result);
+    let all = clocks(result);
+    println!("oneshot/clocks, in counts: {}", summary(all));
+    assert_eq!(all.len(), 15);
+    // The way of a message is known to some tens of counts: without the synchronisation, clocks differ by up to 24 million.
+    assert!(
+        all.iter().all(|one| one.synchronised.bound < 200 * COUNT),
+        "{all:?}"
+    );
+    assert!(
+        all.iter()
+            .any(|one| one.correction.unsigned_abs() > 20_000_000)
+    );
+    let flow = &result.variants[0].flows[0];
+    assert_eq!((flow.lost, flow.misses), (0, 0));
+    assert!(flow.samples.len() >= 5);
+    let text = bulkhead_report::table::summary(result);
+    assert!(
+        text.contains("Clocks of cores beside the clock that they follow"),
+        "{text}"
+    );
+}
+
+/// Offsets up to a second, drifts up to a hundredth, on all cores of a mesh of 4 by 4. Images do not depend on them.
+#[test]
+fn no_error_exceeds_its_bound() {
+    let mut random = Random::new(15);
+    for round in 0..8 {
+        let mut changes = vec!["@duration=12ms".to_owned()];
+        for tile in 0..16 {
+            let offset = random.below(1_000_000_000);
+            let drift = random.below(20_001) as i64 - 10_000;
+            changes.push(format!("platform/tile[{tile}]@clock-offset={offset}ns"));
+            changes.push(format!("platform/tile[{tile}]@clock-drift={drift}ppm"));
+        }
+        let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
+        let finished = run("oneshot/clocks".as_ref(), &changes).expect("it runs");
+        let all = clocks(&finished.result);
+        println!("round {round}, in counts: {}", summary(all));
+        assert_eq!(all.len(), 15);
+        for one in all {
+            assert!(
+                one.synchronised.error <= one.synchronised.bound,
+                "{changes:?} {one:?}"
+            );
+            assert!(one.end.error <= one.end.bound, "{changes:?} {one:?}");
+        }
+        assert_eq!(finished.result.variants[0].incidents, [], "{changes:?}");
+    }
+}
+
+/// A mesh of 32 by 32: the corners, and the core next to the master, up to 62 hops away.
+#[test]
+fn far_corners_follow_one_clock() {
+    let platform = include_str!("../../../catalog/platforms/epiphany5.xml");
+    let (before, after) = platform
+        .split_once("  <tile id=\"0\" count=\"1024\"")
+        .expect("the tiles");
+    let (_, after) = after.split_once("/>\n").expect("their end");
+    let mut random = Random::new(5);
+    let corners = [0, 1, 31, 500, 992, 1023];
+    let mut tiles = String::new();
+    let mut next = 0;
+    let mut put = |first: u32, count: u32, more: &str| {
+        if count > 0 {
+            let _ = writeln!(
+                tiles,
+                "  <tile id=\"{first}\" router=\"{first}\" count=\"{count}\" pipeline=\"ecore\" local-memory=\"sram\" dma=\"mover\" exit=\"true\" uart=\"true\"{more}/>"
+            );
+        }
+    };
+    for corner in corners {
+        put(next, corner - next, "");
+        let (offset, drift) = (random.below(1_000_000_000), random.below(401) as i64 - 200);
+        put(
+            corner,
+            1,
+            &format!(
+                " clock-offset=\"{offset}ns\" clock-drift=\"{drift}ppm\" source=\"assumption: a test\""
+            ),
+        );
+        next = corner + 1;
+    }
+    let mut system = String::from(
+        r#"<system name="far" paradigm="one-shot" platform="./far.xml" duration="6ms">"#,
+    );
+    for corner in corners {
+        let _ = write!(
+            system,
+            r#"<task name="t{corner}" program="one-shot::pipeline::Other" core="{corner}" priority="1" period="1ms" cost="60us"/>"#
+        );
+    }
+    let platform = format!("{before}{tiles}{after}").replace("name=\"epiphany5\"", "name=\"far\"");
+    let folder = folder_with(&[
+        ("far.xml", &platform),
+        ("system.xml", &(system + "</system>")),
+    ]);
+    let finished = run(&folder.path().join("system.xml"), &[]).expect("it runs");
+    let all = clocks(&finished.result);
+    println!("1024 cores, corners, in counts: {}", summary(all));
+    for one in all {
+        println!("core {}: {:?}", one.core, one.synchronised);
+    }
+    assert_eq!(all.len(), corners.len() - 1);
+    holds(&finished.result);
+}
+
+/// One core never starts: the master gives up on it, which is told, and the others have their time.
+#[test]
+fn a_core_that_never_starts_keeps_no_clock_from_being_right() {
+    let changes = LoadOptions {
+        overrides: vec!["@duration=16ms".to_owned()],
+        ..LoadOptions::default()
+    };
+    let system = load_system("oneshot/clocks", &changes).expect("valid");
+    let root = bulkhead_runner::place::root().expect("a checkout");
+    let library = Library::new(&root, std::path::Path::new(".")).expect("cargo works");
+    let programs = OneShot.build(&library, &[&system]).expect("it builds");
+    let mut image: BootImage = OneShot.image(&system, &programs).expect("it fits");
+    image.starts.retain(|start| start.tile != 5);
+    let (machine, incidents) = ended(&system, &image);
+    let told: Vec<(u16, &str)> = incidents
+        .iter()
+        .map(|one| (one.tile, one.what.as_str()))
+        .collect();
+    assert!(incidents.iter().all(|one| one.tile == 5), "{incidents:?}");
+    assert!(
+        told.iter()
+            .any(|(_, what)| what.contains("core 0 waited for 10 ticks")),
+        "{told:?}"
+    );
+    assert!(
+        incidents
+            .iter()
+            .any(|one| one.kind == IncidentKind::Unfinished),
+        "{told:?}"
+    );
+    let markers = bulkhead_runner::observed::markers(&machine);
+    let end = machine.now();
+    let measured = bulkhead_runner::oneshot::results::measured(&system, &markers, end);
+    assert_eq!(measured.clocks.len(), 14);
+    for one in &measured.clocks {
+        assert!(one.end.error <= one.end.bound, "{one:?}");
+    }
+}
+
+/// The master never starts: nobody waits for ever, and each core tells it.
+#[test]
+fn without_a_master_each_core_keeps_its_own_time() {
+    let changes = LoadOptions {
+        overrides: vec!["@duration=26ms".to_owned()],
+        ..LoadOptions::default()
+    };
+    let system = load_system("oneshot/clocks", &changes).expect("valid");
+    let root = bulkhead_runner::place::root().expect("a checkout");
+    let library = Library::new(&root, std::path::Path::new(".")).expect("cargo works");
+    let programs = OneShot.build(&library, &[&system]).expect("it builds");
+    let mut image: BootImage = OneShot.image(&system, &programs).expect("it fits");
+    image.starts.retain(|start| start.tile != 0);
+    let (_, incidents) = ended(&system, &image);
+    for core in 1..16 {
+        let of_core: Vec<_> = incidents.iter().filter(|one| one.tile == core).collect();
+        assert_eq!(of_core.len(), 1, "{of_core:?}");
+        assert!(
+            of_core[0].what.contains("core 0 did not tell it the time"),
+            "{of_core:?}"
+        );
+    }
+}
+
+/// Runs an image to the end of its system's duration; what went wrong.
+pub fn ended(
+    system: &bulkhead_model::System,
+    image: &BootImage,
+) -> (
+    bulkhead_machine::machine::Machine,
+    Vec<bulkhead_report::result::Incident>,
+) {
+    let mut machine = bulkhead_runner::boot::boot(&OneShot, system, image).expect("it boots");
+    let per_second = u128::from(system.platform.ticks_per_second());
+    let ticks = u128::from(system.duration.0) * per_second / 1_000_000_000_000;
+    let limit = bulkhead_machine::machine::RunLimit {
+        ticks: ticks as u64,
+    };
+    let outcome = machine.run(limit, None);
+    assert!(
+        matches!(outcome, bulkhead_machine::machine::Outcome::Limit),
+        "{outcome:?}"
+    );
+    let markers = bulkhead_runner::observed::markers(&machine);
+    let console = OneShot.console(system, image, &machine).expect("a console");
+    let said = Said {
+        names: &OneShot.names(system, &markers),
+        console: &console,
+        markers: &markers,
+        running: &[],
+        rings: &[],
+        refused: &[],
+        end: &bulkhead_report::result::End::Duration,
+        ended_by: None,
+    };
+    let incidents = OneShot.incidents(system, &said, &|_, _| None);
+    (machine, incidents)
+}
