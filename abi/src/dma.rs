@@ -1,11 +1,12 @@
-//! Registers and descriptors of a DMA engine of a tile with a local memory.
+//! Registers and descriptors of a DMA engine: of a tile with a local memory, or beside the tiles of a bare chip.
 //!
 //! Why it exists: software programs the engine, and the machine model is it. What it deliberately does not know: what a transfer costs.
 //!
 //! `docs/reference/dma.md` describes each field. All registers have eight bytes and are accessed whole. A channel's first eight registers
 //! are a descriptor, and a descriptor in memory has the same layout.
 
-/// Offset of the first channel in a tile's page of registers ([`crate::memory_map::TILE_REGISTERS`]).
+/// Offset of the first channel in a page of registers: a tile's ([`crate::memory_map::TILE_REGISTERS`]), or the engine's own
+/// ([`crate::memory_map::DMA_BASE`]).
 pub const FIRST_CHANNEL: u64 = 0x400;
 /// Bytes of registers of a channel; the next channel follows.
 pub const CHANNEL_SIZE: u64 = 0x80;

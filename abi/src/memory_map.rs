@@ -27,6 +27,13 @@ pub const LOCKDOWN_BASE: u64 = 0x0201_0000;
 pub const LOCKDOWN_FIRST: u64 = 0x900;
 /// Size of the lockdown registers' window in bytes: a page.
 pub const LOCKDOWN_SIZE: u64 = 0x1000;
+/// Registers of the DMA engines beside the tiles of a bare chip, in the order of their numbers: a page each, with the channels where
+/// [`crate::dma`] has them in a page. They are across the network.
+pub const DMA_BASE: u64 = 0x0280_0000;
+/// Size of an engine's window in bytes: a page.
+pub const DMA_SIZE: u64 = 0x1000;
+/// The most engines.
+pub const DMA_ENGINES: u64 = 16;
 /// Registers of the tile's data transfer unit (see [`crate::dtu`]).
 pub const DTU_BASE: u64 = 0x0300_0000;
 /// Size of the unit's window in bytes.

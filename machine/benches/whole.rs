@@ -70,6 +70,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             },
             size: 128 << 20,
             router: 0,
+            second_port_of: Vec::new(),
         }],
         cables: Vec::new(),
         network: NetworkConfig {
@@ -79,6 +80,7 @@ pub fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        engines: Vec::new(),
     }
 }
 

@@ -24,7 +24,7 @@ use bulkhead_abi::memory_map::{
 use thiserror::Error;
 
 pub use cluster::{ClusterConfig, CoreConfig};
-pub use dma::DmaConfig;
+pub use dma::{DmaConfig, EngineConfig};
 pub use memory_map::MemoryMap;
 pub use prefetcher::{PrefetcherConfig, PrefetcherKind};
 
@@ -45,6 +45,8 @@ pub struct PlatformConfig {
     pub timebase_hz: u64,
     /// Processing tiles.
     pub tiles: Vec<TileConfig>,
+    /// DMA engines that are parts of their own (bare chips).
+    pub engines: Vec<EngineConfig>,
     /// Memory tiles. Their numbers follow no order but differ from those of the processing tiles.
     pub memories: Vec<MemoryConfig>,
     /// The network that connects all tiles.
@@ -175,6 +177,8 @@ pub struct MemoryConfig {
     pub size: u64,
     /// Router that the tile is attached to (ignored by a crossbar).
     pub router: u16,
+    /// It has no bytes of its own, but is the second port of these memories, one behind the other; they have all their bytes.
+    pub second_port_of: Vec<TileId>,
 }
 
 /// Which line a cache replaces.
@@ -471,6 +475,7 @@ impl PlatformConfig {
         }
         let mut ids: Vec<TileId> = self.tiles.iter().map(|t| t.id).collect();
         ids.extend(self.memories.iter().map(|m| m.id));
+        ids.extend(self.engines.iter().map(|e| e.id));
         ids.sort_unstable();
         if let Some(pair) = ids.windows(2).find(|p| p[0] == p[1]) {
             return fail(format!("tile number {} is used twice", pair[0]));
@@ -496,6 +501,7 @@ impl PlatformConfig {
         }
         let places = self.tiles.iter().map(|t| (t.id, t.router));
         let places = places.chain(self.memories.iter().map(|m| (m.id, m.router)));
+        let places = places.chain(self.engines.iter().map(|e| (e.id, e.router)));
         for (id, router) in places {
             if router as u32 >= routers {
                 return fail(format!(
@@ -503,12 +509,16 @@ impl PlatformConfig {
                 ));
             }
         }
-        if let Err(what) = n.has_room(self.tiles.len() + self.memories.len()) {
+        let all = self.tiles.len() + self.engines.len() + self.memories.len();
+        if let Err(what) = n.has_room(all) {
             return fail(format!("network: {what}"));
         }
         for tile in &self.tiles {
             if tile.dma.is_some() && self.kind != PlatformKind::Mesh {
-                return fail(format!("tile {}: a dma engine needs a mesh", tile.id));
+                return fail(format!(
+                    "tile {}: a tile's own dma engine needs a mesh",
+                    tile.id
+                ));
             }
             let valid = match self.kind {
                 PlatformKind::Mesh => self.validate_local(tile),
@@ -520,6 +530,8 @@ impl PlatformConfig {
         }
         self.validate_clusters()?;
         self.validate_map()?;
+        self.validate_engines()?;
+        self.validate_second_ports()?;
         for (i, cable) in self.cables.iter().enumerate() {
             if let Err(what) = self.validate_cable(i, cable) {
                 return fail(format!("cable of tile {}: {what}", cable.from));
@@ -658,6 +670,9 @@ impl PlatformConfig {
             return Err("a tile with a local memory has one hart and nothing else".into());
         }
         tile.dma.as_ref().map_or(Ok(()), DmaConfig::validate)?;
+        if tile.dma.as_ref().is_some_and(|dma| dma.burst != 0) {
+            return Err("dma: a mesh moves single elements, no bursts".into());
+        }
         if !(-DRIFT_MAX..=DRIFT_MAX).contains(&tile.clock.drift) {
             return Err(format!(
                 "its clock drifts by at most {DRIFT_MAX} parts per million"

@@ -54,9 +54,10 @@ pub struct Fabric {
     pub network: Network,
     /// Memory tiles, in configuration order.
     pub memories: Vec<MemoryTile>,
-    /// Their bytes, stored separately because harts use them with every load and store. The host allocates pages when they
-    /// are touched.
+    /// Their bytes; none for a second port ([`Fabric::bytes_at`]). The host allocates pages when they are touched.
     pub ram: Vec<Vec<u8>>,
+    /// For each memory tile that is a second port: the memories behind it, with their sizes.
+    behind: Vec<Vec<(usize, u64)>>,
     /// All waits.
     pub ledger: Ledger,
     /// Receives reports, if any are wanted.
@@ -73,10 +74,12 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// An idle fabric. Tiles have positions: processing tiles first, then memory tiles, in configuration order.
+    /// An idle fabric. Tiles have positions: processing tiles first, then DMA engines and memory tiles, in configuration order. An engine
+    /// counts as a processing tile: packets arrive at it.
     pub fn new(config: &PlatformConfig) -> Self {
         let mut places: Vec<(TileId, u16, bool)> = Vec::new();
         places.extend(config.tiles.iter().map(|t| (t.id, t.router, false)));
+        places.extend(config.engines.iter().map(|e| (e.id, e.router, false)));
         places.extend(config.memories.iter().map(|m| (m.id, m.router, true)));
         Self {
             network: Network::new(&config.network, &places),
@@ -92,15 +95,26 @@ impl Fabric {
             ram: config
                 .memories
                 .iter()
-                .map(|m| vec![0; m.size as usize])
+                .map(|m| match m.second_port_of.is_empty() {
+                    true => vec![0; m.size as usize],
+                    false => Vec::new(),
+                })
+                .collect(),
+            behind: (0..config.memories.len())
+                .map(
+                    |index| match config.memories[index].second_port_of.is_empty() {
+                        true => Vec::new(),
+                        false => config.behind(index),
+                    },
+                )
                 .collect(),
             ledger: Ledger::new(),
             observer: None,
             arrivals: EventQueue::new(),
-            processing: config.tiles.len(),
+            processing: config.tiles.len() + config.engines.len(),
             decision: Tick::MAX,
             now: 0,
-            busy: vec![0; config.tiles.len()],
+            busy: vec![0; config.tiles.len() + config.engines.len()],
         }
     }
 
@@ -109,6 +123,34 @@ impl Fabric {
     pub fn next_time(&self) -> Tick {
         let packets = self.network.next_time().min(self.arrivals.next_time());
         packets.min(self.decision)
+    }
+
+    /// The memory that has the bytes at an address of a memory tile, by index, and the address there. A second port has none of its own.
+    #[inline]
+    pub fn bytes_at(&self, index: usize, address: u64) -> (usize, u64) {
+        let mut rest = address;
+        for &(memory, size) in &self.behind[index] {
+            if rest < size {
+                return (memory, rest);
+            }
+            rest -= size;
+        }
+        (index, address)
+    }
+
+    /// Every name of the bytes at an address of a memory that has bytes: that one, and the addresses at second ports.
+    pub fn names(&self, index: usize, address: u64) -> Vec<(usize, u64)> {
+        let mut names = vec![(index, address)];
+        for (port, behind) in self.behind.iter().enumerate() {
+            let mut from = 0;
+            for &(memory, size) in behind {
+                if memory == index {
+                    names.push((port, from + address));
+                }
+                from += size;
+            }
+        }
+        names
     }
 
     /// Whether a processing tile has this number.
@@ -218,8 +260,11 @@ impl Fabric {
             }
             answer => panic!("a memory tile asks for nothing, and got {answer:?}"),
         };
-        let ram = &mut self.ram[index];
-        let range = range(ram, address, bytes);
+        // The controller knows its own addresses, and the bytes may be behind another one.
+        let (place, offset) = self.bytes_at(index, address);
+        let memory = &mut self.memories[index];
+        let ram = &mut self.ram[place];
+        let range = range(ram, offset, bytes);
         let error = range.is_none();
         let mut done = Some(now);
         if let Some(range) = range {

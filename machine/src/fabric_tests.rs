@@ -21,6 +21,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         },
         size: 65536,
         router,
+        second_port_of: Vec::new(),
     };
     PlatformConfig {
         name: "test".into(),
@@ -37,6 +38,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
             ..NetworkConfig::default()
         },
         seed: 0,
+        engines: Vec::new(),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod cluster_tile;
 pub mod config;
 pub mod crash;
 pub mod device;
+pub mod dma;
 pub mod dram;
 pub mod dtu;
 pub mod engine;

@@ -153,6 +153,7 @@ impl Machine {
             .iter()
             .map(|t| t.id)
             .chain(config.memories.iter().map(|m| m.id))
+            .chain(config.engines.iter().map(|e| e.id))
             .max()
             .unwrap_or(0);
         let mut kinds = vec![TileKind::Absent; highest as usize + 1];
@@ -180,7 +181,7 @@ impl Machine {
             config: config.clone(),
             tiles,
             mesh: Mesh::new(config, across),
-            parts: Parts::new(config),
+            parts: Parts::new(config, across),
             times: Vec::new(),
             fabric,
             now: 0,
@@ -215,7 +216,7 @@ impl Machine {
             .ok_or(MachineError::NoTile(id))
     }
 
-    /// Bytes of a memory tile, for tools. Newer bytes may be in caches ([`Machine::peek`]).
+    /// Bytes of a memory tile, for tools; none of a second port. Newer bytes may be in caches ([`Machine::peek`]).
     ///
     /// # Errors
     /// If there is no such memory tile.
@@ -258,21 +259,31 @@ impl Machine {
     ) -> Result<(), MachineError> {
         let index = self.fabric.memories.iter().position(|m| m.id == id);
         let index = index.ok_or(MachineError::NoMemory(id))?;
-        let memory = &mut self.fabric.ram[index];
+        let size = self.config.memories[index].size;
         let outside = MachineError::OutsideMemory {
             address,
             bytes: bytes.len() as u64,
         };
         let end = address
             .checked_add(bytes.len() as u64)
-            .filter(|end| *end <= memory.len() as u64)
+            .filter(|end| *end <= size)
             .ok_or(outside)?;
-        memory[address as usize..end as usize].copy_from_slice(bytes);
-        for tile in &mut self.tiles {
-            tile.reload((index, address), bytes);
-        }
-        for cluster in &mut self.parts.clusters {
-            cluster.reload((index, address), bytes);
+        let (mut address, mut bytes) = (address, bytes);
+        while address < end {
+            // Up to the end of a memory, because the next one behind a second port is elsewhere.
+            let (place, offset) = self.fabric.bytes_at(index, address);
+            let there = &mut self.fabric.ram[place][offset as usize..];
+            let (part, rest) = bytes.split_at(bytes.len().min(there.len()));
+            there[..part.len()].copy_from_slice(part);
+            for name in self.fabric.names(place, offset) {
+                for tile in &mut self.tiles {
+                    tile.reload(name, part);
+                }
+                for cluster in &mut self.parts.clusters {
+                    cluster.reload(name, part);
+                }
+            }
+            (address, bytes) = (address + part.len() as u64, rest);
         }
         Ok(())
     }

@@ -151,6 +151,7 @@ fn memory(id: TileId) -> MemoryConfig {
         },
         size: 16 << 20,
         router: 0,
+        second_port_of: Vec::new(),
     }
 }
 
@@ -171,6 +172,7 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        engines: Vec::new(),
     }
 }
 

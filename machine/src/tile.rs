@@ -23,6 +23,7 @@ use crate::config::{MemoryMap, PlatformConfig, PlatformKind, TileConfig};
 use crate::crash::Crashed;
 use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
+use crate::dma::EngineMap;
 use crate::dtu::{Dtu, DtuEvent, TileKind};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
@@ -117,9 +118,13 @@ struct Local {
     queue: EventQueue<TileEvent>,
     windows: [Window; PMP_WINDOWS as usize],
     homes: Homes,
+    /// The DMA engines of the chip.
+    engines: EngineMap,
     epoch: u32,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
+    /// Least time from an instruction to the packet that leaves because of it.
+    hart_lookahead: Tick,
     /// The tile has announced that it hands no packet to the network before the first tick, and none for another processing tile
     /// before the second one.
     announced: (Tick, Tick),
@@ -133,6 +138,8 @@ struct Local {
     /// The bucket of the current activity regulates, or a hart waits for tokens.
     holds_back: bool,
     line: u32,
+    /// Ticks of a cycle of the hart.
+    cycle: Tick,
     regulated: bool,
     /// There is a second hart.
     second_hart: bool,
@@ -177,7 +184,6 @@ pub struct Tile {
     runnable: bool,
     state: HartState,
     done: Vec<Done>,
-    hart_lookahead: Tick,
     command_lookahead: Tick,
 }
 
@@ -260,8 +266,10 @@ impl Tile {
                 queue: EventQueue::new(),
                 windows,
                 homes,
+                engines: EngineMap::new(platform),
                 epoch: 0,
                 limit: Tick::MAX,
+                hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),
                 announced: (0, 0),
                 past: 0,
                 signals: Vec::new(),
@@ -269,6 +277,7 @@ impl Tile {
                 asked: [None; 2],
                 holds_back: false,
                 line: caches.line(),
+                cycle: config.hart.ticks_per_cycle,
                 regulated: unit.is_some(),
                 second_hart: config.second_hart,
                 second_software: false,
@@ -294,7 +303,6 @@ impl Tile {
             runnable: false,
             state: HartState::Halted,
             done: Vec::new(),
-            hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),
             command_lookahead: command_lookahead(config),
         })
     }
@@ -464,7 +472,7 @@ impl Tile {
     /// command of the unit after its start-up.
     #[inline]
     pub fn next_packet(&self) -> Tick {
-        let hart = later(self.hart_time(), self.hart_lookahead);
+        let hart = later(self.hart_time(), self.local.hart_lookahead);
         hart.min(self.local.next_event())
     }
 

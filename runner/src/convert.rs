@@ -7,8 +7,8 @@ use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
     CacheConfig, Channels, ClusterConfig, CoreConfig, DmaConfig, DramConfig, DtuConfig,
-    LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind, PrefetcherConfig,
-    PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
+    EngineConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
+    PrefetcherConfig, PrefetcherKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::device::{Clock, ClockConfig};
@@ -53,12 +53,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         .local_memory
                         .as_ref()
                         .map(|memory| local_memory(memory, cycle(&memory.clock))),
-                    dma: tile.dma.as_ref().map(|engine| DmaConfig {
-                        cycle: cycle(&engine.clock),
-                        channels: engine.channels,
-                        outstanding: engine.outstanding,
-                        startup: engine.startup.into(),
-                    }),
+                    dma: tile.dma.as_ref().map(|part| dma(part, cycle(&part.clock))),
                     clock: clock_config(platform, tile),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
@@ -85,11 +80,22 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                 dram: dram(&memory.dram, memory.size.0, cycle(&memory.dram.clock)),
                 size: memory.size.0,
                 router: memory.router,
+                second_port_of: memory.second_port_of.clone(),
             })
             .collect(),
         network: network(&platform.network, cycle(&platform.network.clock)),
         cables: Vec::new(),
         seed: SEED,
+        engines: platform
+            .engines
+            .iter()
+            .map(|engine| EngineConfig {
+                id: engine.id,
+                router: engine.router,
+                dma: dma(&engine.dma, cycle(&engine.dma.clock)),
+                registers: engine.registers.into(),
+            })
+            .collect(),
     }
 }
 
@@ -300,6 +306,17 @@ fn local_memory(memory: &platform::LocalMemory, cycle: u64) -> LocalMemoryConfig
         width: memory.width,
         latency: memory.latency.into(),
         guard: memory.guard,
+    }
+}
+
+fn dma(engine: &platform::Dma, cycle: u64) -> DmaConfig {
+    DmaConfig {
+        cycle,
+        channels: engine.channels,
+        outstanding: engine.outstanding,
+        startup: engine.startup.into(),
+        burst: engine.burst,
+        width: engine.width,
     }
 }
 

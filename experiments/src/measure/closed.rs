@@ -3,7 +3,9 @@
 //! Why it exists: a measured curve without an expectation shows nothing. The formulas are those of the book's pages on timing, clusters and
 //! local memories. What it deliberately does not know: the machine, and what was measured.
 
-use bulkhead_model::platform::{Cache, Memory, Network, Platform, Replacement, Tile, Topology};
+use bulkhead_model::platform::{
+    Cache, Engine, Memory, Network, Platform, Replacement, Tile, Topology,
+};
 
 /// Costs of a chip's first tile, in cycles of its hart.
 pub struct Costs<'a> {
@@ -85,16 +87,13 @@ impl<'a> Costs<'a> {
 
     /// The cost of one of many accesses to memory, some of which arrive during a refresh.
     pub fn refreshed(&self, cost: f64) -> f64 {
-        cost / self.there()
+        let first = self.platform.memories.first();
+        first.map_or(cost, |memory| cost / there(memory))
     }
 
-    /// The share of time for which a memory serves requests; the rest is refresh.
-    fn there(&self) -> f64 {
-        let dram = self.platform.memories.first().map(|memory| &memory.dram);
-        dram.filter(|dram| dram.refresh_interval > 0)
-            .map_or(1.0, |dram| {
-                1.0 - f64::from(dram.refresh) / f64::from(dram.refresh_interval)
-            })
+    /// The same of any memory.
+    pub fn refreshed_of(&self, memory: &Memory, cost: f64) -> f64 {
+        cost / there(memory)
     }
 
     /// A load of a chain in random order over `bytes`, each line once per round. `rows`: the rows of each bank that the set occupies.
@@ -134,6 +133,50 @@ impl<'a> Costs<'a> {
         })
     }
 
+    /// A memory's own time for an access of this many bytes whose row is open, in cycles of the hart: until the answer leaves, and for how
+    /// long the next one must wait.
+    fn chips(&self, memory: &Memory, bytes: u64) -> (f64, f64) {
+        let dram = &memory.dram;
+        let hart = self.hertz() / dram.clock.frequency.0 as f64;
+        let bursts = bytes.div_ceil(dram.burst.into()) as f64;
+        let data = bursts * f64::from(dram.burst.div_ceil(2 * dram.bus));
+        let all = f64::from(dram.frontend + dram.cas) + data;
+        (all * hart, data * hart)
+    }
+
+    /// A transfer of a DMA engine from one memory to another over a crossbar, from the store that starts it to the load that sees its end:
+    /// the first burst there and back, and the others behind it at the pace of the slowest of the engine, the links, the memories, and the
+    /// bursts that may be under way. Rows stay open, and the load sees the end at once.
+    pub fn transfer(
+        &self,
+        engine: &Engine,
+        (from, to): (&Memory, &Memory),
+        bytes: u64,
+    ) -> Option<f64> {
+        if self.platform.network.topology != Topology::Crossbar {
+            return None;
+        }
+        let dma = &engine.dma;
+        let cycle = self.hertz() / dma.clock.frequency.0 as f64;
+        let burst = u64::from(dma.burst.max(8));
+        let small = burst.min(bytes) as u32;
+        let register = self.packet(8, 1) + f64::from(engine.registers) * cycle;
+        let start = self.packet(8, 1) + f64::from(dma.startup) * cycle;
+        let (read, reads) = self.chips(from, small.into());
+        let (write, writes) = self.chips(to, small.into());
+        let first = self.packet(0, 1) + read + self.packet(small, 1);
+        let second = self.packet(small, 1) + write + self.packet(0, 1);
+        let net = &self.platform.network;
+        let link = f64::from((small + net.header).div_ceil(net.width));
+        let link = link * self.hertz() / net.clock.frequency.0 as f64;
+        let beats = f64::from(small.div_ceil(dma.width)) * cycle;
+        let window = (first + second) / f64::from(dma.outstanding);
+        let pace = [reads, writes, link, beats, window];
+        let pace = pace.into_iter().fold(0.0, f64::max);
+        let bursts = bytes.div_ceil(burst) as f64;
+        Some(start + first + second + (bursts - 1.0) * pace + register + self.packet(8, 1))
+    }
+
     /// A load of eight bytes from the local memory of a tile `hops` away.
     pub fn remote(&self, hops: u32) -> Option<f64> {
         let local = self.tile.local_memory.as_ref()?;
@@ -143,6 +186,15 @@ impl<'a> Costs<'a> {
         let there = self.packet(8, hops + 1).ceil();
         let back = self.packet(0, hops + 1).ceil();
         Some(there + service + back)
+    }
+}
+
+/// The share of time for which a memory serves requests; the rest is refresh.
+fn there(memory: &Memory) -> f64 {
+    let dram = &memory.dram;
+    match dram.refresh_interval {
+        0 => 1.0,
+        interval => 1.0 - f64::from(dram.refresh) / f64::from(interval),
     }
 }
 

@@ -10,7 +10,9 @@
 //! and end effects are below 1 %. Rivals copy twice the last cache, so they miss on every line.
 
 pub mod closed;
+mod movers;
 mod parts;
+mod published;
 #[cfg(test)]
 mod tests;
 
@@ -87,6 +89,8 @@ enum Unit {
     Cycles,
     /// Nanoseconds for each load.
     Nanoseconds,
+    /// Microseconds for each transfer, divided by its size in KiB, which is the point's x.
+    Transfer,
     /// Gigabytes in a second.
     Bandwidth,
 }
@@ -150,6 +154,8 @@ pub fn measure(options: &Options, progress: &dyn Progress) -> Result<Measurement
             let points = points.collect();
             figure.curves.push(Curve { name, points });
         }
+        let published = published::curves(&platform.name, &figure.id);
+        figure.curves.extend(published);
         figures.push(figure);
     }
     Ok(Measurement {
@@ -216,6 +222,7 @@ impl Stand<'_> {
                 ticks * hertz / per_second / count
             }
             Unit::Nanoseconds => ticks * 1e9 / per_second / count,
+            Unit::Transfer => ticks * 1e6 / per_second / count / run.x,
             Unit::Bandwidth => count * per_second / ticks / 1e9,
         })
     }
@@ -321,6 +328,7 @@ fn drafts(platform: &Platform, options: &Options) -> Vec<Draft> {
         all.extend(chip.tiles());
         all.extend(chip.memories());
         all.extend(chip.beside_all());
+        all.extend(chip.dma());
     }
     all
 }

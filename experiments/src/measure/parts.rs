@@ -97,6 +97,7 @@ impl Chip<'_> {
             let open = 1.0 / rows.max(1.0);
             let of = |is_open| self.costs.memory_of(memory, is_open);
             let mixed = open * of(true)? + (1.0 - open) * of(false)?;
+            let mixed = self.costs.refreshed_of(memory, mixed);
             Some(nanoseconds(self.tile, mixed))
         };
         let curve = |name: &str, rivals: bool| {

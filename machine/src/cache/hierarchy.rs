@@ -513,7 +513,8 @@ impl Hierarchy {
         outcome
     }
 
-    fn token(&mut self) -> u32 {
+    /// The number of an access that is answered later.
+    pub fn token(&mut self) -> u32 {
         self.next_token = self.next_token.wrapping_add(1);
         self.next_token
     }

@@ -6,8 +6,10 @@ use super::port::Side;
 use super::second_level::SecondLevel;
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place, Timing,
+    Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, Managed, Management, Place,
+    RemoteOperation, Timing,
 };
+use crate::noc::Packet;
 use crate::observe::Marker;
 use crate::types::Tick;
 use bulkhead_abi::marker::MarkerKind;
@@ -151,6 +153,29 @@ impl Bus for ClusterBus<'_> {
     #[inline]
     fn is_device(&self, physical: u64) -> bool {
         physical < MEMORY_BASE
+    }
+
+    #[inline]
+    fn is_remote(&self, physical: u64, atomic: bool) -> bool {
+        !atomic && self.second.engines.has(physical)
+    }
+
+    fn remote(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        bytes: u8,
+        operation: RemoteOperation,
+    ) -> Result<u32, BusFault> {
+        let request = self.second.engines.request(physical, bytes, operation);
+        let (engine, kind, transaction) = request.ok_or(BusFault)?;
+        let (owner, token) = (self.side.owner, self.side.first.token());
+        let tile = owner.tile;
+        let packet = Packet::request(now, tile, engine, owner, token, transaction, kind);
+        self.second.pass(now, self.side.port, packet);
+        // Nothing comes back before it has been at the second level and on the way down.
+        self.side.limit = self.side.limit.min(now + self.second.reply_reach());
+        Ok(token)
     }
 
     #[inline]

@@ -181,16 +181,21 @@ impl FirstLevel {
         self.misses.iter().any(busy)
     }
 
-    fn begin(&mut self, now: Tick, line: u64, kind: Kind) -> u32 {
+    /// The number of an access that is answered later.
+    pub fn token(&mut self) -> u32 {
         self.token = self.token.wrapping_add(1);
+        self.token
+    }
+
+    fn begin(&mut self, now: Tick, line: u64, kind: Kind) -> u32 {
+        let token = self.token();
         self.misses.push(Miss {
             line,
             kind,
-            token: self.token,
+            token,
             since: now,
             asked: None,
         });
-        let token = self.token;
         self.ask(now);
         token
     }

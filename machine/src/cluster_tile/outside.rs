@@ -37,11 +37,14 @@ impl ClusterTile {
         let Some((memory, first)) = place.filter(|_| map.has(physical, buffer.len() as u64)) else {
             return false;
         };
-        let memory = &fabric.ram[memory];
         for (line, offset, range) in pieces(physical, buffer.len(), self.line) {
             let from = match self.newest(line) {
                 Some(bytes) => &bytes[offset..],
-                None => &memory[(line + offset as u64 - physical + first) as usize..],
+                None => {
+                    let at = line + offset as u64 - physical + first;
+                    let (memory, at) = fabric.bytes_at(memory, at);
+                    &fabric.ram[memory][at as usize..]
+                }
             };
             let count = range.len();
             buffer[range].copy_from_slice(&from[..count]);

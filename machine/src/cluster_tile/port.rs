@@ -24,6 +24,8 @@ use crate::types::{Owner, Tick, align, later};
 pub(super) enum Inbound {
     /// A message of the second level.
     Down(Down),
+    /// The answer of a DMA engine to an access with this token.
+    Answer(u32, u64),
     /// A reservation may have ended for which a probe waits.
     Release,
     /// A device that another hart has written.
@@ -396,6 +398,11 @@ impl HartPort {
         self.side.now = now;
         match inbound {
             Inbound::Device(effect) => return self.affect(now, effect),
+            Inbound::Answer(token, value) => {
+                self.hart.complete_remote(token, now, value);
+                self.runnable = self.started;
+                return;
+            }
             Inbound::Release => {}
             Inbound::Down(down) => self.down(now, down, second, devices, &mut fabric.ledger),
         }

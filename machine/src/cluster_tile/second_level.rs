@@ -9,6 +9,7 @@ use super::directory::Fill;
 use super::messages::{Ask, Below, Down, Port, Reply};
 use super::queue::Queue;
 use crate::config::{ClusterConfig, MemoryMap, TileConfig};
+use crate::dma::EngineMap;
 use crate::fabric::Fabric;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::{Packet, PacketKind, Transaction};
@@ -25,8 +26,10 @@ pub(super) enum Arrival {
     Request(Ask),
     /// Its line has been looked up.
     Found(Ask),
-    /// Memory answers.
+    /// Memory answers, or a DMA engine.
     Packet(Box<Packet>),
+    /// An access of a hart to a register of a DMA engine passes by.
+    Passes(Box<Packet>),
 }
 
 /// Sources of arrivals of one tick, in their order; each but memory has a number for each port.
@@ -34,6 +37,7 @@ const REPLIES: u32 = 0;
 const MEMORY: u32 = 8;
 const REQUESTS: u32 = 9;
 const FOUND: u32 = 17;
+const PASSING: u32 = 25;
 
 /// A bank of the second level: who has it, and who will have it, each up to when.
 #[derive(Debug, Default)]
@@ -93,13 +97,20 @@ pub(super) struct SecondLevel {
     cycle: Tick,
     line: u32,
     pub map: MemoryMap,
+    pub engines: EngineMap,
+    /// What engines have answered, to go down now: port, token, value.
+    pub answers: Vec<(Port, u32, u64)>,
     /// Nothing that this tile has asked for since the window of time began can come back before this tick.
     pub limit: Tick,
 }
 
 impl SecondLevel {
     /// `None`: the tile has no second level.
-    pub fn new(config: &TileConfig, cluster: &ClusterConfig, map: MemoryMap) -> Option<Self> {
+    pub fn new(
+        config: &TileConfig,
+        cluster: &ClusterConfig,
+        (map, engines): (MemoryMap, EngineMap),
+    ) -> Option<Self> {
         let l2 = config.l2.as_ref()?;
         let bank = || Bank {
             turns: VecDeque::with_capacity(64),
@@ -121,6 +132,8 @@ impl SecondLevel {
             cycle: l2.cycle,
             line: l2.line,
             map,
+            engines,
+            answers: Vec::new(),
             limit: Tick::MAX,
         })
     }
@@ -165,6 +178,14 @@ impl SecondLevel {
             .push(now + self.up, component, Arrival::Request(ask));
     }
 
+    /// A hart's access to a DMA engine goes by on its way to the network.
+    pub fn pass(&mut self, now: Tick, port: Port, mut packet: Packet) {
+        packet.account.service += self.up;
+        let passes = Arrival::Passes(Box::new(packet));
+        let component = PASSING + u32::from(port);
+        self.queue.push(now + self.up, component, passes);
+    }
+
     /// A packet for the tile will have arrived at `at`.
     pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
         self.queue.push(at, MEMORY, Arrival::Packet(packet));
@@ -180,6 +201,7 @@ impl SecondLevel {
             Arrival::Request(ask) => self.turn(now, ask, ledger),
             Arrival::Found(ask) => self.directory.ask(now, ask, ledger),
             Arrival::Packet(packet) => self.packet(now, &packet, ledger),
+            Arrival::Passes(packet) => self.send(now, packet, fabric),
         }
         self.leave(now, fabric);
         now
@@ -215,6 +237,13 @@ impl SecondLevel {
             (PacketKind::WriteResponse { error: false }, _) => {
                 ledger.complete(packet.owner, packet.transaction, &packet.account, now);
                 self.directory.written(now, line, ledger);
+            }
+            (PacketKind::RemoteAnswer { value, .. }, _) => {
+                let mut account = packet.account;
+                account.service += self.down;
+                ledger.complete(packet.owner, packet.transaction, &account, now + self.down);
+                let port = packet.owner.activity as Port;
+                self.answers.push((port, packet.tag, *value));
             }
             _ => panic!("memory refuses a line of the cluster: {packet:?}"),
         }
@@ -257,15 +286,19 @@ impl SecondLevel {
             let mut packet = Packet::request(now, self.tile, memory, owner, tag, transaction, kind);
             packet.account = account.unwrap_or(packet.account);
             packet.line = data;
-            match fabric.send(now, Box::new(packet)) {
-                Ok(head) => {
-                    let back = head + fabric.network.exit_lookahead();
-                    self.limit = self.limit.min(back);
-                }
-                Err(packet) => panic!("there is no memory tile: {packet:?}"),
-            }
+            self.send(now, Box::new(packet), fabric);
         }
         self.directory.below = all;
+    }
+
+    fn send(&mut self, now: Tick, packet: Box<Packet>, fabric: &mut Fabric) {
+        match fabric.send(now, packet) {
+            Ok(head) => {
+                let back = head + fabric.network.exit_lookahead();
+                self.limit = self.limit.min(back);
+            }
+            Err(packet) => panic!("there is no such memory or engine: {packet:?}"),
+        }
     }
 
     /// The bytes of a line here or on its way to memory, if memory has not the same.

@@ -16,6 +16,7 @@ use super::second_level::{SecondLevel, account};
 use crate::cache::CacheStatistics;
 use crate::config::{ClusterConfig, MemoryMap, PlatformConfig, TileConfig};
 use crate::device::{Htif, Uart};
+use crate::dma::EngineMap;
 use crate::fabric::Fabric;
 use crate::hart::Hart;
 use crate::ledger::Level;
@@ -84,7 +85,11 @@ impl ClusterTile {
             .collect::<Option<Vec<_>>>()?;
         Some(Self {
             harts,
-            second: SecondLevel::new(tile, cluster, MemoryMap::new(platform))?,
+            second: SecondLevel::new(
+                tile,
+                cluster,
+                (MemoryMap::new(platform), EngineMap::new(platform)),
+            )?,
             devices: Devices::new(tile, cluster, platform),
             line: tile.hart.line.into(),
             #[cfg(test)]
@@ -240,6 +245,13 @@ impl ClusterTile {
                 }
                 side.inbox
                     .push(there, FROM_SECOND_LEVEL, Inbound::Down(down));
+                earliest = earliest.min(there);
+            }
+            for (port, token, value) in second.answers.drain(..) {
+                let side = &mut harts[usize::from(port)].side;
+                let there = align(there, side.cycle);
+                let answer = Inbound::Answer(token, value);
+                side.inbox.push(there, FROM_SECOND_LEVEL, answer);
                 earliest = earliest.min(there);
             }
         }

@@ -1,9 +1,11 @@
-//! A DMA engine of a tile with a local memory.
+//! A DMA engine: of a tile with a local memory, or a part of its own at the network.
 //!
 //! What it deliberately does not know: registers and descriptors ([`bulkhead_abi::dma`]).
 
-use crate::types::Tick;
+use super::{ConfigError, PlatformConfig, PlatformKind};
+use crate::types::{Tick, TileId};
 use bulkhead_abi::dma::CHANNELS_MAX;
+use bulkhead_abi::memory_map::DMA_ENGINES;
 
 /// A DMA engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,20 +14,37 @@ pub struct DmaConfig {
     pub cycle: Tick,
     /// Channels, 1 to 8.
     pub channels: u32,
-    /// Elements of a channel under way at most, from the turn for the read to the acknowledgement of the write: 1 to 64.
+    /// Accesses of a channel under way at most, from the turn for the read to the acknowledgement of the write: 1 to 64.
     pub outstanding: u32,
     /// Cycles from a start, or from the last word of a descriptor, to the first access; at least 1.
     pub startup: u64,
+    /// Bytes of a burst, a power of two: elements side by side travel together. 0: each element is an access of its own.
+    pub burst: u32,
+    /// Bytes that each side moves per cycle.
+    pub width: u32,
 }
 
-/// Most elements of a channel under way.
+/// A DMA engine that is a part of its own: all harts of a bare chip reach its registers over the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Number on the network.
+    pub id: TileId,
+    /// Router that it is attached to (ignored by a crossbar).
+    pub router: u16,
+    /// The engine.
+    pub dma: DmaConfig,
+    /// Cycles from the arrival of an access to a register to its answer; at least 1.
+    pub registers: u64,
+}
+
+/// Most accesses of a channel under way.
 const OUTSTANDING_MAX: u32 = 64;
 
 impl DmaConfig {
     /// Checks what the machine relies on.
     pub(super) fn validate(&self) -> Result<(), String> {
-        if self.cycle == 0 || self.startup == 0 {
-            return Err("dma: cycle and startup must be at least 1".into());
+        if self.cycle == 0 || self.startup == 0 || self.width == 0 {
+            return Err("dma: cycle, startup and width must be at least 1".into());
         }
         if !(1..=CHANNELS_MAX).contains(&self.channels) {
             return Err(format!("dma: 1 to {CHANNELS_MAX} channels are possible"));
@@ -39,6 +58,48 @@ impl DmaConfig {
     }
 }
 
+impl PlatformConfig {
+    /// DMA engines that are parts of their own: on bare chips without a mesh, with bursts that a packet can carry.
+    pub(super) fn validate_engines(&self) -> Result<(), ConfigError> {
+        let fail = |what: String| {
+            Err(ConfigError {
+                platform: self.name.clone(),
+                what,
+            })
+        };
+        if self.engines.is_empty() {
+            return Ok(());
+        }
+        if self.kind != PlatformKind::Bare {
+            return fail("a dma engine beside the tiles needs a bare platform".into());
+        }
+        if self.engines.len() as u64 > DMA_ENGINES {
+            return fail(format!("at most {DMA_ENGINES} dma engines are possible"));
+        }
+        for engine in &self.engines {
+            let id = engine.id;
+            if let Err(what) = engine.dma.validate() {
+                return fail(format!("engine {id}: {what}"));
+            }
+            if engine.registers == 0 {
+                return fail(format!("engine {id}: registers must be at least 1"));
+            }
+            let (burst, chunk) = (engine.dma.burst, self.network.chunk);
+            if burst != 0 && !burst.is_power_of_two() {
+                return fail(format!(
+                    "engine {id}: a burst must be a power of two, not {burst}"
+                ));
+            }
+            if burst.max(8) > chunk {
+                return fail(format!(
+                    "engine {id}: a burst of {burst} bytes is larger than a network chunk of {chunk}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Two channels with 32 elements under way, and one tick a cycle.
 impl Default for DmaConfig {
     fn default() -> Self {
@@ -47,6 +108,8 @@ impl Default for DmaConfig {
             channels: 2,
             outstanding: 32,
             startup: 4,
+            burst: 0,
+            width: 8,
         }
     }
 }

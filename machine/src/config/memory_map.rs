@@ -61,6 +61,54 @@ impl MemoryMap {
 }
 
 impl PlatformConfig {
+    /// The bytes behind a memory, by index: its own, or those of the memories whose second port it is, one behind the other. Each as its
+    /// index and its size.
+    pub fn behind(&self, index: usize) -> Vec<(usize, u64)> {
+        let memory = &self.memories[index];
+        if memory.second_port_of.is_empty() {
+            return vec![(index, memory.size)];
+        }
+        let find = |id: &TileId| {
+            let place = self.memories.iter().position(|one| one.id == *id)?;
+            Some((place, self.memories[place].size))
+        };
+        memory.second_port_of.iter().filter_map(find).collect()
+    }
+
+    /// Second ports lead to memories that have bytes, and have as many bytes as these.
+    pub(super) fn validate_second_ports(&self) -> Result<(), ConfigError> {
+        for (index, memory) in self.memories.iter().enumerate() {
+            let of = &memory.second_port_of;
+            if of.is_empty() {
+                continue;
+            }
+            let id = memory.id;
+            let fail = |what: String| {
+                Err(ConfigError {
+                    platform: self.name.clone(),
+                    what: format!("memory tile {id}: {what}"),
+                })
+            };
+            if self.kind != PlatformKind::Bare {
+                return fail("a second port needs a bare platform".into());
+            }
+            for other in of {
+                let found = self.memories.iter().find(|one| one.id == *other);
+                if !found.is_some_and(|one| one.second_port_of.is_empty()) {
+                    return fail(format!("there is no memory {other} with bytes of its own"));
+                }
+            }
+            let all: u64 = self.behind(index).iter().map(|(_, size)| size).sum();
+            if all != memory.size {
+                return fail(format!(
+                    "it has {} bytes, and the memories behind it have {all}",
+                    memory.size
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// All memories of a chip with several of them are in the windows of every tile.
     pub(super) fn validate_map(&self) -> Result<(), ConfigError> {
         if self.kind != PlatformKind::Bare || self.memories.len() < 2 {

@@ -1,10 +1,10 @@
 //! A tile with a local memory, as its hart sees it.
 
-use super::dma::is_register;
 use super::map::Target;
 use super::{Parts, Signal};
 use crate::device::clint::ClintEffect;
 use crate::device::{HtifEffect, exit_code};
+use crate::dma::is_register;
 use crate::fabric::Fabric;
 use crate::hart::{
     Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, RemoteOperation, Timing,

@@ -6,19 +6,19 @@
 //! memory port come in that order. What it deliberately does not know: other tiles; everything that leaves goes through the fabric.
 
 mod bus;
-mod dma;
 mod guard;
 mod map;
 mod memory;
 mod requests;
 
-pub use dma::{DmaStatistics, owner as dma_owner};
+pub use crate::dma::{DmaStatistics, owner as dma_owner};
 pub use guard::{Guard, GuardRule, Refusals};
 pub use map::{AddressMap, Target, core, core_of};
 pub use memory::{LocalMemory, LocalMemoryStatistics};
 
 use crate::config::{PlatformConfig, TileConfig};
 use crate::device::{Clint, Clock, Htif, Uart};
+use crate::dma::Dma;
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop};
@@ -28,7 +28,6 @@ use crate::tile::End;
 use crate::types::{Owner, Tick, TileId, align};
 use bulkhead_abi::memory_map::{TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bus::LocalBus;
-use dma::Dma;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 //! Why it exists: a request for the local memory takes the same path whether it came over the network or from the tile's own DMA engine: it
 //! asks for a port, is performed in its turn, and is answered. What it deliberately does not know: what the hart does meanwhile.
 
-use super::dma::{Dma, Failure, Side};
 use super::map::Target;
 use super::{Event, FROM_PORT, Guard, LocalTile, Parts, Signal};
+use crate::dma::{Data, Dma, Failure, Side};
 use crate::fabric::Fabric;
 use crate::hart::{InterruptLine, RemoteOperation};
 use crate::ledger::Resource;
@@ -70,7 +70,7 @@ impl LocalTile {
             let value = if refused {
                 Err(Failure::Refused)
             } else {
-                Ok(value)
+                Ok(Data::Word(value))
             };
             return self.parts.dma().answer(now, packet.tag, value);
         }
@@ -180,11 +180,13 @@ impl LocalTile {
             let Some((owner, tag, account, access)) = begun else {
                 continue;
             };
-            let (transaction, operation) = match access.value {
-                Some(value) => (Transaction::DmaWrite, RemoteOperation::Store(value)),
+            let (transaction, operation) = match access.data {
+                Some(data) => (Transaction::DmaWrite, RemoteOperation::Store(data.word())),
                 None => (Transaction::DmaRead, RemoteOperation::Load),
             };
-            let request = self.parts.request(access.address, access.bytes, operation);
+            // Without bursts an access is one element, which has at most eight bytes.
+            let bytes = u8::try_from(access.bytes).expect("a mesh moves single elements");
+            let request = self.parts.request(access.address, bytes, operation);
             let Some((tile, kind)) = request else {
                 self.parts.dma().answer(now, tag, Err(Failure::Nothing));
                 continue;

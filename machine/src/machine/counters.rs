@@ -115,6 +115,9 @@ impl Machine {
         for cluster in &self.parts.clusters {
             add(format!("{:?}", cluster.uart().map(|u| u.output())));
         }
+        for engine in &self.parts.engines {
+            add(format!("{:?}", engine.statistics()));
+        }
         if let Some(observer) = &self.fabric.observer {
             hash.update(observer.bytes());
         }

@@ -1,12 +1,14 @@
-//! A chip with clusters: the order of its parts, which are clusters and tiles with one hart, and of the fabric.
+//! A chip with clusters or DMA engines: the order of its parts, which are clusters, tiles with one hart and engines, and of the fabric.
 //!
 //! Why it exists: a part acts up to the earliest moment at which memory may answer it; memory, up to the earliest moment at which a part
-//! may ask. Parts reach each other through memory only, and their caches know nothing of each other. But one of them may end the run for
-//! all, so none goes further than a little ahead of the others. What it deliberately does not know: harts and caches.
+//! may ask. Parts with harts reach each other through memory only, and their caches know nothing of each other. But one of them may end the
+//! run for all, so none goes further than a little ahead of the others. An engine gets requests, too: it acts up to the earliest moment at
+//! which a packet of another part may come. What it deliberately does not know: harts and caches.
 
 use super::{Machine, MachineError, Outcome};
 use crate::cluster_tile::ClusterTile;
 use crate::config::PlatformConfig;
+use crate::dma::{DmaPart, DmaStatistics};
 use crate::fabric::Fabric;
 use crate::hart::Hart;
 use crate::statistics::{CacheReport, HartReport};
@@ -24,13 +26,18 @@ enum Place {
     Cluster(usize),
     /// A tile with one hart, by its place among them.
     Tile(usize),
+    /// A DMA engine, by its place among them.
+    Engine(usize),
 }
 
 /// See the module's documentation.
 pub(super) struct Parts {
     pub clusters: Vec<ClusterTile>,
-    /// By position in the fabric; none without a cluster.
+    pub engines: Vec<DmaPart>,
+    /// By position in the fabric; none without a cluster or an engine.
     places: Vec<Place>,
+    /// Least time from a packet of one part to its arrival at another.
+    across: Tick,
     ahead: Tick,
     /// The host visits the parts in the other order, which must change nothing.
     #[cfg(test)]
@@ -38,8 +45,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The parts of a chip. The configuration is valid.
-    pub fn new(platform: &PlatformConfig) -> Self {
+    /// The parts of a chip; a packet needs at least `across` from one to another. The configuration is valid.
+    pub fn new(platform: &PlatformConfig, across: Tick) -> Self {
         let clusters = platform.clusters();
         let clusters: Vec<ClusterTile> = clusters
             .filter_map(|(tile, cluster)| ClusterTile::new(tile, cluster, platform))
@@ -53,32 +60,42 @@ impl Parts {
             *counter += 1;
             place(*counter - 1)
         });
+        let places: Vec<Place> = places
+            .chain((0..platform.engines.len()).map(Place::Engine))
+            .collect();
+        let engines = platform.engines.iter();
+        let engines: Vec<DmaPart> = engines
+            .map(|engine| DmaPart::new(engine, platform, across))
+            .collect();
         let cycles = platform.tiles.iter().map(|tile| {
             let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
             let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
             others.fold(tile.hart.ticks_per_cycle, Tick::max)
         });
         Self {
-            places: match clusters.is_empty() {
+            places: match clusters.is_empty() && engines.is_empty() {
                 true => Vec::new(),
-                false => places.collect(),
+                false => places,
             },
+            across,
             ahead: AHEAD * cycles.max().unwrap_or(1),
             clusters,
+            engines,
             #[cfg(test)]
             backwards: false,
         }
     }
 
-    /// The chip has a cluster.
+    /// The chip has a cluster or an engine.
     pub fn exist(&self) -> bool {
-        !self.clusters.is_empty()
+        !self.places.is_empty()
     }
 
     fn end(&self, tiles: &[Tile], place: Place) -> Option<(Tick, End)> {
         match place {
             Place::Cluster(index) => self.clusters[index].end(),
             Place::Tile(index) => tiles[index].end(),
+            Place::Engine(_) => None,
         }
     }
 
@@ -92,6 +109,10 @@ impl Parts {
             }
             Place::Tile(index) if tiles[index].end().is_some() => (Tick::MAX, Tick::MAX),
             Place::Tile(index) => (tiles[index].next_time(), tiles[index].next_packet()),
+            Place::Engine(index) => {
+                let next = self.engines[index].next_time();
+                (next, next)
+            }
         }
     }
 }
@@ -184,6 +205,19 @@ impl Machine {
         }
     }
 
+    /// What a DMA engine beside the tiles did; `None`: there is no such engine.
+    pub fn engine(&self, id: TileId) -> Option<DmaStatistics> {
+        let mut engines = self.parts.engines.iter();
+        let engine = engines.find(|engine| engine.id() == id)?;
+        Some(*engine.statistics())
+    }
+
+    /// A register of such an engine, as a tool sees it.
+    pub fn engine_register(&self, id: TileId, offset: u64) -> Option<u64> {
+        let mut engines = self.parts.engines.iter();
+        engines.find(|engine| engine.id() == id)?.register(offset)
+    }
+
     /// What the caches of the clusters did.
     pub(super) fn cluster_caches(&self) -> impl Iterator<Item = CacheReport> {
         let all = self.parts.clusters.iter().flat_map(ClusterTile::statistics);
@@ -237,6 +271,7 @@ impl Machine {
             match parts.places[delivery.position] {
                 Place::Cluster(index) => parts.clusters[index].deliver(at, delivery.packet),
                 Place::Tile(index) => tiles[index].deliver(delivery),
+                Place::Engine(index) => parts.engines[index].deliver(delivery),
             }
             (first, packet) = (first.min(at), packet.min(at));
         }
@@ -252,14 +287,19 @@ impl Machine {
             return Some(Outcome::Limit);
         }
         let exit = self.exit;
+        // An engine answers what has arrived there and is not in the network any more.
+        let engines = parts.engines.iter().map(DmaPart::next_time).min();
+        let answer = later(engines.unwrap_or(Tick::MAX), parts.across);
         let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {
-            true => later(next, exit),
+            true => later(next, exit).min(answer),
             false => Tick::MAX,
         };
         // A part that waits for memory does something when it is answered.
         let places = parts.places.iter().enumerate();
         let moments = places.map(|(i, place)| parts.times(tiles, *place).0.min(arrival(fabric, i)));
         let earliest = Earliest::of(moments);
+        let places = parts.places.iter();
+        let packets = Earliest::of(places.map(|place| parts.times(tiles, *place).1));
         for i in 0..parts.places.len() {
             #[cfg(test)]
             let i = match parts.backwards {
@@ -271,6 +311,15 @@ impl Machine {
             match parts.places[i] {
                 Place::Cluster(index) => parts.clusters[index].run(arrival, limit, fabric),
                 Place::Tile(index) => tiles[index].run(arrival.min(limit), fabric),
+                Place::Engine(index) => {
+                    // If nothing is on its way here, another part must be reached first, or act, and send something.
+                    let others = later(packets.of_others(i), parts.across);
+                    let reached = match arrival {
+                        Tick::MAX => others.min(later(later(next, exit), parts.across)),
+                        arrival => arrival.min(others),
+                    };
+                    parts.engines[index].run(reached.min(limit), fabric);
+                }
             }
         }
         if first != Tick::MAX {

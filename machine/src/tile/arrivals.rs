@@ -8,8 +8,8 @@ use crate::device::network::CARD_TOKEN;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, LineBytes};
 use crate::ledger::Resource;
-use crate::noc::{Packet, Transaction};
-use crate::types::{Owner, Tick};
+use crate::noc::{Packet, PacketKind, Transaction};
+use crate::types::{Owner, Tick, align};
 
 /// The harts of a tile, as its caches see them.
 struct TileHarts<'a> {
@@ -109,6 +109,18 @@ impl Tile {
                     .ledger
                     .complete(packet.owner, packet.transaction, &packet.account, now);
                 self.written(now, packet.tag, packet.owner, fabric);
+            }
+            Transaction::RemoteLoad | Transaction::RemoteStore => {
+                fabric
+                    .ledger
+                    .complete(packet.owner, packet.transaction, &packet.account, now);
+                let PacketKind::RemoteAnswer { value, .. } = packet.kind else {
+                    panic!("a register of a DMA engine answers with its value, not {packet:?}");
+                };
+                // The hart takes it at the next edge of its clock.
+                let edge = align(now, self.local.cycle);
+                self.hart.complete_remote(packet.tag, edge, value);
+                self.runnable = true;
             }
             _ => {
                 if packet.kind.is_response() {

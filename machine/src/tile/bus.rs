@@ -10,9 +10,10 @@ use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{
     Access, Bus, BusFault, CacheEvents, DeviceRead, DeviceWrite, InterruptLine, Managed,
-    Management, Place, Timing, UserTrap,
+    Management, Place, RemoteOperation, Timing, UserTrap,
 };
 use crate::ledger::Resource;
+use crate::noc::Packet;
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
@@ -358,6 +359,29 @@ impl Bus for TileBus<'_> {
         if self.local.htif.is_at(physical) {
             self.stored_to_host(now, place, value);
         }
+    }
+
+    #[inline]
+    fn is_remote(&self, physical: u64, atomic: bool) -> bool {
+        !atomic && self.local.engines.has(physical)
+    }
+
+    fn remote(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        bytes: u8,
+        operation: RemoteOperation,
+    ) -> Result<u32, BusFault> {
+        let request = self.local.engines.request(physical, bytes, operation);
+        let (engine, kind, transaction) = request.ok_or(BusFault)?;
+        let (tile, owner, token) = (self.local.id, self.owner(), self.caches.token());
+        let mut packet = Packet::request(now, tile, engine, owner, token, transaction, kind);
+        // It leaves no earlier than a miss.
+        let leaves = now + self.local.hart_lookahead;
+        packet.account.service += leaves - now;
+        self.local.send(leaves, packet, self.fabric);
+        Ok(token)
     }
 
     #[inline]

@@ -68,6 +68,7 @@ mod tests {
             dram: DramConfig::default(),
             size,
             router: 0,
+            second_port_of: Vec::new(),
         };
         let homes = Homes::new(&[memory(7, 0x1800), memory(9, 0x4000)]);
         assert_eq!(homes.of(1, 0), 0x2000);

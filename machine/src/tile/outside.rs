@@ -61,7 +61,10 @@ impl Local {
             let count = piece.range.len();
             let from = match caches.peek(piece.line) {
                 Some(line) => &line[piece.offset..piece.offset + count],
-                None => &fabric.ram[piece.memory][piece.at..piece.at + count],
+                None => {
+                    let (memory, at) = fabric.bytes_at(piece.memory, piece.at as u64);
+                    &fabric.ram[memory][at as usize..at as usize + count]
+                }
             };
             buffer[piece.range].copy_from_slice(from);
         }
@@ -96,7 +99,8 @@ impl Tile {
             };
             let from = &bytes[piece.range];
             self.caches.poke(piece.line, piece.offset, from);
-            fabric.ram[piece.memory][piece.at..piece.at + from.len()].copy_from_slice(from);
+            let (memory, at) = fabric.bytes_at(piece.memory, piece.at as u64);
+            fabric.ram[memory][at as usize..at as usize + from.len()].copy_from_slice(from);
         }
         true
     }

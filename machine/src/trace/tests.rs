@@ -38,6 +38,7 @@ fn platform() -> PlatformConfig {
             },
             size: 1 << 20,
             router: 0,
+            second_port_of: Vec::new(),
         }],
         cables: Vec::new(),
         network: NetworkConfig {
@@ -45,6 +46,7 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 0,
+        engines: Vec::new(),
     }
 }
 

@@ -317,6 +317,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
             },
             size: 16 << 20,
             router: 0,
+            second_port_of: Vec::new(),
         }],
         cables: Vec::new(),
         network: NetworkConfig {
@@ -324,6 +325,7 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        engines: Vec::new(),
     }
 }
 
@@ -473,6 +475,7 @@ pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
             dram: DramConfig::default(),
             size: 1 << 20,
             router: 0,
+            second_port_of: Vec::new(),
         }],
         network,
         ..platform(PlatformKind::Bare, 1)

@@ -1,7 +1,7 @@
-//! The elements of tiles of a mesh: local memories and DMA engines.
+//! The elements of tiles of a mesh, and DMA engines.
 
 use super::Kind::{Integer, Name, Size};
-use super::platform::{CLOCK, LATENCY, SOURCE};
+use super::platform::{CLOCK, LATENCY, SOURCE, TILE};
 use super::{ElementRule, any, default, required};
 
 /// See [`super::PLATFORM`].
@@ -59,7 +59,7 @@ pub const LOCAL_MEMORY: ElementRule = ElementRule {
 /// See [`super::PLATFORM`].
 pub const DMA: ElementRule = ElementRule {
     name: "dma",
-    about: "A DMA engine of a tile of a mesh: it moves data between memories while the hart does something else.",
+    about: "A kind of DMA engine, which moves data between memories while harts do something else: for tiles of a mesh, or for an <engine> beside the tiles.",
     attributes: &[
         required("name", Name, "Name of the engine."),
         CLOCK,
@@ -71,12 +71,47 @@ pub const DMA: ElementRule = ElementRule {
         required(
             "outstanding",
             Integer { min: 1, max: 64 },
-            "Elements of a channel under way at most, from the begin of the read to the acknowledgement of the write.",
+            "Accesses of a channel under way at most, from the begin of the read to the acknowledgement of the write.",
         ),
         required(
             "startup",
             LATENCY,
             "Cycles from a start, or from the last word of a descriptor, to the first access.",
+        ),
+        default(
+            "burst",
+            Size { min: 0, max: 512 },
+            "0B",
+            "Bytes of a burst, a power of two: elements side by side travel together, up to addresses at its multiples. 0B: each element is an access of its own (meshes).",
+        ),
+        default(
+            "width",
+            Size { min: 1, max: 64 },
+            "8B",
+            "Bytes that the engine reads, and bytes that it writes, in a cycle.",
+        ),
+        SOURCE,
+    ],
+    children: &[any("origin")],
+};
+
+/// See [`super::PLATFORM`].
+pub const ENGINE: ElementRule = ElementRule {
+    name: "engine",
+    about: "A DMA engine beside the tiles of a bare platform, at the network: all harts reach its registers, and it reaches all memories.",
+    attributes: &[
+        required("id", TILE, "Number on the network."),
+        required("dma", Name, "Its kind."),
+        required(
+            "registers",
+            LATENCY,
+            "Cycles of the engine from the arrival of an access to a register to its answer.",
+        ),
+        default(
+            "router",
+            TILE,
+            "0",
+            "The router that it is attached to (meshes).",
         ),
         SOURCE,
     ],

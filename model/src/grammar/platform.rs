@@ -5,7 +5,7 @@
 
 use super::Kind::{Boolean, Choice, Credits, Drift, Frequency, Integer, Name, Rate, Size, Span};
 use super::cluster::{CLUSTER, CORE, PARTITION};
-use super::mesh::{DMA, LOCAL_MEMORY};
+use super::mesh::{DMA, ENGINE, LOCAL_MEMORY};
 use super::pipeline::PIPELINE;
 use super::prefetcher::PREFETCHER;
 use super::{AttributeRule, ElementRule, any, default, maybe, once, optional, required, some};
@@ -30,7 +30,7 @@ pub(super) const ENTRIES: super::Kind = Integer {
 };
 /// A sentence or a list of attributes.
 const NOTE: super::Kind = super::Kind::Text { max: 1000 };
-const TILE: super::Kind = Integer { min: 0, max: 4095 };
+pub(super) const TILE: super::Kind = Integer { min: 0, max: 4095 };
 const HARTS: super::Kind = Integer { min: 1, max: 2 };
 
 pub(super) const SOURCE: AttributeRule = optional(
@@ -70,6 +70,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("dram"),
             once("network"),
             some("tile"),
+            any("engine"),
             any("memory"),
         ],
     },
@@ -622,6 +623,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         ],
         children: &[],
     },
+    ENGINE,
     ElementRule {
         name: "memory",
         about: "A memory tile.",
@@ -635,6 +637,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                     max: 1 << 40,
                 },
                 "Bytes of memory.",
+            ),
+            optional(
+                "second-port-of",
+                NOTE,
+                "Numbers of memories, separated by spaces: this is another way to their bytes, one memory behind the other, and has none of its own (bare platforms).",
             ),
             default(
                 "router",

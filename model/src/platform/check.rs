@@ -23,6 +23,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     routers(platform, root, errors);
     super::mesh::check(platform, root, errors);
     super::cluster::check(platform, root, errors);
+    super::engines::check(platform, root, errors);
     super::pipeline::check(platform, root, errors);
 }
 
@@ -416,7 +417,8 @@ fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     // External memory is at the edge of a mesh of local memories, next to a tile.
     let beside = platform.kind == PlatformKind::Mesh;
     let mut used = Vec::new();
-    for node in root.all("tile").chain(root.all("memory")) {
+    let all = root.all("tile").chain(root.all("engine"));
+    for node in all.chain(root.all("memory")) {
         let shares = beside && node.rule.name == "memory";
         for (id, router) in numbers(node) {
             let router = u64::from(router);

@@ -7,6 +7,7 @@
 
 mod check;
 mod cluster;
+mod engines;
 mod mesh;
 mod pipeline;
 mod read;
@@ -14,6 +15,7 @@ mod write;
 
 use serde::Serialize;
 
+pub use engines::{Dma, Engine};
 pub(crate) use read::read;
 pub(crate) use write::write;
 
@@ -66,6 +68,9 @@ pub struct Platform {
     pub tiles: Vec<Tile>,
     /// Memory tiles, by number.
     pub memories: Vec<Memory>,
+    /// DMA engines beside the tiles, by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub engines: Vec<Engine>,
     /// Where the values come from.
     pub origins: Vec<Origin>,
 }
@@ -354,21 +359,6 @@ pub struct LocalMemory {
     pub fetch: u32,
     /// Rules of the guard that checks requests of other tiles; 0: no guard.
     pub guard: u32,
-}
-
-/// A DMA engine of a tile with a local memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Dma {
-    /// Name.
-    pub name: String,
-    /// Its clock.
-    pub clock: Clock,
-    /// Channels.
-    pub channels: u32,
-    /// Maximum outstanding elements of a channel.
-    pub outstanding: u32,
-    /// From a start to the first access, in cycles of `clock`.
-    pub startup: u32,
 }
 
 /// A data transfer unit. All latencies in cycles of `clock`.
@@ -675,7 +665,7 @@ pub struct Tile {
     /// Local memory; always present on meshes, never on other platforms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory: Option<LocalMemory>,
-    /// DMA engine; only on meshes.
+    /// Its own DMA engine; only on meshes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dma: Option<Dma>,
     /// By how much its timer is ahead when the chip starts; not 0 only on meshes.
@@ -726,6 +716,9 @@ pub struct Memory {
     pub size: Size,
     /// Router that it is attached to.
     pub router: u16,
+    /// It has no bytes of its own, but is another way to those of these memories, one behind the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub second_port_of: Vec<u16>,
 }
 
 /// Where values come from.

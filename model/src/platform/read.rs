@@ -4,7 +4,7 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Interval,
+    Accelerator, Cache, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Engine, Interval,
     LocalMemory, Memory, MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition,
     Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement,
     Spread, Tile, Topology, WriteQueue,
@@ -111,6 +111,10 @@ impl Reader<'_> {
                 });
             }
         }
+        let mut engines: Vec<_> = root
+            .all("engine")
+            .filter_map(|node| self.engine(node, &dma_engines))
+            .collect();
         let mut memories: Vec<_> = root
             .all("memory")
             .filter_map(|node| self.memory(node, &drams))
@@ -120,6 +124,7 @@ impl Reader<'_> {
         }
         tiles.sort_by_key(|tile| tile.id);
         memories.sort_by_key(|memory| memory.id);
+        engines.sort_by_key(|engine| engine.id);
         Some(Platform {
             name: root.text("name"),
             about: root.maybe_text("about"),
@@ -144,6 +149,7 @@ impl Reader<'_> {
             network: network?,
             tiles,
             memories,
+            engines,
             origins: self.origins(),
         })
     }
@@ -169,7 +175,7 @@ impl Reader<'_> {
         }
         let mut seen = Vec::new();
         for node in &self.root.children {
-            if matches!(node.rule.name, "tile" | "memory") {
+            if matches!(node.rule.name, "tile" | "engine" | "memory") {
                 let before = self.errors.len();
                 for (id, _) in numbers(node) {
                     self.note_duplicate("tile", id.to_string(), node, "id", &mut seen);
@@ -300,6 +306,19 @@ impl Reader<'_> {
             channels: number("channels"),
             outstanding: number("outstanding"),
             startup: number("startup"),
+            burst: narrow(node.size("burst").0),
+            width: narrow(node.size("width").0),
+        })
+    }
+
+    fn engine(&mut self, node: &Node, kinds: &[Dma]) -> Option<Engine> {
+        Some(Engine {
+            id: node.integer("id") as u16,
+            dma: self
+                .find(node, "dma", "dma", kinds, |item| &item.name)?
+                .clone(),
+            registers: narrow(node.integer("registers")),
+            router: node.integer("router") as u16,
         })
     }
 
@@ -516,6 +535,13 @@ impl Reader<'_> {
                 .clone(),
             size: node.size("size"),
             router: node.integer("router") as u16,
+            // `engines` reports numbers that are none.
+            second_port_of: node
+                .maybe_text("second-port-of")
+                .map_or_else(Vec::new, |text| {
+                    let numbers = text.split_whitespace();
+                    numbers.filter_map(|one| one.parse().ok()).collect()
+                }),
         })
     }
 
@@ -526,7 +552,7 @@ impl Reader<'_> {
         for node in top {
             let identity = match node.rule.name {
                 "network" | "timebase" => None,
-                "tile" | "memory" => Some(node.integer("id").to_string()),
+                "tile" | "engine" | "memory" => Some(node.integer("id").to_string()),
                 _ => Some(node.text("name")),
             };
             let element = match identity {

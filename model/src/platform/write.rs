@@ -4,9 +4,10 @@
 //! the rules that the values obey.
 
 use super::{
-    Cache, Controller, Dram, Dtu, MemoryPolicy, Network, Pipeline, PipelineModel, Platform,
+    Cache, Controller, Dram, Dtu, Memory, MemoryPolicy, Network, Pipeline, PipelineModel, Platform,
     PlatformKind, Prefetcher, PrefetcherKind, Replacement, Spread, Topology,
 };
+use crate::units::Size;
 use crate::writer::Writer;
 
 /// Writes a platform.
@@ -65,7 +66,9 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .attribute("clock", &part.clock.name)
             .attribute("channels", part.channels)
             .attribute("outstanding", part.outstanding)
-            .attribute("startup", part.startup);
+            .attribute("startup", part.startup)
+            .optional("burst", (part.burst > 0).then(|| Size(part.burst.into())))
+            .optional("width", (part.width != 8).then(|| Size(part.width.into())));
         close(writer, platform, &format!("dma[{}]", part.name));
     }
     platform
@@ -136,16 +139,33 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .attribute("uart", tile.uart);
         close(writer, platform, &format!("tile[{}]", tile.id));
     }
+    for engine in &platform.engines {
+        writer
+            .start("engine")
+            .attribute("id", engine.id)
+            .attribute("dma", &engine.dma.name)
+            .attribute("registers", engine.registers)
+            .attribute("router", engine.router);
+        close(writer, platform, &format!("engine[{}]", engine.id));
+    }
     for memory in &platform.memories {
         writer
             .start("memory")
             .attribute("id", memory.id)
             .attribute("dram", &memory.dram.name)
             .size("size", memory.size)
-            .attribute("router", memory.router);
+            .attribute("router", memory.router)
+            .optional("second-port-of", second_port(memory));
         close(writer, platform, &format!("memory[{}]", memory.id));
     }
     writer.end();
+}
+
+/// The memories that a second port leads to.
+fn second_port(memory: &Memory) -> Option<String> {
+    let of = memory.second_port_of.iter().map(u16::to_string);
+    let of: Vec<String> = of.collect();
+    (!of.is_empty()).then(|| of.join(" "))
 }
 
 /// Writes the source of the whole element, if it has one.

@@ -183,6 +183,8 @@ struct Harts {
     apps: Vec<App>,
     /// Tiles whose harts are distinguished; elsewhere everything the tile does belongs to its program.
     clusters: Vec<u16>,
+    /// DMA engines beside the tiles.
+    engines: Vec<u16>,
 }
 
 impl Harts {
@@ -193,6 +195,7 @@ impl Harts {
             bare: system.bare.clone(),
             apps: system.apps.clone(),
             clusters: clusters.map(|tile| tile.id).collect(),
+            engines: system.platform.engines.iter().map(|one| one.id).collect(),
         }
     }
 
@@ -219,6 +222,10 @@ impl Naming for Harts {
     fn owner(&self, owner: Owner) -> String {
         match self.app(owner) {
             Some(app) => app.name.clone(),
+            // The first channel is activity 1.
+            None if self.engines.contains(&owner.tile) => {
+                format!("channel {} of engine {}", owner.activity - 1, owner.tile)
+            }
             None => format!("hart {} of tile {}", owner.activity, owner.tile),
         }
     }

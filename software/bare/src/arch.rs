@@ -262,6 +262,44 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Writes every line back to memory and drops it, and waits until all of them are there.
+    pub fn flush(&self) {
+        for line in (self.base..self.base + self.bytes()).step_by(LEAST_LINE) {
+            bulkhead_hal::csr::write_back(line);
+        }
+        fence();
+    }
+}
+
+/// No line is shorter.
+const LEAST_LINE: usize = 16;
+
+/// Registers of a device, eight bytes each.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    base: u64,
+}
+
+impl Registers {
+    /// The registers from an address on, which are no Rust memory.
+    pub fn at(base: u64) -> Self {
+        Self { base }
+    }
+
+    /// Reads the register at an offset.
+    pub fn get(&self, offset: u64) -> u64 {
+        // SAFETY: a device register is no Rust memory; an address without one traps.
+        unsafe { ((self.base + offset) as *const u64).read_volatile() }
+    }
+
+    /// Writes the register at an offset.
+    pub fn set(&self, offset: u64, value: u64) {
+        // SAFETY: as in `get`. What a device does with memory is up to the caller, whose Rust objects are elsewhere.
+        unsafe { ((self.base + offset) as *mut u64).write_volatile(value) };
+    }
+}
+
 /// Waits until all earlier accesses are performed.
 #[inline(always)]
 pub fn fence() {

@@ -66,6 +66,7 @@ fn platform() -> PlatformConfig {
             },
             size: DRAM_BYTES,
             router: 0,
+            second_port_of: Vec::new(),
         }],
         cables: Vec::new(),
         network: NetworkConfig {
@@ -74,6 +75,7 @@ fn platform() -> PlatformConfig {
             ..NetworkConfig::default()
         },
         seed: 1,
+        engines: Vec::new(),
     }
 }
 

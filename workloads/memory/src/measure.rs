@@ -1,10 +1,11 @@
 //! Measures memory: chains of loads, and streams of loads and stores.
 //!
-//! Arguments: `role` (`chase`, `read`, `write`, `copy`, `store`), `bytes` of the working set, measured `rounds` over it. The set contains
+//! Arguments: `role` (`chase`, `read`, `write`, `copy`, `store`, `dma`), `bytes` of the working set, measured `rounds` over it. The set contains
 //! the lines at multiples of `stride` bytes whose address, modulo `period`, is in the `length` bytes from `first` on; so it can be a range,
 //! a cache colour or a bank. A chase follows `chains` chains of loads over the lines, in random order (`seed`), or in address order with
 //! `order=forward`. With `forever=true` it measures nothing and only disturbs others. `remote`: the address of the memory, in hexadecimal,
-//! instead of the program's own.
+//! instead of the program's own. `dma`: channel 0 of the engine at `engine` (hexadecimal) moves `bytes` from the program's own memory to
+//! `remote`, `rounds` times.
 //!
 //! The measured part is between the markers `MeasureBegin` and `MeasureEnd`, so the program need not know the time. `Check` gives the
 //! number of loads, stores or bytes. Each of `passes` is a span, and a flow from the program to itself. A set whose size is not a multiple
@@ -12,7 +13,8 @@
 #![no_std]
 #![no_main]
 
-use bulkhead_bare::arch::{Memory, UNROLLED, fence};
+use bulkhead_bare::arch::{Memory, Registers, UNROLLED, fence};
+use bulkhead_bare::hal::abi::dma::{CONTROL, FIRST_CHANNEL, START, STATUS, State, contiguous};
 use bulkhead_bare::hal::{device, marker};
 use bulkhead_bare::{Program, entry};
 use bulkhead_random::Random;
@@ -25,12 +27,9 @@ fn main(program: &Program) {
         return;
     }
     let bytes = program.value("bytes", 1 << 16);
-    let memory = match program.argument("remote") {
+    let memory = match hexadecimal(program, "remote") {
         None => program.memory,
-        Some(address) => match u64::from_str_radix(address, 16) {
-            Ok(address) => Memory::of_others(address, bytes),
-            Err(_) => panic!("remote is no hexadecimal address"),
-        },
+        Some(address) => Memory::of_others(address, bytes),
     };
     let rounds: u64 = program.value("rounds", 2);
     match program.argument("role") {
@@ -41,6 +40,7 @@ fn main(program: &Program) {
             part.write(1)
         }),
         Some("copy") => stream(program, &memory.part(0, bytes), rounds, Memory::copy),
+        Some("dma") => transfer(program, &memory),
         Some("store") => {
             let part = memory.part(0, bytes);
             measured(program, part.bytes() / 8 * rounds, || {
@@ -71,6 +71,63 @@ fn main(program: &Program) {
         Some(other) => panic!("no role {other}"),
     }
     device::exit(0);
+}
+
+/// A multiple of any burst.
+const PAGE: u64 = 4096;
+
+/// An argument that is an address.
+fn hexadecimal(program: &Program, name: &str) -> Option<u64> {
+    let text = program.argument(name)?;
+    match u64::from_str_radix(text, 16) {
+        Ok(address) => Some(address),
+        Err(_) => panic!("{name} is no hexadecimal address"),
+    }
+}
+
+/// Moves words to another memory by a DMA engine, once and then `rounds` times, which are measured: each from the store that starts the
+/// channel to the load that sees its end. The engine sees no caches, so what was stored is flushed first.
+fn transfer(program: &Program, to: &Memory) {
+    let Some(engine) = hexadecimal(program, "engine") else {
+        panic!("a transfer needs an engine");
+    };
+    // Bursts end at multiples of their length at both ends.
+    let skipped = program.memory.base().next_multiple_of(PAGE) - program.memory.base();
+    let from = program.memory.part(skipped, to.bytes());
+    for (number, offset) in (1..).zip((0..from.bytes()).step_by(8)) {
+        from.set(offset, number);
+    }
+    from.flush();
+    let channel = Registers::at(engine + FIRST_CHANNEL);
+    let words = contiguous(3, from.base(), to.base(), (to.bytes() / 8) as u32);
+    for (number, word) in (0u64..).zip(words) {
+        channel.set(8 * number, word);
+    }
+    let once = || {
+        channel.set(CONTROL, START);
+        // A load may overtake a store to another register.
+        fence();
+        while channel.get(STATUS) == State::Busy as u64 {}
+    };
+    once();
+    let rounds: u64 = program.value("rounds", 1);
+    marker::measure_begin(rounds);
+    for _ in 0..rounds {
+        once();
+    }
+    marker::measure_end(rounds);
+    let status = channel.get(STATUS);
+    assert!(
+        status == State::Done as u64,
+        "the transfer ended with status {status:#x}"
+    );
+    for offset in (0..to.bytes()).step_by(1 << 10) {
+        assert!(
+            to.get(offset) == 1 + offset / 8,
+            "a wrong word at {offset:#x}"
+        );
+    }
+    marker::check(to.bytes());
 }
 
 /// Runs `work` once to warm the caches, then `passes` times between markers; or again and again.

@@ -272,12 +272,19 @@ fn shared(
     let Some(within) = within(platform, (node, memory), errors) else {
         return;
     };
+    let behind = platform.behind(memory);
     let free = |start: u64| -> Result<u64, u64> {
         let end = start.saturating_add(placed.size);
-        let mut over = ranges.iter();
         let meets = |other: &Range<u64>| other.start < end && start < other.end;
-        match over.find(|(of, other)| *of == memory.id && meets(other)) {
-            Some((_, other)) => Err(other.end),
+        // The memories behind a second port have the same bytes at other addresses.
+        let taken = ranges.iter().filter_map(|(of, other)| {
+            let before = behind.iter().take_while(|(id, _)| id != of);
+            let from: u64 = before.map(|(_, size)| size).sum();
+            let is_here = behind.iter().any(|(id, _)| id == of);
+            is_here.then(|| from + other.start..from + other.end)
+        });
+        match taken.into_iter().find(meets) {
+            Some(other) => Err(other.end),
             None if end > within.end => Err(u64::MAX),
             None => Ok(start),
         }
@@ -312,7 +319,15 @@ fn shared(
         ));
         return;
     };
-    ranges.push((memory.id, start..start + placed.size));
+    let mut from = 0;
+    for (id, size) in &behind {
+        let first = start.max(from);
+        let end = (start + placed.size).min(from + size);
+        if first < end {
+            ranges.push((*id, first - from..end - from));
+        }
+        from += size;
+    }
     placed.offset = start;
     placed.base = match is_window {
         true => MEMORY_BASE,

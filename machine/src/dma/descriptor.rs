@@ -89,11 +89,27 @@ impl Descriptor {
         (places > 0 && rows > 0).then_some((0, 0))
     }
 
-    /// The element after another one.
-    pub fn after(&self, (row, place): (u32, u32)) -> Option<(u32, u32)> {
+    /// The elements from this one on that make one access: as many of its row as are side by side at both ends and in one burst there.
+    pub fn side_by_side(&self, (row, place): (u32, u32), burst: u32) -> u32 {
+        let unit = u32::from(self.bytes());
+        let dense = u64::from(unit) | u64::from(unit) << 32;
+        if burst <= unit || self.word(ELEMENT_STRIDES) != dense {
+            return 1;
+        }
+        let room = |end| {
+            let behind = self.address(end, (row, place)) % u64::from(burst);
+            (burst - behind as u32) / unit
+        };
+        let (places, _) = self.counts();
+        let room = room(End::Source).min(room(End::Destination));
+        room.min(places - place)
+    }
+
+    /// The element that many behind another one of its row.
+    pub fn after(&self, (row, place): (u32, u32), elements: u32) -> Option<(u32, u32)> {
         let (places, rows) = self.counts();
-        match (place + 1 < places, row + 1 < rows) {
-            (true, _) => Some((row, place + 1)),
+        match (places - place > elements, row + 1 < rows) {
+            (true, _) => Some((row, place + elements)),
             (false, true) => Some((row + 1, 0)),
             (false, false) => None,
         }
@@ -122,7 +138,7 @@ mod tests {
             let [source, destination] =
                 [End::Source, End::Destination].map(|end| one.address(end, element));
             seen.push((source, destination));
-            at = one.after(element);
+            at = one.after(element, 1);
         }
         assert_eq!(
             seen,
@@ -149,7 +165,7 @@ mod tests {
             words[5] = u64::from((8 * down) as u32);
             let one = Descriptor(words);
             prop_assert!(one.is_valid());
-            let all = std::iter::successors(one.first(), |at| one.after(*at));
+            let all = std::iter::successors(one.first(), |at| one.after(*at, 1));
             let got: Vec<u64> = all.map(|at| one.address(End::Source, at)).collect();
             let mut wanted = Vec::new();
             for row in 0..i64::from(rows) {
@@ -158,6 +174,56 @@ mod tests {
                 }
             }
             prop_assert_eq!(got, wanted);
+        }
+    }
+
+    proptest! {
+        /// Bursts cover every byte of a row once, in order, and none crosses a border of a burst at either end.
+        #[test]
+        fn bursts_cover_a_row(source in 0u64..64, destination in 0u64..64, places in 1u32..200, rows in 1u32..3, power in 4u32..8) {
+            let burst = 1 << power;
+            let mut words = [0; WORDS];
+            words[0] = 3;
+            (words[1], words[2]) = (0x8000 + 8 * source, 0x4000 + 8 * destination);
+            words[3] = u64::from(places) | u64::from(rows) << 32;
+            words[4] = 8 | 8 << 32;
+            words[5] = 0x1000 | 0x1000 << 32;
+            let one = Descriptor(words);
+            prop_assert!(one.is_valid());
+            let mut at = one.first();
+            let mut next = (0, 0);
+            while let Some(element) = at {
+                prop_assert_eq!(element, next);
+                let count = one.side_by_side(element, burst);
+                for end in [End::Source, End::Destination] {
+                    let first = one.address(end, element);
+                    let last = first + 8 * u64::from(count) - 1;
+                    prop_assert_eq!(first / u64::from(burst), last / u64::from(burst));
+                }
+                next = (element.0, element.1 + count);
+                if next.1 == places {
+                    next = (element.0 + 1, 0);
+                }
+                at = one.after(element, count);
+            }
+            prop_assert_eq!(next, (rows, 0));
+        }
+    }
+
+    #[test]
+    fn only_elements_side_by_side_at_both_ends_make_a_burst() {
+        let dense = Descriptor([3, 0x100, 0x200, 8, 8 | 8 << 32, 0, 0, 0]);
+        assert_eq!(dense.side_by_side((0, 0), 64), 8);
+        assert_eq!(dense.side_by_side((0, 5), 64), 3);
+        assert_eq!(dense.side_by_side((0, 0), 0), 1);
+        for strides in [16 | 8 << 32, 8 | 16 << 32, 8] {
+            let mut words = dense.0;
+            words[4] = strides;
+            assert_eq!(
+                Descriptor(words).side_by_side((0, 0), 64),
+                1,
+                "{strides:#x}"
+            );
         }
     }
 

@@ -27,13 +27,37 @@ pub enum Side {
     Write,
 }
 
+/// Data on the way from a read to its write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// At most eight bytes, in the low ones.
+    Word(u64),
+    /// Bytes of a memory that answers whole bursts.
+    Burst(Box<[u8]>),
+}
+
+impl Data {
+    /// The first eight bytes, little endian.
+    pub fn word(&self) -> u64 {
+        match self {
+            Data::Word(value) => *value,
+            Data::Burst(bytes) => {
+                let mut value = [0; 8];
+                let count = bytes.len().min(8);
+                value[..count].copy_from_slice(&bytes[..count]);
+                u64::from_le_bytes(value)
+            }
+        }
+    }
+}
+
 /// How far an element is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Progress {
     /// Its read is outstanding.
     Reading,
     /// The engine holds it and may write it from this moment on.
-    Held(u64, Tick),
+    Held(Data, Tick),
     /// Its write is outstanding.
     Writing,
     /// It is at its destination or no longer wanted; it may leave from this moment on.
@@ -49,11 +73,12 @@ enum Use {
     Word(usize),
 }
 
-#[derive(Clone, Copy, Debug)]
+/// An access of a channel: one element, or several side by side that travel as one burst.
+#[derive(Clone, Debug)]
 struct Element {
     source: u64,
     destination: u64,
-    bytes: u8,
+    bytes: u32,
     for_what: Use,
     progress: Progress,
 }
@@ -79,16 +104,16 @@ struct Wait {
 }
 
 /// An access that a channel begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Access {
     /// Number of the element; the answer returns it.
     pub number: u32,
     /// Address as used by the tile's hart.
     pub address: u64,
     /// Bytes.
-    pub bytes: u8,
-    /// The value to write.
-    pub value: Option<u64>,
+    pub bytes: u32,
+    /// What to write.
+    pub data: Option<Data>,
 }
 
 /// A channel.
@@ -114,6 +139,8 @@ pub struct Channel {
     /// Elements of the window whose write has begun or is not needed.
     begun: usize,
     outstanding: usize,
+    /// Bytes of a burst; 0: each element is an access of its own.
+    burst: u32,
     startup: Tick,
     /// No further access begins; this is the state afterwards.
     ending: Option<State>,
@@ -121,8 +148,8 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// An idle channel. `startup` is in ticks.
-    pub fn new(owner: Owner, outstanding: u32, startup: Tick) -> Self {
+    /// An idle channel of an engine. `startup` is in ticks.
+    pub fn new(owner: Owner, outstanding: u32, burst: u32, startup: Tick) -> Self {
         Self {
             owner,
             registers: Descriptor::default(),
@@ -138,6 +165,7 @@ impl Channel {
             first: 0,
             begun: 0,
             outstanding: outstanding as usize,
+            burst,
             startup,
             ending: None,
             waits: Default::default(),
@@ -239,7 +267,7 @@ impl Channel {
         if self.ending.is_some() {
             // Data that was read is no longer written.
             for element in self.window.iter_mut().skip(self.begun) {
-                if let Progress::Held(..) = element.progress {
+                if let Progress::Held(..) = &element.progress {
                     element.progress = Progress::Over(now);
                 }
             }
@@ -272,7 +300,7 @@ impl Channel {
                             destination: address,
                             bytes: 8,
                             for_what: Use::Data,
-                            progress: Progress::Held(value, now),
+                            progress: Progress::Held(Data::Word(value), now),
                         });
                     }
                 },
@@ -318,21 +346,29 @@ impl Channel {
         }
     }
 
-    /// When something happens at this channel without an external answer.
-    pub fn next_time(&self) -> Tick {
-        let front = match self.window.front().map(|element| element.progress) {
-            Some(Progress::Over(from)) => from,
+    /// When something happens at this channel without an external answer; `until`: no side has a turn for it before.
+    pub fn next_time(&self, now: Tick, until: [Tick; 2]) -> Tick {
+        let front = match self.window.front().map(|element| &element.progress) {
+            Some(Progress::Over(from)) => *from,
             Some(_) => Tick::MAX,
             // Nothing is in progress: it continues when it may.
             None if self.phase != Phase::Rest => self.from,
             None => Tick::MAX,
         };
-        front
-            .min(self.wants(Side::Read))
-            .min(self.wants(Side::Write))
+        // A wish for later is a step of its own: a wait begins then.
+        let turn = |side: Side| match self.wants(side) {
+            from if from <= now => until[side as usize],
+            from => from,
+        };
+        front.min(turn(Side::Read)).min(turn(Side::Write))
     }
 
-    /// It wants a turn at a side, but another channel got the turn for this long.
+    /// It wants a turn at a side and waits for it.
+    pub fn is_waiting(&self, side: Side) -> bool {
+        self.waits[side as usize].since.is_some()
+    }
+
+    /// It wants a turn at a side, but another channel has the turn for this long.
     pub fn wait(&mut self, side: Side, now: Tick, other: Owner, ticks: Tick) {
         let wait = &mut self.waits[side as usize];
         wait.since.get_or_insert(now);
@@ -381,10 +417,16 @@ impl Channel {
             }
             Phase::Move(Some(at)) => {
                 let one = self.registers;
-                self.phase = Phase::Move(one.after(at));
+                let elements = one.side_by_side(at, self.burst);
+                self.phase = Phase::Move(one.after(at, elements));
                 let [source, destination] =
                     [End::Source, End::Destination].map(|end| one.address(end, at));
-                (source, destination, one.bytes(), Use::Data)
+                (
+                    source,
+                    destination,
+                    elements * u32::from(one.bytes()),
+                    Use::Data,
+                )
             }
             phase => panic!("a channel in {phase:?} wants to read"),
         };
@@ -400,43 +442,43 @@ impl Channel {
             number,
             address: source,
             bytes,
-            value: None,
+            data: None,
         }
     }
 
     fn take_write(&mut self) -> Access {
         let number = self.first.wrapping_add(self.begun as u32);
         let element = &mut self.window[self.begun];
-        let Progress::Held(value, _) = element.progress else {
-            panic!("{element:?} is not there to be written");
+        let progress = std::mem::replace(&mut element.progress, Progress::Writing);
+        let Progress::Held(data, _) = progress else {
+            panic!("{progress:?} is not there to be written");
         };
-        element.progress = Progress::Writing;
         self.begun += 1;
         Access {
             number,
             address: element.destination,
             bytes: element.bytes,
-            value: Some(value),
+            data: Some(data),
         }
     }
 
     /// The answer to an access, which the engine takes at this edge. `Err`: why there is no answer.
-    pub fn answer(&mut self, number: u32, edge: Tick, value: Result<u64, Failure>) {
+    pub fn answer(&mut self, number: u32, edge: Tick, data: Result<Data, Failure>) {
         let place = (number.wrapping_sub(self.first) & NUMBERS) as usize;
         let element = self.window.get_mut(place);
         let element = element.expect("what is answered is under way");
-        let was = element.progress;
-        let written = was == Progress::Writing;
-        element.progress = match (was, element.for_what, value) {
+        let written = element.progress == Progress::Writing;
+        let failure = data.as_ref().err().copied();
+        element.progress = match (&element.progress, element.for_what, data) {
             (Progress::Writing, _, _) | (_, _, Err(_)) => Progress::Over(edge),
-            (Progress::Reading, Use::Data, Ok(value)) => Progress::Held(value, edge),
-            (Progress::Reading, Use::Word(word), Ok(value)) => {
-                self.registers.0[word] = value;
+            (Progress::Reading, Use::Data, Ok(data)) => Progress::Held(data, edge),
+            (Progress::Reading, Use::Word(word), Ok(data)) => {
+                self.registers.0[word] = data.word();
                 Progress::Over(edge)
             }
             _ => panic!("{element:?} waits for no answer"),
         };
-        if let Err(failure) = value {
+        if let Some(failure) = failure {
             let address = if written {
                 element.destination
             } else {

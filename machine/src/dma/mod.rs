@@ -1,14 +1,16 @@
 //! A DMA engine: it moves data between memories while the hart does other work.
 //!
 //! Why it exists: a hart that copies cannot compute, and blocks of data have strides. The engine has channels with their own registers
-//! ([`bulkhead_abi::dma`]) and two sides: in each cycle, one channel can begin a read and one a write. Channels take turns; a wait is
-//! charged to the owners of the channels that had the turns. What it deliberately does not know: which memory an address is in, and what an
-//! access costs there; the tile forwards the engine's accesses like those of the hart.
+//! ([`bulkhead_abi::dma`]) and two sides: one channel at a time begins a read and one a write, and an access keeps its side for as many
+//! cycles as its data need. Channels take turns; a wait is charged to the owners of the channels that had the turns. What it deliberately
+//! does not know: which memory an address is in, and what an access costs there; whoever has the engine forwards its accesses.
 
 mod channel;
 mod descriptor;
+mod part;
 
-pub use channel::{Access, Failure, Side};
+pub use channel::{Access, Data, Failure, Side};
+pub use part::{DmaPart, EngineMap};
 
 use crate::config::dma::DmaConfig;
 use crate::ledger::{Ledger, Resource};
@@ -39,8 +41,12 @@ pub struct Dma {
     tile: TileId,
     cycle: Tick,
     channels: Vec<Channel>,
+    /// Bytes that a side moves per cycle.
+    width: u32,
     /// The channel that is asked first, by side.
     turn: [usize; 2],
+    /// The channel that has the side, and until when.
+    held: [(usize, Tick); 2],
     /// The next step.
     next: Tick,
     statistics: DmaStatistics,
@@ -76,9 +82,14 @@ impl Dma {
             tile,
             cycle: config.cycle,
             channels: channels
-                .map(|channel| Channel::new(owner(tile, channel), config.outstanding, startup))
+                .map(|channel| {
+                    let owner = owner(tile, channel);
+                    Channel::new(owner, config.outstanding, config.burst, startup)
+                })
                 .collect(),
+            width: config.width,
             turn: [0; 2],
+            held: [(0, 0); 2],
             next: Tick::MAX,
             statistics: DmaStatistics::default(),
         }
@@ -120,6 +131,7 @@ impl Dma {
     /// Writes a register; `None` if there is none.
     pub fn write(&mut self, now: Tick, offset: u64, bytes: u8, value: u64) -> Option<()> {
         let (channel, register) = find(self.channels.len(), offset, bytes)?;
+        let until = self.until();
         let channel = &mut self.channels[channel];
         match register {
             ..DESCRIPTOR_SIZE => channel.set_word(register as usize / 8, value),
@@ -132,7 +144,7 @@ impl Dma {
                     _ => {}
                 }
                 // In the next cycle at the earliest.
-                let next = channel.next_time().max(edge + self.cycle);
+                let next = channel.next_time(edge, until).max(edge + self.cycle);
                 self.next = self.next.min(next);
             }
             INTERRUPT if value & 1 != 0 => channel.interrupt = false,
@@ -151,6 +163,22 @@ impl Dma {
         }
     }
 
+    /// Until when each side is held.
+    fn until(&self) -> [Tick; 2] {
+        self.held.map(|(_, until)| until)
+    }
+
+    /// Every channel that wants a turn at a side and does not wait yet waits for the rest of the present one.
+    fn wait_for_rest(&mut self, side: Side, now: Tick) {
+        let (holder, until) = self.held[side as usize];
+        let owner = self.channels[holder].owner;
+        for (i, other) in self.channels.iter_mut().enumerate() {
+            if i != holder && other.wants(side) <= now && !other.is_waiting(side) {
+                other.wait(side, now, owner, until - now);
+            }
+        }
+    }
+
     /// The access that a side begins now, if a channel wants one: the channel's owner, the tag, and the account.
     pub fn begin(
         &mut self,
@@ -158,18 +186,17 @@ impl Dma {
         now: Tick,
         ledger: &mut Ledger,
     ) -> Option<(Owner, u32, Account, Access)> {
+        if now < self.held[side as usize].1 {
+            self.wait_for_rest(side, now);
+            return None;
+        }
         let count = self.channels.len();
         let first = self.turn[side as usize];
         let mut order = (0..count).map(|i| (first + i) % count);
         let chosen = order.find(|i| self.channels[*i].wants(side) <= now)?;
         self.turn[side as usize] = (chosen + 1) % count;
-        let owner = self.channels[chosen].owner;
-        for (i, other) in self.channels.iter_mut().enumerate() {
-            if i != chosen && other.wants(side) <= now {
-                other.wait(side, now, owner, self.cycle);
-            }
-        }
         let channel = &mut self.channels[chosen];
+        let owner = channel.owner;
         let account = channel.account(side, now, Resource::DmaEngine(self.tile), ledger);
         self.statistics.waited += account.waited;
         match side {
@@ -177,6 +204,14 @@ impl Dma {
             Side::Write => self.statistics.writes += 1,
         }
         let access = channel.take(side);
+        let beats = access.bytes.div_ceil(self.width).max(1);
+        let turn = Tick::from(beats) * self.cycle;
+        self.held[side as usize] = (chosen, now + turn);
+        for (i, other) in self.channels.iter_mut().enumerate() {
+            if i != chosen && other.wants(side) <= now {
+                other.wait(side, now, owner, turn);
+            }
+        }
         let number = access.number & NUMBERS;
         Some((
             owner,
@@ -187,16 +222,18 @@ impl Dma {
     }
 
     /// The answer to an access. The engine takes it at the next edge of its clock.
-    pub fn answer(&mut self, now: Tick, tag: u32, value: Result<u64, Failure>) {
+    pub fn answer(&mut self, now: Tick, tag: u32, data: Result<Data, Failure>) {
         let edge = align(now, self.cycle);
         let channel = &mut self.channels[(tag >> NUMBER_BITS) as usize];
-        channel.answer(tag & NUMBERS, edge, value);
+        channel.answer(tag & NUMBERS, edge, data);
         self.next = self.next.min(edge);
     }
 
     /// Ends the step and computes the next one.
     pub fn end_step(&mut self, now: Tick) {
-        let next = self.channels.iter().map(Channel::next_time).min();
+        let until = self.until();
+        let channels = self.channels.iter();
+        let next = channels.map(|channel| channel.next_time(now, until)).min();
         // What is possible now gets its turn in the next cycle.
         self.next = next.unwrap_or(Tick::MAX).max(now + self.cycle);
     }
