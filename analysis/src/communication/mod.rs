@@ -57,6 +57,7 @@
 
 mod bound;
 mod chip;
+mod cluster;
 mod interference;
 mod lumped;
 mod memory;
@@ -69,6 +70,7 @@ pub use bound::{
     Bound, FlowBound, Method, ResourceWait, Stage, Work, flow_bound, transaction_bound,
 };
 pub use chip::{Chip, ChipError};
+pub use cluster::{ClusterBounds, ClusterError, ClusterJob};
 pub use memory::{MemoryAccess, MemoryTiming};
 pub use scenario::{
     Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Pool, Regulator, Resource,

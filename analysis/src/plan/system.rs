@@ -128,18 +128,17 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
     Ok(verdict)
 }
 
-/// Nothing limits what programs without a kernel do to each other, so there is no bound.
+/// The bound of a flow without a kernel starts from a run of its program alone.
 fn without_kernel(system: &System) -> Verdict {
     let mut verdict = Verdict::default();
-    let tasks = system.apps.iter().filter(|app| app.task.is_some());
-    let tasks = tasks.map(|app| format!("task {}", app.name));
-    let flows = system
-        .flows
-        .iter()
-        .map(|flow| format!("flow {}", flow.name));
-    for what in tasks.chain(flows) {
-        let because = "nothing limits what programs without a kernel do to each other; under a kernel they would be judged";
-        verdict.leave(what, because.to_owned());
+    for app in system.apps.iter().filter(|app| app.task.is_some()) {
+        let because = "only flows have bounds without a kernel; a flow from the program to itself would be judged";
+        verdict.leave(format!("task {}", app.name), because.to_owned());
+    }
+    for flow in &system.flows {
+        let because = "its bound starts from a run of its program alone, which only `run` makes: it judges the flow, or says what would make it \
+             judged";
+        verdict.leave(format!("flow {}", flow.name), because.to_owned());
     }
     verdict
 }

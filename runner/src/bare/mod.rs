@@ -2,6 +2,7 @@
 //!
 //! Why it exists: the machine is not only for the tiled OS. What it deliberately does not know: what the program is.
 
+mod bounds;
 pub mod device_tree;
 mod layout;
 mod mesh;
@@ -9,6 +10,7 @@ mod promises;
 mod system;
 
 pub use system::Bare;
+use system::described;
 
 use crate::convert::convert;
 use crate::counters;

@@ -1,16 +1,24 @@
 //! What a run of a system without a kernel promises, and whether it held.
 //!
-//! Why it exists: every deadline of the description counts; where nothing could be judged, the reason is given. What it deliberately does not
-//! know: bounds, because nothing limits what such programs do to each other.
+//! Why it exists: every deadline of the description and every bound counts; where nothing could be judged, the reason is given. What it
+//! deliberately does not know: how a bound is computed.
 
 use crate::collect::doubled;
+use crate::measure::jobs;
 use bulkhead_model::System;
-use bulkhead_report::result::{FlowResult, IncidentKind, RequestResult, TaskResult, VariantResult};
+use bulkhead_report::format::grouped;
+use bulkhead_report::result::{
+    Bound, FlowResult, IncidentKind, RequestResult, TaskResult, VariantResult,
+};
 use bulkhead_report::verdict::Promise;
 
 /// The promises of a variant.
-pub(super) fn of(system: &System, variant: &VariantResult) -> Vec<Promise> {
-    let judge = Judge { system, variant };
+pub(super) fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+    let judge = Judge {
+        system,
+        cycle: cycle.max(1),
+        variant,
+    };
     let flows = variant.flows.iter().flat_map(|flow| judge.flow(flow));
     let tasks = variant.tasks.iter().flat_map(|task| judge.task(task));
     let requests = variant
@@ -23,10 +31,13 @@ pub(super) fn of(system: &System, variant: &VariantResult) -> Vec<Promise> {
 /// Why something in progress at the end is not judged.
 const BEFORE_THE_DEADLINE: &str = "the run ended before the deadline";
 /// Why no response has a bound.
-const NO_RESPONSE: &str = "nothing bounds the responses of programs without a kernel";
+const NO_RESPONSE: &str =
+    "only flows have bounds without a kernel; a flow from the program to itself would be judged";
 
 struct Judge<'a> {
     system: &'a System,
+    /// Ticks of a cycle of the reference clock.
+    cycle: u64,
     variant: &'a VariantResult,
 }
 
@@ -73,7 +84,16 @@ impl Judge<'_> {
             return vec![self.judged(format!("flow {name}: no sample"), false)];
         }
         let mut all = Vec::new();
-        if flow.deadline.is_some() {
+        let cycles = |ticks: u64| self.cycles(ticks);
+        if let Some(bound) = &flow.bound {
+            let unsure = doubled(flow).or_else(|| self.unsure(&[&flow.from]));
+            let observed = self.within_bound(flow, bound).into_iter();
+            all.extend(observed.map(|one| match &unsure {
+                Some(why) => one.unless_held(why),
+                None => one,
+            }));
+        }
+        if let Some(deadline) = flow.deadline {
             let ends = [&flow.from, &flow.to].into_iter();
             let tasks = ends.filter_map(|name| self.system.app(name)?.task.as_ref());
             let allowed = tasks.map(|task| task.misses).max().unwrap_or(0);
@@ -88,11 +108,44 @@ impl Judge<'_> {
                 Some(why) => observed.unless_held(&why),
                 None => observed,
             });
+            if let Some(bound) = &flow.bound {
+                let (most, limit) = (cycles(bound.ticks), cycles(deadline));
+                let what =
+                    format!("flow {name}: bound of {most} cycles within the deadline of {limit}");
+                all.push(self.deadline(what, bound.ticks <= deadline));
+            }
             all.extend(self.under_way(&format!("flow {name}"), flow.open, "samples"));
         }
-        let why = flow.unbounded.as_deref().unwrap_or(NO_RESPONSE);
-        all.push(self.not_judged(format!("flow {name}: a bound"), why));
+        if flow.bound.is_none() {
+            let why = flow.unbounded.as_deref().unwrap_or(NO_RESPONSE);
+            all.push(self.not_judged(format!("flow {name}: a bound"), why));
+        }
         all
+    }
+
+    /// Whether samples kept to the bound of their flow: all of them, or those that began when the program had started. A bound that does not
+    /// hold is wrong, whatever the variant shows.
+    fn within_bound(&self, flow: &FlowResult, bound: &Bound) -> Vec<Promise> {
+        let within = |worst: u64| {
+            let (seen, most) = (self.cycles(worst), self.cycles(bound.ticks));
+            let what = format!(
+                "flow {}: worst {seen} cycles within the bound of {most}",
+                flow.name
+            );
+            self.judged(what, worst <= bound.ticks)
+        };
+        let all = within(flow.latency.max);
+        match jobs::worst_started(&flow.samples) {
+            Some(started) if flow.latency.max > bound.ticks && started <= bound.ticks => {
+                let why = "it began before a first sample had gone through, so its program may not have started";
+                vec![self.not_judged(all.what, why), within(started)]
+            }
+            _ => vec![all],
+        }
+    }
+
+    fn cycles(&self, ticks: u64) -> String {
+        grouped(ticks.div_ceil(self.cycle))
     }
 
     fn task(&self, task: &TaskResult) -> Vec<Promise> {

@@ -3,7 +3,7 @@
 //! Why it exists: it implements the seam [`Paradigm`] for this kind of system. What it deliberately does not know: other paradigms. The
 //! description decides where programs are placed.
 
-use super::{layout, mesh, promises};
+use super::{bounds, layout, mesh, promises};
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::lives::{End as Ended, Ending};
@@ -27,13 +27,10 @@ use bulkhead_report::verdict::Promise;
 pub struct Bare;
 
 /// Systems of other paradigms do not get here.
-fn described(system: &System) -> Result<&Described, Error> {
+pub(super) fn described(system: &System) -> Result<&Described, Error> {
     let bare = system.bare.as_ref();
     bare.ok_or_else(|| Error::Machine(format!("{} has a kernel", system.name)))
 }
-
-/// Why no request and no flow has a bound.
-const UNBOUNDED: &str = "nothing limits what the other programs do, and there is no bound for programs without a kernel";
 
 impl Paradigm for Bare {
     fn admit(&self, _: &str, _: &System) -> Result<(), Error> {
@@ -154,25 +151,30 @@ impl Paradigm for Bare {
         lives
     }
 
-    fn bound(
-        &self,
-        _: &[Ran<'_>],
-        _: &[(BesideRun, Ran<'_>)],
-        variants: &mut [VariantResult],
-    ) -> Vec<AddedRun> {
-        for variant in variants {
-            for flow in &mut variant.flows {
-                flow.unbounded = Some(UNBOUNDED.to_owned());
-            }
-            for request in &mut variant.requests {
-                request.unbounded = Some(UNBOUNDED.to_owned());
-            }
-        }
-        Vec::new()
+    fn serves_bounds(&self, system: &System) -> bool {
+        bounds::serves(system)
     }
 
-    fn promises(&self, system: &System, _: u64, variant: &VariantResult) -> Vec<Promise> {
-        promises::of(system, variant)
+    fn besides(
+        &self,
+        chosen: &[(String, System)],
+        _: &[(String, System)],
+        watched: bool,
+    ) -> Vec<BesideRun> {
+        bounds::plan(chosen, watched)
+    }
+
+    fn bound(
+        &self,
+        runs: &[Ran<'_>],
+        besides: &[(BesideRun, Ran<'_>)],
+        variants: &mut [VariantResult],
+    ) -> Vec<AddedRun> {
+        bounds::add(runs, besides, variants)
+    }
+
+    fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+        promises::of(system, cycle, variant)
     }
 }
 

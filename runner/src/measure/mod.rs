@@ -3,6 +3,7 @@
 //! Why it exists: software only says "number 7 begins here" with a marker that costs nothing; pairing and counting
 //! happen outside the chip. What it deliberately does not know: the machine; it works on plain events.
 
+pub mod jobs;
 pub mod lives;
 pub mod pairing;
 

@@ -14,6 +14,8 @@
 //!
 //! What it deliberately does not know: how a bound follows from this (`bounds`).
 
+use crate::measure;
+use crate::measure::jobs::{Span, Stretch, Work, jobs};
 use crate::names::Names;
 use crate::observed::Counts;
 use crate::tiled::bounds::members;
@@ -96,16 +98,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// Adds the transactions of another one.
-    pub fn add(&mut self, other: &Job) {
-        self.each(other, |own, others| own + others);
-    }
-
-    /// Raises each number to that of another one.
-    pub fn raise(&mut self, other: &Job) {
-        self.each(other, u64::max);
-    }
-
     /// This many transactions of a kind.
     fn of(app: usize, transaction: Transaction, count: u64) -> Self {
         let mut job = Self {
@@ -136,6 +128,16 @@ impl Job {
     }
 }
 
+impl Work for Job {
+    fn add(&mut self, other: &Job) {
+        self.each(other, |own, others| own + others);
+    }
+
+    fn raise(&mut self, other: &Job) {
+        self.each(other, u64::max);
+    }
+}
+
 /// Extracts the maximum that the applications of a flow did in a job; `None` if no sample was seen, or if no transactions were kept.
 /// `ended`: every transaction of the run; `log`: when harts were awake.
 pub fn alone(
@@ -163,7 +165,7 @@ pub fn alone(
         (app, all.collect())
     };
     let members = members(system, flow).into_iter();
-    let did: Vec<(usize, Vec<Stretch>)> = members.map(did).collect();
+    let did: Vec<(usize, Vec<Stretch<Job>>)> = members.map(did).collect();
     let most = |spans: &[Span]| {
         let each = did.iter();
         each.map(|(app, all)| most(*app, all.clone(), spans))
@@ -230,30 +232,6 @@ fn rounds(
     (spans, busy, shortest)
 }
 
-/// From the beginning of a job to its end, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Span {
-    begin: u64,
-    end: u64,
-}
-
-/// The jobs behind samples, by their begins: see above.
-fn jobs(samples: &[Sample]) -> Vec<Span> {
-    let span = |sample: &Sample| (sample.begin, sample.begin + sample.latency);
-    let mut all: Vec<(u64, u64)> = samples.iter().map(span).collect();
-    let mut ends: Vec<u64> = all.iter().map(|one| one.1).collect();
-    all.sort_unstable();
-    ends.sort_unstable();
-    let job = |(begin, end): (u64, u64)| {
-        let before = ends.partition_point(|end| *end <= begin);
-        // For a sample that takes no time, only its own end is not before it.
-        let before = before - usize::from(begin == end);
-        let begin = before.checked_sub(1).map_or(begin, |last| ends[last]);
-        Span { begin, end }
-    };
-    all.into_iter().map(job).collect()
-}
-
 /// The maximum that an application did while any of these samples lasted. A slice counts for each sample that it touches.
 pub fn in_samples(
     system: &System,
@@ -288,36 +266,10 @@ pub fn in_samples(
     most(app, stretches.collect(), &spans.collect::<Vec<_>>())
 }
 
-/// What an application did in an interval.
-#[derive(Clone)]
-struct Stretch {
-    begin: u64,
-    end: u64,
-    done: Job,
-}
-
-/// The maximum that an application did in any of these spans: everything in progress during the span.
-fn most(app: usize, mut all: Vec<Stretch>, spans: &[Span]) -> Job {
-    all.sort_by_key(|one| one.begin);
-    // For all intervals up to each, the latest end.
-    let mut reach: Vec<u64> = all.iter().map(|one| one.end).collect();
-    for index in 1..reach.len() {
-        reach[index] = reach[index].max(reach[index - 1]);
-    }
-    let mut most = Job {
-        app,
-        ..Job::default()
-    };
-    for span in spans {
-        let first = reach.partition_point(|end| *end <= span.begin);
-        let begun = all[first..].iter().take_while(|one| one.begin < span.end);
-        let mut sum = Job::default();
-        for one in begun.filter(|one| one.end > span.begin) {
-            sum.add(&one.done);
-        }
-        most.raise(&sum);
-    }
-    most
+/// The maximum that an application did in any of these spans.
+fn most(app: usize, all: Vec<Stretch<Job>>, spans: &[Span]) -> Job {
+    let most = measure::jobs::most(all, spans);
+    Job { app, ..most }
 }
 
 /// Whether an owner's transactions count for an application. If the application has its tile to itself, its children and the tile's TileMux

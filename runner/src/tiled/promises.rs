@@ -8,6 +8,7 @@ use super::bounds::members;
 use super::console::is_done_to;
 use super::unfinished::{NOTHING, STOPPED};
 use crate::collect::doubled;
+use crate::measure::jobs;
 use bulkhead_analysis::plan::system::{Unjudged, judge};
 use bulkhead_analysis::plan::{Constraint, Kind};
 use bulkhead_model::System;
@@ -254,10 +255,7 @@ impl Judge<'_> {
     /// began before a first sample had passed through all of them is not judged.
     fn observed(&self, flow: &FlowResult, bound: &Bound) -> Vec<Promise> {
         let of = format!("flow {}", flow.name);
-        let all = flow.samples.iter();
-        let first = all.clone().map(|one| one.begin + one.latency).min();
-        let started = all.filter(|one| first.is_some_and(|first| one.begin >= first));
-        let started = started.map(|one| one.latency).max();
+        let started = jobs::worst_started(&flow.samples);
         if flow.latency.max <= bound.ticks || started.is_some_and(|worst| worst > bound.ticks) {
             return vec![self.within(&of, flow.latency.max, bound)];
         }

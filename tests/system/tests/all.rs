@@ -12,6 +12,7 @@ mod c_programs;
 mod calls;
 mod capacity;
 mod catalog;
+mod cluster_bounds;
 mod crashes;
 mod description;
 mod determinism;

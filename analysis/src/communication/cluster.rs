@@ -1,0 +1,390 @@
+//! What a program on a hart of a coherent cluster waits for because of programs on the other harts.
+//!
+//! Why it exists: harts of a cluster meet at the banks of the second level, at its miss registers, and behind it on links and in memory. The
+//! steps of their requests, and how many each hart can have under way, follow from the platform alone; the waits are those of
+//! [`super::interference`], as for tiles. What it deliberately does not know: programs, and how an alone run was made.
+//!
+//! # For which programs it holds
+//! For a program on one hart that has ways of its own in the second level, and memory of its own. Nobody else fills these ways, so nobody
+//! evicts its lines; nobody else asks for them, so nobody probes them: its first level has every line exclusively, and a request waits in the
+//! directory only for transactions of its own hart, and for a miss register. Everything else about its requests is as it was alone, except
+//! - **banks**: a request occupies its bank for a while, in the order of arrival. The others ahead are at most what the first levels of the other
+//!   harts can have under way: the miss registers of the data cache (loads, stores, walks, cache management), and two fetches, because an
+//!   instruction lies in at most two lines. They may all be at the bank of the request, so one resource represents all banks.
+//! - **miss registers**: all harts share them. A request takes a free register if it is the oldest that can use one, so before it at most all
+//!   others that are under way take one. If `n` requests must give up theirs before it gets one and there are `r` registers, all of which are
+//!   taken as long as it waits, it waits at most `ceil(n / r)` times as long as one can be held: until memory has answered,
+//!   beside everything else, and until the first levels have given up the line that is replaced.
+//! - **links and memory**: reads of others are at most as many as there are other registers. Beside these, there are write-backs, which hold no
+//!   register.
+//!
+//! # How many write-backs are under way
+//! This holds where a memory serves in order of arrival (and so do the links before it, which have one input from a tile's caches). Let `W` be
+//! the oldest write-back that is not served and whose fill is over. When `W` left the second level, its fill still held a register. A fill
+//! that began later has its read behind `W`, so it is not over. So all write-backs whose fills are over belong to fills that held a register
+//! at that moment: at most `r`. The others belong to fills that hold one now: at most `r`. Besides, each operation of cache management writes at
+//! most one line, and is under way until that is done. A controller that lets reads pass writes has no such bound, so
+//! programs that access such a memory are not judged ([`ClusterError::Reorders`]).
+//!
+//! # What else a request may take longer
+//! Its own service may differ from what it was alone: by the edges of the clocks that it crosses, by its row in memory, and, if a line of its
+//! own first level must go, by that level's reservation. As for measured work in general ([`super`]), each request counts with the most
+//! that its service can exceed the least, and the hart's own requests with their service once.
+
+use super::bound::{Bound, Stage, Work, flow_bound, transaction_bound};
+use super::chip::{Chip, ChipError};
+use super::scenario::{
+    Arbitration, CommunicationError, NetworkScenario, Pool, Resource, Source, Step, Ticks,
+    TransactionClass, TransactionId,
+};
+use bulkhead_model::platform::{Cache, Cluster, Pipeline, Platform, Tile};
+use thiserror::Error;
+
+/// Fetches that a hart has under way at once, at most: an instruction lies in at most two lines.
+const FETCHES: u32 = 2;
+
+/// Classes of each hart.
+const REQUEST: usize = 0;
+const READ: usize = 1;
+const WRITE: usize = 2;
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ClusterError {
+    /// The tile or the memory does not exist.
+    #[error(transparent)]
+    Chip(#[from] ChipError),
+    /// The bound is not finite.
+    #[error(transparent)]
+    Communication(#[from] CommunicationError),
+    /// The tile has no harts that share a second level.
+    #[error("tile {0} has no cluster")]
+    NoCluster(u16),
+    /// The hart does not exist.
+    #[error("the cluster of tile {tile} has no hart {hart}")]
+    NoHart {
+        /// The tile.
+        tile: u16,
+        /// The position.
+        hart: u16,
+    },
+    /// The memory serves reads and writes in another order than that of their arrival.
+    #[error(
+        "memory {0} serves reads before writes or open rows first, so nothing bounds how many write-backs of others are under way there; \
+         with the policy `slots` or `fcfs` and without a write queue it would be judged"
+    )]
+    Reorders(u16),
+}
+
+/// What a program did in one job, alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterJob {
+    /// Ticks.
+    pub time: Ticks,
+    /// Requests that left the first level.
+    pub requests: u64,
+    /// Those that went to memory.
+    pub reads: u64,
+    /// Lines that went to memory because of it.
+    pub writes: u64,
+}
+
+/// A cluster, and the memory in which its programs are.
+#[derive(Clone, Debug)]
+pub struct ClusterBounds<'a> {
+    chip: Chip<'a>,
+    tile: &'a Tile,
+    cluster: &'a Cluster,
+    second: &'a Cache,
+    memory: u16,
+}
+
+impl<'a> ClusterBounds<'a> {
+    /// The cluster of a tile.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn new(platform: &'a Platform, tile: u16, memory: u16) -> Result<Self, ClusterError> {
+        let chip = Chip::new(platform);
+        let tile = chip.tile(tile)?;
+        let (Some(cluster), Some(second)) = (&tile.cluster, &tile.l2) else {
+            return Err(ClusterError::NoCluster(tile.id));
+        };
+        Ok(Self {
+            chip,
+            tile,
+            cluster,
+            second,
+            memory,
+        })
+    }
+
+    /// Least ticks of a request that goes to memory, from the access of the hart to the arrival of the line. One that took less found its line
+    /// in the second level.
+    ///
+    /// # Errors
+    /// If there is no such memory.
+    pub fn least_from_memory(&self) -> Result<Ticks, ClusterError> {
+        let read = self.chip.line_read(self.tile.id, self.memory)?;
+        Ok(self.hit() + read.least_round_trip)
+    }
+
+    /// Accesses that a hart can have under way when a job begins. Alone they may be over by then, and beside others they may not, so they count
+    /// for the job: loads and stores that missed, and fetches.
+    ///
+    /// # Errors
+    /// If there is no such hart.
+    pub fn left_over(&self, hart: u16) -> Result<u64, ClusterError> {
+        let (pipeline, _) = self.core(hart)?;
+        Ok(u64::from(pipeline.load_buffer) + u64::from(pipeline.store_buffer) + u64::from(FETCHES))
+    }
+
+    /// The longest time of a job of the program on `hart` that did this alone, beside programs on the harts `others`.
+    ///
+    /// # Errors
+    /// [`ClusterError`].
+    pub fn job(&self, hart: u16, others: &[u16], job: &ClusterJob) -> Result<Bound, ClusterError> {
+        let from_memory = job.reads + job.writes > 0;
+        if from_memory && !self.is_in_order() {
+            return Err(ClusterError::Reorders(self.memory));
+        }
+        let all: Vec<u16> = std::iter::once(hart)
+            .chain(others.iter().copied())
+            .collect();
+        let mut scenario = self.scenario(&all, from_memory, job.writes > 0)?;
+        if from_memory {
+            let wait = self.longest_without_register(&all, &scenario)?;
+            self.add_registers(&mut scenario, wait);
+        }
+        let class = |class| TransactionId { source: 0, class };
+        let mut transactions = vec![(class(REQUEST), job.requests)];
+        if from_memory {
+            transactions.extend([(class(READ), job.reads), (class(WRITE), job.writes)]);
+        }
+        let stage = Stage {
+            name: format!("hart {hart}"),
+            compute: job.time,
+            transactions,
+            measured: true,
+        };
+        let work = Work {
+            stages: vec![stage],
+            covers_sources: true,
+        };
+        Ok(flow_bound(&scenario, &work)?.bound)
+    }
+
+    /// Whether the memory serves everything that comes from the tile in the order of arrival.
+    fn is_in_order(&self) -> bool {
+        let name = format!("memory {}", self.memory);
+        let mut all = self.chip.resources().iter();
+        all.find(|resource| resource.name == name)
+            .is_some_and(|memory| {
+                matches!(
+                    memory.arbitration,
+                    Arbitration::ArrivalOrder | Arbitration::RoundRobin
+                )
+            })
+    }
+
+    /// Ticks of this many cycles of the second level.
+    fn ticks(&self, cycles: u32) -> Ticks {
+        u64::from(cycles) * self.cycle(&self.tile.pipeline)
+    }
+
+    fn cycle(&self, pipeline: &Pipeline) -> Ticks {
+        self.chip.cycle(pipeline.clock.frequency.0)
+    }
+
+    /// A request that finds its line in the second level and waits for nobody.
+    fn hit(&self) -> Ticks {
+        self.ticks(self.cluster.up + self.second.latency + self.cluster.down)
+    }
+
+    /// Pipeline and data cache of a hart.
+    fn core(&self, hart: u16) -> Result<(&'a Pipeline, &'a Cache), ClusterError> {
+        let missing = ClusterError::NoHart {
+            tile: self.tile.id,
+            hart,
+        };
+        if u32::from(hart) >= self.cluster.harts {
+            return Err(missing);
+        }
+        match (self.cluster.core(hart.into()), &self.tile.l1d) {
+            (Some(core), _) => Ok((&core.pipeline, &core.l1d)),
+            (None, Some(l1d)) => Ok((&self.tile.pipeline, l1d)),
+            (None, None) => Err(missing),
+        }
+    }
+
+    /// Data requests that a hart can have under way, and all its requests.
+    fn under_way(&self, hart: u16) -> Result<(u32, u32), ClusterError> {
+        let data = self.core(hart)?.1.mshrs.max(1);
+        Ok((data, data + FETCHES))
+    }
+
+    /// The banks, and, if somebody looks there, links and memory; the first of `harts` is the one that is bounded. `writes`: its
+    /// write-backs are bounded, too.
+    fn scenario(
+        &self,
+        harts: &[u16],
+        from_memory: bool,
+        writes: bool,
+    ) -> Result<NetworkScenario, ClusterError> {
+        let mut resources = self.chip.resources().to_vec();
+        let bank = resources.len();
+        resources.push(Resource {
+            name: format!("banks of the second level of tile {}", self.tile.id),
+            arbitration: Arbitration::ArrivalOrder,
+            outage: None,
+            backlog: 0,
+        });
+        let registers = self.second.mshrs.max(1);
+        let mut managed = 0u32;
+        for &hart in harts {
+            managed += self.under_way(hart)?.0;
+        }
+        let mut sources = Vec::new();
+        for &hart in harts {
+            let mut classes = vec![self.request(hart, bank)?];
+            if from_memory {
+                let mut read = self.chip.line_read(self.tile.id, self.memory)?;
+                // A read that is bounded has one register itself; a write-back has none.
+                let others = registers - u32::from(!writes);
+                read.outstanding = others.max(1);
+                read.pool = Some(Pool::Reads);
+                read.steps.insert(0, Step::fixed(self.own_recall(hart)?));
+                let mut write = self.chip.line_write(self.tile.id, self.memory)?;
+                write.outstanding = 2 * registers + managed;
+                write.pool = Some(Pool::WriteBacks);
+                classes.extend([read, write]);
+            }
+            sources.push(Source {
+                name: format!("hart {hart} of tile {}", self.tile.id),
+                tile: self.tile.id,
+                regulator: None,
+                classes,
+            });
+        }
+        Ok(NetworkScenario {
+            ticks_per_second: self.chip.ticks_per_second(),
+            resources,
+            sources,
+            tandems: self.chip.tandems().to_vec(),
+        })
+    }
+
+    /// A request of a first level that finds its line.
+    fn request(&self, hart: u16, bank: usize) -> Result<TransactionClass, ClusterError> {
+        let (pipeline, _) = self.core(hart)?;
+        let edges = (
+            self.cycle(&self.tile.pipeline) - 1,
+            self.cycle(pipeline) - 1,
+        );
+        let (lookup, down) = (
+            self.ticks(self.second.latency),
+            self.ticks(self.cluster.down),
+        );
+        let occupancy = self.ticks(self.cluster.occupancy);
+        let at_bank = Step {
+            resource: Some(bank),
+            occupancy,
+            tail: occupancy.saturating_sub(lookup + down),
+            ..Step::fixed(lookup)
+        };
+        Ok(TransactionClass {
+            name: "request of a first level".into(),
+            charge: self.second.line.into(),
+            charge_most: self.second.line.into(),
+            outstanding: self.under_way(hart)?.1,
+            least_round_trip: self.hit(),
+            pool: None,
+            demand: None,
+            steps: vec![
+                Step::fixed(self.ticks(self.cluster.up) + edges.0),
+                at_bank,
+                Step::fixed(down + edges.1),
+            ],
+        })
+    }
+
+    /// The longest time in which a first level gives up a line: it may have a reservation for it.
+    fn recall(&self, hart: u16) -> Result<Ticks, ClusterError> {
+        let cycle = self.cycle(self.core(hart)?.0);
+        let legs = self.ticks(self.cluster.up + self.cluster.down);
+        Ok(legs + 2 * (cycle - 1) + u64::from(self.cluster.hold) * cycle)
+    }
+
+    /// By how much a recall of a line of the hart's own can make a request of it longer than alone.
+    fn own_recall(&self, hart: u16) -> Result<Ticks, ClusterError> {
+        let legs = self.ticks(self.cluster.up + self.cluster.down);
+        Ok(self.recall(hart)? - legs)
+    }
+
+    /// The longest wait for a miss register of the second level.
+    fn longest_without_register(
+        &self,
+        harts: &[u16],
+        scenario: &NetworkScenario,
+    ) -> Result<Ticks, ClusterError> {
+        let (mut others, mut held) = (0u64, 0);
+        for (source, &hart) in harts.iter().enumerate() {
+            others += u64::from(self.under_way(hart)?.1);
+            let read = TransactionId {
+                source,
+                class: READ,
+            };
+            let answered = transaction_bound(scenario, read)?.path;
+            held = held.max(answered).max(self.recall(hart)?);
+        }
+        // Without the request itself.
+        others -= 1;
+        let registers = u64::from(self.second.mshrs.max(1));
+        let given_up = (others + 1).saturating_sub(registers);
+        let rounds = given_up.div_ceil(registers);
+        let wait = u128::from(rounds) * u128::from(held);
+        Ticks::try_from(wait).map_err(|_| CommunicationError::TooLarge.into())
+    }
+
+    /// Adds the miss registers, as something that others have for up to `wait` before each read.
+    fn add_registers(&self, scenario: &mut NetworkScenario, wait: Ticks) {
+        let resource = Some(scenario.resources.len());
+        scenario.resources.push(Resource {
+            name: format!(
+                "miss registers of the second level of tile {}",
+                self.tile.id
+            ),
+            arbitration: Arbitration::ArrivalOrder,
+            outage: None,
+            backlog: 0,
+        });
+        let step = Step {
+            resource,
+            ..Step::fixed(0)
+        };
+        scenario.sources[0].classes[READ].steps.insert(0, step);
+        let busy = Step {
+            occupancy: wait,
+            ..step
+        };
+        scenario.sources.push(Source {
+            name: "requests of others with a miss register".into(),
+            tile: self.tile.id,
+            regulator: None,
+            classes: vec![TransactionClass {
+                name: "miss register".into(),
+                charge: 0,
+                charge_most: 0,
+                outstanding: 1,
+                least_round_trip: 0,
+                pool: None,
+                demand: None,
+                steps: vec![busy],
+            }],
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+use super::*;
+use bulkhead_model::{LoadOptions, load_platform};
+
+fn platform(overrides: &[&str]) -> Platform {
+    let options = LoadOptions {
+        overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
+        ..LoadOptions::default()
+    };
+    load_platform("imx6", &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const IN_SLOTS: [&str; 2] = [
+    "dram/controller@policy=slots",
+    "dram/controller@write-queue=0",
+];
+
+fn job(requests: u64, reads: u64, writes: u64) -> ClusterJob {
+    ClusterJob {
+        time: 1_000_000,
+        requests,
+        reads,
+        writes,
+    }
+}
+
+/// Cycles beyond the time alone.
+fn added(platform: &Platform, others: &[u16], job: &ClusterJob) -> u64 {
+    let cluster = ClusterBounds::new(platform, 0, 1).expect("a cluster");
+    let bound = cluster.job(0, others, job).expect("finite");
+    let cycle = cluster.cycle(&cluster.tile.pipeline);
+    (bound.path - job.time).div_ceil(cycle)
+}
+
+/// By hand: each of three others may have four data requests and two fetches ahead, four cycles each. The hart's own requests have their
+/// service once (except the last one), and up to six of them had begun; or the five others of them are ahead of each. An edge of a clock is
+/// less than a cycle, twice for each request.
+#[test]
+fn a_request_waits_for_what_the_first_levels_of_others_can_ask_for() {
+    let platform = platform(&[]);
+    let own = |requests: u64| (4 * (requests - 1) + 6 * 4).min(5 * 4 * requests);
+    let waits = |requests: u64| 3 * 6 * 4 * requests + own(requests);
+    for requests in [1, 10, 1000] {
+        let most = added(&platform, &[1, 2, 3], &job(requests, 0, 0));
+        assert!(
+            (waits(requests)..=waits(requests) + 2 * requests).contains(&most),
+            "{requests}: {most} {}",
+            waits(requests)
+        );
+    }
+    // Beside nobody only the hart's own requests are in its way.
+    assert!(added(&platform, &[], &job(10, 0, 0)) <= own(10) + 2 * 10);
+    assert_eq!(added(&platform, &[1, 2, 3], &job(0, 0, 0)), 0);
+}
+
+#[test]
+fn more_rivals_and_more_requests_cost_more() {
+    let platform = platform(&IN_SLOTS);
+    let of = |others: &[u16], job: &ClusterJob| added(&platform, others, job);
+    for pair in [&[][..], &[1], &[1, 2], &[1, 2, 3]].windows(2) {
+        for one in [job(10, 0, 0), job(10, 5, 0), job(10, 5, 5)] {
+            assert!(of(pair[0], &one) < of(pair[1], &one), "{pair:?} {one:?}");
+        }
+    }
+    let jobs = [job(10, 0, 0), job(10, 1, 0), job(10, 2, 0), job(10, 2, 1)];
+    for pair in jobs.windows(2) {
+        assert!(of(&[1], &pair[0]) < of(&[1], &pair[1]), "{pair:?}");
+    }
+}
+
+/// By hand: with as many registers as there can be requests, nobody waits for one.
+#[test]
+fn enough_miss_registers_are_never_waited_for() {
+    let wait = |registers: &str| {
+        let mut overrides = IN_SLOTS.to_vec();
+        overrides.push(registers);
+        let platform = platform(&overrides);
+        let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
+        let scenario = cluster.scenario(&[0, 1], true, false).expect("finite");
+        let wait = cluster.longest_without_register(&[0, 1], &scenario);
+        (wait.expect("finite"), {
+            let read = TransactionId {
+                source: 0,
+                class: READ,
+            };
+            transaction_bound(&scenario, read).expect("finite").path
+        })
+    };
+    assert_eq!(wait("cache[l2]@mshrs=12").0, 0);
+    // Of eleven others, eight must end, four at a time.
+    let (four, held) = wait("cache[l2]@mshrs=4");
+    assert_eq!(four, 2 * held);
+    let (eleven, held) = wait("cache[l2]@mshrs=11");
+    assert_eq!(eleven, held);
+}
+
+#[test]
+fn a_memory_that_reorders_bounds_only_programs_that_stay_in_the_second_level() {
+    let platform = platform(&[]);
+    let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
+    assert!(cluster.job(0, &[1], &job(10, 0, 0)).is_ok());
+    for one in [job(10, 1, 0), job(10, 0, 1)] {
+        let refused = cluster.job(0, &[1], &one);
+        assert_eq!(refused, Err(ClusterError::Reorders(1)));
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_refused() {
+    let platform = platform(&[]);
+    let cluster = ClusterBounds::new(&platform, 0, 1).expect("a cluster");
+    assert_eq!(
+        cluster.job(0, &[4], &job(1, 0, 0)),
+        Err(ClusterError::NoHart { tile: 0, hart: 4 })
+    );
+    assert!(ClusterBounds::new(&platform, 7, 1).is_err());
+    let single = load_platform("single", &LoadOptions::default()).expect("valid");
+    assert_eq!(
+        ClusterBounds::new(&single, 0, 1).err(),
+        Some(ClusterError::NoCluster(0))
+    );
+}

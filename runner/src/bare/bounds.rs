@@ -1,0 +1,549 @@
+//! Bounds of flows of programs on the harts of a cluster: what they take alone, as measured, and what others can add, as analysed.
+//!
+//! Why it exists: a program with ways and memory of its own meets others only where the analysis can count them. Everything else is not
+//! judged, with the reason and what would change it. What it deliberately does not know: how much others add (`bulkhead_analysis`).
+//!
+//! The measurement is a run of the same variant without the other programs: the same addresses, the same ways. A flow begins and ends with
+//! markers of one hart, so samples do not pile up: before a sample begins, the hart has executed everything that the one before
+//! caused. Only accesses that are still under way can delay the next sample ([`ClusterBounds::left_over`]).
+
+use super::described;
+use crate::collect;
+use crate::measure::jobs::{self, Stretch, Work};
+use crate::paradigm::{BesideRun, Paradigm, Ran};
+use bulkhead_analysis::communication::{ClusterBounds, ClusterJob};
+use bulkhead_machine::ledger::Ended;
+use bulkhead_machine::machine::Outcome;
+use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::types::Owner;
+use bulkhead_model::System;
+use bulkhead_model::platform::{Cluster, PipelineModel, Tile};
+use bulkhead_model::system::Flow;
+use bulkhead_report::format::span;
+use bulkhead_report::result::{AddedRun, Bound, FlowResult, VariantResult};
+
+/// A flow that may have a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Judged<'s> {
+    app: usize,
+    tile: &'s Tile,
+    hart: u16,
+}
+
+impl Judged<'_> {
+    fn owner(self) -> Owner {
+        Owner::new(self.tile.id, self.hart)
+    }
+}
+
+/// The program of a flow, if others can delay it only where the analysis counts them.
+///
+/// # Errors
+/// Why the flow is not judged, and what would change that.
+fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
+    let bare = described(system).map_err(|error| error.to_string())?;
+    let name = |app: usize| &*system.apps[app].name;
+    if flow.from != flow.to {
+        return Err(format!(
+            "`{}` and `{}` work on it, and what they do to each other's lines is not bounded; a flow from a program to itself would be judged",
+            name(flow.from),
+            name(flow.to)
+        ));
+    }
+    let (own, placed) = (&system.apps[flow.from], &bare.programs[flow.from]);
+    let tile = system.platform.tile(own.tile);
+    let tile = tile.ok_or_else(|| format!("there is no tile {}", own.tile))?;
+    let Some(cluster) = &tile.cluster else {
+        return Err(format!(
+            "tile {} has no cluster, and bounds exist only for harts that share a second level; on a hart of a cluster it would be judged",
+            tile.id
+        ));
+    };
+    let [hart] = placed.harts[..] else {
+        return Err(format!(
+            "`{}` runs on {} harts, and what they do to each other's lines is not bounded; on one hart it would be judged",
+            own.name,
+            placed.harts.len()
+        ));
+    };
+    let core = cluster.core(hart.into());
+    let pipeline = core.map_or(&tile.pipeline, |core| &core.pipeline);
+    if pipeline.model == PipelineModel::Interval {
+        return Err(format!(
+            "hart {hart} works out of order, so a longer wait may cost more than its length; with a pipeline of the model `inorder` it would \
+             be judged"
+        ));
+    }
+    let ways = fills(cluster, tile, hart);
+    for (other, (app, at)) in system.apps.iter().zip(&bare.programs).enumerate() {
+        if other == flow.from {
+            continue;
+        }
+        if app.tile != own.tile {
+            return Err(format!(
+                "`{}` on tile {} shares links and memory with it, and only programs of one cluster are counted; without that program it \
+                 would be judged",
+                app.name, app.tile
+            ));
+        }
+        if app.memory_tile != own.memory_tile {
+            return Err(format!(
+                "`{}` is in memory {}, and write-backs to two memories are not counted; with all programs of the cluster in one \
+                 memory it would be judged",
+                app.name, app.memory_tile
+            ));
+        }
+        let mut shared = at.harts.iter();
+        if let Some(rival) = shared.find(|&&rival| fills(cluster, tile, rival) & ways != 0) {
+            return Err(format!(
+                "hart {rival} with `{}` fills ways of the second level that `{}` fills, too, and may evict its lines; with ways of its own \
+                 (`ways`) it would be judged",
+                app.name, own.name
+            ));
+        }
+    }
+    Ok(Judged {
+        app: flow.from,
+        tile,
+        hart,
+    })
+}
+
+/// The ways that a hart fills.
+fn fills(cluster: &Cluster, tile: &Tile, hart: u16) -> u64 {
+    let all = tile.l2.as_ref().map_or(0, |l2| match l2.ways {
+        64.. => u64::MAX,
+        ways => (1 << ways) - 1,
+    });
+    match cluster.fills(hart.into()) & all {
+        0 => all,
+        some => some,
+    }
+}
+
+/// What a program did alone.
+#[derive(Clone, Debug)]
+struct Alone {
+    flow: String,
+    /// The run.
+    system: System,
+    job: ClusterJob,
+    count: usize,
+    time: u64,
+    /// All its requests and write-backs, if it ended the run itself.
+    all: Option<[u64; 2]>,
+}
+
+/// Transactions of one hart.
+#[derive(Clone, Debug, Default)]
+struct Done {
+    requests: u64,
+    reads: u64,
+    writes: u64,
+}
+
+impl Done {
+    fn each(&mut self, other: &Self, join: impl Fn(u64, u64) -> u64) {
+        self.requests = join(self.requests, other.requests);
+        self.reads = join(self.reads, other.reads);
+        self.writes = join(self.writes, other.writes);
+    }
+}
+
+impl Work for Done {
+    fn add(&mut self, other: &Self) {
+        self.each(other, |own, others| own + others);
+    }
+
+    fn raise(&mut self, other: &Self) {
+        self.each(other, u64::max);
+    }
+}
+
+/// Whether nobody but the program of some flow runs, so that the run can serve the flow's bound.
+pub(super) fn serves(system: &System) -> bool {
+    let mut flows = system.flows.iter();
+    system.apps.len() == 1 && flows.any(|flow| judged(system, flow).is_ok())
+}
+
+/// The system without the other programs. Everything else is as it was, so that addresses and ways are the same.
+fn without_others(system: &System, flow: &Flow) -> Option<System> {
+    let mut alone = system.clone();
+    alone.variants.clear();
+    alone.apps = vec![system.apps.get(flow.from)?.clone()];
+    let bare = alone.bare.as_mut()?;
+    bare.programs = vec![bare.programs.get(flow.from)?.clone()];
+    alone.flows = vec![Flow {
+        from: 0,
+        to: 0,
+        ..flow.clone()
+    }];
+    Some(alone)
+}
+
+/// Whether two runs without others are the same.
+fn same(a: &System, b: &System) -> bool {
+    (&a.platform, &a.apps, &a.bare, a.duration) == (&b.platform, &b.apps, &b.bare, b.duration)
+}
+
+/// A run alone for each flow of the chosen variants that may have a bound, unless a chosen variant is that run.
+pub(super) fn plan(chosen: &[(String, System)], watched: bool) -> Vec<BesideRun> {
+    let mut runs: Vec<BesideRun> = Vec::new();
+    for (name, system) in chosen {
+        for flow in system
+            .flows
+            .iter()
+            .filter(|flow| judged(system, flow).is_ok())
+        {
+            let Some(alone) = without_others(system, flow) else {
+                continue;
+            };
+            let seen = |other: &System| other.apps.len() == 1 && same(other, &alone);
+            let known = runs.iter();
+            let mut known = known.filter(|run| run.flow == flow.name);
+            if known.any(|run| same(&run.system, &alone))
+                || watched && chosen.iter().any(|(_, other)| seen(other))
+            {
+                continue;
+            }
+            runs.push(BesideRun {
+                flow: flow.name.clone(),
+                about: format!("variant {name}, without the other programs"),
+                system: alone,
+            });
+        }
+    }
+    runs
+}
+
+/// What the program of a flow did in this run, in which it was alone.
+///
+/// # Errors
+/// Why it says nothing.
+fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
+    let mut flows = ran.system.flows.iter();
+    let own = flows.find(|own| own.name == flow.name);
+    let own = judged(ran.system, own.ok_or("the run alone has no such flow")?)?;
+    // The first sample may meet the program's start, such as code that is not in the caches yet.
+    let worst = jobs::worst_started(&flow.samples).unwrap_or(flow.latency.max);
+    let mut spans = jobs::jobs(&flow.samples);
+    if let Some(started) = jobs::started(&flow.samples)
+        && spans.iter().any(|one| one.begin >= started)
+    {
+        spans.retain(|one| one.begin >= started);
+    }
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return Err("alone it had no sample".to_owned());
+    };
+    let memory = ran.system.apps[own.app].memory_tile;
+    let cluster = ClusterBounds::new(&ran.system.platform, own.tile.id, memory);
+    let cluster = cluster.map_err(|error| error.to_string())?;
+    let least = cluster
+        .least_from_memory()
+        .map_err(|error| error.to_string())?;
+    let ended = ran.seen.ledger.transactions();
+    // Every program fetches.
+    if ended.is_empty() {
+        return Err("the requests of the run alone were not kept".to_owned());
+    }
+    let ended = ended.iter().filter(|one| one.owner == own.owner());
+    let done = ended.map(|one: &Ended| Stretch {
+        begin: one.begin,
+        end: one.end,
+        done: match one.transaction {
+            Transaction::CacheWrite => Done {
+                writes: 1,
+                ..Done::default()
+            },
+            // A request of a first level. That it went to memory shows in its length only: one that waited long counts, too.
+            _ => Done {
+                requests: 1,
+                reads: u64::from(one.end - one.begin >= least),
+                writes: 0,
+            },
+        },
+    });
+    let mut most = jobs::most(done.collect(), &spans);
+    let left = cluster.left_over(own.hart);
+    let left = left.map_err(|error| error.to_string())?;
+    let more = |count: u64| if count > 0 { count + left } else { 0 };
+    most = Done {
+        requests: most.requests + left,
+        reads: more(most.reads),
+        writes: more(most.writes),
+    };
+    Ok(Alone {
+        flow: flow.name.clone(),
+        system: ran.system.clone(),
+        job: ClusterJob {
+            time: worst,
+            requests: most.requests,
+            reads: most.reads,
+            writes: most.writes,
+        },
+        count: spans.len(),
+        time: last.end - first.begin,
+        all: all(ran, own.owner()),
+    })
+}
+
+/// All requests and write-backs of a hart that ended the run with success, so that it did everything.
+fn all(ran: &Ran<'_>, owner: Owner) -> Option<[u64; 2]> {
+    let done = matches!(ran.seen.outcome, Outcome::Exit { code: 0, .. });
+    let count = |transaction| {
+        let all = ran.seen.ledger.latency(owner, transaction);
+        all.map_or(0, |all| all.total.count())
+    };
+    (done && ran.seen.ended_by == Some(owner)).then(|| {
+        [
+            count(Transaction::CacheRead),
+            count(Transaction::CacheWrite),
+        ]
+    })
+}
+
+/// Adds bounds to the flows of the variants. Returns what the additional runs were for.
+pub(super) fn add(
+    runs: &[Ran<'_>],
+    besides: &[(BesideRun, Ran<'_>)],
+    variants: &mut [VariantResult],
+) -> Vec<AddedRun> {
+    let (mut known, mut added) = (Vec::new(), Vec::new());
+    for (ran, variant) in runs.iter().zip(variants.iter()) {
+        if serves(ran.system) {
+            known.extend(
+                variant
+                    .flows
+                    .iter()
+                    .filter_map(|flow| measured(ran, flow).ok()),
+            );
+        }
+    }
+    let mut missing = Vec::new();
+    for (wanted, ran) in besides {
+        let lives = super::Bare.lives(ran.system, ran.seen);
+        let flows = collect::flows(ran.system, ran.names, &ran.seen.markers, &lives);
+        let flow = flows.iter().find(|flow| flow.name == wanted.flow);
+        let samples = flow.filter(|flow| flow.latency.count > 0);
+        added.push(AddedRun {
+            flow: wanted.flow.clone(),
+            about: wanted.about.clone(),
+            worst: samples.map(|flow| flow.latency.max),
+            digest: ran.seen.digest.clone(),
+        });
+        let found = flow.ok_or_else(|| "alone it had no sample".to_owned());
+        match found.and_then(|flow| measured(ran, flow)) {
+            Ok(alone) => known.push(alone),
+            Err(why) => missing.push((wanted.flow.clone(), ran.system.clone(), why)),
+        }
+    }
+    for (ran, variant) in runs.iter().zip(variants) {
+        for flow in &mut variant.flows {
+            let mut described = ran.system.flows.iter();
+            let Some(own) = described.find(|own| own.name == flow.name) else {
+                continue;
+            };
+            match bound(ran, own, &known, &missing) {
+                Ok(bound) => flow.bound = Some(bound),
+                Err(why) => flow.unbounded = Some(why),
+            }
+        }
+        for request in &mut variant.requests {
+            request.unbounded = Some(REQUESTS.to_owned());
+        }
+    }
+    added
+}
+
+/// Why no single request has a bound.
+const REQUESTS: &str = "a request of a hart includes its wait for the hart's own miss registers, which is not bounded by itself; it is part of \
+     the bound of a flow from the program to itself";
+
+fn bound(
+    ran: &Ran<'_>,
+    flow: &Flow,
+    known: &[Alone],
+    missing: &[(String, System, String)],
+) -> Result<Bound, String> {
+    let system = ran.system;
+    let own = judged(system, flow)?;
+    let wanted = without_others(system, flow).ok_or("it has no program")?;
+    let mut measured = known.iter();
+    let measured = measured.find(|one| one.flow == flow.name && same(&one.system, &wanted));
+    let measured = measured.ok_or_else(|| {
+        let mut why = missing.iter();
+        let why = why.find(|(name, system, _)| *name == flow.name && same(system, &wanted));
+        why.map_or_else(
+            || "its program was not measured alone: this run made no runs besides".to_owned(),
+            |(.., why)| why.clone(),
+        )
+    })?;
+    if let (Some(alone), Some(here)) = (measured.all, all(ran, own.owner()))
+        && (here[0] > alone[0] || here[1] > alone[1])
+    {
+        return Err(format!(
+            "alone it made {} requests and {} write-backs, and here {} and {}: which of its accesses hit depends on their times, so what it did \
+             alone says too little; with sets that its lines fit into, or a first level with `lru`, it would be judged",
+            alone[0], alone[1], here[0], here[1]
+        ));
+    }
+    let bare = described(system).map_err(|error| error.to_string())?;
+    let others = system.apps.iter().zip(&bare.programs).enumerate();
+    let others = others.filter(|(index, _)| *index != own.app);
+    let others: Vec<u16> = others.flat_map(|(_, (_, at))| at.harts.clone()).collect();
+    let memory = system.apps[own.app].memory_tile;
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let cluster = ClusterBounds::new(&system.platform, own.tile.id, memory);
+    let cluster = cluster.map_err(|error| text(&error))?;
+    let found = cluster.job(own.hart, &others, &measured.job);
+    let found = found.map_err(|error| text(&error))?;
+    Ok(Bound {
+        ticks: found.whole(),
+        method: format!(
+            "measured alone + analysed interference: {}",
+            found.method.source()
+        ),
+        covers: measured.covers(system.platform.ticks_per_second()),
+    })
+}
+
+impl Alone {
+    fn covers(&self, per_second: u64) -> String {
+        let time = |ticks: u64| span(ticks as f64 * 1e6 / per_second.max(1) as f64);
+        let jobs = match self.count {
+            1 => "1 job".to_owned(),
+            count => format!("{count} jobs"),
+        };
+        format!(
+            "a sample of the flow that begins when a first one has gone through: the worst latency alone, {}, as measured, and what {} requests of its first level ({} of them to memory, and {} \
+             write-backs) can wait for others, as analysed; {jobs} in {} alone were counted. It assumes that no job alone takes longer or \
+             makes more requests; that the program does the same whatever the time is, and the same accesses hit as did alone; and that all \
+             programs keep to their own memory and write no lockdown register",
+            time(self.job.time),
+            self.job.requests,
+            self.job.reads,
+            self.job.writes,
+            time(self.time),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system_text};
+
+    /// A system of `table` on hart 0 and `rival` on hart 1.
+    fn system(platform: &str, table: &str, rival: &str, flow: &str) -> System {
+        let text = format!(
+            "<system name='s' paradigm='bare' platform='{platform}'><domain name='d'>\
+             <app name='table' program='p' memory='1MiB' {table}/><app name='rival' program='p' memory='1MiB' {rival}/></domain>\
+             <flow name='f' {flow}/></system>"
+        );
+        let found = load_system_text("s", &text, &LoadOptions::default());
+        found.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    const TO_ITSELF: &str = "from='table' to='table'";
+
+    #[test]
+    fn a_program_with_ways_of_its_own_is_judged() {
+        let system = system(
+            "imx6",
+            "harts='0' ways='0-3'",
+            "harts='1' ways='4-15'",
+            TO_ITSELF,
+        );
+        let own = judged(&system, &system.flows[0]).expect("judged");
+        assert_eq!((own.app, own.hart, own.owner()), (0, 0, Owner::new(0, 0)));
+        // Alone it has the same ways and addresses.
+        let alone = without_others(&system, &system.flows[0]).expect("there");
+        assert!(serves(&alone) && !serves(&system));
+        let placed = |system: &System| system.bare.as_ref().expect("bare").programs[0].clone();
+        assert_eq!(placed(&alone), placed(&system));
+        let chosen = [
+            ("one".to_owned(), system.clone()),
+            ("two".to_owned(), system),
+        ];
+        assert_eq!(plan(&chosen, true).len(), 1, "two variants share the run");
+        assert!(plan(&[("alone".to_owned(), alone)], true).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_judged_says_what_would_be() {
+        let why = |platform: &str, table: &str, rival: &str, flow: &str| {
+            let system = system(platform, table, rival, flow);
+            judged(&system, &system.flows[0]).expect_err("not judged")
+        };
+        let ways = ("harts='0' ways='0-3'", "harts='1' ways='4-15'");
+        for (platform, table, rival, flow, expected) in [
+            (
+                "imx6",
+                "harts='0'",
+                "harts='1'",
+                TO_ITSELF,
+                "hart 1 with `rival` fills ways",
+            ),
+            (
+                "imx6",
+                "harts='0' ways='0-4'",
+                ways.1,
+                TO_ITSELF,
+                "hart 1 with `rival` fills ways",
+            ),
+            (
+                "imx6",
+                ways.0,
+                "harts='1'",
+                TO_ITSELF,
+                "hart 1 with `rival` fills ways",
+            ),
+            (
+                "imx6",
+                ways.0,
+                ways.1,
+                "from='table' to='rival'",
+                "`table` and `rival` work on it",
+            ),
+            (
+                "imx6",
+                "harts='0,2' ways='0-3'",
+                ways.1,
+                TO_ITSELF,
+                "`table` runs on 2 harts",
+            ),
+            (
+                "tx2",
+                ways.0,
+                ways.1,
+                TO_ITSELF,
+                "hart 0 works out of order",
+            ),
+            (
+                "tiled-2ghz",
+                "tile='0'",
+                "tile='1'",
+                TO_ITSELF,
+                "tile 0 has no cluster",
+            ),
+            (
+                "zcu102",
+                ways.0,
+                "tile='1'",
+                TO_ITSELF,
+                "`rival` on tile 1 shares links and memory",
+            ),
+            (
+                "zcu102",
+                ways.0,
+                "harts='1' ways='4-15' memory-tile='9'",
+                TO_ITSELF,
+                "`rival` is in memory 9",
+            ),
+        ] {
+            let why = why(platform, table, rival, flow);
+            assert!(why.starts_with(expected), "{why}");
+            assert!(why.contains("would be judged"), "{why}");
+        }
+    }
+}
