@@ -102,6 +102,14 @@ fn judged<'s>(system: &'s System, flow: &Flow) -> Result<Judged<'s>, String> {
             ));
         }
     }
+    // Every program reaches its registers, and nothing says what it moves.
+    if let Some(engine) = system.platform.engines.first() {
+        return Err(format!(
+            "programs may start the DMA engine {}, and what it reads and writes is not counted; on a platform without an <engine> it would be \
+             judged",
+            engine.id
+        ));
+    }
     Ok(Judged {
         app: flow.from,
         tile,
@@ -539,6 +547,13 @@ mod tests {
                 "harts='1' ways='4-15' memory-tile='9'",
                 TO_ITSELF,
                 "`rival` is in memory 9",
+            ),
+            (
+                "zcu102",
+                ways.0,
+                ways.1,
+                TO_ITSELF,
+                "programs may start the DMA engine 3",
             ),
         ] {
             let why = why(platform, table, rival, flow);
