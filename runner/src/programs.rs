@@ -8,6 +8,7 @@ use crate::cargo::{Build, cargo, no_cargo};
 pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
 use crate::place;
+use crate::warnings::texts;
 use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
 use serde_json::Value;
@@ -491,6 +492,22 @@ pub fn source(file: &str) -> &str {
 }
 
 impl Library {
+    /// The texts of the sources of a program next to the description, and of the library that it uses. `None` for other programs.
+    pub(crate) fn sources(&self, name: &str) -> Option<Vec<String>> {
+        if self.known.contains_key(name) {
+            return None;
+        }
+        let mut all = match self.own(name)? {
+            Own::Elf(_) => return None,
+            Own::C(source) => texts(&Path::new(".").join(source.parent()?), false),
+            Own::Package(folder) | Own::Binary(folder, _) => {
+                texts(&Path::new(".").join(folder).join("src"), true)
+            }
+        };
+        all.extend(texts(&self.root.join("software").join("lib"), true));
+        Some(all)
+    }
+
     /// Builds the wanted programs that are users' packages or binaries of them, each package once. Returns them by name.
     fn build_users(
         &self,

@@ -263,7 +263,7 @@ fn whole(
     let made = paradigm.build(&library, &systems);
     progress.stage(Stage::Done { name: what });
     let (mut programs, mut warnings) = programs?;
-    warnings.extend(warnings::unread(&systems, &programs));
+    warnings.extend(warnings::unread(&systems, &programs, &library));
     for text in &warnings {
         progress.stage(Stage::Warning { text });
     }

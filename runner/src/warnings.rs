@@ -1,33 +1,40 @@
-//! What a builder says about a program that it built, and about arguments that a program cannot read.
+//! Arguments of descriptions that no source of their program mentions.
 //!
-//! Why it exists: a warning is often the first hint at a mistake that shows on the chip only later. What it deliberately does not know: how
-//! programs are built.
+//! Why it exists: a program takes a default for an argument that it does not find, so a misspelt name changes what it does and says nothing.
+//! What it deliberately does not know: how programs are built, and what they do with arguments.
 
-use crate::programs::Program;
+use crate::programs::{Library, Program};
 use bulkhead_machine::image::Image;
 use bulkhead_model::System;
+use std::path::Path;
 
-/// Arguments of the descriptions whose names are in no constant of their programs, each once. A program asks for an argument by its name,
-/// so it cannot ask for these: their names are probably misspelt.
-pub fn unread(systems: &[&System], programs: &[Program]) -> Vec<String> {
+/// Arguments whose names are neither in the sources of their programs, nor in those of the library, nor in constants of the programs, each
+/// once. A program asks for an argument by its name, so these are probably misspelt. A program may put a number behind a name. Only programs
+/// next to the description are examined.
+pub fn unread(systems: &[&System], programs: &[Program], library: &Library) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let peers = systems.iter().filter_map(|system| system.peer.as_ref());
-    let peers = peers.map(|peer| &*peer.system);
-    let chips = systems.iter().copied().chain(peers);
-    let apps = chips.flat_map(|system| &system.apps);
+    let apps = systems.iter().flat_map(|system| &system.apps);
     for app in apps.filter(|app| !app.arguments.is_empty()) {
+        let Some(texts) = library.sources(&app.program) else {
+            continue;
+        };
         let mut found = programs.iter().filter(|one| one.name == app.program);
         let Some(Ok(image)) = found.next().map(|one| Image::parse(&one.name, &one.elf)) else {
             continue;
         };
         for argument in &app.arguments {
-            let name = argument.name.as_bytes();
+            let stem = argument.name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let bytes = stem.as_bytes();
             let mut segments = image.segments.iter();
-            if segments.any(|one| one.data.windows(name.len().max(1)).any(|part| part == name)) {
+            let is_there = |data: &[u8]| data.windows(bytes.len()).any(|part| part == bytes);
+            if stem.is_empty()
+                || texts.iter().any(|text| text.contains(stem))
+                || segments.any(|one| is_there(&one.data))
+            {
                 continue;
             }
             let text = format!(
-                "warning: `{}` has the argument `{}`, but its program {} does not contain that name, so it cannot read the argument; check the spelling",
+                "warning: `{}` has the argument `{}`, but no source of its program {} has that name, so it cannot read the argument; check the spelling",
                 app.name, argument.name, app.program
             );
             if !all.contains(&text) {
@@ -36,4 +43,41 @@ pub fn unread(systems: &[&System], programs: &[Program]) -> Vec<String> {
         }
     }
     all
+}
+
+/// The texts of the sources in a folder and, if wanted, in the folders inside it.
+pub(crate) fn texts(folder: &Path, inside: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if is_folder && inside {
+            all.extend(texts(&path, inside));
+        } else if matches!(ending, Some("rs" | "c" | "h")) {
+            // What is no text mentions nothing.
+            all.extend(std::fs::read_to_string(&path).ok());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_read_with_the_folders_inside() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            crate::place::write(&folder.path().join(name), text).expect("written");
+        };
+        write("main.rs", "value(\"jobs\", 1)");
+        write("bin/other.rs", "value(\"count\", 1)");
+        write("notes.md", "joobs");
+        assert_eq!(texts(folder.path(), false).len(), 1);
+        let all = texts(folder.path(), true);
+        assert_eq!(all.len(), 2);
+        assert!(!all.iter().any(|text| text.contains("joobs")));
+    }
 }
