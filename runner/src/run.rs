@@ -263,7 +263,9 @@ fn whole(
     let made = paradigm.build(&library, &systems);
     progress.stage(Stage::Done { name: what });
     let (mut programs, mut warnings) = programs?;
-    warnings.extend(warnings::unread(&systems, &programs));
+    warnings.extend(warnings::unread(&systems, &programs, |name| {
+        library.sources(name)
+    }));
     for text in &warnings {
         progress.stage(Stage::Warning { text });
     }

@@ -415,32 +415,22 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn programs(&mut self, programs: &dyn Programs) {
-        let used = self
-            .places
-            .apps
-            .iter()
-            .map(|node| (*node, node.text("program")));
-        let managers = self.places.managers[1..]
-            .iter()
-            .map(|node| (*node, node.text("program")));
-        for (node, name) in used.chain(managers) {
-            if !programs.contains(&name) {
+        let managers = self.places.managers[1..].iter();
+        for node in self.places.apps.iter().chain(managers) {
+            let name = node.text("program");
+            let (problem, help) = if !programs.contains(&name) {
                 let known = programs.names();
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let help = suggestion(&name, &known, "program");
-                self.errors.push(Diagnostic::new(
-                    Problem::Unknown {
-                        kind: "program",
-                        name,
-                    },
-                    node.place("program"),
-                    help,
-                ));
+                let kind = "program";
+                (Problem::Unknown { kind, name }, help)
             } else if let Some((what, help)) = programs.refusal(&name) {
-                let problem = Problem::Inconsistent(what);
-                self.errors
-                    .push(Diagnostic::new(problem, node.place("program"), help));
-            }
+                (Problem::Inconsistent(what), help)
+            } else {
+                continue;
+            };
+            self.errors
+                .push(Diagnostic::new(problem, node.place("program"), help));
         }
     }
 

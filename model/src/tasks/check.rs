@@ -192,9 +192,7 @@ fn task(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagnos
         errors.push(wrong(
             node,
             "threshold",
-            format!(
-                "the threshold {threshold} is less urgent than the task's own priority {priority}"
-            ),
+            format!("threshold {threshold} is less urgent than the task's priority {priority}"),
             format!(
                 "write 1 to {priority}: once started, a task is not easier to preempt than before"
             ),
@@ -306,9 +304,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
             errors.push(wrong(
                 element,
                 "ways",
-                format!(
-                    "the cost is for {needed} ways, but the cache has only {ways} to give away"
-                ),
+                format!("the cost is for {needed} ways, but the cache gives away only {ways}"),
                 "write <llc ways=\"...\"/>, or leave the point out",
             ));
         }

@@ -378,7 +378,7 @@ mod tests {
         };
         assert_eq!(
             ended("a", -101),
-            "stopped: exit -101 (BH_NOT_FOUND: the description does not give it)"
+            "stopped: exit -101 (BH_NOT_FOUND: the description does not contain it)"
         );
         assert_eq!(ended("a", -15), "stopped: exit -15 (BH_BUSY)");
         assert_eq!(ended("a", 1), "stopped: exit 1");
