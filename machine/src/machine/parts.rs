@@ -298,8 +298,11 @@ impl Machine {
         let places = parts.places.iter().enumerate();
         let moments = places.map(|(i, place)| parts.times(tiles, *place).0.min(arrival(fabric, i)));
         let earliest = Earliest::of(moments);
-        let places = parts.places.iter();
-        let packets = Earliest::of(places.map(|place| parts.times(tiles, *place).1));
+        // Only engines are reached by what others send.
+        let packets = (!parts.engines.is_empty()).then(|| {
+            let places = parts.places.iter();
+            Earliest::of(places.map(|place| parts.times(tiles, *place).1))
+        });
         for i in 0..parts.places.len() {
             #[cfg(test)]
             let i = match parts.backwards {
@@ -313,7 +316,8 @@ impl Machine {
                 Place::Tile(index) => tiles[index].run(arrival.min(limit), fabric),
                 Place::Engine(index) => {
                     // If nothing is on its way here, another part must be reached first, or act, and send something.
-                    let others = later(packets.of_others(i), parts.across);
+                    let others = packets.map_or(Tick::MAX, |packets| packets.of_others(i));
+                    let others = later(others, parts.across);
                     let reached = match arrival {
                         Tick::MAX => others.min(later(later(next, exit), parts.across)),
                         arrival => arrival.min(others),

@@ -125,6 +125,28 @@ fn programs_lie_in_memories_behind_ports() {
     );
 }
 
+/// A program of a real-time core lets the engine copy from the main memory into one behind a port, and looks at what has come. A program behind
+/// that port waits for the engine if the engine uses the same port, and not if it uses the second one.
+#[test]
+fn an_engine_moves_data_beside_programs() {
+    let beside = |to: u64| {
+        let result = ran(&format!(
+            r#"<system name="s" paradigm="bare" platform="zcu102" duration="2ms"><domain name="d">
+            <app name="mover" tile="2" program="memory/measure" memory="256KiB"><argument name="role" value="dma"/><argument name="bytes" value="65536"/>
+            <argument name="rounds" value="4"/><argument name="engine" value="2800000"/><argument name="remote" value="{to:x}"/></app>
+            <app name="reader" tile="0" harts="0" ways="0-0" memory-tile="9" program="memory/measure" memory="256KiB"><argument name="bytes" value="131072"/>
+            <argument name="forever" value="true"/></app></domain></system>"#
+        ));
+        let variant = only(&result);
+        assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+        waited(variant, "reader", "channel 0 of engine 3", "memory")
+    };
+    // The last 128 KiB of memory 9 are no program's.
+    let offset = (2 << 20) - (128 << 10);
+    assert!(beside(0xA000_0000 + offset) > 0);
+    assert_eq!(beside(0xE000_0000 + offset), 0);
+}
+
 /// A chip with clusters and tiles of three kinds runs a program on each of its harts.
 #[test]
 fn every_hart_of_a_chip_runs_a_program() {
