@@ -8,7 +8,6 @@ use crate::cargo::{Build, cargo, no_cargo};
 pub use crate::cargo::{PROFILE, TARGET};
 use crate::error::Error;
 use crate::place;
-use crate::warnings::texts;
 use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
 use serde_json::Value;
@@ -499,12 +498,12 @@ impl Library {
         }
         let mut all = match self.own(name)? {
             Own::Elf(_) => return None,
-            Own::C(source) => texts(&Path::new(".").join(source.parent()?), false),
+            Own::C(source) => place::texts(&Path::new(".").join(source.parent()?), false),
             Own::Package(folder) | Own::Binary(folder, _) => {
-                texts(&Path::new(".").join(folder).join("src"), true)
+                place::texts(&Path::new(".").join(folder).join("src"), true)
             }
         };
-        all.extend(texts(&self.root.join("software").join("lib"), true));
+        all.extend(place::texts(&self.root.join("software").join("lib"), true));
         Some(all)
     }
 

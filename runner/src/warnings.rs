@@ -6,7 +6,6 @@
 use crate::programs::{Library, Program};
 use bulkhead_machine::image::Image;
 use bulkhead_model::System;
-use std::path::Path;
 
 /// Arguments whose names are neither in the sources of their programs, nor in those of the library, nor in constants of the programs, each
 /// once. A program asks for an argument by its name, so these are probably misspelt. A program may put a number behind a name. Only programs
@@ -43,41 +42,4 @@ pub fn unread(systems: &[&System], programs: &[Program], library: &Library) -> V
         }
     }
     all
-}
-
-/// The texts of the sources in a folder and, if wanted, in the folders inside it.
-pub(crate) fn texts(folder: &Path, inside: bool) -> Vec<String> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if is_folder && inside {
-            all.extend(texts(&path, inside));
-        } else if matches!(ending, Some("rs" | "c" | "h")) {
-            // What is no text mentions nothing.
-            all.extend(std::fs::read_to_string(&path).ok());
-        }
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sources_are_read_with_the_folders_inside() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let write = |name: &str, text: &str| {
-            crate::place::write(&folder.path().join(name), text).expect("written");
-        };
-        write("main.rs", "value(\"jobs\", 1)");
-        write("bin/other.rs", "value(\"count\", 1)");
-        write("notes.md", "joobs");
-        assert_eq!(texts(folder.path(), false).len(), 1);
-        let all = texts(folder.path(), true);
-        assert_eq!(all.len(), 2);
-        assert!(!all.iter().any(|text| text.contains("joobs")));
-    }
 }
