@@ -167,6 +167,24 @@ pub fn writable(folder: &Path) -> Result<(), Error> {
     })
 }
 
+/// The texts of the sources in a folder and, if wanted, in the folders inside it.
+pub fn texts(folder: &Path, inside: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if is_folder && inside {
+            all.extend(texts(&path, inside));
+        } else if matches!(ending, Some("rs" | "c" | "h")) {
+            // What cannot be read, or is no text, mentions nothing.
+            let bytes = read(&path).ok();
+            all.extend(bytes.and_then(|bytes| String::from_utf8(bytes).ok()));
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +225,20 @@ mod tests {
             let named = description(Path::new(name)).expect("no folder");
             assert_eq!(named, Path::new(name));
         }
+    }
+
+    #[test]
+    fn sources_are_read_with_the_folders_inside() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let put = |name: &str, text: &str| {
+            write(&folder.path().join(name), text).expect("written");
+        };
+        put("main.rs", "value(\"jobs\", 1)");
+        put("bin/other.rs", "value(\"count\", 1)");
+        put("notes.md", "joobs");
+        assert_eq!(texts(folder.path(), false).len(), 1);
+        let all = texts(folder.path(), true);
+        assert_eq!(all.len(), 2);
+        assert!(!all.iter().any(|text| text.contains("joobs")));
     }
 }

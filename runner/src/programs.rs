@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::place;
 use crate::{ada_programs, c_programs};
 use bulkhead_machine::image::Image;
-use bulkhead_model::input;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -502,7 +501,7 @@ impl Library {
             Own::C(source) => (source.parent()?.to_owned(), false),
             Own::Package(folder) | Own::Binary(folder, _) => (folder.join("src"), true),
         };
-        Some(texts(&Path::new(".").join(folder), inside))
+        Some(place::texts(&Path::new(".").join(folder), inside))
     }
 
     /// Builds the wanted programs that are users' packages or binaries of them, each package once. Returns them by name.
@@ -637,22 +636,6 @@ fn lock(folder: &Path) -> Result<std::fs::File, Error> {
     let file = std::fs::File::create(&path).map_err(|error| Error::file(&path, error))?;
     file.lock().map_err(|error| Error::file(&path, error))?;
     Ok(file)
-}
-
-/// The texts of the sources in a folder and, if wanted, in the folders inside it.
-fn texts(folder: &Path, inside: bool) -> Vec<String> {
-    let mut all = Vec::new();
-    // What cannot be read mentions nothing; the build says why.
-    for path in input::entries(folder).unwrap_or_default() {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let is_folder = path.is_dir() && !path.is_symlink();
-        if is_folder && inside {
-            all.extend(texts(&path, inside));
-        } else if matches!(ending, Some("rs" | "c" | "h")) {
-            all.extend(input::read_text(&path).ok());
-        }
-    }
-    all
 }
 
 #[cfg(test)]

@@ -380,7 +380,10 @@ mod tests {
             ended("a", -101),
             "stopped: exit -101 (BH_NOT_FOUND: the description does not contain it)"
         );
-        assert_eq!(ended("a", -15), "stopped: exit -15 (BH_BUSY)");
+        assert_eq!(
+            ended("a", -15),
+            "stopped: exit -15 (BH_BUSY: the unit performs another command)"
+        );
         assert_eq!(ended("a", 1), "stopped: exit 1");
         assert_eq!(ended("b", -101), "stopped: exit -101");
     }
