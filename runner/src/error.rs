@@ -93,6 +93,12 @@ impl Error {
                 "programs of the chip have no standard library: begin the file with #![no_std] and #![no_main], and name its main \
                  function with bulkhead_lib::main!(main)",
             ),
+            Self::Build { output, .. } if output.contains("profile `chip` is not defined") => {
+                Some("copy [profile.chip] into Cargo.toml from a package that `bulkhead new` makes")
+            }
+            Self::Build { output, .. } if output.contains("dependency `bulkhead-lib`") => Some(
+                "the path of bulkhead-lib in Cargo.toml is that of software/lib in the checkout; `bulkhead new` writes it",
+            ),
             Self::Build { output, .. } if output.contains("undefined reference to") => Some(
                 "there is no C library on the chip: bulkhead.h declares all that a program can call, such as bh_print",
             ),

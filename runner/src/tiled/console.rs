@@ -57,9 +57,10 @@ pub fn incidents(
                     (None, _) => {
                         let mut what = notice.what.clone();
                         if what == "stopped: heap exhausted" {
-                            if let Some(message) = panic_message(console, &notice.name) {
-                                what += &format!(": {message}");
-                            }
+                            // The place is that of the allocator's handler.
+                            let message = panic_message(console, &notice.name);
+                            let said = message.as_deref().and_then(|one| one.rsplit_once(" at "));
+                            what += &said.map_or(String::new(), |(said, _)| format!(": {said}"));
                             what += "; `memory` of the application gives it more";
                         }
                         what += &meaning(system, &notice).unwrap_or_default();
