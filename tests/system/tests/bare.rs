@@ -80,7 +80,12 @@ fn another_cluster_takes_nothing_from_a_table_in_the_cache() {
     };
     let worst = |variant: &VariantResult| variant.flows[0].latency.max;
     assert_eq!(across.flows[0].latency.count, 20);
-    assert_eq!(worst(across), worst(alone));
+    // The first pass fetches what the program has not executed before, from the memory that all share.
+    let later = |variant: &VariantResult| {
+        let later = variant.flows[0].samples.iter().skip(1);
+        later.map(|sample| sample.latency).max()
+    };
+    assert_eq!(later(across), later(alone));
     assert!(
         worst(all) > 2 * worst(alone),
         "{} {}",
