@@ -230,7 +230,7 @@ fn a_program_with_ways_of_its_own_has_a_bound() {
     let within = |name: &str, what: &str| {
         let mut all = result.verdict.promises().iter();
         let found = all.find(|one| one.variant == name && one.what.contains(what));
-        found.map(|one| one.judgement.clone())
+        found.map(|one| one.judgement)
     };
     assert_eq!(within("ways", "within the bound of"), Some(Judgement::Held));
     assert_eq!(
