@@ -50,6 +50,7 @@ impl Clock {
 
     /// The first tick at which the count is at least this; [`Tick::MAX`] if that is out of reach.
     pub fn reaches(&self, count: u64) -> Tick {
+        // The clock shows `ahead` at tick 0, so it has reached every smaller count there.
         let more = u128::from(count.saturating_sub(self.ahead));
         let tick = more.checked_mul(self.per);
         let tick = tick.and_then(|tick| Tick::try_from(tick.div_ceil(self.counts)).ok());

@@ -287,7 +287,7 @@ impl Machine {
             return Some(Outcome::Limit);
         }
         let exit = self.exit;
-        // An engine answers what has arrived there and is not in the network any more.
+        // An engine answers what has arrived there and is not in the network any more. Without engines, that is never.
         let engines = parts.engines.iter().map(DmaPart::next_time).min();
         let answer = later(engines.unwrap_or(Tick::MAX), parts.across);
         let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {

@@ -2,7 +2,7 @@
 //! its bound says.
 
 use crate::one_shot_systems::{folder_with, holds, run};
-use bulkhead_model::{LoadOptions, load_system};
+use bulkhead_model::{LoadOptions, System, load_system};
 use bulkhead_random::Random;
 use bulkhead_report::result::{ClockResult, IncidentKind, RunResult};
 use bulkhead_runner::image::BootImage;
@@ -141,11 +141,10 @@ fn far_corners_follow_one_clock() {
     holds(&finished.result);
 }
 
-/// One core never starts: the master gives up on it, which is told, and the others have their time.
-#[test]
-fn a_core_that_never_starts_keeps_no_clock_from_being_right() {
+/// `oneshot/clocks` for this duration, where the core of one tile never starts.
+fn without(duration: &str, tile: u16) -> (System, BootImage) {
     let changes = LoadOptions {
-        overrides: vec!["@duration=16ms".to_owned()],
+        overrides: vec![format!("@duration={duration}")],
         ..LoadOptions::default()
     };
     let system = load_system("oneshot/clocks", &changes).expect("valid");
@@ -153,7 +152,14 @@ fn a_core_that_never_starts_keeps_no_clock_from_being_right() {
     let library = Library::new(&root, std::path::Path::new(".")).expect("cargo works");
     let programs = OneShot.build(&library, &[&system]).expect("it builds");
     let mut image: BootImage = OneShot.image(&system, &programs).expect("it fits");
-    image.starts.retain(|start| start.tile != 5);
+    image.starts.retain(|start| start.tile != tile);
+    (system, image)
+}
+
+/// One core never starts: the master gives up on it, which is told, and the others have their time.
+#[test]
+fn a_core_that_never_starts_keeps_no_clock_from_being_right() {
+    let (system, image) = without("16ms", 5);
     let (machine, incidents) = ended(&system, &image);
     let told: Vec<(u16, &str)> = incidents
         .iter()
@@ -183,16 +189,7 @@ fn a_core_that_never_starts_keeps_no_clock_from_being_right() {
 /// The master never starts: nobody waits for ever, and each core tells it.
 #[test]
 fn without_a_master_each_core_keeps_its_own_time() {
-    let changes = LoadOptions {
-        overrides: vec!["@duration=26ms".to_owned()],
-        ..LoadOptions::default()
-    };
-    let system = load_system("oneshot/clocks", &changes).expect("valid");
-    let root = bulkhead_runner::place::root().expect("a checkout");
-    let library = Library::new(&root, std::path::Path::new(".")).expect("cargo works");
-    let programs = OneShot.build(&library, &[&system]).expect("it builds");
-    let mut image: BootImage = OneShot.image(&system, &programs).expect("it fits");
-    image.starts.retain(|start| start.tile != 0);
+    let (system, image) = without("26ms", 0);
     let (_, incidents) = ended(&system, &image);
     for core in 1..16 {
         let of_core: Vec<_> = incidents.iter().filter(|one| one.tile == core).collect();
@@ -206,7 +203,7 @@ fn without_a_master_each_core_keeps_its_own_time() {
 
 /// Runs an image to the end of its system's duration; what went wrong.
 pub fn ended(
-    system: &bulkhead_model::System,
+    system: &System,
     image: &BootImage,
 ) -> (
     bulkhead_machine::machine::Machine,
