@@ -38,6 +38,10 @@ pub const DMA_ENGINES: u64 = 16;
 pub const DTU_BASE: u64 = 0x0300_0000;
 /// Size of the unit's window in bytes.
 pub const DTU_SIZE: u64 = 0x1_0000;
+/// Interrupt controller of a tile or cluster that takes interrupts of other parts ([`crate::plic`]), where QEMU's `virt` board has it.
+pub const PLIC_BASE: u64 = 0x0C00_0000;
+/// Size of its window in bytes.
+pub const PLIC_SIZE: u64 = 0x0400_0000;
 /// 16550-compatible console.
 pub const UART_BASE: u64 = 0x1000_0000;
 /// Size of the console's window in bytes.

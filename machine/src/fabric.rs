@@ -166,6 +166,7 @@ impl Fabric {
     pub fn send(&mut self, at: Tick, packet: Box<Packet>) -> Result<Tick, Box<Packet>> {
         let ends = [packet.source, packet.destination].map(|id| self.network.position(id));
         let request = !packet.kind.is_response();
+        let answered = !matches!(packet.kind, PacketKind::Interrupt { .. });
         let head = self.network.inject(at, packet)?;
         assert!(
             head >= self.now,
@@ -173,7 +174,9 @@ impl Fabric {
             self.now
         );
         if request {
-            for position in ends.into_iter().flatten() {
+            let [source, destination] = ends;
+            let waiting = source.filter(|_| answered);
+            for position in waiting.into_iter().chain(destination) {
                 if let Some(busy) = self.busy.get_mut(position) {
                     *busy += 1;
                 }

@@ -12,6 +12,7 @@ mod card;
 mod crash;
 mod env;
 mod home;
+mod interrupts;
 mod local;
 mod memory;
 mod outside;
@@ -29,10 +30,10 @@ use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
 use crate::ledger::{Ledger, Processor};
-use crate::noc::{Delivery, PLANES_MAX, Packet};
+use crate::noc::{Delivery, PLANES_MAX, Packet, PacketKind};
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
-use crate::types::{Owner, Tick, TileId, later};
+use crate::types::{Owner, Tick, TileId, align, later};
 use accelerator::Accesses;
 use below::Below;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -40,6 +41,7 @@ use bus::{TileBus, UNNAMED};
 use card::CardPlace;
 use env::TileEnv;
 use home::Homes;
+use interrupts::Interrupts;
 use second::{Second, Used};
 use std::sync::Arc;
 
@@ -154,6 +156,8 @@ struct Local {
     /// The hart must return at the end of its block.
     recall: bool,
     clint: Clint,
+    /// If other parts interrupt this one.
+    interrupts: Option<Interrupts>,
     /// When the timer reaches its compare register. Not in the queue, so that a program that keeps writing the register does not
     /// fill the queue.
     timer_at: Tick,
@@ -286,6 +290,7 @@ impl Tile {
                 accesses: Accesses::default(),
                 recall: false,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
+                interrupts: platform.is_interrupted(config.id).then(Interrupts::default),
                 timer_at: Tick::MAX,
                 uart: config.uart.then(Uart::new),
                 card: CardPlace::new(card),
@@ -428,7 +433,10 @@ impl Tile {
     /// Takes a packet that will have arrived.
     pub fn deliver(&mut self, delivery: Delivery) {
         let Delivery {
-            at, plane, packet, ..
+            mut at,
+            plane,
+            mut packet,
+            ..
         } = delivery;
         debug_assert!(
             at >= self.local.past,
@@ -436,6 +444,12 @@ impl Tile {
             self.local.id,
             self.local.past
         );
+        if let PacketKind::Interrupt { .. } = packet.kind {
+            // The controller takes it at the next edge of its clock.
+            let edge = align(at, self.local.cycle);
+            packet.account.service += edge - at;
+            at = edge;
+        }
         let source = FROM_NETWORK + u32::from(plane);
         self.local.queue.push(at, source, TileEvent::Packet(packet));
     }

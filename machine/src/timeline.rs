@@ -137,6 +137,7 @@ impl fmt::Display for Event {
                     (Transaction::Message, false) => "a message",
                     (Transaction::RemoteLoad, _) => "a load across the network",
                     (Transaction::RemoteStore, _) => "a store across the network",
+                    (Transaction::Interrupt, _) => "an interrupt of another part",
                     (Transaction::RemoteAtomic, _) => "an atomic operation across the network",
                     (Transaction::Register, true) => "the answer of another tile's unit",
                     _ => "an access to the unit's registers",

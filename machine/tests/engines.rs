@@ -73,6 +73,7 @@ fn chip(harts: &[u16]) -> PlatformConfig {
             width: 16,
         },
         registers: 2,
+        interrupts: None,
     });
     config
 }

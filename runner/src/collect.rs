@@ -287,6 +287,7 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
         Transaction::RemoteLoad => Some("remote load"),
         Transaction::RemoteStore => Some("remote store"),
         Transaction::RemoteAtomic => Some("remote atomic"),
+        Transaction::Interrupt => Some("interrupt"),
         Transaction::Register => None,
     }
 }

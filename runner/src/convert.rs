@@ -94,6 +94,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                 router: engine.router,
                 dma: dma(&engine.dma, cycle(&engine.dma.clock)),
                 registers: engine.registers.into(),
+                interrupts: engine.interrupts,
             })
             .collect(),
     }

@@ -2,7 +2,7 @@
 
 use super::devices::Devices;
 use super::first_level::Found;
-use super::port::Side;
+use super::port::{FROM_DEVICE, Inbound, Side};
 use super::second_level::SecondLevel;
 use crate::fabric::Fabric;
 use crate::hart::{
@@ -11,7 +11,7 @@ use crate::hart::{
 };
 use crate::noc::Packet;
 use crate::observe::Marker;
-use crate::types::Tick;
+use crate::types::{Tick, align};
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 
@@ -35,6 +35,30 @@ impl ClusterBus<'_> {
     fn pending(&mut self, now: Tick, token: u32) -> Timing {
         self.side.leave(now, self.second);
         Timing::Pending(token)
+    }
+
+    /// An access to the interrupt controller, if the address is there: reads, or writes the value.
+    fn controller(
+        &mut self,
+        now: Tick,
+        at: (u64, u8),
+        write: Option<u64>,
+    ) -> Option<Result<u64, BusFault>> {
+        let side = &mut *self.side;
+        let own = usize::from(side.port);
+        let there = now + self.second.request_reach();
+        let reaches = |port: usize| if port == own { now } else { there };
+        let mut affect = |port: usize, at: Tick, effect| match port == own {
+            true if at == now => side.signals.push((now, effect)),
+            // An earlier change is on its way.
+            true => {
+                let at = align(at, side.cycle);
+                side.inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
+            }
+            false => side.others.push((port, at, effect)),
+        };
+        let answer = self.devices.controller(at, write, &reaches, &mut affect)?;
+        Some(answer.ok_or(BusFault))
     }
 
     /// A store to the host's word.
@@ -184,7 +208,11 @@ impl Bus for ClusterBus<'_> {
     }
 
     fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault> {
-        let value = self.devices.read(now, physical, bytes).ok_or(BusFault)?;
+        let at = (physical, bytes);
+        let value = match self.controller(now, at, None) {
+            Some(value) => value?,
+            None => self.devices.read(now, physical, bytes).ok_or(BusFault)?,
+        };
         Ok(DeviceRead { value, extra: 0 })
     }
 
@@ -195,6 +223,9 @@ impl Bus for ClusterBus<'_> {
         bytes: u8,
         value: u64,
     ) -> Result<DeviceWrite, BusFault> {
+        if let Some(written) = self.controller(now, (physical, bytes), Some(value)) {
+            return written.map(|_| DeviceWrite::default());
+        }
         if let Some(lock) = self.devices.lock((physical, bytes), value) {
             let (port, what, ways) = lock.ok_or(BusFault)?;
             let from = self.side.port;

@@ -1,5 +1,5 @@
 //! The small devices of a cluster: a core-local interruptor with registers for each hart, the lockdown registers of the second level,
-//! console, exit device, host's word.
+//! console, exit device, host's word, and the interrupt controller.
 //!
 //! Why it exists: all harts use them, each access at its moment ([`crate::hart::Bus::device_horizon`]). What it deliberately does not
 //! know: when an interrupt reaches its hart.
@@ -8,13 +8,14 @@ use super::directory::{Fill, PORTS};
 use super::messages::Port;
 use crate::config::{ClusterConfig, PlatformConfig, TileConfig};
 use crate::device::clint::ClintEffect;
-use crate::device::{Clint, Htif, HtifEffect, Uart, exit_code};
+use crate::device::{Clint, Htif, HtifEffect, Plic, Uart, exit_code};
 use crate::tile::End;
 use crate::types::Tick;
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_MSIP, CLINT_MTIME, CLINT_MTIMECMP, CLINT_SIZE, EXIT_BASE, LOCKDOWN_BASE,
-    LOCKDOWN_FIRST, LOCKDOWN_SIZE, UART_BASE, UART_SIZE,
+    LOCKDOWN_FIRST, LOCKDOWN_SIZE, PLIC_BASE, PLIC_SIZE, UART_BASE, UART_SIZE,
 };
+use std::collections::VecDeque;
 
 const EXIT_SIZE: u64 = 0x1000;
 
@@ -31,6 +32,8 @@ pub(super) struct Devices {
     ways: u64,
     /// The lockdown registers by port and kind of fill, as they were written last. Bit i: fills do not take way i.
     locked: [[u32; 2]; PORTS],
+    /// If other parts interrupt this one.
+    interrupts: Option<Interrupts>,
     pub htif: Htif,
     /// The earliest end of the run: when, of which hart, how.
     pub end: Option<(Tick, Port, End)>,
@@ -43,6 +46,52 @@ pub(super) enum Effect {
     Software(bool),
     /// Its timer interrupt is due from this tick on.
     Timer(Tick),
+    /// The level of its external interrupt: of supervisor mode, or of machine mode.
+    External {
+        /// Of supervisor mode.
+        supervisor: bool,
+        /// The level.
+        level: bool,
+    },
+}
+
+/// The interrupt controller with its lines to the harts.
+#[derive(Debug)]
+struct Interrupts {
+    plic: Plic,
+    /// Messages on the way from the cluster's border, each with the moment at which the controller has it.
+    coming: VecDeque<(Tick, u32)>,
+    /// The level that each context's line has, or will have when everything on the way has arrived.
+    levels: Vec<bool>,
+    /// For each port: no level arrives before this moment, so that levels arrive in the order in which they were made.
+    until: Vec<Tick>,
+}
+
+impl Interrupts {
+    fn new(ports: usize) -> Self {
+        Self {
+            plic: Plic::new(2 * ports),
+            coming: VecDeque::new(),
+            levels: vec![false; 2 * ports],
+            until: vec![0; ports],
+        }
+    }
+
+    /// Something has changed: `affect` gets every line that changes with it. `at` says when a change reaches the hart at a port.
+    fn lines(&mut self, at: &impl Fn(usize) -> Tick, affect: &mut impl FnMut(usize, Tick, Effect)) {
+        for (context, before) in self.levels.iter_mut().enumerate() {
+            let level = self.plic.level(context);
+            if level == *before {
+                continue;
+            }
+            *before = level;
+            let port = context / 2;
+            let when = at(port).max(self.until[port]);
+            self.until[port] = when;
+            let supervisor = context % 2 == 1;
+            affect(port, when, Effect::External { supervisor, level });
+        }
+    }
 }
 
 /// A register of the lockdown registers that exists.
@@ -78,6 +127,9 @@ impl Devices {
             locked,
             clints: cluster.harts.iter().map(clint).collect(),
             numbers: cluster.harts.clone(),
+            interrupts: platform
+                .is_interrupted(config.id)
+                .then(|| Interrupts::new(cluster.harts.len())),
             uart: config.uart.then(Uart::new),
             exit: config.exit,
             htif: Htif::default(),
@@ -100,6 +152,51 @@ impl Devices {
         let (number, within) = ((offset - base) / size, (offset - base) % size);
         let port = self.numbers.iter().position(|n| u64::from(*n) == number)?;
         Some((port, base + within))
+    }
+
+    /// A message of another part comes to the interrupt controller at this moment, which is not before that of any earlier one.
+    pub fn interrupt(&mut self, at: Tick, source: u32) {
+        let interrupts = self.interrupts.as_mut();
+        let interrupts =
+            interrupts.expect("only a cluster with an interrupt controller is interrupted");
+        interrupts.coming.push_back((at, source));
+    }
+
+    /// When the next message comes to the interrupt controller.
+    #[inline]
+    pub fn next_interrupt(&self) -> Tick {
+        let next = self.interrupts.as_ref().and_then(|all| all.coming.front());
+        next.map_or(Tick::MAX, |(at, _)| *at)
+    }
+
+    /// The next message has come.
+    pub fn take_interrupt(&mut self, affect: &mut impl FnMut(usize, Tick, Effect)) {
+        let Some(interrupts) = &mut self.interrupts else {
+            return;
+        };
+        if let Some((at, source)) = interrupts.coming.pop_front() {
+            interrupts.plic.message(source);
+            interrupts.lines(&|_| at, affect);
+        }
+    }
+
+    /// An access to the interrupt controller: reads, or writes the value. `None`: the address is not there; `Some(None)`: nothing answers.
+    /// `at` says when a change of a line reaches the hart at a port.
+    pub fn controller(
+        &mut self,
+        (physical, bytes): (u64, u8),
+        write: Option<u64>,
+        at: &impl Fn(usize) -> Tick,
+        affect: &mut impl FnMut(usize, Tick, Effect),
+    ) -> Option<Option<u64>> {
+        let offset = within(physical, PLIC_BASE, PLIC_SIZE)?;
+        let interrupts = self.interrupts.as_mut()?;
+        let value = match write {
+            None => interrupts.plic.read(offset, bytes),
+            Some(value) => interrupts.plic.write(offset, bytes, value).map(|()| 0),
+        };
+        interrupts.lines(at, affect);
+        Some(value)
     }
 
     /// Reads a register. `None`: nothing answers. Registers of harts that do not exist are 0.

@@ -382,6 +382,14 @@ impl HartPort {
                 self.side.timer_at = if level { Tick::MAX } else { due };
                 (InterruptLine::Timer, level)
             }
+            Effect::External {
+                supervisor: false,
+                level,
+            } => (InterruptLine::External, level),
+            Effect::External {
+                supervisor: true,
+                level,
+            } => (InterruptLine::SupervisorExternal, level),
         };
         self.hart.set_interrupt(line, level, at);
         // A hart that was never started has no interrupts.

@@ -26,7 +26,7 @@ pub(super) enum Arrival {
     Request(Ask),
     /// Its line has been looked up.
     Found(Ask),
-    /// Memory answers, or a DMA engine.
+    /// Memory answers, or a DMA engine, or another part interrupts.
     Packet(Box<Packet>),
     /// An access of a hart to a register of a DMA engine passes by.
     Passes(Box<Packet>),
@@ -100,6 +100,8 @@ pub(super) struct SecondLevel {
     pub engines: EngineMap,
     /// What engines have answered, to go down now: port, token, value.
     pub answers: Vec<(Port, u32, u64)>,
+    /// The sources of interrupts of other parts that have arrived, to go to the interrupt controller now.
+    pub interrupts: Vec<u32>,
     /// Nothing that this tile has asked for since the window of time began can come back before this tick.
     pub limit: Tick,
 }
@@ -134,6 +136,7 @@ impl SecondLevel {
             map,
             engines,
             answers: Vec::new(),
+            interrupts: Vec::new(),
             limit: Tick::MAX,
         })
     }
@@ -244,6 +247,12 @@ impl SecondLevel {
                 ledger.complete(packet.owner, packet.transaction, &account, now + self.down);
                 let port = packet.owner.activity as Port;
                 self.answers.push((port, packet.tag, *value));
+            }
+            (PacketKind::Interrupt { source }, _) => {
+                let mut account = packet.account;
+                account.service += self.down;
+                ledger.complete(packet.owner, packet.transaction, &account, now + self.down);
+                self.interrupts.push((*source).into());
             }
             _ => panic!("memory refuses a line of the cluster: {packet:?}"),
         }

@@ -4,7 +4,8 @@
 //! the next event of the second level and the way down; the next message for any other hart and both ways, up and down; and that other
 //! hart's next instruction, both ways and the look-up. The second
 //! level acts up to the earliest moment of a hart and the way up, and up to the moment at which memory may answer. A device is
-//! accessed when no other hart can access one before. So every hart and the second level see everything in the order of its moments,
+//! accessed when no other hart can access one before. An interrupt of another part comes to its controller the way down after its packet;
+//! harts stop there until it has come. So every hart and the second level see everything in the order of its moments,
 //! and those of one moment by port, whatever the lengths of windows and whichever hart the host visits first. What it deliberately
 //! does not know: other tiles.
 
@@ -199,13 +200,15 @@ impl ClusterTile {
         let harts = self.harts.iter().enumerate();
         let acting = harts.filter(|(port, _)| Some(*port) != ended);
         let next = acting.map(|(_, hart)| hart.next_time()).min();
-        next.unwrap_or(Tick::MAX).min(self.second.next_time())
+        let next = next.unwrap_or(Tick::MAX).min(self.second.next_time());
+        next.min(self.devices.next_interrupt())
     }
 
     /// A moment before which this tile hands no packet to the network.
     pub fn next_packet(&self) -> Tick {
         let harts = self.harts.iter().map(HartPort::next_time).min();
         let up = harts.unwrap_or(Tick::MAX);
+        let up = up.min(self.devices.next_interrupt());
         let up = later(up, self.second.up);
         up.min(self.second.next_time())
     }
@@ -227,6 +230,7 @@ impl ClusterTile {
         let mut acted = false;
         let earliest = harts.iter().map(HartPort::next_time).min();
         let mut earliest = earliest.unwrap_or(Tick::MAX);
+        earliest = earliest.min(devices.next_interrupt());
         loop {
             // Replies and requests of harts, and packets, that are still to come.
             let end = later(earliest, second.up);
@@ -247,6 +251,10 @@ impl ClusterTile {
                     .push(there, FROM_SECOND_LEVEL, Inbound::Down(down));
                 earliest = earliest.min(there);
             }
+            for source in second.interrupts.drain(..) {
+                devices.interrupt(there, source);
+                earliest = earliest.min(there);
+            }
             for (port, token, value) in second.answers.drain(..) {
                 let side = &mut harts[usize::from(port)].side;
                 let there = align(there, side.cycle);
@@ -257,6 +265,17 @@ impl ClusterTile {
         }
         // At the moment of the end, others may end the run, too: then the lowest port does.
         let limit = devices.end.map_or(limit, |(at, ..)| limit.min(at + 1));
+        // An interrupt comes to its controller before the accesses of its moment, and behind all earlier ones.
+        let interrupt = devices.next_interrupt();
+        if interrupt < limit && harts.iter().all(|hart| hart.next_time() >= interrupt) {
+            acted = true;
+            devices.take_interrupt(&mut |port, at, effect| {
+                let side = &mut harts[port].side;
+                let at = align(at, side.cycle);
+                side.inbox.push(at, FROM_DEVICE, Inbound::Device(effect));
+            });
+        }
+        let limit = limit.min(devices.next_interrupt());
         let mut reach = Moments::of(harts.iter().map(|hart| hart.reaches(second)));
         let mut next = Moments::of(harts.iter().map(HartPort::next_time));
         for i in 0..harts.len() {

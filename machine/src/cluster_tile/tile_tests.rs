@@ -3,7 +3,7 @@
 use crate::config::{PlatformConfig, PlatformKind};
 use crate::ledger::Resource;
 use crate::machine::{Machine, Outcome, RunLimit};
-use crate::types::Tick;
+use crate::types::{Tick, TileId};
 use common::*;
 
 #[path = "../../tests/common/mod.rs"]
@@ -210,5 +210,26 @@ fn requests_of_one_moment_have_their_banks_by_port() {
                 "{victim} {culprit} {bookings:?}"
             );
         }
+    }
+}
+
+/// Interrupts come from outside, and their lines to several harts.
+#[test]
+fn the_order_in_which_the_host_visits_harts_and_parts_changes_no_interrupt() {
+    use common::interrupts;
+    for harts in [&[3, 0, 2][..], &[0, 0], &[4]] {
+        let tiles: Vec<TileId> = (0..harts.len() as TileId).collect();
+        let run = |backwards: bool| {
+            let mut machine = Machine::new(&interrupts::interrupted_chip(harts, &tiles)).unwrap();
+            machine.visit_harts_backwards(backwards);
+            let programs = interrupts::rounds(harts, 20, true);
+            for (i, (hart, program)) in programs.iter().enumerate() {
+                start_hart(&mut machine, *hart, program, 0x1_0000 * (i as u64 + 1));
+            }
+            let end = machine.run(LIMIT, None);
+            assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+            (machine.digest(), machine.statistics())
+        };
+        assert_eq!(run(false), run(true), "{harts:?}");
     }
 }

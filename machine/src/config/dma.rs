@@ -35,6 +35,8 @@ pub struct EngineConfig {
     pub dma: DmaConfig,
     /// Cycles from the arrival of an access to a register to its answer; at least 1.
     pub registers: u64,
+    /// The tile that it interrupts, which has an interrupt controller for that.
+    pub interrupts: Option<TileId>,
 }
 
 /// Most accesses of a channel under way.
@@ -59,6 +61,12 @@ impl DmaConfig {
 }
 
 impl PlatformConfig {
+    /// Whether a tile takes interrupts of other parts.
+    pub fn is_interrupted(&self, tile: TileId) -> bool {
+        let mut all = self.engines.iter();
+        all.any(|engine| engine.interrupts == Some(tile))
+    }
+
     /// DMA engines that are parts of their own: on bare chips without a mesh, with bursts that a packet can carry.
     pub(super) fn validate_engines(&self) -> Result<(), ConfigError> {
         let fail = |what: String| {
@@ -83,6 +91,13 @@ impl PlatformConfig {
             }
             if engine.registers == 0 {
                 return fail(format!("engine {id}: registers must be at least 1"));
+            }
+            if let Some(tile) = engine.interrupts
+                && !self.tiles.iter().any(|one| one.id == tile)
+            {
+                return fail(format!(
+                    "engine {id} interrupts tile {tile}, which does not exist"
+                ));
             }
             let (burst, chunk) = (engine.dma.burst, self.network.chunk);
             if burst != 0 && !burst.is_power_of_two() {

@@ -8,11 +8,13 @@ pub mod clint;
 pub mod clock;
 pub mod htif;
 pub mod network;
+pub mod plic;
 pub mod uart;
 
 pub use clint::Clint;
 pub use clock::{Clock, ClockConfig};
 pub use htif::{Htif, HtifEffect};
+pub use plic::Plic;
 pub use uart::Uart;
 
 use bulkhead_abi::memory_map::{EXIT_FAIL, EXIT_PASS};

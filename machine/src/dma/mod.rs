@@ -47,6 +47,8 @@ pub struct Dma {
     turn: [usize; 2],
     /// The channel that has the side, and until when.
     held: [(usize, Tick); 2],
+    /// Channels that have begun to ask for an interrupt since this was looked at, a bit each.
+    raised: u8,
     /// The next step.
     next: Tick,
     statistics: DmaStatistics,
@@ -90,6 +92,7 @@ impl Dma {
             width: config.width,
             turn: [0; 2],
             held: [(0, 0); 2],
+            raised: 0,
             next: Tick::MAX,
             statistics: DmaStatistics::default(),
         }
@@ -108,6 +111,14 @@ impl Dma {
     /// A channel asks for an interrupt.
     pub fn interrupt(&self) -> bool {
         self.channels.iter().any(|channel| channel.interrupt)
+    }
+
+    /// A channel that has begun to ask for an interrupt, each once, with its owner.
+    pub fn take_raised(&mut self) -> Option<(u16, Owner)> {
+        let number = self.raised.trailing_zeros() as usize;
+        let channel = self.channels.get(number)?;
+        self.raised &= !(1 << number);
+        Some((number as u16, channel.owner))
     }
 
     /// Reads a register; `None` if there is none.
@@ -155,9 +166,12 @@ impl Dma {
 
     /// Begins a step at an edge of the clock: finished elements leave, and channels continue.
     pub fn advance(&mut self, now: Tick) {
-        for channel in &mut self.channels {
-            let was = channel.status().0;
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            let (was, asked) = (channel.status().0, channel.interrupt);
             channel.advance(now);
+            if channel.interrupt && !asked {
+                self.raised |= 1 << number;
+            }
             let is = channel.status().0;
             self.statistics.errors += u64::from(was != is && is == State::Error);
         }

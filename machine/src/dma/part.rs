@@ -2,16 +2,18 @@
 //!
 //! Why it exists: on a chip whose harts have caches, an engine is a device of the whole chip. Harts of all tiles read and write its
 //! registers over the network, and its accesses go to the memories as packets of its own. It does not see caches: software flushes what it
-//! has stored, and what an engine has written. What it deliberately does not know: who programs it, and other parts.
+//! has stored, and what an engine has written. A channel that begins to ask for an interrupt sends a message to the tile that the platform
+//! says. What it deliberately does not know: who programs it, and other parts.
 
 use super::{Data, Dma, DmaStatistics, Failure, Side};
-use crate::config::{EngineConfig, MemoryMap, PlatformConfig};
+use crate::config::{MemoryMap, PlatformConfig};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::RemoteOperation;
 use crate::noc::{Delivery, Packet, PacketKind, Transaction};
 use crate::types::{Tick, TileId, align};
 use bulkhead_abi::memory_map::{DMA_BASE, DMA_SIZE};
+use bulkhead_abi::plic::source;
 use std::sync::Arc;
 
 /// The register pages of the engines, as tiles find them.
@@ -81,11 +83,14 @@ pub struct DmaPart {
     limit: Tick,
     /// Least time from a packet that leaves to one that it causes here.
     back: Tick,
+    /// The tile that it interrupts, and the source of its first channel there.
+    interrupts: Option<(TileId, u32)>,
 }
 
 impl DmaPart {
-    /// An engine at rest. `back`: the least time from a packet of one part to its arrival at another.
-    pub fn new(config: &EngineConfig, platform: &PlatformConfig, back: Tick) -> Self {
+    /// The engine at a place in the configuration, at rest. `back`: the least time from a packet of one part to its arrival at another.
+    pub fn new(place: u32, platform: &PlatformConfig, back: Tick) -> Self {
+        let config = &platform.engines[place as usize];
         Self {
             id: config.id,
             dma: Dma::new(&config.dma, config.id),
@@ -95,6 +100,7 @@ impl DmaPart {
             registers: config.registers * config.dma.cycle,
             limit: Tick::MAX,
             back,
+            interrupts: config.interrupts.map(|tile| (tile, source(place, 0))),
         }
     }
 
@@ -196,10 +202,28 @@ impl DmaPart {
         self.send(done, packet, fabric);
     }
 
+    /// Sends a message for every channel that has begun to ask for an interrupt.
+    fn interrupt(&mut self, now: Tick, fabric: &mut Fabric) {
+        while let Some((channel, owner)) = self.dma.take_raised() {
+            let Some((tile, first)) = self.interrupts else {
+                continue;
+            };
+            let number = first as u16 + channel;
+            let (transaction, kind) = (
+                Transaction::Interrupt,
+                PacketKind::Interrupt { source: number },
+            );
+            let tag = number.into();
+            let packet = Packet::request(now, self.id, tile, owner, tag, transaction, kind);
+            self.send(now, Box::new(packet), fabric);
+        }
+    }
+
     /// A step of the engine: each side begins an access.
     fn step(&mut self, fabric: &mut Fabric) {
         let now = self.dma.next_time();
         self.dma.advance(now);
+        self.interrupt(now, fabric);
         // The element read longest ago continues first.
         for side in [Side::Write, Side::Read] {
             let begun = self.dma.begin(side, now, &mut fabric.ledger);

@@ -257,8 +257,11 @@ impl Dtu {
             | PacketKind::MessageResponse { .. } => self.response(env, packet.tag, packet.kind),
             PacketKind::Remote { .. }
             | PacketKind::AtomicWrite { .. }
+            | PacketKind::Interrupt { .. }
             | PacketKind::RemoteAnswer { .. } => {
-                panic!("a tile with a unit has no local memory, and got {packet:?}")
+                panic!(
+                    "a tile with a unit has no local memory and no interrupt controller, and got {packet:?}"
+                )
             }
         }
         self.pump(env);

@@ -52,4 +52,6 @@ pub enum Transaction {
     RemoteStore,
     /// An atomic operation on one of these: request to the old value.
     RemoteAtomic,
+    /// An interrupt of a DMA engine or a device, which nobody answers: until it arrives.
+    Interrupt,
 }

@@ -1,7 +1,8 @@
 //! A chip with clusters or DMA engines: the order of its parts, which are clusters, tiles with one hart and engines, and of the fabric.
 //!
 //! Why it exists: a part acts up to the earliest moment at which memory may answer it; memory, up to the earliest moment at which a part
-//! may ask. Parts with harts reach each other through memory only, and their caches know nothing of each other. But one of them may end the
+//! may ask. Parts with harts reach each other through memory only, and their caches know nothing of each other. An engine may interrupt a
+//! part that has not asked it for anything, so such a part also stops at the earliest moment at which that could arrive. And one of them may end the
 //! run for all, so none goes further than a little ahead of the others. An engine gets requests, too: it acts up to the earliest moment at
 //! which a packet of another part may come. What it deliberately does not know: harts and caches.
 
@@ -39,6 +40,8 @@ pub(super) struct Parts {
     /// Least time from a packet of one part to its arrival at another.
     across: Tick,
     ahead: Tick,
+    /// For each position, the engines that interrupt what is there, by their places among the engines. Empty if none does.
+    interrupted_by: Vec<Vec<usize>>,
     /// The host visits the parts in the other order, which must change nothing.
     #[cfg(test)]
     backwards: bool,
@@ -63,10 +66,16 @@ impl Parts {
         let places: Vec<Place> = places
             .chain((0..platform.engines.len()).map(Place::Engine))
             .collect();
-        let engines = platform.engines.iter();
+        let engines = 0..platform.engines.len() as u32;
         let engines: Vec<DmaPart> = engines
             .map(|engine| DmaPart::new(engine, platform, across))
             .collect();
+        let by = |tile: TileId| {
+            let engines = platform.engines.iter().enumerate();
+            let engines = engines.filter(|(_, engine)| engine.interrupts == Some(tile));
+            engines.map(|(place, _)| place).collect()
+        };
+        let interrupted = platform.engines.iter().any(|one| one.interrupts.is_some());
         let cycles = platform.tiles.iter().map(|tile| {
             let cores = tile.cluster.iter().flat_map(|cluster| &cluster.cores);
             let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
@@ -81,6 +90,10 @@ impl Parts {
             ahead: AHEAD * cycles.max().unwrap_or(1),
             clusters,
             engines,
+            interrupted_by: match interrupted {
+                true => platform.tiles.iter().map(|tile| by(tile.id)).collect(),
+                false => Vec::new(),
+            },
             #[cfg(test)]
             backwards: false,
         }
@@ -97,6 +110,43 @@ impl Parts {
             Place::Tile(index) => tiles[index].end(),
             Place::Engine(_) => None,
         }
+    }
+
+    /// For each tile, the earliest moment at which an interrupt may arrive there that is not in the network yet. Empty if no part interrupts
+    /// another one. `arrival` is the earliest moment at which what is in the network may arrive at a position, `network` that of anything.
+    ///
+    /// An engine acts at its next event, or when something reaches it: what is on its way there, a packet that another part hands over, or
+    /// one that another part hands over when something has reached that part. What the interrupted part itself sends does not count: it
+    /// stops by itself before that could come back.
+    fn interrupts(
+        &self,
+        tiles: &[Tile],
+        arrival: &dyn Fn(usize) -> Tick,
+        network: Tick,
+    ) -> Vec<Tick> {
+        if self.interrupted_by.is_empty() {
+            return Vec::new();
+        }
+        let packets = self.places.iter();
+        let packets: Vec<Tick> = packets.map(|place| self.times(tiles, *place).1).collect();
+        let interrupt = |tile: usize, engine: usize| {
+            let place = self.interrupted_by.len() + engine;
+            let others = packets.iter().enumerate();
+            let others = others.filter(|(i, _)| *i != tile && *i != place);
+            let others = others.map(|(_, at)| *at).min().unwrap_or(Tick::MAX);
+            let others = later(others, self.across);
+            let reached = match arrival(place) {
+                Tick::MAX => others.min(later(network, self.across)),
+                arrival => arrival.min(others),
+            };
+            later(self.engines[engine].next_time().min(reached), self.across)
+        };
+        let tiles = self.interrupted_by.iter().enumerate();
+        let earliest = tiles.map(|(tile, by)| {
+            let all = by.iter().map(|engine| interrupt(tile, *engine));
+            all.min().unwrap_or(Tick::MAX)
+        });
+        earliest.collect()
     }
 
     /// The next moment at which a part does something, and the earliest one at which it may hand a packet to the network. A tile that has
@@ -293,6 +343,11 @@ impl Machine {
         let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {
             true => later(next, exit).min(answer),
             false => Tick::MAX,
+        };
+        let interrupts = parts.interrupts(tiles, &|i| arrival(fabric, i), later(next, exit));
+        let arrival = |fabric: &Fabric, i: usize| {
+            let interrupt = interrupts.get(i).copied().unwrap_or(Tick::MAX);
+            arrival(fabric, i).min(interrupt)
         };
         // A part that waits for memory does something when it is answered.
         let places = parts.places.iter().enumerate();

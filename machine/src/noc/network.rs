@@ -338,7 +338,7 @@ impl Network {
                     Channels::Acknowledged { .. } if !packet.kind.is_response() => 2,
                     _ => 1,
                 },
-                Transaction::Message | Transaction::Register => 2,
+                Transaction::Message | Transaction::Register | Transaction::Interrupt => 2,
                 // The hart's own accesses, and the memory's answers to other harts.
                 Transaction::RemoteLoad | Transaction::RemoteStore | Transaction::RemoteAtomic => {
                     u16::from(packet.kind.is_response())

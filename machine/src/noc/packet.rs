@@ -87,6 +87,11 @@ pub enum PacketKind {
         /// A guard refused the access. A hart does not see that.
         refused: bool,
     },
+    /// An interrupt for the controller of the destination. Nobody answers it.
+    Interrupt {
+        /// The source, as the controller numbers it ([`bulkhead_abi::plic::source`]).
+        source: u16,
+    },
     /// Acknowledgement of a message.
     MessageResponse {
         /// A code of `abi::dtu::DtuError`; 0 when the message was stored.
@@ -111,6 +116,8 @@ impl PacketKind {
                 _ => u32::from(*bytes),
             },
             PacketKind::RemoteAnswer { bytes, .. } => u32::from(*bytes),
+            // A message-signalled interrupt is a write of four bytes.
+            PacketKind::Interrupt { .. } => 4,
             PacketKind::Message {
                 payload, offset: 0, ..
             } => (bulkhead_abi::message::HEADER_SIZE + payload.len()) as u32,

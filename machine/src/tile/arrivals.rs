@@ -110,6 +110,12 @@ impl Tile {
                     .complete(packet.owner, packet.transaction, &packet.account, now);
                 self.written(now, packet.tag, packet.owner, fabric);
             }
+            Transaction::Interrupt => {
+                fabric
+                    .ledger
+                    .complete(packet.owner, packet.transaction, &packet.account, now);
+                self.local.interrupted(&packet);
+            }
             Transaction::RemoteLoad | Transaction::RemoteStore => {
                 fabric
                     .ledger

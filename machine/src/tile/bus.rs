@@ -486,6 +486,8 @@ impl Bus for TileBus<'_> {
             value.map_err(|_| BusFault)?
         } else if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
             self.clint_read(now, offset, bytes).ok_or(BusFault)?
+        } else if let Some(value) = self.local.controller((physical, bytes), None) {
+            value.ok_or(BusFault)?
         } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
             let uart = self.local.uart.as_mut().ok_or(BusFault)?;
             uart.read(offset) as u64
@@ -535,6 +537,8 @@ impl Bus for TileBus<'_> {
         } else if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
             self.clint_write(now, offset, bytes, value)
                 .ok_or(BusFault)?;
+        } else if let Some(written) = self.local.controller((physical, bytes), Some(value)) {
+            written.ok_or(BusFault)?;
         } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
             let uart = self.local.uart.as_mut().ok_or(BusFault)?;
             uart.write(offset, value as u8);

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test program uses its own part.
 
 pub mod dma;
+pub mod interrupts;
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, PRIVILEGED_ARGUMENT, PRIVILEGED_COMMAND,
@@ -104,6 +105,13 @@ impl Program {
     pub fn sd(&mut self, rs: u32, base: u32, offset: u64) -> &mut Self {
         let o = offset as u32;
         self.word((o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | 3 << 12 | (o & 31) << 7 | 0x23)
+    }
+    pub fn lw(&mut self, rd: u32, base: u32, offset: u64) -> &mut Self {
+        self.word((offset as u32 & 0xFFF) << 20 | base << 15 | 2 << 12 | rd << 7 | 0x03)
+    }
+    pub fn sw(&mut self, rs: u32, base: u32, offset: u64) -> &mut Self {
+        let o = offset as u32;
+        self.word((o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | 2 << 12 | (o & 31) << 7 | 0x23)
     }
     /// Branch to a label: `funct3` 0 equal, 1 not equal.
     pub fn branch(&mut self, funct3: u32, rs1: u32, rs2: u32, to: Label) -> &mut Self {

@@ -2,7 +2,7 @@
 
 use super::Kind::{Integer, Name, Size};
 use super::platform::{CLOCK, LATENCY, SOURCE, TILE};
-use super::{ElementRule, any, default, required};
+use super::{ElementRule, any, default, optional, required};
 
 /// See [`super::PLATFORM`].
 pub const LOCAL_MEMORY: ElementRule = ElementRule {
@@ -106,6 +106,11 @@ pub const ENGINE: ElementRule = ElementRule {
             "registers",
             LATENCY,
             "Cycles of the engine from the arrival of an access to a register to its answer.",
+        ),
+        optional(
+            "interrupts",
+            TILE,
+            "The tile that it interrupts, which then has an interrupt controller. Without it, software looks at the engine's registers.",
         ),
         default(
             "router",

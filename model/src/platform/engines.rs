@@ -48,6 +48,9 @@ pub struct Engine {
     pub dma: Dma,
     /// From the arrival of an access to a register to its answer, in cycles of its clock.
     pub registers: u32,
+    /// The tile that it interrupts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<u16>,
     /// Router that it is attached to.
     pub router: u16,
 }
@@ -120,6 +123,18 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 )),
                 node.place("id"),
                 "write kind=\"bare\" at the platform; on a mesh, write dma=\"...\" at a <tile>",
+            ));
+        }
+        if let Some(tile) = platform.engines.iter().find(|one| u64::from(one.id) == id)
+            && let Some(tile) = tile.interrupts
+            && !platform.tiles.iter().any(|one| one.id == tile)
+        {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "engine {id} interrupts tile {tile}, which does not exist"
+                )),
+                node.place("interrupts"),
+                "write the number of a <tile>, or remove it: then software looks at the engine's registers",
             ));
         }
         if count == DMA_ENGINES + 1 {

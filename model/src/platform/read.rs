@@ -318,6 +318,7 @@ impl Reader<'_> {
                 .find(node, "dma", "dma", kinds, |item| &item.name)?
                 .clone(),
             registers: narrow(node.integer("registers")),
+            interrupts: node.maybe_integer("interrupts").map(|tile| tile as u16),
             router: node.integer("router") as u16,
         })
     }

@@ -145,6 +145,7 @@ pub(crate) fn write(writer: &mut Writer, platform: &Platform) {
             .attribute("id", engine.id)
             .attribute("dma", &engine.dma.name)
             .attribute("registers", engine.registers)
+            .optional("interrupts", engine.interrupts)
             .attribute("router", engine.router);
         close(writer, platform, &format!("engine[{}]", engine.id));
     }

@@ -114,7 +114,8 @@ impl Job {
             Transaction::Register
             | Transaction::RemoteLoad
             | Transaction::RemoteStore
-            | Transaction::RemoteAtomic => return job,
+            | Transaction::RemoteAtomic
+            | Transaction::Interrupt => return job,
         } = count;
         job
     }
