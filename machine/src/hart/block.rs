@@ -4,6 +4,10 @@
 //! or at the end of its line. One fetch therefore covers a block, and only the last instruction of a block can straddle a page
 //! boundary. Blocks are kept in a direct-mapped table by physical address; operations are relative to the program counter, so all
 //! mappings share them.
+//!
+//! Tiles of a mesh run the same code at the same addresses, and decoded code takes ten times the room of its bytes. So such tiles share
+//! blocks ([`BlockCache::shared`]): each tile compares a block with the bytes in its own memory before its first use and after each
+//! `fence.i`, and remembers the result in one bit ([`Verified`]). A shared block is never replaced; a tile whose bytes differ leaves.
 
 use super::bus::Bus;
 use super::config::HartConfig;
@@ -13,6 +17,15 @@ use super::isa::{self, Op, Unit};
 const TABLE: usize = 8192;
 /// Operations kept before the whole cache is dropped; bounds the memory of a simulated hart.
 const OPERATIONS: usize = 1 << 18;
+/// Shared blocks for instructions that reach into another page. Code of n pages has at most n - 1 of them.
+const SHARED_ACROSS: usize = 64;
+const BITS: usize = TABLE + SHARED_ACROSS;
+
+/// The place in the table of the block at a physical address.
+#[inline(always)]
+fn slot(physical: u64) -> usize {
+    (physical >> 1) as usize & (TABLE - 1)
+}
 
 /// A decoded block.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +42,12 @@ pub struct Block {
     pub straddles: bool,
 }
 
+impl Block {
+    fn range(&self) -> std::ops::Range<usize> {
+        self.first as usize..self.first as usize + usize::from(self.count)
+    }
+}
+
 /// No block. It takes no time.
 pub const NONE: Block = Block {
     tag: u64::MAX,
@@ -39,7 +58,34 @@ pub const NONE: Block = Block {
     straddles: false,
 };
 
-/// Decoded blocks of a hart.
+/// The shared blocks whose bytes are those in the memory of this hart, as far as it knows: a bit for each index.
+#[derive(Clone)]
+pub struct Verified(Box<[u64; BITS.div_ceil(64)]>);
+
+impl Verified {
+    /// No block.
+    pub fn new() -> Self {
+        Self(Box::new([0; BITS.div_ceil(64)]))
+    }
+
+    /// Forgets all blocks.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Whether the hart may use a block.
+    #[inline(always)]
+    pub fn has(&self, index: usize) -> bool {
+        let word = self.0.get(index / 64);
+        word.is_some_and(|word| word >> (index % 64) & 1 != 0)
+    }
+
+    fn add(&mut self, index: usize) {
+        self.0[index / 64] |= 1 << (index % 64);
+    }
+}
+
+/// Decoded blocks of a hart, or shared by the harts of several tiles.
 #[derive(Clone)]
 pub struct BlockCache {
     table: Vec<Block>,
@@ -52,6 +98,8 @@ pub struct BlockCache {
     line: u64,
     /// The pipeline decides when an operation issues; blocks have no static schedule and cost no time.
     dynamic: bool,
+    /// Blocks are never replaced.
+    shared: bool,
 }
 
 impl BlockCache {
@@ -65,7 +113,27 @@ impl BlockCache {
             latency: config.latencies(),
             dynamic: config.interval.is_some(),
             line: config.line.clamp(16, 128).next_power_of_two() as u64,
+            shared: false,
         }
+    }
+
+    /// An empty cache for all harts with the pipeline of this one.
+    pub fn shared(&self) -> Self {
+        let mut shared = Self {
+            table: Vec::new(),
+            operations: Vec::new(),
+            masks: Vec::new(),
+            bits: Vec::new(),
+            shared: true,
+            ..*self
+        };
+        shared.clear();
+        shared
+    }
+
+    /// Whether a block that is decoded here is the block that is decoded there.
+    pub fn fits(&self, other: &Self) -> bool {
+        (self.latency, self.line, self.dynamic) == (other.latency, other.line, other.dynamic)
     }
 
     /// Drops all blocks. All indices become invalid.
@@ -99,7 +167,7 @@ impl BlockCache {
     /// The index of the decoded block at a physical address, if there is one.
     #[inline(always)]
     pub fn find(&self, physical: u64) -> Option<usize> {
-        let index = (physical >> 1) as usize & (TABLE - 1);
+        let index = slot(physical);
         (self.table[index].tag == physical).then_some(index)
     }
 
@@ -107,26 +175,83 @@ impl BlockCache {
     /// instruction may have other rights). The index is valid until the next call.
     ///
     /// # Errors
-    /// The line that must be fetched first; or there is no memory, or the instruction reaches into another page.
+    /// The line that must be fetched first; or there is no memory, or the instruction reaches into another page; or the shared blocks are
+    /// not those of this hart's memory.
     #[inline(always)]
     pub fn get<B: Bus>(
         &mut self,
         bus: &mut B,
         fetched: &mut FetchBuffer,
-        physical: u64,
-        single: bool,
+        (physical, single): (u64, bool),
+        verified: &mut Option<Verified>,
     ) -> Result<usize, Missing> {
         let tag = physical | single as u64;
-        let index = (physical >> 1) as usize & (TABLE - 1);
-        if self.table[index].tag == tag {
-            Ok(index)
-        } else {
-            self.decode(bus, fetched, physical, single)
+        let index = slot(physical);
+        let known = verified.as_ref().is_none_or(|all| all.has(index));
+        if self.table[index].tag == tag && known {
+            return Ok(index);
         }
+        let block = self.decode(bus, fetched, physical, single)?;
+        let first = block.first as usize;
+        if let Some(verified) = verified {
+            if self.table[index].tag == u64::MAX {
+                self.table[index] = block;
+            } else {
+                let same = self.is_same(&self.table[index], &block);
+                self.forget_from(first);
+                if !same {
+                    return Err(Missing::Elsewhere);
+                }
+            }
+            verified.add(index);
+        } else {
+            self.table[index] = block;
+        }
+        Ok(index)
+    }
+
+    /// Whether two blocks have the same address and the same instructions.
+    fn is_same(&self, one: &Block, other: &Block) -> bool {
+        one.tag == other.tag && self.bits[one.range()] == self.bits[other.range()]
+    }
+
+    /// Copies known blocks from a cache for the same pipeline. False, and nothing is copied: it has other blocks at their places.
+    pub fn take_along(&mut self, from: &Self, known: &Verified) -> bool {
+        let all = (0..TABLE).filter(|index| known.has(*index));
+        let fits = all.clone().all(|index| {
+            let (here, there) = (&self.table[index], &from.table[index]);
+            let same = here.tag == there.tag && self.bits[here.range()] == from.bits[there.range()];
+            here.tag == u64::MAX || same
+        });
+        if !fits {
+            return false;
+        }
+        for index in all {
+            if self.table[index].tag == u64::MAX {
+                let block = from.table[index];
+                let first = self.operations.len() as u32;
+                self.operations.extend(&from.operations[block.range()]);
+                self.masks.extend(&from.masks[block.range()]);
+                self.bits.extend(&from.bits[block.range()]);
+                self.table[index] = Block { first, ..block };
+            }
+        }
+        true
+    }
+
+    fn forget_from(&mut self, first: usize) {
+        self.operations.truncate(first);
+        self.masks.truncate(first);
+        self.bits.truncate(first);
+    }
+
+    /// Whether the shared cache is full: code that changes again and again must not fill the host's memory.
+    fn is_full(&self) -> bool {
+        self.shared && self.operations.len() > OPERATIONS
     }
 
     fn make_room(&mut self) {
-        if self.operations.len() > OPERATIONS {
+        if self.operations.len() > OPERATIONS && !self.shared {
             self.clear();
             self.operations.clear();
             self.masks.clear();
@@ -141,7 +266,10 @@ impl BlockCache {
         fetched: &mut FetchBuffer,
         physical: u64,
         single: bool,
-    ) -> Result<usize, Missing> {
+    ) -> Result<Block, Missing> {
+        if self.is_full() {
+            return Err(Missing::Elsewhere);
+        }
         self.make_room();
         fetched.begin(physical);
         let line_end = (physical | (self.line - 1)) + 1;
@@ -188,9 +316,7 @@ impl BlockCache {
         fetched.clear();
         block.bytes = (at - physical) as u8;
         block.cycles = self.schedule(block.first as usize);
-        let index = (physical >> 1) as usize & (TABLE - 1);
-        self.table[index] = block;
-        Ok(index)
+        Ok(block)
     }
 
     fn push(&mut self, op: Op, bits: u32) {
@@ -200,14 +326,23 @@ impl BlockCache {
     }
 
     /// A block for one instruction whose halves are in different pages. It is not kept in the table because the second page may be
-    /// remapped.
+    /// remapped. Shared ones are kept, because another hart may be in the middle of one; `None`: there are too many.
     #[cold]
-    pub fn across_pages(&mut self, bits: u32) -> usize {
+    pub fn across_pages(&mut self, bits: u32) -> Option<usize> {
+        if self.shared {
+            let known = |block: &Block| self.bits.get(block.first as usize) == Some(&bits);
+            if let Some(at) = self.table[TABLE + 1..].iter().position(known) {
+                return Some(TABLE + 1 + at);
+            }
+            if self.table.len() == BITS || self.is_full() {
+                return None;
+            }
+        }
         self.make_room();
         let first = self.operations.len();
         self.push(isa::decode(bits), bits);
         let cycles = self.schedule(first);
-        self.table[TABLE] = Block {
+        let block = Block {
             tag: u64::MAX,
             first: first as u32,
             cycles,
@@ -215,7 +350,12 @@ impl BlockCache {
             bytes: 4,
             straddles: true,
         };
-        TABLE
+        if self.shared {
+            self.table.push(block);
+            return Some(self.table.len() - 1);
+        }
+        self.table[TABLE] = block;
+        Some(TABLE)
     }
 
     /// Gives each new operation its issue cycle: single issue in order, once its sources are ready and no earlier write to its

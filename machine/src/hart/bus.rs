@@ -136,6 +136,8 @@ pub trait Bus {
     /// Lines may be taken away at any moment because caches are coherent; loads and walks are therefore also performed only before the
     /// horizon.
     const COHERENT: bool = false;
+    /// Harts of other tiles may use the same decoded blocks ([`Hart::run_shared`](super::Hart::run_shared)).
+    const SHARES_BLOCKS: bool = false;
     /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
     /// Timing of one data access that lies within one cache line.

@@ -2,6 +2,7 @@
 //!
 //! It is separate from the decoded blocks so that a block can be executed while the state changes.
 
+use super::block::Verified;
 use super::bus::{Bus, Timing};
 use super::config::HartConfig;
 use super::counters::Counters;
@@ -119,32 +120,53 @@ pub struct Costs {
 
 /// The state of a hart except its decoded blocks.
 #[derive(Clone)]
+#[repr(C)] // What most visits of the host touch comes first and together: a mesh has a thousand harts, and each visit is short.
 pub struct Core {
-    /// Integer registers. Writes to `x0` go to register 32; the rest makes the size a power of two.
-    pub x: [u64; 64],
-    /// FP registers.
-    pub f: [u64; 32],
+    /// The tick at which the current block would have started if all delays so far had come before it. Between blocks: the current time.
+    pub base: Tick,
+    /// No block starts and no device is accessed at or after this tick.
+    pub horizon: Tick,
     /// Start of the current block, or the next instruction between blocks.
     pub pc: u64,
+    /// The last instruction line fetched.
+    pub fetch_line: u64,
+    pub line_mask: u64,
+    /// The shared decoded blocks that the hart may use, if it shares blocks.
+    pub verified: Option<Verified>,
+    /// An access that waits for tokens.
+    pub tokens: Option<TokenWait>,
+    pub mode: Mode,
+    pub epoch: u32,
     pub privilege: Privilege,
-    pub csr: Csrs,
-    pub counters: Counters,
-    pub pmp: Pmp,
-    pub mmu: Mmu,
-    pub predictor: Predictor,
-    pub pending: PendingLoads,
-    pub stores: StoreBuffer,
-    pub costs: Costs,
-    pub statistics: HartStatistics,
-    pub hart_id: u64,
-    /// Physical address and value of the last load-reserved.
-    pub reservation: Option<(u64, u64)>,
+    /// Decoded blocks are stale.
+    pub forget_blocks: bool,
+    /// The hart has left machine mode and has not yet checked whether it may continue.
+    pub resumes: bool,
     /// A load-reserved waits for its line.
     pub reserving: bool,
     /// An atomic operation with acquire semantics waits for its line: no later access may be performed before it.
     pub acquiring: bool,
     /// An atomic operation waits for the accesses before it.
     pub ordering: bool,
+    pub hardware_ad: bool,
+    /// Arrival of the latest interrupt.
+    pub interrupt_arrival: Tick,
+    pub costs: Costs,
+    pub pending: PendingLoads,
+    pub stores: StoreBuffer,
+    pub mmu: Mmu,
+    pub statistics: HartStatistics,
+    /// Integer registers. Writes to `x0` go to register 32; the rest makes the size a power of two.
+    pub x: [u64; 64],
+    pub csr: Csrs,
+    pub counters: Counters,
+    pub predictor: Predictor,
+    /// FP registers.
+    pub f: [u64; 32],
+    pub pmp: Pmp,
+    pub hart_id: u64,
+    /// Physical address and value of the last load-reserved.
+    pub reservation: Option<(u64, u64)>,
     /// Why the last access was refused.
     pub refused: Exit,
     /// Accesses waiting for their lines, in program order.
@@ -155,36 +177,18 @@ pub struct Core {
     pub splits: Vec<Split>,
     /// Accesses to memories behind a network, in program order.
     pub remote: Vec<RemoteAccess>,
-    /// The tick at which the current block would have started if all delays so far had come before it. Between blocks: the current time.
-    pub base: Tick,
     pub reset_time: Tick,
-    /// No block starts and no device is accessed at or after this tick.
-    pub horizon: Tick,
-    pub mode: Mode,
     /// Data lines that are known to hit.
     pub lines: KnownLines,
-    /// The last instruction line fetched.
-    pub fetch_line: u64,
-    pub line_mask: u64,
     pub load_limit: usize,
-    pub hardware_ad: bool,
-    pub epoch: u32,
-    /// Decoded blocks are stale.
-    pub forget_blocks: bool,
     /// A page-table walk that has not finished.
     pub walk: Option<Walk>,
     /// Tokens of the instruction lines that the next block needs.
     pub fetches: [Option<u32>; 2],
     /// When the most recent outstanding access completed.
     pub arrival: Tick,
-    /// Arrival of the latest interrupt.
-    pub interrupt_arrival: Tick,
-    /// An access that waits for tokens.
-    pub tokens: Option<TokenWait>,
     /// The first line of an access to two lines, if it was admitted while the second line waits; otherwise [`NO_LINE`].
     pub admitted: u64,
-    /// The hart has left machine mode and has not yet checked whether it may continue.
-    pub resumes: bool,
     /// The registers of the last program that trapped, kept in case software later reports that it crashed.
     pub user_trap: UserTrap,
 }
@@ -237,6 +241,7 @@ impl Core {
             hardware_ad: config.hardware_ad,
             epoch: 0,
             forget_blocks: true,
+            verified: None,
             walk: None,
             fetches: [None; 2],
             arrival: 0,

@@ -23,7 +23,14 @@ const WRITABLE: u64 = OVERFLOW | NOT_MACHINE | NOT_SUPERVISOR | NOT_USER | EVENT
 
 /// Registers of the counters.
 #[derive(Clone, Default)]
+#[repr(C)] // What the hart looks at before it runs comes first.
 pub struct Counters {
+    /// Bit i: counter i has a filter.
+    filtered: u32,
+    /// Bit i: counter i counts something and requests an interrupt when it overflows.
+    asks: u32,
+    /// Bit i: counter i is one of these and is near its end.
+    watched: u32,
     /// `mcountinhibit`.
     pub inhibit: u32,
     /// `mhpmevent`.
@@ -33,12 +40,6 @@ pub struct Counters {
     frozen: [u64; 32],
     /// The value when the hart last checked for an overflow.
     last: [u64; 32],
-    /// Bit i: counter i has a filter.
-    filtered: u32,
-    /// Bit i: counter i counts something and requests an interrupt when it overflows.
-    asks: u32,
-    /// Bit i: counter i is one of these and is near its end.
-    watched: u32,
     /// What the caches had counted when the hart last asked them.
     caches: CacheEvents,
 }

@@ -29,12 +29,14 @@ pub enum End {
 
 /// The next block in the usual case: no interrupt, time left, a decoded block in the line that was fetched last.
 #[inline(always)]
-pub fn quick_block(core: &Core, blocks: &BlockCache) -> Option<usize> {
+pub fn quick_block<B: Bus>(core: &Core, blocks: &BlockCache) -> Option<usize> {
     if !core.may_go_on() {
         return None;
     }
     let physical = core.mmu.quick(Need::Execute, core.pc)?;
-    let index = blocks.find(physical)?;
+    let index = blocks
+        .find(physical)
+        .filter(|index| core.may_use::<B>(*index))?;
     let fetched = physical & core.line_mask == core.fetch_line && !blocks.block(index).straddles;
     fetched.then_some(index)
 }
@@ -71,7 +73,7 @@ pub fn run_blocks<B: Bus, const WATCHED: bool>(
             if again && core.may_go_on() {
                 continue;
             }
-            match quick_block(core, blocks) {
+            match quick_block::<B>(core, blocks) {
                 Some(next) => {
                     current = next;
                     block = blocks.block(current);
@@ -269,6 +271,12 @@ impl Core {
         if op.imm == MarkerKind::ActivityFault as i32 && machine_mode {
             self.report_crash(bus, now, a);
         }
+    }
+
+    /// Whether a decoded block is that of the hart's own memory.
+    #[inline(always)]
+    pub fn may_use<B: Bus>(&self, block: usize) -> bool {
+        !B::SHARES_BLOCKS || self.verified.as_ref().is_none_or(|all| all.has(block))
     }
 
     /// Whether the next block can start without further checks.

@@ -63,7 +63,9 @@ impl Core {
                     self.wait_store_room(1, offset)?;
                 }
                 self.before_store(offset)?;
-                if let Some(place) = self.lines.store_place(physical) {
+                if !B::EVERY_ACCESS
+                    && let Some(place) = self.lines.store_place(physical)
+                {
                     debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
                     self.statistics.stores += 1;
                     bus.write_place(place, BYTES as u8, value);
@@ -75,6 +77,20 @@ impl Core {
                 }
             }
             _ => self.store_slowly::<B, BYTES>(bus, op, address, value),
+        }
+    }
+
+    /// The timing of an access and the place of its bytes, if the hart may remember lines and knows this one.
+    #[inline(always)]
+    fn known_line<B: Bus>(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        store: bool,
+    ) -> Option<(Timing, Place)> {
+        match B::EVERY_ACCESS {
+            true => None,
+            false => self.lines.timing(now, physical, store),
         }
     }
 
@@ -106,7 +122,7 @@ impl Core {
             self.refused = exit;
             return None;
         }
-        let (timing, place) = match self.lines.timing(self.base + offset, physical, false) {
+        let (timing, place) = match self.known_line::<B>(self.base + offset, physical, false) {
             Some(known) => known,
             None => {
                 if bus.regulates() && self.refuses(bus, physical, Purpose::Load, offset) {
@@ -169,7 +185,7 @@ impl Core {
     #[inline(always)]
     fn put_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, bytes: u8, value: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let (timing, place) = match self.lines.timing(now, physical, true) {
+        let (timing, place) = match self.known_line::<B>(now, physical, true) {
             Some(known) => known,
             None => {
                 bus.instruction(self.pc.wrapping_add(op.offset.into()));

@@ -14,6 +14,8 @@ pub enum Missing {
     Line(u64),
     /// There is no memory, or no block can begin with this instruction.
     Nothing,
+    /// The shared blocks are not those of this hart's memory.
+    Elsewhere,
 }
 
 /// Lines of the block that is being decoded.

@@ -89,7 +89,8 @@ impl Walk {
 /// Translation state of a hart.
 #[derive(Clone)]
 pub struct Mmu {
-    quick: [Box<[QuickEntry; QUICK]>; 3],
+    /// By page and need, so that the entries of one page are together.
+    quick: Box<[[QuickEntry; 3]; QUICK]>,
     /// Context bits for the tags: fetch, data.
     contexts: [u64; 2],
     /// Incremented to drop all quick entries at once.
@@ -107,7 +108,7 @@ impl Mmu {
     pub fn new(config: &HartConfig) -> Self {
         let second = config.l2_tlb_entries as usize;
         let mut mmu = Self {
-            quick: [const { [EMPTY; QUICK] }; 3].map(Box::new),
+            quick: Box::new([[EMPTY; 3]; QUICK]),
             contexts: [0; 2],
             generation: 0,
             context_bits: [0; 2],
@@ -141,7 +142,7 @@ impl Mmu {
         // Eight bits of the tag are the generation; the last value is never used, so EMPTY matches nothing.
         if self.generation == 255 {
             self.generation = 0;
-            self.quick.iter_mut().for_each(|table| table.fill(EMPTY));
+            self.quick.fill([EMPTY; 3]);
         }
         self.contexts = self
             .context_bits
@@ -152,7 +153,7 @@ impl Mmu {
     #[inline(always)]
     pub fn quick(&self, need: Need, address: u64) -> Option<u64> {
         let page = address >> 12;
-        let entry = &self.quick[need as usize][page as usize & (QUICK - 1)];
+        let entry = &self.quick[page as usize & (QUICK - 1)][need as usize];
         let context = self.contexts[(need as usize != Need::Execute as usize) as usize];
         (entry.tag == page | context).then(|| address.wrapping_add(entry.delta))
     }
@@ -160,7 +161,7 @@ impl Mmu {
     fn remember(&mut self, need: Need, address: u64, physical: u64) {
         let page = address >> 12;
         let context = self.contexts[(need != Need::Execute) as usize];
-        self.quick[need as usize][page as usize & (QUICK - 1)] = QuickEntry {
+        self.quick[page as usize & (QUICK - 1)][need as usize] = QuickEntry {
             tag: page | context,
             delta: physical.wrapping_sub(address),
         };
@@ -199,9 +200,7 @@ impl Mmu {
             if victim.mask == 0xfff {
                 let index = (victim.start >> 12) as usize & (QUICK - 1);
                 let tables = if side == 0 { 2..3 } else { 0..2 };
-                self.quick[tables]
-                    .iter_mut()
-                    .for_each(|table| table[index] = EMPTY);
+                self.quick[index][tables].fill(EMPTY);
             } else {
                 self.forget();
             }

@@ -29,6 +29,7 @@ mod mmu;
 mod pending;
 mod pmp;
 mod predictor;
+mod shared_blocks;
 mod store_buffer;
 #[cfg(test)]
 mod test_support;
@@ -47,6 +48,7 @@ pub use config::{HartConfig, IntervalConfig};
 pub use isa::a::modify;
 pub use isa::{Kind, Op, SINK, decode};
 pub use load_store_queue::LineBytes;
+pub use shared_blocks::SharedBlocks;
 pub use statistics::HartStatistics;
 
 pub use self::core::Privilege;
@@ -58,6 +60,7 @@ use self::execute::{End, run_blocks};
 use self::fetch::{FetchBuffer, Missing};
 use self::interval::{Before, Window};
 use self::pmp::Need;
+use self::shared_blocks::Sharing;
 use crate::types::Tick;
 
 /// An interrupt input of the hart.
@@ -113,16 +116,30 @@ enum Resume {
     /// At the first operation of this block, once its instructions have arrived.
     Fetch(usize),
     /// At an operation of a block.
-    Operation(usize, usize),
+    Operation(Suspended),
+}
+
+/// An operation of a block.
+#[derive(Clone, Copy)]
+struct Suspended {
+    block: usize,
+    index: usize,
+    /// Its [`Op::cycle`] and [`Op::offset`], because shared blocks are not at hand between runs.
+    cycle: u16,
+    offset: u8,
 }
 
 /// One hart. See the module's documentation.
 #[derive(Clone)]
+#[repr(C)] // What each visit of the host touches comes first.
 pub struct Hart {
-    core: Core,
-    blocks: BlockCache,
-    fetched: FetchBuffer,
     resume: Option<Resume>,
+    blocks: Box<BlockCache>,
+    sharing: Sharing,
+    /// The group's blocks are not those of its memory.
+    leaves: bool,
+    core: Core,
+    fetched: FetchBuffer,
     config: HartConfig,
     data_sets: u32,
     /// The state of an out-of-order pipeline.
@@ -134,7 +151,9 @@ impl Hart {
     pub fn new(config: &HartConfig, hart_id: u64) -> Self {
         Self {
             core: Core::new(config, hart_id, 1),
-            blocks: BlockCache::new(config),
+            blocks: Box::new(BlockCache::new(config)),
+            sharing: Sharing::Undecided,
+            leaves: false,
             fetched: FetchBuffer::new(config.line.into()),
             resume: None,
             config: config.clone(),
@@ -152,8 +171,10 @@ impl Hart {
     /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`. The statistics continue.
     pub fn reset(&mut self, pc: u64, at: Tick) {
         let statistics = self.core.statistics;
+        let verified = self.core.verified.take();
         self.core = Core::new(&self.config, self.core.hart_id, self.data_sets);
         self.core.statistics = statistics;
+        self.core.verified = verified;
         self.core.pc = pc;
         self.core.base = at;
         self.core.reset_time = at;
@@ -186,11 +207,8 @@ impl Hart {
             return wait.until;
         }
         match &self.resume {
-            Some(Resume::Operation(block, index)) => {
-                let offset = self.blocks.operations(self.blocks.block(*block))[*index].cycle
-                    as Tick
-                    * self.core.costs.cycle;
-                self.core.base + offset
+            Some(Resume::Operation(place)) => {
+                self.core.base + Tick::from(place.cycle) * self.core.costs.cycle
             }
             _ => self.core.base,
         }
@@ -238,7 +256,13 @@ impl Hart {
                 End::Done if self.core.mode == Mode::Running => {}
                 End::Done => return Stop::WaitForInterrupt,
                 End::Suspended(operation, stop) => {
-                    self.resume = Some(Resume::Operation(block, operation));
+                    let op = self.blocks.operations(self.blocks.block(block))[operation];
+                    self.resume = Some(Resume::Operation(Suspended {
+                        block,
+                        index: operation,
+                        cycle: op.cycle,
+                        offset: op.offset,
+                    }));
                     return stop;
                 }
                 End::Trap(operation, exception) => {
@@ -286,7 +310,7 @@ impl Hart {
     fn next_operation<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, usize), Stop> {
         loop {
             match self.resume.take() {
-                Some(Resume::Operation(block, index)) => return Ok((block, index)),
+                Some(Resume::Operation(place)) => return Ok((place.block, place.index)),
                 Some(Resume::Fetch(block)) => {
                     if let Some(token) = self.core.fetches.iter().flatten().next() {
                         self.resume = Some(Resume::Fetch(block));
@@ -348,12 +372,19 @@ impl Hart {
     #[inline(always)]
     fn next_block<B: Bus>(&mut self, bus: &mut B) -> Result<usize, Exit> {
         if self.core.forget_blocks {
-            self.blocks.clear();
+            match &mut self.core.verified {
+                Some(verified) => verified.clear(),
+                None => self.blocks.clear(),
+            }
             self.fetched.clear();
             self.core.forget_blocks = false;
         }
         let physical = self.core.mmu.quick(Need::Execute, self.core.pc);
-        let known = physical.and_then(|physical| Some((self.blocks.find(physical)?, physical)));
+        let known = physical.and_then(|physical| {
+            let block = self.blocks.find(physical);
+            let block = block.filter(|block| self.core.may_use::<B>(*block));
+            Some((block?, physical))
+        });
         let (block, physical, second) = match known {
             Some((block, physical)) => (block, physical, None),
             None => self.find_block(bus)?,
@@ -390,10 +421,23 @@ impl Hart {
         let Some(physical) = self.core.mmu.quick(Need::Execute, self.core.pc) else {
             return self.unmapped_block(bus);
         };
-        match self.blocks.get(bus, &mut self.fetched, physical, false) {
+        match self.block_at(bus, physical, false) {
             Ok(block) => Ok((block, physical, None)),
             Err(missing) => self.unusual_block(bus, physical, missing),
         }
+    }
+
+    /// The block at a physical address ([`BlockCache::get`]).
+    #[inline(always)]
+    fn block_at<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        single: bool,
+    ) -> Result<usize, Missing> {
+        let verified = &mut self.core.verified;
+        self.blocks
+            .get(bus, &mut self.fetched, (physical, single), verified)
     }
 
     /// The next block when its page is not in the quick table.
@@ -405,7 +449,7 @@ impl Hart {
         if bus.is_device(physical) {
             return Err(fetch_fault(pc));
         }
-        match self.blocks.get(bus, &mut self.fetched, physical, single) {
+        match self.block_at(bus, physical, single) {
             Ok(block) if single && self.blocks.block(block).bytes == 4 => {
                 self.core
                     .translate(bus, pc.wrapping_add(2), 2, Need::Execute, 0)?;
@@ -425,14 +469,16 @@ impl Hart {
         physical: u64,
         missing: Missing,
     ) -> Result<(usize, u64, Option<u64>), Exit> {
-        if let Missing::Line(line) = missing {
-            return self.fetch_to_decode(bus, line);
+        match missing {
+            Missing::Line(line) => return self.fetch_to_decode(bus, line),
+            Missing::Elsewhere => return Err(self.leave_group()),
+            Missing::Nothing => {}
         }
         let pc = self.core.pc;
         let low = match self.fetched.instruction(bus, physical) {
             Ok(low) => low,
             Err(Missing::Line(line)) => return self.fetch_to_decode(bus, line),
-            Err(Missing::Nothing) => return Err(fetch_fault(pc)),
+            Err(_) => return Err(fetch_fault(pc)),
         };
         let next = pc.wrapping_add(2);
         if low & 3 != 3 || physical & 0xfff != 0xffe {
@@ -445,11 +491,13 @@ impl Hart {
         let high = match self.fetched.half(bus, second) {
             Ok(high) => high,
             Err(Missing::Line(line)) => return self.fetch_to_decode(bus, line),
-            Err(Missing::Nothing) => return Err(fetch_fault(next)),
+            Err(_) => return Err(fetch_fault(next)),
         };
         self.fetched.clear();
-        let block = self.blocks.across_pages(low | high << 16);
-        Ok((block, physical, Some(second)))
+        match self.blocks.across_pages(low | high << 16) {
+            Some(block) => Ok((block, physical, Some(second))),
+            None => Err(self.leave_group()),
+        }
     }
 
     /// Fetches a line that the decoder needs, and decodes again.
@@ -590,9 +638,7 @@ impl Hart {
             return window.pc(&self.core, &self.blocks);
         }
         match &self.resume {
-            Some(Resume::Operation(block, index)) => self.core.pc.wrapping_add(
-                self.blocks.operations(self.blocks.block(*block))[*index].offset as u64,
-            ),
+            Some(Resume::Operation(place)) => self.core.pc.wrapping_add(place.offset.into()),
             _ => self.core.pc,
         }
     }

@@ -216,6 +216,21 @@ impl Ledger {
         booking.longest = booking.longest.max(ticks);
     }
 
+    /// [`Ledger::book`] for a component that books the same few triples again and again: `place` is its own, says where the last one was, and
+    /// saves the hash.
+    pub fn book_again(
+        &mut self,
+        place: &mut u32,
+        (victim, culprit, resource): (Owner, Owner, Resource),
+        ticks: Tick,
+    ) {
+        if ticks != 0 {
+            self.last = *place;
+            self.book(victim, culprit, resource, ticks);
+            *place = self.last;
+        }
+    }
+
     /// Extends the last interval of this victim, culprit and resource, which was `so_far` long, by `ticks`. It remains one
     /// interval, so the result does not depend on how often the wait was observed.
     pub fn lengthen(

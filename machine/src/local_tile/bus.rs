@@ -132,6 +132,7 @@ impl LocalBus<'_> {
 
 impl Bus for LocalBus<'_> {
     const EVERY_ACCESS: bool = true;
+    const SHARES_BLOCKS: bool = true;
 
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
         let Some(offset) = self.parts.own(physical) else {

@@ -28,9 +28,14 @@ pub struct LocalMemoryStatistics {
 }
 
 /// A port: the owners that have it in turn, each with the end of its turn.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Port {
-    turns: VecDeque<(Tick, Owner)>,
+    /// The last turn.
+    last: (Tick, Owner),
+    /// The turns before it that are not known to be over. Mostly there are none, and the host need not look for them elsewhere.
+    earlier: VecDeque<(Tick, Owner)>,
+    /// Where the ledger has booked the last wait of the tile's own hart here.
+    booked: u32,
 }
 
 /// A local memory.
@@ -58,7 +63,14 @@ impl LocalMemory {
         Self {
             tile,
             bytes: vec![0; config.size as usize],
-            ports: vec![Port::default(); config.banks as usize * each],
+            ports: vec![
+                Port {
+                    last: (0, Owner::new(tile, 0)),
+                    earlier: VecDeque::new(),
+                    booked: 0,
+                };
+                config.banks as usize * each
+            ],
             each,
             bank_shift: (config.size / u64::from(config.banks)).ilog2(),
             cycle: config.cycle,
@@ -110,20 +122,26 @@ impl LocalMemory {
         &mut self,
         port: usize,
         (now, offset, bytes): (Tick, u64, u64),
-        mut wait: impl FnMut(u16, Owner, Tick),
+        mut wait: impl FnMut(&mut u32, u16, Owner, Tick),
         owner: Owner,
     ) -> Tick {
         let bank = (offset >> self.bank_shift) as usize;
-        let turns = &mut self.ports[bank * self.each + port].turns;
+        let port = &mut self.ports[bank * self.each + port];
         let mut start = align(now, self.cycle);
-        while turns.front().is_some_and(|(end, _)| *end <= start) {
-            turns.pop_front();
+        if port.last.0 <= start {
+            // Turns end in their order.
+            port.earlier.clear();
+        } else {
+            while port.earlier.front().is_some_and(|(end, _)| *end <= start) {
+                port.earlier.pop_front();
+            }
+            port.earlier.push_back(port.last);
+            for &(end, holder) in &port.earlier {
+                wait(&mut port.booked, bank as u16, holder, end - start);
+                start = end;
+            }
         }
-        for &(end, holder) in turns.iter() {
-            wait(bank as u16, holder, end - start);
-            start = end;
-        }
-        turns.push_back((start + bytes.div_ceil(self.width) * self.cycle, owner));
+        port.last = (start + bytes.div_ceil(self.width) * self.cycle, owner);
         start
     }
 
@@ -138,9 +156,10 @@ impl LocalMemory {
     ) -> Tick {
         let tile = self.tile;
         let mut waited = 0;
-        let wait = |bank, holder, ticks| {
+        let wait = |booked: &mut u32, bank, holder, ticks| {
             waited += ticks;
-            ledger.book(owner, holder, Resource::LocalMemory { tile, bank }, ticks);
+            let resource = Resource::LocalMemory { tile, bank };
+            ledger.book_again(booked, (owner, holder, resource), ticks);
         };
         let start = self.turn(0, (now, offset, bytes), wait, owner);
         self.statistics.own += 1;
@@ -159,7 +178,7 @@ impl LocalMemory {
         mut wait: impl FnMut(u16, Owner, Tick),
     ) -> Tick {
         let mut waited = 0;
-        let each = |bank, holder, ticks| {
+        let each = |_: &mut u32, bank, holder, ticks| {
             waited += ticks;
             wait(bank, holder, ticks);
         };

@@ -21,7 +21,7 @@ use crate::device::{Clint, Clock, Htif, Uart};
 use crate::dma::Dma;
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
-use crate::hart::{Hart, InterruptLine, Stop};
+use crate::hart::{Hart, InterruptLine, SharedBlocks, Stop};
 use crate::noc::{Delivery, Packet};
 use crate::observe::{HartState, Marker};
 use crate::tile::End;
@@ -53,46 +53,47 @@ enum Signal {
 }
 
 /// The tile without its hart.
+#[repr(C)] // What each visit of the host touches comes first.
 struct Parts {
     owner: Owner,
-    /// The number of the core: row and column.
-    core: u64,
-    /// Address of its window in the chip-global map.
-    window: u64,
-    now: Tick,
-    queue: EventQueue<Event>,
+    started: bool,
+    /// The hart must return at the end of its block.
+    recall: bool,
     /// Nothing caused by this tile since the window of time began can come back before this tick.
     limit: Tick,
-    /// Minimum time from the hand-over of a packet here to the arrival of an answer.
-    back: Tick,
-    signals: Vec<Signal>,
-    memory: LocalMemory,
-    /// The guard that checks requests of other tiles, if the platform has one.
-    guard: Option<Box<Guard>>,
+    timer_at: Tick,
     /// The DMA engine, if there is one.
     dma: Option<Box<Dma>>,
+    end: Option<(Tick, End)>,
+    queue: EventQueue<Event>,
+    signals: Vec<Signal>,
+    now: Tick,
+    /// Address of its window in the chip-global map.
+    window: u64,
+    /// Bytes of a fetch.
+    line: u64,
+    /// Ticks from the issue of a load until its value is available.
+    hit: Tick,
+    htif: Htif,
+    memory: LocalMemory,
+    /// The number of the core: row and column.
+    core: u64,
+    /// Minimum time from the hand-over of a packet here to the arrival of an answer.
+    back: Tick,
+    /// The guard that checks requests of other tiles, if the platform has one.
+    guard: Option<Box<Guard>>,
     /// The engine asks for an interrupt, and the hart has been told.
     dma_interrupt: bool,
     map: Arc<AddressMap>,
     /// The token of the last request.
     token: u32,
-    /// Bytes of a fetch.
-    line: u64,
     /// Bytes that a port moves per cycle.
     width: u64,
     /// Ticks per cycle of the hart.
     cycle: Tick,
-    /// Ticks from the issue of a load until its value is available.
-    hit: Tick,
-    started: bool,
-    /// The hart must return at the end of its block.
-    recall: bool,
     clint: Clint,
-    timer_at: Tick,
     uart: Option<Uart>,
     exit: bool,
-    htif: Htif,
-    end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
     /// How often each other tile has rung the doorbell.
@@ -100,11 +101,12 @@ struct Parts {
 }
 
 /// See the module's documentation.
+#[repr(C)] // What each visit of the host touches is together.
 pub struct LocalTile {
-    hart: Hart,
     runnable: bool,
     state: HartState,
     parts: Parts,
+    hart: Hart,
 }
 
 impl Parts {
@@ -311,7 +313,7 @@ impl LocalTile {
     }
 
     /// Processes all events and blocks before `horizon`, or fewer, so that it never runs past an answer to its own requests.
-    pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
+    pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric, blocks: &mut SharedBlocks) {
         self.parts.limit = Tick::MAX;
         loop {
             let event = self.parts.next_event();
@@ -321,7 +323,7 @@ impl LocalTile {
                 return;
             }
             if self.hart_time() < event.min(end) {
-                self.run_hart(event.min(end), fabric);
+                self.run_hart(event.min(end), fabric, blocks);
             } else if event < end {
                 self.take_event(fabric);
             } else {
@@ -330,13 +332,13 @@ impl LocalTile {
         }
     }
 
-    fn run_hart(&mut self, horizon: Tick, fabric: &mut Fabric) {
+    fn run_hart(&mut self, horizon: Tick, fabric: &mut Fabric, blocks: &mut SharedBlocks) {
         self.report(self.hart.time(), HartState::Running, fabric);
         let mut bus = LocalBus {
             parts: &mut self.parts,
             fabric,
         };
-        match self.hart.run(&mut bus, horizon) {
+        match self.hart.run_shared(&mut bus, horizon, blocks) {
             Stop::Horizon | Stop::Device => {}
             Stop::Pending(_) => self.runnable = false,
             Stop::WaitForInterrupt => self.rest(HartState::Idle, fabric),

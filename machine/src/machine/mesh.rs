@@ -1,13 +1,15 @@
 //! Tiles with local memories: which of them acts next.
 //!
-//! Why it exists: a mesh may have a thousand tiles, few of them active, so no window of time visits all of them. A heap holds the tiles
-//! that will do something, ordered by their next moments. The windows are those of [`super`]: a tile runs up to the earliest moment at
+//! Why it exists: a mesh may have a thousand tiles, few of them active, so no window of time visits all of them. A set holds the tiles
+//! that will do something soon; each window goes through it once. A heap holds those that will do something later, such as sleepers
+//! with a timer, ordered by their next moments. The windows are those of [`super`]: a tile runs up to the earliest moment at
 //! which it can be reached by something that already exists or that another tile may send. What it deliberately does not know: what tiles
 //! do.
 
 use super::{Machine, MachineError, Outcome};
 use crate::config::PlatformConfig;
 use crate::fabric::Fabric;
+use crate::hart::SharedBlocks;
 use crate::local_tile::{
     AddressMap, DmaStatistics, Guard, GuardRule, LocalMemoryStatistics, LocalTile, Refusals, Target,
 };
@@ -23,11 +25,28 @@ pub(super) struct Mesh {
     map: Arc<AddressMap>,
     /// Position of each tile, by number.
     positions: Vec<Option<u32>>,
-    /// When each tile acts next. A heap entry with a different time is stale.
+    /// When each tile acts next.
     next: Vec<Tick>,
+    /// The tiles that act before `soon_until`, and some that do not any more: a bit for each position.
+    soon: Vec<u64>,
+    soon_until: Tick,
+    /// How far ahead a tile counts as soon. Changes only the time of the host.
+    span: Tick,
+    /// All other tiles that will act. An entry with a different time, or of a tile that acts soon, is stale.
     heap: BinaryHeap<Reverse<(Tick, u32)>>,
-    /// Tiles of a window.
-    acting: Vec<u32>,
+    /// Decoded code.
+    blocks: SharedBlocks,
+}
+
+/// Windows after which the set of tiles that act soon is made anew, about: entering and leaving it costs a place in the heap.
+const WINDOWS_OF_A_SET: Tick = 64;
+
+/// The two earliest moments at which tiles act, and which tile is first.
+#[derive(Clone, Copy, Debug)]
+struct Earliest {
+    first: Tick,
+    leader: usize,
+    second: Tick,
 }
 
 impl Mesh {
@@ -46,11 +65,14 @@ impl Mesh {
         }
         Self {
             next: vec![Tick::MAX; tiles.len()],
+            soon: vec![0; tiles.len().div_ceil(64)],
+            soon_until: 0,
+            span: WINDOWS_OF_A_SET * across,
             tiles,
             map,
             positions,
             heap: BinaryHeap::new(),
-            acting: Vec::new(),
+            blocks: SharedBlocks::default(),
         }
     }
 
@@ -74,6 +96,8 @@ impl Mesh {
     /// A run begins.
     pub(super) fn begin(&mut self) {
         self.heap.clear();
+        self.soon.fill(0);
+        self.soon_until = 0;
         for (position, tile) in self.tiles.iter_mut().enumerate() {
             tile.clear_end();
             let next = tile.next_time();
@@ -84,33 +108,82 @@ impl Mesh {
         }
     }
 
-    /// Something happens at a tile at this moment, or nothing ([`Tick::MAX`]).
-    fn note(&mut self, position: u32, next: Tick) {
-        let known = &mut self.next[position as usize];
-        if *known != next {
-            *known = next;
-            if next != Tick::MAX {
-                self.heap.push(Reverse((next, position)));
-            }
+    /// Something arrives at a tile.
+    fn note_arrival(&mut self, position: usize, at: Tick) {
+        if at >= self.next[position] {
+            return;
+        }
+        self.next[position] = at;
+        match at < self.soon_until {
+            true => self.soon[position / 64] |= 1 << (position % 64),
+            false => self.heap.push(Reverse((at, position as u32))),
         }
     }
 
-    /// The tile that acts next, and when.
-    fn first(&mut self) -> Option<(Tick, u32)> {
+    fn is_soon(&self, position: usize) -> bool {
+        self.soon[position / 64] >> (position % 64) & 1 != 0
+    }
+
+    /// The tiles that act soon, by position. The set may change meanwhile.
+    fn soon(&self, word: usize) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.soon[word];
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros();
+            left &= left.checked_sub(1)?;
+            Some(64 * word + bit as usize)
+        })
+    }
+
+    /// The earliest tiles. Those that do not act soon any more leave the set for the heap; if no tile is left, the set is made anew.
+    fn earliest(&mut self) -> Earliest {
+        let mut earliest = Earliest {
+            first: Tick::MAX,
+            leader: usize::MAX,
+            second: Tick::MAX,
+        };
+        for word in 0..self.soon.len() {
+            for position in self.soon(word) {
+                let at = self.next[position];
+                if at >= self.soon_until {
+                    self.soon[word] &= !(1 << (position % 64));
+                    if at != Tick::MAX {
+                        self.heap.push(Reverse((at, position as u32)));
+                    }
+                } else if at < earliest.first {
+                    earliest.second = earliest.first;
+                    (earliest.first, earliest.leader) = (at, position);
+                } else {
+                    earliest.second = earliest.second.min(at);
+                }
+            }
+        }
+        if earliest.second != Tick::MAX {
+            return earliest;
+        }
+        let later = self.first_in_heap();
+        if earliest.first != Tick::MAX || later == Tick::MAX {
+            earliest.second = later;
+            return earliest;
+        }
+        self.soon_until = later.saturating_add(self.span);
+        while self.first_in_heap() < self.soon_until {
+            if let Some(Reverse((_, position))) = self.heap.pop() {
+                self.soon[position as usize / 64] |= 1 << (position % 64);
+            }
+        }
+        self.earliest()
+    }
+
+    /// The earliest moment in the heap, without stale entries.
+    fn first_in_heap(&mut self) -> Tick {
         while let Some(&Reverse((at, position))) = self.heap.peek() {
-            if self.next[position as usize] == at {
-                return Some((at, position));
+            let position = position as usize;
+            if self.next[position] == at && !self.is_soon(position) {
+                return at;
             }
             self.heap.pop();
         }
-        None
-    }
-
-    /// Removes the tile that acts next from the heap.
-    fn take(&mut self) {
-        if let Some(Reverse((_, position))) = self.heap.pop() {
-            self.next[position as usize] = Tick::MAX;
-        }
+        Tick::MAX
     }
 
     /// Where a range lies for a tile: the position of the tile with the memory, or external memory; and the offset.
@@ -264,8 +337,10 @@ impl Machine {
     /// A window of time on a mesh.
     pub(super) fn mesh_window(&mut self, limit: Tick) -> Option<Outcome> {
         let mesh = &mut self.mesh;
-        let mut first = mesh.first().map_or(Tick::MAX, |(at, _)| at);
+        let mut earliest = mesh.earliest();
+        let mut first = earliest.first;
         // The fabric goes first; it may be ahead of the tiles by the entry lookahead.
+        let mut delivers = false;
         loop {
             let next = self.fabric.next_time();
             if next >= later(first, self.entry) || next >= limit {
@@ -276,8 +351,12 @@ impl Machine {
             };
             let (at, position) = (delivery.at, delivery.position);
             mesh.tiles[position].deliver(delivery);
-            mesh.note(position as u32, mesh.next[position].min(at));
+            mesh.note_arrival(position, at);
             first = first.min(at);
+            delivers = true;
+        }
+        if delivers {
+            earliest = mesh.earliest();
         }
         let fabric_next = self.fabric.next_time();
         if first >= limit && fabric_next >= limit {
@@ -289,9 +368,9 @@ impl Machine {
         }
         let arrival = later(fabric_next, self.exit);
         let across = self.across;
-        let horizon = |others: Tick, fabric: &Fabric, position: u32| {
+        let horizon = |others: Tick, fabric: &Fabric, position: usize| {
             // Nothing for this tile is in transit: another tile would have to be reached first and send it something.
-            let reach = if fabric.may_arrive(position as usize) {
+            let reach = if fabric.may_arrive(position) {
                 arrival.min(later(others, across))
             } else {
                 later(arrival.min(others), across)
@@ -299,34 +378,25 @@ impl Machine {
             reach.min(limit)
         };
         // The first tile considers the second one. All others consider the first, which may be the earliest to send something.
-        let mut leader = true;
-        let (mut acting, mut ended) = (std::mem::take(&mut mesh.acting), false);
-        acting.clear();
-        let begin = first;
-        let latest = arrival.min(begin).saturating_add(across).min(limit);
-        while let Some((at, position)) = mesh.first() {
-            if at >= latest && !leader {
-                break;
-            }
-            mesh.take();
-            let others = match leader {
-                true => mesh.first().map_or(Tick::MAX, |(at, _)| at),
-                false => begin,
-            };
-            leader = false;
-            let horizon = horizon(others, &self.fabric, position);
-            acting.push(position);
-            if at < horizon {
-                let tile = &mut mesh.tiles[position as usize];
-                tile.run(horizon, &mut self.fabric);
-                ended |= tile.end().is_some();
+        let Earliest { leader, second, .. } = earliest;
+        let latest = arrival.min(first).saturating_add(across).min(limit);
+        let mut ended = false;
+        for word in 0..mesh.soon.len() {
+            for position in mesh.soon(word) {
+                let at = mesh.next[position];
+                if at >= latest && position != leader {
+                    continue;
+                }
+                let others = if position == leader { second } else { first };
+                let horizon = horizon(others, &self.fabric, position);
+                if at < horizon {
+                    let tile = &mut mesh.tiles[position];
+                    tile.run(horizon, &mut self.fabric, &mut mesh.blocks);
+                    ended |= tile.end().is_some();
+                    mesh.next[position] = tile.next_time();
+                }
             }
         }
-        for &position in &acting {
-            let next = mesh.tiles[position as usize].next_time();
-            mesh.note(position, next);
-        }
-        mesh.acting = acting;
         if first != Tick::MAX {
             self.now = self.now.max(first);
         }

@@ -37,6 +37,8 @@ pub(super) struct Parts {
     pub engines: Vec<DmaPart>,
     /// By position in the fabric; none without a cluster or an engine.
     places: Vec<Place>,
+    /// The times of each part in this window ([`Parts::times`]).
+    times: Vec<(Tick, Tick)>,
     /// Least time from a packet of one part to its arrival at another.
     across: Tick,
     ahead: Tick,
@@ -86,6 +88,7 @@ impl Parts {
                 true => Vec::new(),
                 false => places,
             },
+            times: Vec::new(),
             across,
             ahead: AHEAD * cycles.max().unwrap_or(1),
             clusters,
@@ -303,11 +306,15 @@ impl Machine {
         let ends = places.filter_map(|place| parts.end(tiles, *place));
         let end = ends.map(|(at, _)| at + 1).min();
         let limit = end.map_or(limit, |end| limit.min(end));
+        // Each part is asked once, and again after a delivery.
+        let mut times = std::mem::take(&mut parts.times);
+        times.clear();
         let places = parts.places.iter();
-        let times = places.map(|place| parts.times(tiles, *place));
-        let (mut first, mut packet) = times.fold((Tick::MAX, Tick::MAX), |least, times| {
+        times.extend(places.map(|place| parts.times(tiles, *place)));
+        let least = |least: (Tick, Tick), times: &(Tick, Tick)| {
             (least.0.min(times.0), least.1.min(times.1))
-        });
+        };
+        let (mut first, mut packet) = times.iter().fold((Tick::MAX, Tick::MAX), least);
         // The fabric goes first: it may be ahead of the parts by the entry lookahead.
         loop {
             let next = fabric.next_time();
@@ -317,12 +324,13 @@ impl Machine {
             let Some(delivery) = fabric.step() else {
                 continue;
             };
-            let at = delivery.at;
-            match parts.places[delivery.position] {
+            let (at, position) = (delivery.at, delivery.position);
+            match parts.places[position] {
                 Place::Cluster(index) => parts.clusters[index].deliver(at, delivery.packet),
                 Place::Tile(index) => tiles[index].deliver(delivery),
                 Place::Engine(index) => parts.engines[index].deliver(delivery),
             }
+            times[position] = parts.times(tiles, parts.places[position]);
             (first, packet) = (first.min(at), packet.min(at));
         }
         let next = fabric.next_time();
@@ -350,14 +358,13 @@ impl Machine {
             arrival(fabric, i).min(interrupt)
         };
         // A part that waits for memory does something when it is answered.
-        let places = parts.places.iter().enumerate();
-        let moments = places.map(|(i, place)| parts.times(tiles, *place).0.min(arrival(fabric, i)));
+        let places = times.iter().enumerate();
+        let moments = places.map(|(i, times)| times.0.min(arrival(fabric, i)));
         let earliest = Earliest::of(moments);
         // Only engines are reached by what others send.
-        let packets = (!parts.engines.is_empty()).then(|| {
-            let places = parts.places.iter();
-            Earliest::of(places.map(|place| parts.times(tiles, *place).1))
-        });
+        let packets =
+            (!parts.engines.is_empty()).then(|| Earliest::of(times.iter().map(|times| times.1)));
+        parts.times = times;
         for i in 0..parts.places.len() {
             #[cfg(test)]
             let i = match parts.backwards {
