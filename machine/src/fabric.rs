@@ -81,6 +81,12 @@ impl Fabric {
         places.extend(config.tiles.iter().map(|t| (t.id, t.router, false)));
         places.extend(config.engines.iter().map(|e| (e.id, e.router, false)));
         places.extend(config.memories.iter().map(|m| (m.id, m.router, true)));
+        let clusters: Vec<TileId> = config
+            .tiles
+            .iter()
+            .filter(|tile| tile.cluster.is_some())
+            .map(|tile| tile.id)
+            .collect();
         Self {
             network: Network::new(&config.network, &places),
             memories: config
@@ -88,7 +94,7 @@ impl Fabric {
                 .iter()
                 .map(|m| MemoryTile {
                     id: m.id,
-                    dram: MemoryController::new(&m.dram, m.id),
+                    dram: MemoryController::new(&m.dram, m.id, &clusters),
                     reservations: Reservations::default(),
                 })
                 .collect(),

@@ -4,6 +4,7 @@ mod common;
 
 use bulkhead_abi::memory_map::{CLINT_BASE, EXIT_BASE, MEMORY_BASE, UART_BASE};
 use bulkhead_machine::config::PlatformConfig;
+use bulkhead_machine::dram::controller::Turns;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
 use common::*;
@@ -478,4 +479,98 @@ fn the_earliest_end_of_the_run_counts() {
             "{end:?}"
         );
     }
+}
+
+/// Loads of hart 3, one after the other, beside harts that have as many misses under way as they can: the ticks until it has made them.
+fn victim_of_misses(rivals: usize, turns: Turns, (registers, divided): (u32, bool)) -> Tick {
+    let mut config = cluster(4);
+    queued(&mut config, 3);
+    let dram = &mut config.memories[0].dram;
+    dram.refresh_interval = 0;
+    let controller = dram.controller.as_mut().unwrap();
+    controller.timing.refresh_interval = 0;
+    controller.map.channels = 1;
+    controller.map.channel_interleave = None;
+    controller.turns = turns;
+    let tile = &mut config.tiles[0];
+    tile.l2.as_mut().unwrap().mshrs = registers;
+    tile.cluster.as_mut().unwrap().divided_registers = divided;
+    let walk = |victim: bool| {
+        let mut p = Program::default();
+        // A part of memory for each hart, more than the second level holds.
+        p.li(S0, MEMORY_BASE + 0x40_0000).slli(T1, A0, 20);
+        p.add(S0, S0, T1)
+            .li(S2, MEMORY_BASE + 0x40_0000 + (4 << 20))
+            .li(S1, LOADS);
+        let again = p.here();
+        let (stride, each) = if victim { (64, 1) } else { (64, 8) };
+        for at in 0..each {
+            p.ld(28 + at % 4, S0, u64::from(at) * stride);
+        }
+        if victim {
+            p.word(FENCE).addi(S1, S1, -1);
+        }
+        p.addi(S0, S0, (u64::from(each) * stride) as i32);
+        p.branch(
+            1,
+            if victim { S1 } else { S0 },
+            if victim { ZERO } else { S2 },
+            again,
+        );
+        if victim {
+            // sw: the exit device.
+            p.li(T0, EXIT_BASE).li(T1, 0x5555);
+            p.word(T1 << 20 | T0 << 15 | 2 << 12 | 0x23);
+        }
+        p.word(WFI);
+        p
+    };
+    let mut machine = Machine::new(&config).expect("valid");
+    for port in (4 - rivals - 1)..4 {
+        start_port(
+            &mut machine,
+            port,
+            &walk(port == 3),
+            0x1_0000 * (port as u64 + 1),
+        );
+    }
+    let Outcome::Exit { at, .. } = machine.run(LIMIT, None) else {
+        panic!("the victim ends the run");
+    };
+    at
+}
+
+const LOADS: u64 = 200;
+
+/// With turns by hart and miss registers of its own, a load that misses waits for one slot of each other hart, and for the others' requests at
+/// its bank and on the link to memory, whatever these have under way. With turns by tile, or with registers for all, it waits for much more.
+#[test]
+fn turns_and_registers_of_its_own_keep_others_from_a_hart() {
+    let mut config = cluster(1);
+    queued(&mut config, 3);
+    let slot = config.memories[0].dram.controller.unwrap().slot();
+    let alone = victim_of_misses(0, Turns::Hart, (16, true));
+    let beside = |turns, registers| victim_of_misses(3, turns, registers) - alone;
+    // With four registers each, rivals have several reads at memory.
+    let (own, tile) = (
+        beside(Turns::Hart, (16, true)),
+        beside(Turns::Tile, (16, true)),
+    );
+    let (divided, shared) = (
+        beside(Turns::Hart, (4, true)),
+        beside(Turns::Hart, (4, false)),
+    );
+    println!(
+        "slots of {slot}: {alone} alone, beside others {own} more, by tile {tile}; of four registers {divided}, shared {shared}"
+    );
+    for most in [own, divided] {
+        // At the link, each of three rivals has at most four reads ahead.
+        assert!(most <= LOADS * (3 * slot + 3 * 4 * 16), "{most}");
+        assert!(most >= LOADS * slot, "{most}");
+    }
+    assert!(
+        tile > 2 * own && shared > divided,
+        "{tile} {own} {shared} {divided}"
+    );
+    assert_eq!(victim_of_misses(0, Turns::Tile, (4, false)), alone);
 }

@@ -215,6 +215,7 @@ impl Chips {
             running: machine.running(),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
+            reservations: machine.reservations(),
             carried: machine.carried(),
             rings: machine.rings(),
             digest: observed::hexadecimal(&machine.digest()),

@@ -13,7 +13,7 @@ use bulkhead_machine::config::{
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::device::{Clock, ClockConfig};
 use bulkhead_machine::dram::banks::Timing;
-use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
+use bulkhead_machine::dram::controller::{ControllerConfig, Policy, Turns, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::{HartConfig, IntervalConfig};
 use bulkhead_model::System;
@@ -293,6 +293,7 @@ fn cluster(cluster: &platform::Cluster, cycle: impl Fn(&platform::Clock) -> u64)
         banks: cluster.banks,
         occupancy: cluster.occupancy.into(),
         hold: cluster.hold.into(),
+        divided_registers: cluster.miss_registers == platform::MissRegisters::Hart,
         fills: (0..cluster.harts).map(|hart| cluster.fills(hart)).collect(),
         cores,
     }
@@ -431,6 +432,10 @@ fn controller(
             platform::MemoryPolicy::Fcfs => Policy::Fcfs,
             platform::MemoryPolicy::FrFcfs { cap } => Policy::FirstReady { cap },
             platform::MemoryPolicy::Slots => Policy::Slots,
+        },
+        turns: match part.turns {
+            platform::Turns::Tile => Turns::Tile,
+            platform::Turns::Hart => Turns::Hart,
         },
         closed_page: part.closed_page,
         queue: part.queue,

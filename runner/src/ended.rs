@@ -100,3 +100,18 @@ pub(crate) fn end(outside: Option<&Outside<'_>>, outcome: Outcome) -> End {
         }
     }
 }
+
+/// A run that ended with an error without a known reason: an exit code without an incident would explain nothing.
+pub fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Incident> {
+    let End::Exit { code: code @ 1.. } = end else {
+        return None;
+    };
+    incidents.is_empty().then(|| Incident {
+        crash: None,
+        kind: IncidentKind::KernelStopped,
+        at: None,
+        tile: system.kernel_tile,
+        application: "kernel".to_owned(),
+        what: format!("ended the system with code {code} without saying why"),
+    })
+}

@@ -14,6 +14,7 @@ use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::observe::Missing;
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_machine::types::Owner;
+use bulkhead_model::System;
 use std::collections::BTreeMap;
 
 /// What a console printed, as text. Programs may write anything: characters that do not print (separators of lines and paragraphs,
@@ -31,6 +32,16 @@ pub fn console_text(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// The console of both chips.
+pub fn console(system: &System, own: String, other: Option<&OtherSeen>) -> String {
+    match (&system.peer, other) {
+        (Some(peer), Some(seen)) => {
+            format!("{own}--- {} ---\n{}", peer.name, seen.observed.console)
+        }
+        _ => own,
+    }
 }
 
 /// Transactions of each owner in one slice of time.
@@ -58,6 +69,8 @@ pub struct Observed {
     pub ledger: Ledger,
     /// Counters.
     pub statistics: Statistics,
+    /// How often each hart of a cluster has reserved a line.
+    pub reservations: Vec<(Owner, u64)>,
     /// Bytes that each link carried, by owner and number of the link.
     pub carried: Vec<Vec<(Owner, u64)>>,
     /// For each doorbell rung by another tile: the tile rung, the tile that rang, and how often.

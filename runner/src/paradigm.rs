@@ -110,6 +110,11 @@ pub trait Paradigm: Sync {
         Vec::new()
     }
 
+    /// The harts whose requests to memory a bound compares, line by line, with those of a run alone.
+    fn compared(&self, _: &System) -> Vec<Owner> {
+        Vec::new()
+    }
+
     /// Whether this run can serve a bound, so that its transactions are kept.
     fn serves_bounds(&self, _: &System) -> bool {
         false

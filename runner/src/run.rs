@@ -7,12 +7,13 @@ use crate::chips::images;
 use crate::collect;
 use crate::counters;
 use crate::crash;
-use crate::ended::{self, Outside, trapped};
+use crate::ended::{self, Outside, trapped, unexplained};
 use crate::error::Error;
 pub use crate::finished::Finished;
 use crate::image::BootImage;
+use crate::measure::MarkerEvent;
 use crate::names::Names;
-use crate::observed::{Counts, Observed, OtherSeen};
+use crate::observed::{Counts, Observed, console};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::parallel::in_parallel;
 use crate::place;
@@ -183,6 +184,8 @@ pub struct Seen {
     pub system: System,
     /// The names behind the numbers.
     pub names: Names,
+    /// Every marker that was kept.
+    pub markers: Vec<MarkerEvent>,
     /// When harts stopped and messages arrived.
     pub log: Option<Log>,
     /// Start of each slice, and the transactions that ended in it.
@@ -235,8 +238,35 @@ fn whole(
         Some(text) => load_text(&options.system, text, &options.overrides, &root)?,
         None => load(&options.system, &options.overrides, &root)?,
     };
-    let paradigm = paradigm_of(&system)?;
     let variants = variants(&system, &options.variants)?;
+    let subject = (&system, &library);
+    of_variants(subject, variants, options, (look, strike), progress)
+}
+
+/// Runs other variants of a loaded system than those of its description. Returns what was seen of each.
+pub fn chosen(
+    subject: (&System, &Library),
+    variants: Vec<(String, System)>,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<(Finished, Vec<Seen>), Error> {
+    of_variants(
+        subject,
+        variants,
+        options,
+        (Look::default(), None),
+        progress,
+    )
+}
+
+fn of_variants(
+    (system, library): (&System, &Library),
+    variants: Vec<(String, System)>,
+    options: &Options,
+    (look, strike): (Look<'_>, Option<Strike<'_>>),
+    progress: &dyn Progress,
+) -> Result<(Finished, Vec<Seen>), Error> {
+    let paradigm = paradigm_of(system)?;
     for (name, variant) in &variants {
         options.window.check(variant)?;
         paradigm.admit(name, variant)?;
@@ -244,7 +274,7 @@ fn whole(
     // A bound that is the subject itself has its own runs.
     let (mut besides, mut far) = (Vec::new(), Vec::new());
     if look.slices.is_none() {
-        let all = self::variants(&system, &[])?;
+        let all = self::variants(system, &[])?;
         besides = paradigm.besides(&variants, &all, true);
         far = far_besides(&variants, &all)?;
     }
@@ -260,7 +290,7 @@ fn whole(
         .map(|one| needed(one))
         .collect::<Result<_, _>>()?;
     let programs = library.build_warned(needed.into_iter().flatten());
-    let made = paradigm.build(&library, &systems);
+    let made = paradigm.build(library, &systems);
     progress.stage(Stage::Done { name: what });
     let (mut programs, mut warnings) = programs?;
     warnings.extend(warnings::unread(&systems, &programs, |name| {
@@ -270,7 +300,7 @@ fn whole(
         progress.stage(Stage::Warning { text });
     }
     programs.extend(made?);
-    programs.extend(library.modules(&system)?);
+    programs.extend(library.modules(system)?);
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for (name, variant) in variants {
         let mut job = job(paradigm, name, variant, &programs, options.traces)?;
@@ -322,6 +352,7 @@ fn whole(
         seen.push(Seen {
             system: job.system.clone(),
             names: paradigm.names(&job.system, &observed.markers),
+            markers: observed.markers.clone(),
             log: job.watcher.as_ref().map(Watcher::take),
             slices: observed.slices.clone(),
             work: paradigm.work(&job.system, &observed.markers),
@@ -329,7 +360,7 @@ fn whole(
     }
     let finished = finish(
         paradigm,
-        &system,
+        system,
         options,
         &programs,
         &jobs,
@@ -591,31 +622,6 @@ fn incidents(
         }
     }
     all
-}
-
-/// A run that ended with an error without a known reason: an exit code without an incident would explain nothing.
-fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Incident> {
-    let End::Exit { code: code @ 1.. } = end else {
-        return None;
-    };
-    incidents.is_empty().then(|| Incident {
-        crash: None,
-        kind: IncidentKind::KernelStopped,
-        at: None,
-        tile: system.kernel_tile,
-        application: "kernel".to_owned(),
-        what: format!("ended the system with code {code} without saying why"),
-    })
-}
-
-/// The console of both chips.
-fn console(system: &System, own: String, other: Option<&OtherSeen>) -> String {
-    match (&system.peer, other) {
-        (Some(peer), Some(seen)) => {
-            format!("{own}--- {} ---\n{}", peer.name, seen.observed.console)
-        }
-        _ => own,
-    }
 }
 
 /// Runs that bounds of flows on the second chip need: each of that chip alone. `chosen` and `all`: variants of the whole.

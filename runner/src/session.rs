@@ -161,6 +161,9 @@ pub fn execute_beside(
     if plan.transactions {
         machine.keep_transactions();
     }
+    for owner in paradigm.compared(system) {
+        machine.keep_asked(owner);
+    }
     let config = machine.config().clone();
     // A bound needs to know when the applications of a flow are at rest.
     let rests = plan.transactions.then(Watcher::default);
@@ -271,6 +274,7 @@ pub fn execute_beside(
         running: machine.running(),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
+        reservations: machine.reservations(),
         carried: machine.carried(),
         rings: machine.rings(),
         digest,

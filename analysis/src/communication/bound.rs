@@ -62,6 +62,8 @@ pub enum Method {
     Propagated,
     /// Any of these, with a memory and the link behind it as one server in arrival order.
     Tandem,
+    /// One slot of each other requester before each access.
+    Turns,
     /// The lumped link; only where it happens to be the smallest.
     LumpedLink,
 }
@@ -81,6 +83,9 @@ impl Method {
             }
             Method::Tandem => {
                 "FIFO tandem, a memory and its link as one server (as LUDB): Lenzini, Mingozzi, Stea, Performance Evaluation 65, 2008; Baccelli et al., Synchronization and Linearity, 1992, section 1.2.5"
+            }
+            Method::Turns => {
+                "turns: one slot of each other hart before each access (round robin over requesters, after Paolieri et al., ECRTS 2009)"
             }
             Method::LumpedLink => "lumped link: Balakrishnan and Ozguner, IEEE TPDS 9(7), 1998",
         }

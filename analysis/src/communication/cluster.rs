@@ -33,11 +33,15 @@
 
 use super::bound::{Bound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};
+use super::memory::MemoryTiming;
 use super::scenario::{
     Arbitration, CommunicationError, NetworkScenario, Pool, Resource, Source, Step, Ticks,
     TransactionClass, TransactionId,
 };
-use bulkhead_model::platform::{Cache, Cluster, Pipeline, Platform, Tile};
+use super::turns::{Rivals, Times, UnderWay};
+use bulkhead_model::platform::{
+    Cache, Cluster, Memory, MissRegisters, Network, Pipeline, Platform, Tile,
+};
 use thiserror::Error;
 
 /// Fetches that a hart has under way at once, at most: an instruction lies in at most two lines.
@@ -74,6 +78,21 @@ pub enum ClusterError {
          with the policy `slots` or `fcfs` and without a write queue it would be judged"
     )]
     Reorders(u16),
+    /// Something between the cluster and the memory does not keep the order of packets, or their distance.
+    #[error(
+        "{what}, so nothing bounds how many accesses of others are ahead; with {instead} it would be judged"
+    )]
+    Network {
+        /// What is the matter.
+        what: &'static str,
+        /// What would do.
+        instead: &'static str,
+    },
+    /// Packets pile up at the links.
+    #[error(
+        "a line takes longer on the links than a slot of the memory, so packets of others pile up at the links; with faster links it would be judged"
+    )]
+    Links,
 }
 
 /// What a program did in one job, alone.
@@ -87,6 +106,8 @@ pub struct ClusterJob {
     pub reads: u64,
     /// Lines that went to memory because of it.
     pub writes: u64,
+    /// Load-reserved instructions.
+    pub reservations: u64,
 }
 
 /// A cluster, and the memory in which its programs are.
@@ -97,6 +118,8 @@ pub struct ClusterBounds<'a> {
     cluster: &'a Cluster,
     second: &'a Cache,
     memory: u16,
+    network: &'a Network,
+    target: &'a Memory,
 }
 
 impl<'a> ClusterBounds<'a> {
@@ -110,7 +133,13 @@ impl<'a> ClusterBounds<'a> {
         let (Some(cluster), Some(second)) = (&tile.cluster, &tile.l2) else {
             return Err(ClusterError::NoCluster(tile.id));
         };
+        let target = platform.memory(memory).ok_or(ChipError::NoTile {
+            kind: "memory",
+            id: memory,
+        })?;
         Ok(Self {
+            network: &platform.network,
+            target,
             chip,
             tile,
             cluster,
@@ -145,6 +174,15 @@ impl<'a> ClusterBounds<'a> {
     /// [`ClusterError`].
     pub fn job(&self, hart: u16, others: &[u16], job: &ClusterJob) -> Result<Bound, ClusterError> {
         let from_memory = job.reads + job.writes > 0;
+        if from_memory && self.network.split_channels {
+            return Err(ClusterError::Network {
+                what: "reads and writes travel on networks of their own",
+                instead: "channels=\"shared\"",
+            });
+        }
+        if let Some((slot, apart)) = self.timing().turns_of_harts() {
+            return self.rivals(hart, others, (slot, apart))?.job(job);
+        }
         if from_memory && !self.is_in_order() {
             return Err(ClusterError::Reorders(self.memory));
         }
@@ -152,7 +190,7 @@ impl<'a> ClusterBounds<'a> {
             .chain(others.iter().copied())
             .collect();
         let mut scenario = self.scenario(&all, from_memory, job.writes > 0)?;
-        if from_memory {
+        if from_memory && self.cluster.miss_registers == MissRegisters::Shared {
             let wait = self.longest_without_register(&all, &scenario)?;
             self.add_registers(&mut scenario, wait);
         }
@@ -172,6 +210,83 @@ impl<'a> ClusterBounds<'a> {
             covers_sources: true,
         };
         Ok(flow_bound(&scenario, &work)?.bound)
+    }
+
+    fn timing(&self) -> MemoryTiming<'a> {
+        let dram = &self.target.dram;
+        MemoryTiming::new(dram, self.chip.cycle(dram.clock.frequency.0))
+    }
+
+    /// What [`super::turns`] counts, for slots of this length and answers so far apart.
+    pub(super) fn rivals(
+        &self,
+        hart: u16,
+        others: &[u16],
+        (slot, apart): (Ticks, Ticks),
+    ) -> Result<Rivals, ClusterError> {
+        let refuse = |what, instead| Err(ClusterError::Network { what, instead });
+        if self.network.credits.is_some() {
+            return refuse(
+                "routers have limited buffers, and packets wait for room in them",
+                "a network without credits",
+            );
+        }
+        if self.target.dram.channels() > 1 {
+            return refuse(
+                "memory has several channels, whose answers come at the same time",
+                "channels=\"1\"",
+            );
+        }
+        let (tile, memory) = (self.tile.id, self.memory);
+        let read = self.chip.line_read(tile, memory)?;
+        let write = self.chip.line_write(tile, memory)?;
+        let packet = |step: Option<&Step>| step.map_or(0, |step| step.occupancy);
+        let shared = |step: &&Step| step.resource.is_some();
+        let asked = packet(read.steps.iter().find(shared));
+        let written = packet(write.steps.iter().find(shared));
+        let answered = packet(read.steps.iter().rev().find(shared));
+        if answered > apart {
+            return Err(ClusterError::Links);
+        }
+        let excess = |class: &TransactionClass| {
+            let more = class.uncontended() - u128::from(class.least_round_trip);
+            Ticks::try_from(more).map_err(|_| CommunicationError::TooLarge)
+        };
+        let cycle = self.cycle(self.core(hart)?.0);
+        let edges = self.cycle(&self.tile.pipeline) - 1 + cycle - 1;
+        // A recall of a line of its own crosses two edges more.
+        let excess = [edges, excess(&read)? + 2 * (cycle - 1), excess(&write)?];
+        let line = u64::from(self.second.line);
+        let fit = |ticks: u128| Ticks::try_from(ticks).map_err(|_| CommunicationError::TooLarge);
+        let all = self.second.mshrs.max(1);
+        let registers = u64::from(self.cluster.registers(all).max(1));
+        let under_way = |hart: u16| -> Result<UnderWay, ClusterError> {
+            let (data, all) = self.under_way(hart)?;
+            Ok(UnderWay {
+                data: data.into(),
+                all: all.into(),
+                registers: registers.min(all.into()),
+                recall: self.recall(hart)?,
+            })
+        };
+        Ok(Rivals {
+            own: under_way(hart)?,
+            others: others
+                .iter()
+                .map(|hart| under_way(*hart))
+                .collect::<Result<_, _>>()?,
+            shared: (self.cluster.miss_registers == MissRegisters::Shared).then_some(all.into()),
+            times: Times {
+                bank: self.ticks(self.cluster.occupancy),
+                slot,
+                bursts: line.div_ceil(u64::from(self.target.dram.burst).max(1)),
+                packets: [asked, written],
+                excess,
+                read: fit(read.uncontended())?,
+                hold: u64::from(self.cluster.hold) * cycle,
+                refresh: self.timing().refresh(),
+            },
+        })
     }
 
     /// Whether the memory serves everything that comes from the tile in the order of arrival.

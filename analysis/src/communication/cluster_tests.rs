@@ -20,6 +20,7 @@ fn job(requests: u64, reads: u64, writes: u64) -> ClusterJob {
         requests,
         reads,
         writes,
+        reservations: 0,
     }
 }
 

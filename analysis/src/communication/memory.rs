@@ -32,7 +32,7 @@
 
 use super::scenario::{Arbitration, Outage, Step, Ticks};
 use bulkhead_abi::dtu::CHUNK_MAX;
-use bulkhead_model::platform::{Controller, Dram, MemoryPolicy, Spread, WriteQueue};
+use bulkhead_model::platform::{Controller, Dram, MemoryPolicy, Spread, Turns, WriteQueue};
 
 /// A memory's parameters, in ticks.
 pub struct MemoryTiming<'a> {
@@ -181,6 +181,17 @@ impl<'a> MemoryTiming<'a> {
         ]
         .into_iter()
         .fold(0, Ticks::max)
+    }
+
+    /// The length of a slot, and the least distance between two answers, where one channel serves harts in turn.
+    pub fn turns_of_harts(&self) -> Option<(Ticks, Ticks)> {
+        let controller = self.dram.controller.as_ref()?;
+        if (controller.policy, controller.turns) != (MemoryPolicy::Slots, Turns::Hart) {
+            return None;
+        }
+        let slot = self.slot(controller);
+        let difference = self.dram.cas.abs_diff(controller.write_cas);
+        Some((slot, slot.saturating_sub(self.ticks(difference))))
     }
 
     /// The cost of `bytes`; `line`: they are a cache line, which is aligned. `input`: the tile's number.

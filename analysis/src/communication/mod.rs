@@ -65,6 +65,7 @@ mod messages;
 mod scenario;
 mod system;
 mod tandem;
+mod turns;
 
 pub use bound::{
     Bound, FlowBound, Method, ResourceWait, Stage, Work, flow_bound, transaction_bound,

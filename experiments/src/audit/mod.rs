@@ -7,6 +7,7 @@
 //! are held back until the attack begins, and have their own reference run, in which they never begin. What it deliberately does not know:
 //! kernels. A verdict `bounded` relies on `bulkhead_analysis`, not on the search.
 
+pub mod bare;
 pub mod compare;
 pub mod one_shot;
 #[cfg(test)]
@@ -188,13 +189,7 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
         return one_shot::audit(options, (&whole, &system), &library, progress);
     }
     if system.bare.is_some() {
-        return Err(Error::input(
-            format!(
-                "{} has no kernel: nothing keeps a program from the memory of another one",
-                system.name
-            ),
-            "the audit is about systems of the tiled OS and of the one-shot RTOS",
-        ));
+        return bare::audit(options, (&whole, &system), &library, progress);
     }
     if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
         return Err(Error::input(

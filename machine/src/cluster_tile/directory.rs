@@ -97,8 +97,10 @@ pub struct Directory {
     fills: [[u64; 2]; PORTS],
     /// Something has ended for which a request may wait.
     ended: bool,
-    /// Most lines that memory may be asked for at once.
+    /// Most lines that memory may be asked for at once, or, if the registers are divided, at once for one port.
     limit: usize,
+    /// Each port has miss registers of its own.
+    divided: bool,
     length: usize,
     /// Messages to ports; the caller takes them.
     pub out: Vec<(Port, Down)>,
@@ -124,6 +126,7 @@ impl Directory {
             fills: [[u64::MAX; 2]; PORTS],
             ended: false,
             limit: config.mshrs as usize,
+            divided: false,
             length: config.line as usize,
             out: Vec::new(),
             below: Vec::new(),
@@ -135,6 +138,13 @@ impl Directory {
     /// From now on, fills of a port take these ways only (bit i: way i). A mask without any existing way means all.
     pub fn set_fills(&mut self, port: Port, what: Fill, ways: u64) {
         self.fills[usize::from(port)][what as usize] = ways;
+    }
+
+    /// From now on, each of this many ports has an equal part of the miss registers of its own: nobody waits for a register that
+    /// another port has.
+    pub fn divide_registers(&mut self, ports: usize) {
+        self.divided = true;
+        self.limit /= ports;
     }
 
     /// The owner in the ledger of what a port does.
@@ -254,7 +264,9 @@ impl Directory {
             let line = waiting.ask.line;
             let mut tried = self.waiting.range(self.waiting.len() - kept..);
             let before = tried.find(|w| w.ask.line == line);
-            let blocker = before.map(|w| w.ask.port).or_else(|| self.would_wait(line));
+            let blocker = before
+                .map(|w| w.ask.port)
+                .or_else(|| self.would_wait(line, waiting.ask.port));
             if blocker == Some(waiting.blocker) {
                 self.waiting.push_back(waiting);
                 kept += 1;
@@ -277,10 +289,11 @@ impl Directory {
         }
     }
 
-    /// For whom a request for this line would wait because of the line or of miss registers.
-    fn would_wait(&self, line: u64) -> Option<Port> {
+    /// For whom a request of a port for this line would wait because of the line or of miss registers.
+    fn would_wait(&self, line: u64, port: Port) -> Option<Port> {
         let full = || {
-            let mut reads = self.transactions.iter().filter(|t| t.is_below());
+            let counts = |t: &&Transaction| t.is_below() && (!self.divided || t.ask.port == port);
+            let mut reads = self.transactions.iter().filter(counts);
             let first = reads.next()?;
             let absent = self.cache.slot_of(line).is_none();
             (absent && 1 + reads.count() >= self.limit).then_some(first.ask.port)
@@ -310,7 +323,7 @@ impl Directory {
             let owner = self.owner(port);
             self.cache.set_owner(owner);
             if self.cache.slot_of(line).is_none()
-                && let Some(blocker) = self.would_wait(line)
+                && let Some(blocker) = self.would_wait(line, port)
             {
                 return Err((transaction.ask, blocker));
             }

@@ -73,6 +73,8 @@ pub(super) struct Side {
     pub recall: bool,
     /// When the hart has reserved its line.
     pub reserved_at: Tick,
+    /// How often the hart has reserved a line.
+    pub reservations: u64,
     /// Ticks for which a reservation holds its line.
     hold: Tick,
     waiting: Option<Waiting>,
@@ -216,6 +218,7 @@ impl HartPort {
                 others: Vec::new(),
                 recall: false,
                 reserved_at: 0,
+                reservations: 0,
                 hold: cluster.hold * core.hart.ticks_per_cycle,
                 waiting: None,
                 wanted: NO_LINE,
@@ -481,6 +484,7 @@ impl HartPort {
         });
         if reserves {
             side.reserved_at = now;
+            side.reservations += 1;
         }
         self.completed(now, token);
         if line == self.side.host_line {

@@ -118,6 +118,9 @@ impl SecondLevel {
             turns: VecDeque::with_capacity(64),
         };
         let mut directory = Directory::new(config.id, l2);
+        if cluster.divided_registers {
+            directory.divide_registers(cluster.harts.len());
+        }
         for (port, ways) in (0..).zip(&cluster.fills) {
             directory.set_fills(port, Fill::Data, *ways);
             directory.set_fills(port, Fill::Instructions, *ways);
@@ -291,6 +294,8 @@ impl SecondLevel {
                 }
             };
             let owner = Owner::new(self.tile, port.into());
+            let write = transaction == Transaction::CacheWrite;
+            fabric.ledger.asks(owner, line, write);
             let tag = (line / u64::from(self.line)) as u32;
             let mut packet = Packet::request(now, self.tile, memory, owner, tag, transaction, kind);
             packet.account = account.unwrap_or(packet.account);

@@ -183,6 +183,13 @@ impl ClusterTile {
         all
     }
 
+    /// How often each hart has reserved a line.
+    pub fn reservations(&self) -> impl Iterator<Item = (Owner, u64)> {
+        self.harts
+            .iter()
+            .map(|hart| (hart.side.owner, hart.side.reservations))
+    }
+
     /// Starts the hart at a port at `pc` with `a0` and `a1`. False: there is none.
     pub fn start(&mut self, port: usize, at: Tick, pc: u64, a0: u64, a1: u64) -> bool {
         let hart = self.harts.get_mut(port);

@@ -25,6 +25,8 @@ pub struct ClusterConfig {
     pub occupancy: u64,
     /// Cycles of a hart for which a reservation holds its line against others, from its load-reserved on; at least 1.
     pub hold: u64,
+    /// Whether each hart has an equal part of the second level's miss registers of its own.
+    pub divided_registers: bool,
     /// For each port the ways of the second level that its requests may fill when the machine starts: bit i is way i. Ports without an
     /// entry, and those whose entry is 0, may fill all. Programs change them ([`bulkhead_abi::memory_map::LOCKDOWN_BASE`]).
     pub fills: Vec<u64>,
@@ -63,6 +65,7 @@ impl Default for ClusterConfig {
             banks: 2,
             occupancy: 2,
             hold: 80,
+            divided_registers: false,
             fills: Vec::new(),
             cores: Vec::new(),
         }
@@ -127,6 +130,9 @@ fn validate_cluster(tile: &TileConfig, cluster: &ClusterConfig) -> Result<(), St
     }
     if !cluster.banks.is_power_of_two() || cluster.banks > 64 {
         return fail("banks must be a power of two, at most 64");
+    }
+    if cluster.divided_registers && !(l2.mshrs as usize).is_multiple_of(cluster.harts.len()) {
+        return fail("the l2 cache's miss registers cannot be divided equally among the harts");
     }
     let ways = u64::MAX >> (64 - l2.ways.clamp(1, 64));
     if cluster.fills.len() > cluster.harts.len() {

@@ -14,8 +14,17 @@ pub enum Policy {
         /// How many bursts may pass the oldest access of the channel while only its bank's hits or the data bus keep it back.
         cap: u32,
     },
-    /// Round robin over the requesters (tiles); each burst has a slot of fixed length.
+    /// Round robin over the requesters ([`Turns`]); each burst has a slot of fixed length.
     Slots,
+}
+
+/// Who is a requester under [`Policy::Slots`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turns {
+    /// Each tile.
+    Tile,
+    /// Each hart of a cluster, and each tile without one.
+    Hart,
 }
 
 /// Bounds of a write queue, in bursts.
@@ -42,6 +51,8 @@ pub struct ControllerConfig {
     pub frontend: Tick,
     /// Which request is served first.
     pub policy: Policy,
+    /// Who has a turn under [`Policy::Slots`].
+    pub turns: Turns,
     /// Whether a row is closed when nothing that waits wants it.
     pub closed_page: bool,
     /// How many segments of requests the policy sees at once; younger ones wait outside. With slots each requester has a queue of its

@@ -11,8 +11,8 @@
 //! its turn.
 
 use super::banks::{Banks, Cause, Command, Constraint, Part};
-pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
-use crate::types::{Owner, Tick, TileId};
+pub use crate::config::dram::{ControllerConfig, Policy, Turns, WriteQueue};
+use crate::types::{Owner, Tick};
 
 impl ControllerConfig {
     /// Length of a slot of [`Policy::Slots`]: long enough that any burst in any bank can complete.
@@ -47,6 +47,8 @@ pub(super) struct Segment {
     pub(super) bursts: u32,
     pub(super) ready: Tick,
     pub(super) owner: Owner,
+    /// Whose turn its slots are.
+    pub(super) requester: Owner,
     pub(super) write: bool,
     /// Whether it is in the write queue and acknowledged.
     pub(super) posted: bool,
@@ -108,7 +110,7 @@ pub(super) struct Channel {
     pub(super) wishes: Vec<Wish>,
     pub(super) decisions: u64,
     /// Slots: the requesters, the most recently served one last.
-    pub(super) served: Vec<TileId>,
+    pub(super) served: Vec<Owner>,
     /// Slots: the constraint that all requests wait for between two slots.
     pub(super) hold: Constraint,
     /// No decision is made before this.
@@ -311,7 +313,7 @@ fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Ch
     let active = channel.active(config);
     let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;
     let ready = active.iter().enumerate().filter(|(_, s)| s.ready <= at);
-    let last = |tile| channel.served.iter().position(|&t| t == tile);
-    let (segment, _) = ready.min_by_key(|(k, s)| (last(s.owner.tile), *k))?;
+    let last = |requester| channel.served.iter().position(|&r| r == requester);
+    let (segment, _) = ready.min_by_key(|(k, s)| (last(s.requester), *k))?;
     Some((at, Choice::Slot { segment }))
 }

@@ -21,7 +21,7 @@
 
 use super::banks::{Command, Constraint, Part};
 use super::channel::{Channel, Choice, Segment, next_command, refresh};
-pub use super::channel::{ControllerConfig, Policy, WriteQueue};
+pub use super::channel::{ControllerConfig, Policy, Turns, WriteQueue};
 use super::{BankActivity, DramStatistics};
 use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
@@ -41,6 +41,8 @@ pub struct Request<T> {
     pub write: bool,
     /// The owner that pays.
     pub owner: Owner,
+    /// With slots, whose turn it uses: one name for each tile, or for each hart of a cluster ([`Turns`]).
+    pub requester: Owner,
 }
 
 /// A request that was served.
@@ -140,6 +142,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
             bytes,
             write,
             owner,
+            requester,
         } = request;
         let cycle = self.config.timing.cycle;
         let ready = align(now, cycle) + self.config.frontend;
@@ -179,6 +182,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 bursts: 1,
                 ready,
                 owner,
+                requester,
                 write,
                 posted: false,
                 began: None,
@@ -373,9 +377,9 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                     cause: Some(chosen.cause()),
                     part: Part::Commands,
                 };
-                let tile = chosen.owner.tile;
-                channel.served.retain(|&t| t != tile);
-                channel.served.push(tile);
+                let requester = chosen.requester;
+                channel.served.retain(|&r| r != requester);
+                channel.served.push(requester);
                 let (bank, row, write) = (chosen.bank, chosen.row, chosen.write);
                 let open = Command::Activate { bank, row };
                 channel.banks.issue(at, open, chosen.cause());

@@ -25,6 +25,7 @@ fn config(policy: Policy) -> ControllerConfig {
         burst_bytes: 64,
         frontend: 10,
         policy,
+        turns: Turns::Tile,
         closed_page: false,
         queue: 32,
         write_queue: None,
@@ -35,6 +36,8 @@ struct Bench {
     controller: Controller<usize>,
     ledger: Ledger,
     served: Vec<(usize, Tick)>,
+    /// Whose turn an owner's requests use.
+    requester: fn(Owner) -> Owner,
 }
 
 impl Bench {
@@ -43,6 +46,7 @@ impl Bench {
             controller: Controller::new(config, 9),
             ledger: Ledger::new(),
             served: Vec::new(),
+            requester: |owner| Owner::new(owner.tile, 0),
         }
     }
 
@@ -78,6 +82,7 @@ impl Bench {
             bytes,
             write,
             owner,
+            requester: (self.requester)(owner),
         };
         self.controller.push(now, request, Account::new(now));
         self.collect();
@@ -576,4 +581,20 @@ proptest! {
             prop_assert!(*at <= bounds[*token], "{} at {} of {}", token, at, bounds[*token]);
         }
     }
+}
+
+/// The requests of this many requesters, one of whom has much under way: others are served after one slot of each requester, whatever that is.
+#[test]
+fn a_requester_is_a_tile_or_a_hart_of_one() {
+    // Hart 0 of tile 0 has eight requests under way when hart 1 asks for one.
+    let served = |requester: fn(Owner) -> Owner| {
+        let mut b = Bench::new(config(Policy::Slots));
+        b.requester = requester;
+        let mut requests = vec![(0, A, 0, false); 8];
+        requests.push((1, Owner::new(0, 1), 65536, false));
+        *b.ends(&requests).last().expect("nine")
+    };
+    // Slots of 46 cycles; the first one begins after the front end of 10. Data ends 11 + 11 + 4 after the begin of a slot.
+    assert_eq!(served(|owner| owner), 10 + 46 + 26);
+    assert_eq!(served(|owner| Owner::new(owner.tile, 0)), 10 + 8 * 46 + 26);
 }

@@ -3,7 +3,7 @@
 //! Why it exists: the network delivers packets and expects answers, but a controller with a queue answers later and out of order.
 //! What it deliberately does not know: routes, and the bytes stored.
 
-use super::controller::{Controller, Request};
+use super::controller::{Controller, Request, Turns};
 use super::{BankActivity, Dram, DramStatistics};
 use crate::config::DramConfig;
 use crate::ledger::Ledger;
@@ -18,6 +18,8 @@ pub type Answer = (Tick, Box<Packet>, Account, PacketKind);
 #[derive(Debug)]
 pub struct Queue {
     controller: Controller<u64>,
+    /// The tiles whose harts have turns of their own.
+    clusters: Vec<TileId>,
     /// The packets and their answers, by number.
     answers: FxHashMap<u64, (Box<Packet>, PacketKind)>,
     pushed: u64,
@@ -33,12 +35,16 @@ pub enum MemoryController {
 }
 
 impl MemoryController {
-    /// The controller that a configuration asks for.
-    pub fn new(config: &DramConfig, tile: TileId) -> Self {
+    /// The controller that a configuration asks for. `clusters`: the tiles whose requests are owned by their harts.
+    pub fn new(config: &DramConfig, tile: TileId, clusters: &[TileId]) -> Self {
         match config.controller {
             None => Self::Arrival(Box::new(Dram::new(config, tile))),
             Some(controller) => Self::Queue(Box::new(Queue {
                 controller: Controller::new(controller, tile),
+                clusters: match controller.turns {
+                    Turns::Tile => Vec::new(),
+                    Turns::Hart => clusters.to_vec(),
+                },
                 answers: FxHashMap::default(),
                 pushed: 0,
             })),
@@ -82,12 +88,18 @@ impl MemoryController {
             }
             Self::Queue(queue) => {
                 queue.pushed += 1;
+                // Elsewhere, an owner's activity is not a part of the hardware, and software chooses how many there are.
+                let requester = match queue.clusters.contains(&owner.tile) {
+                    true => owner,
+                    false => Owner::new(owner.tile, 0),
+                };
                 let request = Request {
                     token: queue.pushed,
                     address,
                     bytes,
                     write,
                     owner,
+                    requester,
                 };
                 queue.controller.push(now, request, *account);
                 None

@@ -17,6 +17,7 @@ pub use requests::{Party, RequestsTime, Unfetched};
 
 use crate::types::{Owner, Tick, TileId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The resource at which a request waited.
@@ -184,6 +185,22 @@ pub struct Ended {
     pub end: Tick,
 }
 
+/// What an owner asked memory for, in order: of each line its address, as a tile's caches know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Lines that were read.
+    pub reads: Vec<u64>,
+    /// Lines that were written.
+    pub writes: Vec<u64>,
+    /// How many more there were, which were not kept.
+    pub unkept: u64,
+}
+
+impl Asked {
+    /// Lines of one owner that are kept at most, 8 bytes for each.
+    pub const MOST: usize = 1 << 20;
+}
+
 type Key = (Owner, Owner, Resource);
 
 /// All bookings of a run.
@@ -196,6 +213,8 @@ pub struct Ledger {
     last: u32,
     /// Every transaction, if requested.
     ended: Option<Vec<Ended>>,
+    /// What harts of clusters asked memory for, for those of whom it is kept.
+    asked: BTreeMap<Owner, Asked>,
 }
 
 impl Ledger {
@@ -334,6 +353,30 @@ impl Ledger {
         self.ended.get_or_insert_default();
     }
 
+    /// Keeps from now on what a hart of a cluster asks memory for, up to [`Asked::MOST`] lines.
+    pub fn keep_asked(&mut self, owner: Owner) {
+        self.asked.entry(owner).or_default();
+    }
+
+    /// A cluster asks memory to read or write a line for this owner.
+    pub fn asks(&mut self, owner: Owner, line: u64, write: bool) {
+        let Some(asked) = self.asked.get_mut(&owner) else {
+            return;
+        };
+        if asked.reads.len() + asked.writes.len() >= Asked::MOST {
+            asked.unkept += 1;
+        } else if write {
+            asked.writes.push(line);
+        } else {
+            asked.reads.push(line);
+        }
+    }
+
+    /// What a hart of a cluster asked memory for, if that was kept.
+    pub fn asked(&self, owner: Owner) -> Option<&Asked> {
+        self.asked.get(&owner)
+    }
+
     /// The transactions that were kept, in the order in which they were recorded.
     pub fn transactions(&self) -> &[Ended] {
         self.ended.as_deref().unwrap_or_default()
@@ -404,8 +447,11 @@ impl Ledger {
     /// Drops everything (the warm-up is over), but still keeps transactions if it did before.
     pub fn clear(&mut self) {
         let ended = self.ended.as_ref().map(|_| Vec::new());
+        let asked = self.asked.keys();
+        let asked = asked.map(|owner| (*owner, Asked::default())).collect();
         *self = Self {
             ended,
+            asked,
             ..Self::default()
         };
     }

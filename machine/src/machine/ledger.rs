@@ -5,6 +5,7 @@
 
 use super::Machine;
 use crate::ledger::Ledger;
+use crate::types::Owner;
 
 impl Machine {
     /// The ledger.
@@ -15,6 +16,11 @@ impl Machine {
     /// From now on, the ledger keeps every transaction. This changes no tick.
     pub fn keep_transactions(&mut self) {
         self.fabric.ledger.keep_transactions();
+    }
+
+    /// From now on, the ledger keeps the lines that a hart of a cluster asks memory for. This changes no tick.
+    pub fn keep_asked(&mut self, owner: Owner) {
+        self.fabric.ledger.keep_asked(owner);
     }
 
     /// Drops all entries and latencies: measurements start here.

@@ -14,6 +14,7 @@ use crate::fabric::Fabric;
 use crate::hart::Hart;
 use crate::statistics::{CacheReport, HartReport};
 use crate::tile::{End, Tile};
+use crate::types::Owner;
 use crate::types::{Tick, TileId, later};
 
 /// How far a part may be ahead of all others, in cycles of the slowest hart: no message needs that limit, but what a part does after
@@ -279,6 +280,14 @@ impl Machine {
             owner,
             counters,
         })
+    }
+
+    /// How often each hart of a cluster has reserved a line with a load-reserved.
+    pub fn reservations(&self) -> Vec<(Owner, u64)> {
+        let clusters = self.parts.clusters.iter();
+        clusters
+            .flat_map(|cluster| cluster.reservations())
+            .collect()
     }
 
     /// What the harts of the clusters counted, by cluster and port.

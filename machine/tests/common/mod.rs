@@ -11,7 +11,7 @@ use bulkhead_abi::dtu::{
 use bulkhead_abi::memory_map::{CORE_BITS, DTU_BASE, MEMORY_BASE, TILE_WINDOW_SHIFT, TILE_WINDOWS};
 use bulkhead_machine::config::*;
 use bulkhead_machine::dram::banks::Timing;
-use bulkhead_machine::dram::controller::{ControllerConfig, Policy, WriteQueue};
+use bulkhead_machine::dram::controller::{ControllerConfig, Policy, Turns, WriteQueue};
 use bulkhead_machine::dram::map::AddressMap;
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::machine::Machine;
@@ -438,6 +438,7 @@ pub fn queued(config: &mut PlatformConfig, which: usize) {
             1 | 2 => Policy::FirstReady { cap: 4 },
             _ => Policy::Slots,
         },
+        turns: Turns::Tile,
         closed_page: false,
         queue: 32,
         write_queue: (which == 2).then_some(writes),

@@ -1,6 +1,6 @@
 //! The element of a cluster of harts.
 
-use super::Kind::{Boolean, Integer, Name};
+use super::Kind::{Boolean, Choice, Integer, Name};
 use super::platform::{CYCLES, LATENCY, SOURCE};
 use super::{ElementRule, any, default, required};
 
@@ -35,6 +35,12 @@ pub const CLUSTER: ElementRule = ElementRule {
             "hold",
             LATENCY,
             "Cycles after a load-reserved for which it holds its line against other harts.",
+        ),
+        default(
+            "miss-registers",
+            Choice(&["shared", "hart"]),
+            "shared",
+            "Who may use the miss registers of the second level. `shared`: any hart takes any free one; `hart`: each hart has an equal part of its own.",
         ),
         default(
             "coherent",

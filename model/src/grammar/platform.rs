@@ -371,7 +371,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "policy",
                 Choice(&["fcfs", "fr-fcfs", "slots"]),
                 "`fcfs`: columns in order of arrival, rows are opened ahead; `fr-fcfs`: accesses to open rows first, then the oldest; \
-                 `slots`: round robin over the tiles, one burst a slot of fixed length, rows are closed after each.",
+                 `slots`: round robin over the requesters, one burst a slot of fixed length, rows are closed after each.",
+            ),
+            default(
+                "turns",
+                Choice(&["tile", "hart"]),
+                "tile",
+                "Who is a requester of `slots`. `tile`: each tile; `hart`: each hart of a cluster, and each tile without one. A line that is \
+                 written back takes a turn of the hart whose fill or cache management sends it.",
             ),
             default(
                 "cap",
@@ -383,7 +390,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "queue",
                 Integer { min: 1, max: 1024 },
                 "32",
-                "Accesses that the policy sees at once (a request counts once for each row that it touches); with `slots` each tile \
+                "Accesses that the policy sees at once (a request counts once for each row that it touches); with `slots` each requester \
                  has a queue of its own.",
             ),
             default(

@@ -481,6 +481,19 @@ fn controller(root: &Node, dram: &Node, node: &Node, errors: &mut Vec<Diagnostic
         let help = format!("write-low must be less than write-high, and that at most {size}");
         refuse(node, "write-high", cause, help);
     }
+    if node.text("turns") == "hart" {
+        let clusters = root.all("tile");
+        let mut clusters = clusters.filter(|tile| tile.maybe_text("cluster").is_some());
+        if node.text("policy") != "slots" {
+            let cause = "only policy `slots` serves in turns".into();
+            let help = "remove turns, or write policy=\"slots\"".into();
+            refuse(node, "turns", cause, help);
+        } else if clusters.next().is_none() {
+            let cause = "turns by hart are for the harts of a cluster, and no tile has one".into();
+            let help = "remove turns, or add a <cluster>".into();
+            refuse(node, "turns", cause, help);
+        }
+    }
     let whole = channels * dram.integer("banks") * dram.size("row").0;
     let name = dram.text("name");
     for memory in root

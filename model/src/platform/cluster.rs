@@ -199,6 +199,27 @@ fn ways(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Harts with miss registers of their own have equally many, at least one each.
+fn registers(root: &Node, tile: &Node, errors: &mut Vec<Diagnostic>) {
+    let named = |kind: &'static str, attribute: &'static str| {
+        let name = tile.maybe_text(attribute)?;
+        root.all(kind).find(|node| node.text("name") == name)
+    };
+    let (Some(cluster), Some(second)) = (named("cluster", "cluster"), named("cache", "l2")) else {
+        return;
+    };
+    let (harts, all) = (cluster.integer("harts"), second.integer("mshrs"));
+    if cluster.text("miss-registers") == "hart" && (all == 0 || !all.is_multiple_of(harts)) {
+        let cause = format!("{all} miss registers cannot be divided equally among {harts} harts");
+        let help = format!(
+            "write a multiple of {harts} as mshrs of cache `{}`, or miss-registers=\"shared\"",
+            second.text("name")
+        );
+        let place = cluster.place("miss-registers");
+        errors.push(Diagnostic::new(Problem::Inconsistent(cause), place, help));
+    }
+}
+
 fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnostic>) {
     ways(root, node, errors);
     let id = node.integer("id");
@@ -228,6 +249,8 @@ fn tile(platform: &Platform, root: &Node, node: &Node, errors: &mut Vec<Diagnost
             "remove harts=\"...\": the <cluster> says how many there are",
         );
     }
+    registers(root, node, errors);
+    registers(root, node, errors);
     let who = format!("tile {id} has a cluster");
     walker(root, &node.text("pipeline"), &who, errors);
 }

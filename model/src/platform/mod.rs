@@ -11,12 +11,14 @@ mod engines;
 mod mesh;
 mod pipeline;
 mod read;
+mod sharing;
 mod write;
 
 use serde::Serialize;
 
 pub use engines::{Dma, Engine};
 pub(crate) use read::read;
+pub use sharing::{MissRegisters, Turns};
 pub(crate) use write::write;
 
 use crate::units::{Frequency, Rate, Size, Time};
@@ -278,6 +280,9 @@ pub struct Cluster {
     pub occupancy: u32,
     /// For how long a reservation holds its line.
     pub hold: u32,
+    /// Who may use which miss registers of the second level.
+    #[serde(skip_serializing_if = "MissRegisters::is_default")]
+    pub miss_registers: MissRegisters,
     /// Harts of another kind than the tile says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<ClusterCore>,
@@ -457,6 +462,9 @@ impl Dram {
 pub struct Controller {
     /// Which request it serves first.
     pub policy: MemoryPolicy,
+    /// Who has a turn under [`MemoryPolicy::Slots`].
+    #[serde(skip_serializing_if = "Turns::is_default")]
+    pub turns: Turns,
     /// Accesses that the policy sees.
     pub queue: u32,
     /// A row is closed as soon as nothing in the queue wants it.
@@ -501,7 +509,7 @@ pub enum MemoryPolicy {
         /// it back.
         cap: u32,
     },
-    /// Round robin over the tiles, one burst per slot.
+    /// Round robin over the requesters, one burst per slot.
     Slots,
 }
 

@@ -5,9 +5,9 @@
 use super::check::check;
 use super::{
     Accelerator, Cache, Clock, Cluster, ClusterCore, Controller, Dma, Dram, Dtu, Engine, Interval,
-    LocalMemory, Memory, MemoryPolicy, Network, NetworkCard, Operation, Origin, Partition,
-    Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement,
-    Spread, Tile, Topology, WriteQueue,
+    LocalMemory, Memory, MemoryPolicy, MissRegisters, Network, NetworkCard, Operation, Origin,
+    Partition, Pipeline, PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind,
+    Replacement, Spread, Tile, Topology, Turns, WriteQueue,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -503,6 +503,10 @@ impl Reader<'_> {
             banks: number("banks"),
             occupancy: number("occupancy"),
             hold: number("hold"),
+            miss_registers: match node.text("miss-registers").as_str() {
+                "hart" => MissRegisters::Hart,
+                _ => MissRegisters::Shared,
+            },
             cores,
             partitions: node.all("partition").map(partition).collect(),
         })
@@ -677,6 +681,10 @@ fn controller(node: &Node) -> Controller {
             "fcfs" => MemoryPolicy::Fcfs,
             "slots" => MemoryPolicy::Slots,
             _ => MemoryPolicy::FrFcfs { cap: number("cap") },
+        },
+        turns: match node.text("turns").as_str() {
+            "hart" => Turns::Hart,
+            _ => Turns::Tile,
         },
         queue: number("queue"),
         closed_page: node.text("page") == "closed",

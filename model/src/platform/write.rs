@@ -4,8 +4,9 @@
 //! the rules that the values obey.
 
 use super::{
-    Cache, Controller, Dram, Dtu, Memory, MemoryPolicy, Network, Pipeline, PipelineModel, Platform,
-    PlatformKind, Prefetcher, PrefetcherKind, Replacement, Spread, Topology,
+    Cache, Controller, Dram, Dtu, Memory, MemoryPolicy, MissRegisters, Network, Pipeline,
+    PipelineModel, Platform, PlatformKind, Prefetcher, PrefetcherKind, Replacement, Spread,
+    Topology, Turns,
 };
 use crate::units::Size;
 use crate::writer::Writer;
@@ -351,6 +352,7 @@ fn write_controller(writer: &mut Writer, platform: &Platform, dram: &str, part: 
         .start("controller")
         .attribute("policy", policy)
         .optional("cap", cap)
+        .optional("turns", (part.turns == Turns::Hart).then_some("hart"))
         .attribute("queue", part.queue)
         .attribute("page", if part.closed_page { "closed" } else { "open" })
         .optional("write-queue", queue.map(|queue| queue.size))
@@ -413,7 +415,11 @@ fn write_clusters(writer: &mut Writer, platform: &Platform) {
             .attribute("down", part.down)
             .attribute("banks", part.banks)
             .attribute("occupancy", part.occupancy)
-            .attribute("hold", part.hold);
+            .attribute("hold", part.hold)
+            .optional(
+                "miss-registers",
+                (part.miss_registers == MissRegisters::Hart).then_some("hart"),
+            );
         for core in &part.cores {
             writer
                 .start("core")

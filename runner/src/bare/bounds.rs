@@ -8,11 +8,12 @@
 //! caused. Only accesses that are still under way can delay the next sample ([`ClusterBounds::left_over`]).
 
 use super::described;
+use super::replaced::{Replaced, replaced};
 use crate::collect;
 use crate::measure::jobs::{self, Stretch, Work};
 use crate::paradigm::{BesideRun, Paradigm, Ran};
 use bulkhead_analysis::communication::{ClusterBounds, ClusterJob};
-use bulkhead_machine::ledger::Ended;
+use bulkhead_machine::ledger::{Asked, Ended};
 use bulkhead_machine::machine::Outcome;
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::types::Owner;
@@ -140,6 +141,10 @@ struct Alone {
     time: u64,
     /// All its requests and write-backs, if it ended the run itself.
     all: Option<[u64; 2]>,
+    /// What it asked memory for.
+    asked: Asked,
+    /// Accesses that it can have under way.
+    left: u64,
 }
 
 /// Transactions of one hart.
@@ -172,6 +177,13 @@ impl Work for Done {
 pub(super) fn serves(system: &System) -> bool {
     let mut flows = system.flows.iter();
     system.apps.len() == 1 && flows.any(|flow| judged(system, flow).is_ok())
+}
+
+/// The harts of programs whose flows may have bounds.
+pub(super) fn compared(system: &System) -> Vec<Owner> {
+    let flows = system.flows.iter();
+    let owners = flows.filter_map(|flow| Some(judged(system, flow).ok()?.owner()));
+    owners.collect()
 }
 
 /// The system without the other programs. Everything else is as it was, so that addresses and ways are the same.
@@ -280,6 +292,8 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
         reads: more(most.reads),
         writes: more(most.writes),
     };
+    let mut reservations = ran.seen.reservations.iter();
+    let reservations = reservations.find(|(owner, _)| *owner == own.owner());
     Ok(Alone {
         flow: flow.name.clone(),
         system: ran.system.clone(),
@@ -288,11 +302,19 @@ fn measured(ran: &Ran<'_>, flow: &FlowResult) -> Result<Alone, String> {
             requests: most.requests,
             reads: most.reads,
             writes: most.writes,
+            reservations: reservations.map_or(0, |(_, count)| *count),
         },
         count: spans.len(),
         time: last.end - first.begin,
         all: all(ran, own.owner()),
+        asked: asked(ran, own.owner()),
+        left,
     })
+}
+
+/// What a hart asked memory for; nothing if it never did.
+fn asked(ran: &Ran<'_>, owner: Owner) -> Asked {
+    ran.seen.ledger.asked(owner).cloned().unwrap_or_default()
 }
 
 /// All requests and write-backs of a hart that ended the run with success, so that it did everything.
@@ -386,7 +408,9 @@ fn bound(
             |(.., why)| why.clone(),
         )
     })?;
-    if let (Some(alone), Some(here)) = (measured.all, all(ran, own.owner()))
+    let here = all(ran, own.owner());
+    let ended = measured.all.is_some() && here.is_some();
+    if let (Some(alone), Some(here)) = (measured.all, here)
         && (here[0] > alone[0] || here[1] > alone[1])
     {
         return Err(format!(
@@ -395,6 +419,14 @@ fn bound(
             alone[0], alone[1], here[0], here[1]
         ));
     }
+    let here = asked(ran, own.owner());
+    let same = replaced(&measured.asked, &here, ended, measured.left as usize);
+    let same = same.map_err(|what| {
+        format!(
+            "{what}: which of its accesses hit depends on their times, so what it did alone says too little; with sets that its lines fit into, \
+             or a first level with `lru`, it would be judged"
+        )
+    })?;
     let bare = described(system).map_err(|error| error.to_string())?;
     let others = system.apps.iter().zip(&bare.programs).enumerate();
     let others = others.filter(|(index, _)| *index != own.app);
@@ -411,22 +443,33 @@ fn bound(
             "measured alone + analysed interference: {}",
             found.method.source()
         ),
-        covers: measured.covers(system.platform.ticks_per_second()),
+        covers: measured.covers(system.platform.ticks_per_second(), same),
     })
 }
 
 impl Alone {
-    fn covers(&self, per_second: u64) -> String {
+    fn covers(&self, per_second: u64, same: Replaced) -> String {
         let time = |ticks: u64| span(ticks as f64 * 1e6 / per_second.max(1) as f64);
         let jobs = match self.count {
             1 => "1 job".to_owned(),
             count => format!("{count} jobs"),
         };
+        let seen = match same {
+            Replaced::InOrder => {
+                "; in this run, it read and wrote the lines of the run alone in their order"
+            }
+            Replaced::OtherOrder => {
+                "; in this run, it read and wrote the lines of the run alone, in another order"
+            }
+            Replaced::AsFarAsKept => {
+                "; this run kept not all lines that it read and wrote, and those are as alone"
+            }
+        };
         format!(
             "a sample of the flow that begins when a first one has gone through: the worst latency alone, {}, as measured, and what {} requests of its first level ({} of them to memory, and {} \
              write-backs) can wait for others, as analysed; {jobs} in {} alone were counted. It assumes that no job alone takes longer or \
              makes more requests; that the program does the same whatever the time is, and the same accesses hit as did alone; and that all \
-             programs keep to their own memory and write no lockdown register",
+             programs keep to their own memory and write no lockdown register{seen}",
             time(self.job.time),
             self.job.requests,
             self.job.reads,

@@ -7,6 +7,8 @@ pub mod device_tree;
 mod layout;
 mod mesh;
 mod promises;
+mod replaced;
+pub mod rivals;
 mod system;
 
 pub use system::Bare;

@@ -155,6 +155,10 @@ impl Paradigm for Bare {
         bounds::serves(system)
     }
 
+    fn compared(&self, system: &System) -> Vec<Owner> {
+        bounds::compared(system)
+    }
+
     fn besides(
         &self,
         chosen: &[(String, System)],

@@ -109,6 +109,13 @@ pub fn write_back(address: u64) {
     unsafe { asm!(".insn i 0x0F, 2, x0, {0}, 2", in(reg) address, options(nostack)) };
 }
 
+/// Writes the line of an address back to memory, if it is dirty, and keeps it. A fence waits for it.
+#[inline(always)]
+pub fn clean(address: u64) {
+    // SAFETY: `cbo.clean` changes no value.
+    unsafe { asm!(".insn i 0x0F, 2, x0, {0}, 1", in(reg) address, options(nostack)) };
+}
+
 /// Makes stores to code visible to instruction fetches.
 #[inline(always)]
 pub fn fence_instructions() {

@@ -11,7 +11,7 @@ use bulkhead_runner::measure::jobs::worst_started;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{Options, run};
 
-fn ran(text: &str, overrides: Vec<String>) -> RunResult {
+pub fn ran(text: &str, overrides: Vec<String>) -> RunResult {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let system = folder.path().join("system.xml");
     std::fs::write(&system, text).expect("it can be written");
@@ -67,7 +67,7 @@ fn program(name: &str, hart: u64, ways: &str, memory: &str, arguments: &[(&str, 
 }
 
 /// One of `all`.
-fn one<T: Copy>(random: &mut Random, all: &[T]) -> T {
+pub fn one<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len() as u64) as usize]
 }
 

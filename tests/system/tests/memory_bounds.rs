@@ -168,6 +168,7 @@ fn drive(
                     bytes: one.bytes() as u32,
                     write: one.write,
                     owner: Owner::new(tile as u16, 0),
+                    requester: Owner::new(tile as u16, 0),
                 };
                 slots[index].1 = Slot::Busy { since: start };
                 left -= 1;

@@ -212,6 +212,7 @@ mod tests {
         Seen {
             names: names::of(&system, &names::all_as(&system, 2)),
             system,
+            markers: Vec::new(),
             log: None,
             work: Vec::new(),
             slices: vec![

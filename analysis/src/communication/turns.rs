@@ -1,0 +1,235 @@
+//! What a program on a hart of a cluster waits for where memory serves the harts in turn (`policy="slots"`, `turns="hart"`).
+//!
+//! Why it exists: [`super::cluster`] counts what all others have under way before each request, because a queue in order of arrival may be
+//! full of it. Where each hart has a turn, only one slot of each other hart goes before an access, so the bound needs no such product.
+//! What it deliberately does not know: programs, and how an alone run was made.
+//!
+//! # The bound
+//! It holds for the programs that [`super::cluster`] names. `T` is the longest time of a job, `m` what it took alone, `Q` its requests that left
+//! the first level, `R` those that went to memory, `W` the lines that it wrote there. `o` is how long a request has its bank, `s` a slot, `b` the
+//! slots of a line, `n` the other harts with programs. A chain of computation and accesses decides when the job ends, and the same chain took at
+//! most `m` alone. So `T` is at most `m` and what each access of the job can wait, and can itself take, longer than alone ([`Parts`]):
+//! - **banks**: a request is served in order of arrival, so before it are at most the requests that the first levels of the others have under way,
+//!   `u` for each: miss registers of the data cache, and two fetches. `Q` times the sum of `u o`. (All may be at one bank.)
+//! - **own requests at banks**: beside others, the chain may wait for a request of its own hart that is not in the chain, and for each one once:
+//!   `Q o`.
+//! - **turns**: when an access is ready at memory, a slot of at most one other hart is in progress, and that hart has been served after this one.
+//!   From then on, every other hart that goes first has been served longer ago than this one, and after that it has not. So before each burst goes one
+//!   slot of each other hart, the one in progress included, whatever is in their queues: `(R + W) b n s`.
+//! - **own accesses at memory**: accesses of one hart have one queue. As at the banks, the chain waits for each that is not in the chain once.
+//!   A hart with one miss register has one read at memory at a time: reads of the chain wait for writes only, and writes for at most one read each:
+//!   `(W + min(R, W)) b s`. With more registers `(R + W) b s`.
+//! - **link to memory**: everything of the cluster takes it in order. What is transmitted within `T` and delays the chain either has its first slot
+//!   within `T`, and there are at most `T / s + 1` slots; or it is still under way at the end of `T`. Of each other hart, that are `r` reads and `2 r + d`
+//!   writes (below). The links behind the first one have the same packets in the same order and distance, so nobody waits there. Own
+//!   packets are among those with a slot within `T`, so they need no term of their own.
+//! - **link from memory**: answers leave memory in the order of slots, at least `s` less the difference of the latencies of reads and writes apart. A
+//!   packet with a line takes no longer (otherwise [`ClusterError::Links`]), so nobody waits.
+//! - **miss registers**: if each hart has its own, nobody waits for those of others. If all share them, before a request that misses all others that
+//!   are under way may take one. If `g` of them must give theirs up before it gets one and there are `r`, it waits `ceil(g / r)` times the
+//!   longest that another hart's read holds one: its way, its turns behind everything that its hart has under way, and the recall of the line
+//!   that it replaces.
+//! - **refresh**: no slot begins from when a refresh is due to its end; as often as refreshes fit `T`.
+//! - **clocks**: the edges that messages and packets may meet, at most one cycle less a tick each.
+//! - **reservations**: a line of the hart's own that must go waits for the hart's reservation. Each load-reserved holds its line once.
+//!
+//! # How many writes of a hart are under way
+//! Let `w` be the oldest write-back of the hart that is not served and whose fill is over. When `w` left the second level, its fill still held a
+//! register. A fill of this hart that began later has its read behind `w` in the hart's queue at memory, and on the link before, so it is not over.
+//! So the write-backs whose fills are over belong to fills that held a register at that moment, at most `r`, and the others to
+//! fills that hold one now. Each operation of cache management writes at most one line, and has a miss register `d` of the first level. A write takes the
+//! turn of the hart whose fill or operation sends it, so lines that others stored to never take turns of the victim.
+
+use super::bound::{Bound, Method, ResourceWait};
+use super::cluster::{ClusterError, ClusterJob};
+use super::interference::{least_window, outages};
+use super::scenario::{CommunicationError, Outage, Ticks};
+
+/// What a hart can have under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UnderWay {
+    /// Data requests, as many as its data cache has miss registers.
+    pub data: u64,
+    /// These and its fetches.
+    pub all: u64,
+    /// Miss registers of the second level that it can have.
+    pub registers: u64,
+    /// The longest for which its first level keeps a line that is recalled.
+    pub recall: Ticks,
+}
+
+/// Times of the chip, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    /// A request has its bank.
+    pub bank: Ticks,
+    /// A slot.
+    pub slot: Ticks,
+    /// Slots of a line.
+    pub bursts: u64,
+    /// Packets of a read's request, and of a line that is written.
+    pub packets: [Ticks; 2],
+    /// By how much a request, a read and a write can exceed the least that they take.
+    pub excess: [Ticks; 3],
+    /// A read that waits for nobody, at most.
+    pub read: Ticks,
+    /// A reservation holds its line.
+    pub hold: Ticks,
+    /// Refreshes.
+    pub refresh: Option<Outage>,
+}
+
+/// A cluster as one of its programs meets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rivals {
+    /// The program's hart.
+    pub own: UnderWay,
+    /// The harts of the others.
+    pub others: Vec<UnderWay>,
+    /// Miss registers of the second level, if all share them.
+    pub shared: Option<u64>,
+    pub times: Times,
+}
+
+/// Parts of the bound, in their order in the module's documentation. Numbers name them in tests.
+pub(super) const PARTS: [&str; 9] = [
+    "banks of the second level",
+    "own requests at banks",
+    "turns of other harts in memory",
+    "own accesses at memory",
+    "link to memory",
+    "miss registers",
+    "refresh",
+    "edges of clocks",
+    "own reservations",
+];
+
+impl Rivals {
+    /// The longest time of a job that did this alone.
+    pub fn job(&self, job: &ClusterJob) -> Result<Bound, ClusterError> {
+        self.without(job, None)
+    }
+
+    /// The same without the part of this number, for tests that show what it is good for.
+    pub fn without(&self, job: &ClusterJob, part: Option<usize>) -> Result<Bound, ClusterError> {
+        let counts = |window: u128| -> [u128; PARTS.len()] {
+            let mut all = self.parts(job, window);
+            if let Some(part) = part {
+                all[part] = 0;
+            }
+            all
+        };
+        let sum = |window: u128| {
+            let all = counts(window);
+            all.iter()
+                .fold(u128::from(job.time), |sum, one| sum.saturating_add(*one))
+        };
+        // Beyond 64 bits there is no answer anyway.
+        let window = least_window(u64::MAX.into(), sum).ok_or(ClusterError::Links)?;
+        let fit = |ticks: u128| Ticks::try_from(ticks).map_err(|_| CommunicationError::TooLarge);
+        let mut breakdown = Vec::new();
+        for (name, wait) in PARTS.iter().zip(counts(window)) {
+            breakdown.push(ResourceWait {
+                resource: (*name).to_owned(),
+                wait: fit(wait)?,
+                method: Method::Turns,
+            });
+        }
+        Ok(Bound {
+            path: fit(window)?,
+            lumped: None,
+            uncontended: job.time,
+            own_bucket: 0,
+            breakdown,
+            method: Method::Turns,
+        })
+    }
+
+    /// What each part is in a window of this length.
+    fn parts(&self, job: &ClusterJob, window: u128) -> [u128; PARTS.len()] {
+        let Times {
+            bank,
+            slot,
+            bursts,
+            excess,
+            hold,
+            ..
+        } = self.times;
+        let [bank, slot, bursts, hold] = [bank, slot, bursts, hold].map(u128::from);
+        let [requests, reads, writes, reservations] =
+            [job.requests, job.reads, job.writes, job.reservations].map(u128::from);
+        let others = self.others.len() as u128;
+        let waiting: u128 = self.others.iter().map(|one| u128::from(one.all)).sum();
+        let queued = match self.own.registers {
+            0 | 1 => writes + reads.min(writes),
+            _ => reads + writes,
+        };
+        let clocks = [requests, reads, writes].into_iter().zip(excess);
+        let at_memory = reads + writes > 0;
+        let when = |there: bool, ticks: u128| if there { ticks } else { 0 };
+        [
+            requests * waiting * bank,
+            requests * bank,
+            (reads + writes) * bursts * others * slot,
+            queued * bursts * slot,
+            when(at_memory, self.link(window)),
+            reads * self.register(),
+            when(at_memory, outages(self.times.refresh.as_ref(), window)),
+            clocks.map(|(count, each)| count * u128::from(each)).sum(),
+            reads.min(reservations) * hold,
+        ]
+    }
+
+    /// Packets that pass the first link within a window.
+    fn link(&self, window: u128) -> u128 {
+        let [read, write] = self.times.packets.map(u128::from);
+        let slots = window / u128::from(self.times.slot.max(1)) + 1;
+        let served = match u128::from(self.times.bursts) {
+            0 | 1 => slots,
+            // The first slots of lines of different harts may follow each other.
+            bursts => slots.div_ceil(bursts) + 1 + self.others.len() as u128,
+        };
+        let left = self.others.iter().map(|one| {
+            let registers = u128::from(one.registers);
+            registers * read + (2 * registers + u128::from(one.data)) * write
+        });
+        served * read.max(write) + left.sum::<u128>()
+    }
+
+    /// The longest wait for a miss register of others.
+    fn register(&self) -> u128 {
+        let Some(registers) = self.shared.filter(|_| !self.others.is_empty()) else {
+            return 0;
+        };
+        let registers = u128::from(registers.max(1));
+        let harts = || self.others.iter().chain([&self.own]);
+        let under_way: u128 = harts().map(|one| u128::from(one.all)).sum();
+        let give_up = under_way.saturating_sub(registers);
+        if give_up == 0 {
+            return 0;
+        }
+        let [slot, bursts] = [self.times.slot, self.times.bursts].map(u128::from);
+        let [read, write] = self.times.packets.map(u128::from);
+        let writes = |one: &UnderWay| u128::from(2 * one.registers + one.data);
+        let on_link: u128 = harts()
+            .map(|one| u128::from(one.registers) * read + writes(one) * write)
+            .sum();
+        let held = |one: &UnderWay| {
+            let ahead = writes(one) + u128::from(one.registers);
+            let turns = ahead * bursts * (1 + self.others.len() as u128) * slot;
+            let whole = u128::from(self.times.read) + on_link + turns;
+            let answered = least_window(u64::MAX.into(), |window| {
+                whole + outages(self.times.refresh.as_ref(), window)
+            });
+            answered
+                .unwrap_or(u128::from(u64::MAX))
+                .max(one.recall.into())
+        };
+        let held = harts().map(held).max().unwrap_or(0);
+        give_up.div_ceil(registers) * held
+    }
+}
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;

@@ -1,0 +1,227 @@
+//! The parts of the bound by hand; and a model of link and memory with every pattern of rivals' packets, which never exceeds it.
+
+use super::*;
+use bulkhead_random::Random;
+
+const WAY: UnderWay = UnderWay {
+    data: 2,
+    all: 4,
+    registers: 1,
+    recall: 50,
+};
+
+fn rivals(others: usize) -> Rivals {
+    Rivals {
+        own: WAY,
+        others: vec![WAY; others],
+        shared: None,
+        times: Times {
+            bank: 4,
+            slot: 50,
+            bursts: 1,
+            packets: [3, 15],
+            excess: [1, 5, 6],
+            read: 100,
+            hold: 80,
+            refresh: None,
+        },
+    }
+}
+
+fn job(requests: u64, reads: u64, writes: u64, reservations: u64) -> ClusterJob {
+    ClusterJob {
+        time: 10_000,
+        requests,
+        reads,
+        writes,
+        reservations,
+    }
+}
+
+#[test]
+fn each_part_by_hand() {
+    let rivals = rivals(3);
+    let parts = rivals.parts(&job(10, 5, 3, 2), 1000);
+    assert_eq!(
+        parts,
+        [
+            // Three others with four requests of four ticks each.
+            10 * 3 * 4 * 4,
+            10 * 4,
+            (5 + 3) * 3 * 50,
+            // One register: reads wait for three writes, and these for a read each.
+            (3 + 3) * 50,
+            // 21 slots of a window of 1000, and what is under way at its end.
+            21 * 15 + 3 * (3 + 4 * 15),
+            0,
+            0,
+            10 + 5 * 5 + 3 * 6,
+            2 * 80
+        ]
+    );
+    // Who stays in the second level meets nobody behind it.
+    let parts = rivals.parts(&job(10, 0, 0, 2), 1000);
+    assert_eq!(parts, [480, 40, 0, 0, 0, 0, 0, 10, 0]);
+    assert_eq!(
+        rivals.job(&job(10, 0, 0, 2)).map(|bound| bound.path),
+        Ok(10_530)
+    );
+}
+
+/// By hand: four harts with four requests each and four registers: twelve must end, four at a time. A read has its way, what is on the link, and
+/// its turns: two write-backs for each register, two operations and four reads, all before it or itself, beside three others.
+#[test]
+fn shared_registers_cost_rounds() {
+    let mut rivals = rivals(3);
+    for one in rivals.others.iter_mut().chain([&mut rivals.own]) {
+        one.registers = 4;
+    }
+    rivals.shared = Some(4);
+    let held = 100 + 4 * (4 * 3 + 10 * 15) + (10 + 4) * 4 * 50;
+    assert_eq!(rivals.register(), 3 * held);
+    rivals.shared = Some(16);
+    assert_eq!(rivals.register(), 0);
+}
+
+#[test]
+fn a_link_that_is_slower_than_memory_has_no_bound() {
+    let mut rivals = rivals(1);
+    rivals.times.packets = [3, 50];
+    assert_eq!(rivals.job(&job(1, 1, 0, 0)), Err(ClusterError::Links));
+    assert!(rivals.job(&job(1, 0, 0, 0)).is_ok());
+}
+
+/// A packet that has passed the link: when, whose, and whether the program waits for it.
+type Passed = (Ticks, usize, bool);
+
+const OWN: usize = usize::MAX;
+
+/// A link in order of arrival and a memory in turns.
+struct Model<'a> {
+    times: &'a Times,
+    /// When rivals' packets come to the link, whose, and whether they are writes; in order.
+    arrivals: &'a [(Ticks, usize, bool)],
+    next: usize,
+    link: Ticks,
+    slot: Ticks,
+    queue: Vec<Passed>,
+    last: Vec<usize>,
+}
+
+impl Model<'_> {
+    fn pass(&mut self, at: Ticks, who: usize, write: bool, waits: bool) {
+        self.link = at.max(self.link) + self.times.packets[usize::from(write)];
+        self.queue.push((self.link, who, waits));
+    }
+
+    fn arrive(&mut self, until: Ticks) {
+        while let Some(&(at, who, write)) =
+            self.arrivals.get(self.next).filter(|one| one.0 <= until)
+        {
+            self.pass(at, who, write, false);
+            self.next += 1;
+        }
+    }
+
+    /// The end of the slot in which the program's access is served.
+    fn served(&mut self) -> Ticks {
+        loop {
+            let at = self.queue.iter().map(|one| one.0.max(self.slot)).min();
+            let at = at.expect("the program's access");
+            self.arrive(at);
+            let ready = self.queue.iter().enumerate().filter(|(_, one)| one.0 <= at);
+            let turn = |who| self.last.iter().position(|one| *one == who);
+            let chosen = ready.min_by_key(|(index, one)| (turn(one.1), one.0, *index));
+            let (index, &(_, who, waits)) = chosen.expect("somebody is ready");
+            self.queue.remove(index);
+            self.slot = at + self.times.slot;
+            self.last.retain(|one| *one != who);
+            self.last.push(who);
+            if waits {
+                return self.slot;
+            }
+        }
+    }
+}
+
+/// The ticks after which reads, one after the other with a pause between, have been served; with `writes`, a write follows each, for which the
+/// program does not wait.
+fn model(
+    times: &Times,
+    (reads, pause, writes): (u64, Ticks, bool),
+    arrivals: &[(Ticks, usize, bool)],
+) -> Ticks {
+    let mut model = Model {
+        times,
+        arrivals,
+        next: 0,
+        link: 0,
+        slot: 0,
+        queue: Vec::new(),
+        last: Vec::new(),
+    };
+    let mut now = 0;
+    for _ in 0..reads {
+        let at = now + pause;
+        model.arrive(at);
+        model.pass(at, OWN, false, true);
+        if writes {
+            model.pass(at, OWN, true, false);
+        }
+        now = model.served();
+    }
+    now
+}
+
+/// Packets of rivals in bursts, each as long as the memory serves it before the next one, so that they never pile up.
+fn patterns(random: &mut Random, others: usize) -> Vec<(Ticks, usize, bool)> {
+    let mut all = Vec::new();
+    for who in 0..others {
+        let (period, phase) = (100 + random.below(500), random.below(500));
+        // A rival has one slot in each round of all.
+        let round = 50 * (others as u64 + 1);
+        let burst = 1 + random.below((period / round).clamp(1, 3));
+        let period = period.max(burst * round);
+        for turn in 0..60 {
+            for _ in 0..burst {
+                all.push((phase + turn * period, who, random.below(4) > 0));
+            }
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Random patterns of packets: none makes the reads later than the bound; and without turns or without the link, some do. (The program's own
+/// accesses have one order here, so the parts for another order are not needed.)
+#[test]
+fn no_pattern_of_packets_exceeds_the_bound_and_its_parts_are_needed() {
+    let random = &mut Random::new(1);
+    let mut exceeded = [false; PARTS.len()];
+    let mut nearest = f64::MAX;
+    for _ in 0..6000 {
+        let others = 1 + random.below(3) as usize;
+        let mut rivals = rivals(others);
+        rivals.times.excess = [0; 3];
+        if random.below(2) == 0 {
+            rivals.times.packets = [0, 0];
+        }
+        let reads = 1 + random.below(20);
+        let does = (reads, random.below(200), random.below(2) == 0);
+        let alone = model(&rivals.times, does, &[]);
+        let worst = model(&rivals.times, does, &patterns(random, others));
+        let mut job = job(0, reads, if does.2 { reads } else { 0 }, 0);
+        job.time = alone;
+        let bound = rivals.job(&job).expect("finite").path;
+        assert!(worst <= bound, "{worst} above {bound}: {does:?} {rivals:?}");
+        nearest = nearest.min(bound as f64 / worst as f64);
+        for (part, exceeded) in exceeded.iter_mut().enumerate() {
+            let without = rivals.without(&job, Some(part)).expect("finite").path;
+            *exceeded |= worst > without;
+        }
+    }
+    println!("nearest {nearest:.2}, exceeded without: {exceeded:?}");
+    assert!(exceeded[2], "turns");
+    assert!(exceeded[4], "link");
+    assert!(nearest < 1.5, "{nearest}");
+}

@@ -1,0 +1,114 @@
+//! Whether a program replaced the same lines beside others as it did alone.
+//!
+//! Why it exists: a bound that starts from a run alone assumes that the same accesses hit. Where several misses are under way, lines may come in
+//! another order beside others, and then another line may be replaced. Which lines a hart asked memory for, in order, shows that. What it
+//! deliberately does not know: caches, and what a bound is.
+
+use bulkhead_machine::ledger::Asked;
+
+/// What two runs of a program have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replaced {
+    /// Every line was read and written in the same order.
+    InOrder,
+    /// The same lines were read and written, in another order.
+    OtherOrder,
+    /// The same lines in the same order, as far as they were kept.
+    AsFarAsKept,
+}
+
+/// Compares what a hart asked memory for alone and beside others. `ended`: the program did everything in both runs. Then either run may lack the
+/// last `open` lines, which were still to be asked for when it ended; otherwise one may have come as far as it did.
+///
+/// # Errors
+/// What differs.
+pub(super) fn replaced(
+    alone: &Asked,
+    here: &Asked,
+    ended: bool,
+    open: usize,
+) -> Result<Replaced, String> {
+    let kept = alone.unkept == 0 && here.unkept == 0;
+    let mut same = match kept {
+        true => Replaced::InOrder,
+        false => Replaced::AsFarAsKept,
+    };
+    for (done, alone, here) in [
+        ("read from", &alone.reads, &here.reads),
+        ("written to", &alone.writes, &here.writes),
+    ] {
+        let both = alone.len().min(here.len());
+        let more = alone.len().max(here.len()) - both;
+        if ended && kept && more > open {
+            return Err(format!(
+                "alone {} lines were {done} memory, and here {}",
+                alone.len(),
+                here.len()
+            ));
+        }
+        let mut pairs = alone.iter().zip(here);
+        let Some(at) = pairs.position(|(alone, here)| alone != here) else {
+            continue;
+        };
+        let sorted = |all: &[u64]| {
+            let mut all = all[..both].to_vec();
+            all.sort_unstable();
+            all
+        };
+        if !(ended && kept) || sorted(alone) != sorted(here) {
+            return Err(format!(
+                "line {} that was {done} memory is at {:#x} alone, and here at {:#x}",
+                at + 1,
+                alone[at],
+                here[at]
+            ));
+        }
+        same = Replaced::OtherOrder;
+    }
+    Ok(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(reads: &[u64], writes: &[u64]) -> Asked {
+        Asked {
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            unkept: 0,
+        }
+    }
+
+    #[test]
+    fn lines_and_their_order_decide() {
+        let alone = asked(&[1, 2, 3], &[7]);
+        let found = |reads: &[u64], ended| replaced(&alone, &asked(reads, &[7]), ended, 1);
+        assert_eq!(found(&[1, 2, 3], true), Ok(Replaced::InOrder));
+        assert_eq!(found(&[1, 3, 2], true), Ok(Replaced::OtherOrder));
+        // One more may have been under way at the end; two may not.
+        assert_eq!(found(&[1, 2, 3, 4], true), Ok(Replaced::InOrder));
+        assert!(found(&[1, 2, 3, 4, 5], true).is_err());
+        assert!(found(&[1, 2, 4], true).is_err());
+        // A run that did not end shows a part, whose order must be the same.
+        assert_eq!(found(&[1, 2], false), Ok(Replaced::InOrder));
+        assert!(found(&[1, 3, 2], false).is_err());
+        let other = replaced(&alone, &asked(&[1, 2, 3], &[8]), true, 1);
+        assert_eq!(
+            other.expect_err("another line"),
+            "line 1 that was written to memory is at 0x7 alone, and here at 0x8"
+        );
+    }
+
+    #[test]
+    fn what_was_not_kept_is_not_compared() {
+        let mut alone = asked(&[1, 2], &[]);
+        alone.unkept = 5;
+        let longer = asked(&[1, 2, 3, 4, 5], &[]);
+        assert_eq!(
+            replaced(&alone, &longer, true, 1),
+            Ok(Replaced::AsFarAsKept)
+        );
+        assert!(replaced(&alone, &asked(&[2, 1], &[]), true, 1).is_err());
+    }
+}

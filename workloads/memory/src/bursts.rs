@@ -1,0 +1,86 @@
+//! Bursts of accesses at chosen moments, for ever: the worst neighbour that a program can have.
+//!
+//! Arguments: in each burst, `hits` loads of lines of the second level, `cleans` lines that are stored to and written back to memory, `stores` and
+//! `misses` (loads) of lines in memory, in this order. A burst begins every `period` cycles, `phase` cycles
+//! later than a multiple of it; with `period=0`, one follows the other. `shift` cycles are added to the phase after each burst, so that the moments
+//! move over those of another program.
+//!
+//! Each hart of the program does this in an equal part of its memory: the lines of hits are in the first 64 KiB, more than a first level holds;
+//! those in memory are in the 1 MiB behind them. A small memory is divided in proportion. Without any accesses, the program sleeps.
+//! It prepares nothing: the first bursts bring the lines, because a program that it is to disturb may be short.
+#![no_std]
+#![no_main]
+
+use bulkhead_bare::arch::Memory;
+use bulkhead_bare::hal::csr;
+use bulkhead_bare::{Program, entry};
+
+entry!(main);
+
+/// Bytes of lines of the second level, and of lines in memory, at most.
+const HITS: u64 = 64 << 10;
+const MISSES: u64 = 1 << 20;
+const LINE: u64 = 64;
+/// Lines that are written back again and again: they stay in the first level.
+const CLEANED: u64 = 16;
+
+fn main(program: &Program) {
+    let count = |name| program.value(name, 0u64);
+    let (hits, misses) = (count("hits"), count("misses"));
+    let (stores, cleans) = (count("stores"), count("cleans"));
+    let (period, shift) = (count("period"), count("shift"));
+    if hits + misses + stores + cleans == 0 {
+        return;
+    }
+    let share = (program.memory.bytes() / program.harts as u64) & !(LINE - 1);
+    let own = program.memory.part(program.rank as u64 * share, share);
+    // A sixteenth and a half of the memory: both and the lines that are cleaned fit.
+    let most = share.max(LINE).ilog2() - 1;
+    let far_bytes = MISSES.min(1 << most);
+    let near_bytes = HITS.min(far_bytes / 8);
+    if near_bytes < LINE || near_bytes + far_bytes + CLEANED * LINE > share {
+        panic!("{share} bytes of memory for each hart, which are too few");
+    }
+    let cached = own.part(0, near_bytes);
+    let memory = own.part(near_bytes, far_bytes);
+    let cleaned = own.part(near_bytes + far_bytes, CLEANED * LINE);
+    // Where the next access of each kind goes.
+    let (mut near, mut far, mut line) = (0, 0, 0);
+    let mut begin = csr::cycle();
+    if period > 0 {
+        begin = begin.next_multiple_of(period) + count("phase");
+    }
+    loop {
+        while period > 0 && csr::cycle() < begin {}
+        begin += period + shift;
+        loads(&cached, near_bytes, &mut near, hits);
+        for _ in 0..cleans {
+            cleaned.set(line * LINE, 1);
+            csr::clean(cleaned.base() + line * LINE);
+            line = (line + 1) & (CLEANED - 1);
+        }
+        for _ in 0..stores {
+            memory.set(far, 1);
+            far = (far + LINE) & (far_bytes - 1);
+        }
+        loads(&memory, far_bytes, &mut far, misses);
+    }
+}
+
+/// Loads of one line after the other, four at once. `bytes`: of the memory, a power of two.
+fn loads(memory: &Memory, bytes: u64, at: &mut u64, count: u64) {
+    let inside = bytes - 1;
+    let mut sum = 0;
+    for _ in 0..count / 4 {
+        let places = [0, LINE, 2 * LINE, 3 * LINE].map(|line| (*at + line) & inside);
+        // Nothing waits for the first value before the last one has been asked for.
+        let [a, b, c, d] = places.map(|at| memory.get(at));
+        sum ^= a ^ b ^ c ^ d;
+        *at = (*at + 4 * LINE) & inside;
+    }
+    for _ in 0..count % 4 {
+        sum ^= memory.get(*at);
+        *at = (*at + LINE) & inside;
+    }
+    core::hint::black_box(sum);
+}
