@@ -1,9 +1,10 @@
-//! A chip with clusters or DMA engines: the order of its parts, which are clusters, tiles with one hart and engines, and of the fabric.
+//! A chip with clusters, DMA engines or tightly coupled memories: the order of its parts, which are clusters, tiles with one hart and
+//! engines, and of the fabric.
 //!
 //! Why it exists: a part acts up to the earliest moment at which memory may answer it; memory, up to the earliest moment at which a part
-//! may ask. Parts with harts reach each other through memory only, and their caches know nothing of each other. But one of them may end the
-//! run for all, so none goes further than a little ahead of the others. An engine gets requests, too: it acts up to the earliest moment at
-//! which a packet of another part may come. What it deliberately does not know: harts and caches.
+//! may ask. The caches of the parts know nothing of each other. But one of them may end the run for all, so none goes further than a little
+//! ahead of the others. An engine, and a tile with tightly coupled memories, get requests, too: they act up to the earliest moment at which a
+//! packet of another part may come. What it deliberately does not know: harts and caches.
 
 use super::{Machine, MachineError, Outcome};
 use crate::cluster_tile::ClusterTile;
@@ -34,7 +35,7 @@ enum Place {
 pub(super) struct Parts {
     pub clusters: Vec<ClusterTile>,
     pub engines: Vec<DmaPart>,
-    /// By position in the fabric; none without a cluster or an engine.
+    /// By position in the fabric; none without a cluster, an engine or tightly coupled memories.
     places: Vec<Place>,
     /// Least time from a packet of one part to its arrival at another.
     across: Tick,
@@ -72,8 +73,9 @@ impl Parts {
             let others = cores.flatten().map(|core| core.hart.ticks_per_cycle);
             others.fold(tile.hart.ticks_per_cycle, Tick::max)
         });
+        let coupled = platform.tiles.iter().any(|tile| !tile.tcm.is_empty());
         Self {
-            places: match clusters.is_empty() && engines.is_empty() {
+            places: match clusters.is_empty() && engines.is_empty() && !coupled {
                 true => Vec::new(),
                 false => places,
             },
@@ -86,7 +88,7 @@ impl Parts {
         }
     }
 
-    /// The chip has a cluster or an engine.
+    /// The chip has a cluster, an engine or tightly coupled memories.
     pub fn exist(&self) -> bool {
         !self.places.is_empty()
     }
@@ -287,9 +289,10 @@ impl Machine {
             return Some(Outcome::Limit);
         }
         let exit = self.exit;
-        // An engine answers what has arrived there and is not in the network any more. Without engines, that is never.
-        let engines = parts.engines.iter().map(DmaPart::next_time).min();
-        let answer = later(engines.unwrap_or(Tick::MAX), parts.across);
+        // An engine or a tile answers what has arrived there and is not in the network any more. Without these, that is never.
+        let engines = parts.engines.iter().map(DmaPart::next_time);
+        let answers = engines.chain(tiles.iter().map(Tile::next_answer)).min();
+        let answer = later(answers.unwrap_or(Tick::MAX), parts.across);
         let arrival = |fabric: &Fabric, i| match fabric.may_arrive(i) {
             true => later(next, exit).min(answer),
             false => Tick::MAX,
@@ -298,11 +301,21 @@ impl Machine {
         let places = parts.places.iter().enumerate();
         let moments = places.map(|(i, place)| parts.times(tiles, *place).0.min(arrival(fabric, i)));
         let earliest = Earliest::of(moments);
-        // Only engines are reached by what others send.
-        let packets = (!parts.engines.is_empty()).then(|| {
+        // Only engines and tiles with tightly coupled memories are reached by what others send.
+        let reached = !parts.engines.is_empty() || tiles.iter().any(Tile::is_reached);
+        let packets = reached.then(|| {
             let places = parts.places.iter();
             Earliest::of(places.map(|place| parts.times(tiles, *place).1))
         });
+        // If nothing is on its way to such a part, another part must be reached first, or act, and send something.
+        let reach = |i, arrival: Tick| {
+            let others = packets.map_or(Tick::MAX, |packets| packets.of_others(i));
+            let others = later(others, parts.across);
+            match arrival {
+                Tick::MAX => others.min(later(later(next, exit), parts.across)),
+                arrival => arrival.min(others),
+            }
+        };
         for i in 0..parts.places.len() {
             #[cfg(test)]
             let i = match parts.backwards {
@@ -313,15 +326,15 @@ impl Machine {
             let limit = limit.min(later(earliest.of_others(i), parts.ahead));
             match parts.places[i] {
                 Place::Cluster(index) => parts.clusters[index].run(arrival, limit, fabric),
-                Place::Tile(index) => tiles[index].run(arrival.min(limit), fabric),
-                Place::Engine(index) => {
-                    // If nothing is on its way here, another part must be reached first, or act, and send something.
-                    let others = packets.map_or(Tick::MAX, |packets| packets.of_others(i));
-                    let others = later(others, parts.across);
-                    let reached = match arrival {
-                        Tick::MAX => others.min(later(later(next, exit), parts.across)),
-                        arrival => arrival.min(others),
+                Place::Tile(index) => {
+                    let reached = match tiles[index].is_reached() {
+                        true => reach(i, arrival),
+                        false => arrival,
                     };
+                    tiles[index].run(reached.min(limit), fabric);
+                }
+                Place::Engine(index) => {
+                    let reached = reach(i, arrival);
                     parts.engines[index].run(reached.min(limit), fabric);
                 }
             }
