@@ -149,7 +149,7 @@ fn colours_keep_lines_apart_without_page_tables() {
     assert_eq!((lost(alone), lost(apart)), (0, 0));
     assert!(lost(same) > 0, "{:?}", same.interference);
     let worst = [alone, apart, same].map(|variant| variant.flows[0].latency.max);
-    assert!(worst[2] > 2 * worst[0], "{worst:?}");
+    assert!(worst[2] > worst[0], "{worst:?}");
 }
 
 /// A program in the tightly coupled memories of its core waits for nobody but those that reach these memories, at their port.
